@@ -1,0 +1,125 @@
+"""Properties of class basic (0-9-1 section 4.2.6.1): flags and property list, as in a content header after the body size.
+
+    short flags (bit 15 = first property ... bit 0 = another flags word follows) | the properties that are set, in order
+
+The broker keeps these octets as the publisher sent them; they are read only where a decision needs them.
+"""
+
+import struct
+
+from ..errors import SYNTAX_ERROR, ProtocolError
+from . import field_table
+from .spec_0_9_1 import PROPERTIES
+
+_SIZES = {"o": 1, "L": 8}
+
+
+def check(buffer, at, end):
+    """Walk the properties between `at` and `end`; anything that does not fit to the last octet is ProtocolError(SYNTAX_ERROR)."""
+    walk(buffer, at, end, None)
+
+
+def decode(buffer, at, end):
+    """The properties as a dict by name: str for short strings, int for numbers, dict for headers."""
+    found = {}
+    walk(buffer, at, end, found)
+    return found
+
+
+def walk(buffer, at, end, found):
+    """One pass over flags and list; fills `found` unless it is None."""
+    if at + 2 > end:
+        bad("a content header ends inside its property flags")
+    flags = buffer[at] << 8 | buffer[at + 1]
+    if flags & 3:
+        bad("property flags 0x%04x name properties that class basic does not have" % flags)
+    at += 2
+    mask = 0x8000
+    for name, code in PROPERTIES:
+        if flags & mask:
+            size = size_of(name, code, buffer, at, end)
+            if found is not None:
+                found[name] = item_at(code, buffer, at, size)
+            elif code == "F":
+                field_table.pairs(buffer, at + 4, at + size, 1)
+            at += size
+        mask >>= 1
+    if at != end:
+        bad("a content header has %d octets behind its last property" % (end - at))
+
+
+def size_of(name, code, buffer, at, end):
+    """Octets of the property at `at`, checked against `end`."""
+    if code == "S":
+        size = 1 + buffer[at] if at < end else 1
+    elif code == "F":
+        size = 4 + field_table.size_at(buffer, at, end)
+    else:
+        size = _SIZES[code]
+    if at + size > end:
+        bad("a content header ends inside the property " + name.replace("_", "-"))
+    return size
+
+
+def item_at(code, buffer, at, size):
+    """The value of a property whose size is known to fit."""
+    if code == "S":
+        return field_table.text_of(bytes(buffer[at + 1:at + size]))
+    if code == "F":
+        return field_table.pairs(buffer, at + 4, at + size, 1)
+    return buffer[at] if code == "o" else struct.unpack_from(">Q", buffer, at)[0]
+
+
+def encode(given):
+    """A dict by name (as `decode` gives) to flags and list. Raises KeyError for an unknown name."""
+    flags = 0
+    mask = 0x8000
+    parts = [b""]
+    left = len(given)
+    for name, code in PROPERTIES:
+        item = given.get(name)
+        if name in given:
+            left -= 1
+        if item is not None:
+            flags |= mask
+            parts.append(encode_item(code, item))
+        mask >>= 1
+    if left:
+        raise KeyError("class basic has no property among " + ", ".join([name for name in given if name not in known()]))
+    parts[0] = struct.pack(">H", flags)
+    return b"".join(parts)
+
+
+def encode_item(code, item):
+    """One property value."""
+    if code == "S":
+        return field_table.shortstr(item)
+    if code == "F":
+        return field_table.encode(item)
+    return struct.pack(">B" if code == "o" else ">Q", item)
+
+
+def known():
+    """The names of the properties of class basic."""
+    return [name for name, _ in PROPERTIES]
+
+
+def bad(text):
+    """Raise the syntax error of section 4.2.6.1."""
+    raise ProtocolError(SYNTAX_ERROR, text)
+
+
+def with_header(octets, pair):
+    """Properties (bytes) with one more pair (bytes, encoded) at the end of their headers table."""
+    flags = octets[0] << 8 | octets[1]
+    at = 2
+    for bit in (0x8000, 0x4000):
+        if flags & bit:
+            at += 1 + octets[at]
+    size = 0
+    rest = at
+    if flags & 0x2000:
+        size = struct.unpack_from(">I", octets, at)[0]
+        rest = at + 4 + size
+    return b"".join((struct.pack(">H", flags | 0x2000), octets[2:at], struct.pack(">I", size + len(pair)), octets[rest - size:rest] if size
+                     else b"", pair, octets[rest:]))

@@ -1,0 +1,69 @@
+"""The differences between interpreters, in one place.
+
+CPython and MicroPython give the core the same names from here; nothing else in core/ asks which interpreter it runs on.
+"""
+
+import sys
+
+try:
+    from micropython import const
+except ImportError:
+    def const(value):
+        """MicroPython's compile-time constant: the value itself elsewhere."""
+        return value
+
+MICROPYTHON = sys.implementation.name == "micropython"
+
+_TIME_MASK = const(0x3FFFFFFF)
+
+
+def elapsed(now, then):
+    """Milliseconds from `then` to `now`; both are 30-bit wrapping counters at most 2^29 ms (6 days) apart.
+
+    A `then` that lies in the future gives a negative number.
+    """
+    difference = (now - then) & _TIME_MASK
+    return difference - 0x40000000 if difference & 0x20000000 else difference
+
+
+def after(now, duration_ms):
+    """The wrapping time `duration_ms` milliseconds after `now`."""
+    return (now + duration_ms) & _TIME_MASK
+
+
+if MICROPYTHON:
+    from array import array
+
+    def table(count):
+        """`count` signed 32-bit integers, all 0, in one flat block."""
+        return array("i", bytes(4 * count))
+
+    def copy(target, at, source, start, size):
+        """Copy `size` octets. A byte loop: slice assignment into a large buffer moves its whole tail on boards."""
+        end = at + size
+        while at < end:
+            target[at] = source[start]
+            at += 1
+            start += 1
+
+    def same(left, at, right, start, size):
+        """True when `size` octets are equal."""
+        end = at + size
+        while at < end:
+            if left[at] != right[start]:
+                return False
+            at += 1
+            start += 1
+        return True
+else:
+    def table(count):
+        """`count` signed 32-bit integers, all 0, in one flat block whose pages the system gives only when they are touched."""
+        return memoryview(bytearray(4 * count)).cast("i")
+
+    def copy(target, at, source, start, size):
+        """Copy `size` octets of a bytes-like `source` (best: a memoryview) into `target`."""
+        target[at:at + size] = source[start:start + size]
+
+    def same(left, at, right, start, size):
+        """True when `size` octets are equal."""
+        return left[at:at + size] == right[start:start + size]
