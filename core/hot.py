@@ -1,0 +1,377 @@
+"""The hot functions: what happens to every message between a receive buffer and a send buffer.
+
+Written in the viper dialect as plain Python: integers and flat arrays as arguments, `while` loops, no objects, no default arguments.
+CPython and bytecode MicroPython run it as it stands; a board build marks it for viper, and C can supply the same functions.
+No bounds are checked here: callers have checked every size against its buffer and every pool for room.
+
+Arguments that return: `arena` octets of all blocks; `blocks` next block of each block; `messages entries queues channels consumers` and
+`state` are the tables of layout.py. A record is its handle. -1 is none.
+"""
+
+from .shim import const, copy
+
+_MASK = const(0x3FFFFFFF)
+
+_MESSAGE_FIRST = const(0)
+_MESSAGE_LAST = const(1)
+_MESSAGE_ROUTE = const(2)
+_MESSAGE_PROPERTIES = const(3)
+_MESSAGE_BODY = const(4)
+_MESSAGE_FILLED = const(5)
+_MESSAGE_BLOCKS = const(6)
+_MESSAGE_REFERENCES = const(7)
+
+_ENTRY_MESSAGE = const(0)
+_ENTRY_NEXT = const(1)
+_ENTRY_PREVIOUS = const(2)
+_ENTRY_POSITION = const(3)
+_ENTRY_TAG = const(4)
+_ENTRY_CONSUMER = const(5)
+_ENTRY_QUEUE = const(6)
+_ENTRY_REDELIVERED = const(7)
+_ENTRY_WIDTH = const(8)
+
+_QUEUE_HEAD = const(0)
+_QUEUE_TAIL = const(1)
+_QUEUE_LENGTH = const(2)
+_QUEUE_UNSETTLED = const(3)
+_QUEUE_BLOCKS = const(4)
+_QUEUE_POSITION = const(5)
+
+_CHANNEL_UNSETTLED_HEAD = const(0)
+_CHANNEL_UNSETTLED_TAIL = const(1)
+_CHANNEL_UNSETTLED = const(2)
+_CHANNEL_TAG = const(3)
+_CHANNEL_TAG_HIGH = const(4)
+_CHANNEL_PREFETCH = const(5)
+
+_CONSUMER_QUEUE = const(0)
+_CONSUMER_CHANNEL = const(1)
+_CONSUMER_CREDIT = const(2)
+_CONSUMER_NO_ACK = const(3)
+
+_CREDIT_UNLIMITED = const(0x3FFFFFFF)
+
+_POOL_BLOCKS = const(0)
+_POOL_MESSAGES = const(3)
+_POOL_ENTRIES = const(6)
+_STATE_BLOCK_SIZE = const(9)
+_STATE_CURSOR_BLOCK = const(10)
+_STATE_CURSOR_OFFSET = const(11)
+_STATE_DELIVERED = const(13)
+_STATE_SETTLED = const(14)
+
+
+def take(table, state, pool, width):
+    """A free record of `table`: its handle. The caller has seen that state[pool + 2] is above 0."""
+    record = state[pool]
+    if record >= 0:
+        state[pool] = table[record]
+    else:
+        record = state[pool + 1]
+        state[pool + 1] = record + width
+    state[pool + 2] -= 1
+    return record
+
+
+def give(table, state, pool, record):
+    """Put a record back into its pool."""
+    table[record] = state[pool]
+    state[pool] = record
+    state[pool + 2] += 1
+
+
+def append(arena, blocks, messages, state, message, source, start, size):
+    """Copy `size` octets of `source` to the end of a message's chain. Its blocks are already on its account (MESSAGE_BLOCKS)."""
+    block_size = state[_STATE_BLOCK_SIZE]
+    used = messages[message + _MESSAGE_FILLED] % block_size
+    messages[message + _MESSAGE_FILLED] += size
+    block = messages[message + _MESSAGE_LAST]
+    while size > 0:
+        if used == 0:
+            fresh = state[_POOL_BLOCKS]
+            if fresh >= 0:
+                state[_POOL_BLOCKS] = blocks[fresh]
+            else:
+                fresh = state[_POOL_BLOCKS + 1]
+                state[_POOL_BLOCKS + 1] = fresh + 1
+            if block >= 0:
+                blocks[block] = fresh
+            else:
+                messages[message + _MESSAGE_FIRST] = fresh
+            block = fresh
+        room = block_size - used
+        if room > size:
+            room = size
+        copy(arena, block * block_size + used, source, start, room)
+        start += room
+        size -= room
+        used = 0
+    messages[message + _MESSAGE_LAST] = block
+
+
+def extract(arena, blocks, state, block, offset, target, at, size):
+    """Copy `size` octets of a chain, from `offset` octets into `block`, to `target`. The cursor of `state` is left behind them."""
+    block_size = state[_STATE_BLOCK_SIZE]
+    while size > 0:
+        if offset >= block_size:
+            offset -= block_size
+            block = blocks[block]
+            continue
+        room = block_size - offset
+        if room > size:
+            room = size
+        copy(target, at, arena, block * block_size + offset, room)
+        at += room
+        offset += room
+        size -= room
+    state[_STATE_CURSOR_BLOCK] = block
+    state[_STATE_CURSOR_OFFSET] = offset
+
+
+def release(blocks, messages, state, message):
+    """Drop one reference to a message; the last one frees its blocks and its record."""
+    left = messages[message + _MESSAGE_REFERENCES] - 1
+    messages[message + _MESSAGE_REFERENCES] = left
+    if left > 0:
+        return
+    first = messages[message + _MESSAGE_FIRST]
+    if first >= 0:
+        blocks[messages[message + _MESSAGE_LAST]] = state[_POOL_BLOCKS]
+        state[_POOL_BLOCKS] = first
+    state[_POOL_BLOCKS + 2] += messages[message + _MESSAGE_BLOCKS]
+    messages[message] = state[_POOL_MESSAGES]
+    state[_POOL_MESSAGES] = message
+    state[_POOL_MESSAGES + 2] += 1
+
+
+def push(messages, entries, queues, state, queue, message):
+    """Put a message at the tail of a queue: its entry. The caller has seen that an entry is free."""
+    entry = take(entries, state, _POOL_ENTRIES, _ENTRY_WIDTH)
+    tail = queues[queue + _QUEUE_TAIL]
+    position = queues[queue + _QUEUE_POSITION]
+    entries[entry + _ENTRY_MESSAGE] = message
+    entries[entry + _ENTRY_NEXT] = -1
+    entries[entry + _ENTRY_PREVIOUS] = tail
+    entries[entry + _ENTRY_POSITION] = position
+    entries[entry + _ENTRY_QUEUE] = queue
+    entries[entry + _ENTRY_REDELIVERED] = 0
+    if tail >= 0:
+        entries[tail + _ENTRY_NEXT] = entry
+    else:
+        queues[queue + _QUEUE_HEAD] = entry
+    queues[queue + _QUEUE_TAIL] = entry
+    queues[queue + _QUEUE_POSITION] = (position + 1) & _MASK
+    queues[queue + _QUEUE_LENGTH] += 1
+    queues[queue + _QUEUE_BLOCKS] += messages[message + _MESSAGE_BLOCKS]
+    messages[message + _MESSAGE_REFERENCES] += 1
+    return entry
+
+
+def unlink_ready(entries, queues, queue, entry):
+    """Take an entry out of its queue's ready list (the record stays taken, the message referenced)."""
+    before = entries[entry + _ENTRY_PREVIOUS]
+    behind = entries[entry + _ENTRY_NEXT]
+    if before >= 0:
+        entries[before + _ENTRY_NEXT] = behind
+    else:
+        queues[queue + _QUEUE_HEAD] = behind
+    if behind >= 0:
+        entries[behind + _ENTRY_PREVIOUS] = before
+    else:
+        queues[queue + _QUEUE_TAIL] = before
+    queues[queue + _QUEUE_LENGTH] -= 1
+
+
+def hold(entries, queues, channels, channel, entry, consumer):
+    """Put an entry, out of the ready list, on a channel's unsettled list under the channel's current delivery tag."""
+    tail = channels[channel + _CHANNEL_UNSETTLED_TAIL]
+    entries[entry + _ENTRY_TAG] = channels[channel + _CHANNEL_TAG]
+    entries[entry + _ENTRY_CONSUMER] = consumer
+    entries[entry + _ENTRY_NEXT] = -1
+    entries[entry + _ENTRY_PREVIOUS] = tail
+    if tail >= 0:
+        entries[tail + _ENTRY_NEXT] = entry
+    else:
+        channels[channel + _CHANNEL_UNSETTLED_HEAD] = entry
+    channels[channel + _CHANNEL_UNSETTLED_TAIL] = entry
+    channels[channel + _CHANNEL_UNSETTLED] += 1
+    queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_UNSETTLED] += 1
+
+
+def unhold(entries, queues, channels, consumers, channel, entry):
+    """Take an entry off a channel's unsettled list and give its consumer the credit back."""
+    before = entries[entry + _ENTRY_PREVIOUS]
+    behind = entries[entry + _ENTRY_NEXT]
+    if before >= 0:
+        entries[before + _ENTRY_NEXT] = behind
+    else:
+        channels[channel + _CHANNEL_UNSETTLED_HEAD] = behind
+    if behind >= 0:
+        entries[behind + _ENTRY_PREVIOUS] = before
+    else:
+        channels[channel + _CHANNEL_UNSETTLED_TAIL] = before
+    channels[channel + _CHANNEL_UNSETTLED] -= 1
+    queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_UNSETTLED] -= 1
+    consumer = entries[entry + _ENTRY_CONSUMER]
+    if consumer >= 0 and consumers[consumer + _CONSUMER_CREDIT] != _CREDIT_UNLIMITED:
+        consumers[consumer + _CONSUMER_CREDIT] += 1
+
+
+def drop(blocks, messages, entries, queues, state, entry):
+    """Free an entry that is in no list, and its reference to the message."""
+    message = entries[entry + _ENTRY_MESSAGE]
+    queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_BLOCKS] -= messages[message + _MESSAGE_BLOCKS]
+    release(blocks, messages, state, message)
+    give(entries, state, _POOL_ENTRIES, entry)
+
+
+def settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple):
+    """Settle one unsettled entry, `last`, or (multiple) all up to it: the number settled."""
+    count = 0
+    entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
+    while True:
+        behind = entries[entry + _ENTRY_NEXT]
+        unhold(entries, queues, channels, consumers, channel, entry)
+        drop(blocks, messages, entries, queues, state, entry)
+        count += 1
+        if entry == last:
+            break
+        entry = behind
+    state[_STATE_SETTLED] = (state[_STATE_SETTLED] + count) & _MASK
+    return count
+
+
+def find_tag(entries, channels, channel, tag):
+    """The unsettled entry with this delivery tag (low 30 bits), or -1. Consumers settle near the head, so the walk is short."""
+    entry = channels[channel + _CHANNEL_UNSETTLED_HEAD]
+    while entry >= 0 and entries[entry + _ENTRY_TAG] != tag:
+        entry = entries[entry + _ENTRY_NEXT]
+    return entry
+
+
+def next_tag(channels, channel):
+    """Count a channel's delivery tag up by one, over two fields of 30 bits."""
+    tag = (channels[channel + _CHANNEL_TAG] + 1) & _MASK
+    channels[channel + _CHANNEL_TAG] = tag
+    if tag == 0:
+        channels[channel + _CHANNEL_TAG_HIGH] += 1
+
+
+def put_number(target, at, high, low):
+    """Write the 64-bit number high * 2^30 + low, big-endian."""
+    target[at] = high >> 26 & 255
+    target[at + 1] = high >> 18 & 255
+    target[at + 2] = high >> 10 & 255
+    target[at + 3] = high >> 2 & 255
+    target[at + 4] = (high << 6 | low >> 24) & 255
+    target[at + 5] = low >> 16 & 255
+    target[at + 6] = low >> 8 & 255
+    target[at + 7] = low & 255
+
+
+def put_frame(target, at, type_, channel_number, size):
+    """Write the seven octets before a frame's payload (0-9-1 section 4.2.3)."""
+    target[at] = type_
+    target[at + 1] = channel_number >> 8
+    target[at + 2] = channel_number & 255
+    target[at + 3] = size >> 24 & 255
+    target[at + 4] = size >> 16 & 255
+    target[at + 5] = size >> 8 & 255
+    target[at + 6] = size & 255
+
+
+def put_content_header(arena, blocks, messages, state, message, channel_number, target, at):
+    """Write a message's content header frame (class basic): the position behind it. The cursor of `state` must stand behind the route;
+    it is left at the body."""
+    size = messages[message + _MESSAGE_PROPERTIES]
+    put_frame(target, at, 2, channel_number, size + 12)
+    target[at + 7] = 0
+    target[at + 8] = 60
+    target[at + 9] = 0
+    target[at + 10] = 0
+    put_number(target, at + 11, 0, messages[message + _MESSAGE_BODY])
+    extract(arena, blocks, state, state[_STATE_CURSOR_BLOCK], state[_STATE_CURSOR_OFFSET], target, at + 19, size)
+    target[at + 19 + size] = 0xCE
+    return at + 20 + size
+
+
+def put_body(arena, blocks, state, left, frame_size_max, channel_number, target, at, end):
+    """Write body frames from the cursor of `state` while there is room up to `end`: the position behind them.
+
+    `left`: octets of body to write.
+    A frame is begun only when at least 1 octet of payload fits with its 8 octets of overhead.
+    """
+    while left > 0 and end - at > 8:
+        size = frame_size_max - 8
+        if size > left:
+            size = left
+        if size > end - at - 8:
+            size = end - at - 8
+        put_frame(target, at, 3, channel_number, size)
+        extract(arena, blocks, state, state[_STATE_CURSOR_BLOCK], state[_STATE_CURSOR_OFFSET], target, at + 7, size)
+        target[at + 7 + size] = 0xCE
+        at += 8 + size
+        left -= size
+    return at
+
+
+def put_deliver(arena, blocks, messages, channels, state, prefix, prefix_size, channel, message, redelivered, target, at):
+    """Write a basic.deliver method frame: the position behind it, the cursor of `state` behind the route.
+
+    `prefix` is the frame up to and with the consumer tag (the frame's size is filled in here); then delivery tag, redelivered, route.
+    """
+    route = messages[message + _MESSAGE_ROUTE]
+    size = prefix_size + 9 + route - 7
+    copy(target, at, prefix, 0, prefix_size)
+    target[at + 3] = size >> 24 & 255
+    target[at + 4] = size >> 16 & 255
+    target[at + 5] = size >> 8 & 255
+    target[at + 6] = size & 255
+    at += prefix_size
+    put_number(target, at, channels[channel + _CHANNEL_TAG_HIGH], channels[channel + _CHANNEL_TAG])
+    target[at + 8] = redelivered
+    extract(arena, blocks, state, messages[message + _MESSAGE_FIRST], 0, target, at + 9, route)
+    at += 9 + route
+    target[at] = 0xCE
+    return at + 1
+
+
+def pump(arena, blocks, messages, entries, queues, channels, consumers, state, consumer, limit, prefix, prefix_size, frame_size_max,
+         target, at, end):
+    """Deliver up to `limit` messages of a consumer's queue into target[at:end]: the position behind them.
+
+    A message is begun when its method, header and whole body fit in one piece (body in one frame); what does not fit so is left to the
+    caller. Ends without credit, messages, room or at a channel's prefetch.
+    """
+    queue = consumers[consumer + _CONSUMER_QUEUE]
+    channel = consumers[consumer + _CONSUMER_CHANNEL]
+    no_ack = consumers[consumer + _CONSUMER_NO_ACK]
+    number = prefix[1] << 8 | prefix[2]
+    while limit > 0:
+        entry = queues[queue + _QUEUE_HEAD]
+        if entry < 0 or consumers[consumer + _CONSUMER_CREDIT] <= 0:
+            break
+        prefetch = channels[channel + _CHANNEL_PREFETCH]
+        if prefetch > 0 and no_ack == 0 and channels[channel + _CHANNEL_UNSETTLED] >= prefetch:
+            break
+        message = entries[entry + _ENTRY_MESSAGE]
+        body = messages[message + _MESSAGE_BODY]
+        size = prefix_size + 10 + messages[message + _MESSAGE_ROUTE] + 20 + messages[message + _MESSAGE_PROPERTIES] + 8 + body
+        if at + size > end or body + 8 > frame_size_max:
+            break
+        next_tag(channels, channel)
+        at = put_deliver(arena, blocks, messages, channels, state, prefix, prefix_size, channel, message,
+                         1 if entries[entry + _ENTRY_REDELIVERED] else 0, target, at)
+        at = put_content_header(arena, blocks, messages, state, message, number, target, at)
+        at = put_body(arena, blocks, state, body, frame_size_max, number, target, at, end)
+        unlink_ready(entries, queues, queue, entry)
+        if no_ack:
+            drop(blocks, messages, entries, queues, state, entry)
+        else:
+            hold(entries, queues, channels, channel, entry, consumer)
+            if consumers[consumer + _CONSUMER_CREDIT] != _CREDIT_UNLIMITED:
+                consumers[consumer + _CONSUMER_CREDIT] -= 1
+        state[_STATE_DELIVERED] = (state[_STATE_DELIVERED] + 1) & _MASK
+        limit -= 1
+    return at

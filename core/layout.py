@@ -1,0 +1,74 @@
+"""Where each field of a record stands in its flat table.
+
+A record is named by its handle: the index of its first integer. A field is table[handle + FIELD]; NONE is "no record".
+Numbers stay below 2^30, so that no interpreter makes a big integer of them; counters that only grow wrap there (MASK).
+hot.py has the same numbers as its own constants (a test compares them).
+"""
+
+NONE = -1
+MASK = 0x3FFFFFFF
+
+# A message: its octets lie in a chain of arena blocks: route (exchange and routing key, as two short strings), properties, body.
+MESSAGE_FIRST = 0  # block; in a free record: the next free record
+MESSAGE_LAST = 1
+MESSAGE_ROUTE = 2  # octets
+MESSAGE_PROPERTIES = 3
+MESSAGE_BODY = 4
+MESSAGE_FILLED = 5  # octets in the chain so far
+MESSAGE_BLOCKS = 6  # blocks taken from the arena's account, all at the content header
+MESSAGE_REFERENCES = 7
+MESSAGE_ARRIVED = 8  # seconds since 2020-01-01
+MESSAGE_WIDTH = 9
+
+# An entry: a message's place in one queue, in one channel's unsettled list, or neither.
+ENTRY_MESSAGE = 0  # in a free record: the next free record
+ENTRY_NEXT = 1
+ENTRY_PREVIOUS = 2
+ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a stream's offset, 30 bits of it
+ENTRY_TAG = 4  # low 30 bits of the delivery tag
+ENTRY_CONSUMER = 5  # NONE: basic.get
+ENTRY_QUEUE = 6
+ENTRY_REDELIVERED = 7
+ENTRY_WIDTH = 8
+
+QUEUE_HEAD = 0  # in a free record: the next free record
+QUEUE_TAIL = 1
+QUEUE_LENGTH = 2  # entries ready
+QUEUE_UNSETTLED = 3  # entries delivered and not settled
+QUEUE_BLOCKS = 4  # arena blocks of both
+QUEUE_POSITION = 5  # of the next entry
+QUEUE_NUMBER = 6  # index of the Queue object in broker.queue_objects
+QUEUE_WIDTH = 7
+
+CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
+CHANNEL_UNSETTLED_TAIL = 1
+CHANNEL_UNSETTLED = 2
+CHANNEL_TAG = 3  # low 30 bits of the last delivery tag
+CHANNEL_TAG_HIGH = 4
+CHANNEL_PREFETCH = 5  # basic.qos global: most unsettled in the channel; 0: no limit
+CHANNEL_CONFIRM = 6  # 1: confirm mode
+CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
+CHANNEL_PUBLISHED_HIGH = 8
+CHANNEL_CONFIRMED = 9  # low 30 bits of the last confirmed
+CHANNEL_WIDTH = 10
+
+CONSUMER_QUEUE = 0  # in a free record: the next free record
+CONSUMER_CHANNEL = 1
+CONSUMER_CREDIT = 2  # deliveries it may still get
+CONSUMER_NO_ACK = 3
+CONSUMER_CURSOR = 4  # stream: the next entry to deliver, NONE at the end
+CONSUMER_WIDTH = 5
+
+CREDIT_UNLIMITED = 0x3FFFFFFF
+
+# The state table: three integers a pool (first free record, next record never used, records left), then single numbers.
+POOL_BLOCKS = 0
+POOL_MESSAGES = 3
+POOL_ENTRIES = 6
+STATE_BLOCK_SIZE = 9
+STATE_CURSOR_BLOCK = 10  # where `hot.extract` stopped
+STATE_CURSOR_OFFSET = 11
+STATE_PUBLISHED = 12  # counters, 30 bits, folded into Broker.counters by each tick
+STATE_DELIVERED = 13
+STATE_SETTLED = 14
+STATE_WIDTH = 16

@@ -1,0 +1,100 @@
+"""Every maximum of the broker: unit, range, effect, and what they add up to.
+
+`Limits(**overrides)` holds one number per row; GATEWAY and BOARD are the two sets of defaults. A value outside its range or a relation
+that does not hold is a ValueError whose text says which and why. `memory_needed` gives the octets that the broker takes for its tables,
+arena and buffers; nothing a peer sends makes it take more.
+"""
+
+from . import layout
+
+# name, gateway default, board default, least, most, unit, effect at the limit
+ROWS = (
+    ("connection_count_max", 256, 4, 1, 65535, "connections", "a further one is closed at once"),
+    ("channel_max", 2047, 8, 1, 65535, "channels of one connection", "negotiated in connection.tune; beyond it 504"),
+    ("channel_count_max", 4096, 16, 1, 65535, "channels in all", "channel.open is refused with 506"),
+    ("frame_size_max", 131072, 4096, 4096, 1 << 24, "octets", "negotiated in connection.tune; a larger frame is refused with 501"),
+    ("receive_buffer_size", 65536, 1024, 512, 1 << 24, "octets a connection",
+     "a method or content header frame must fit whole, else 501; bodies stream through"),
+    ("send_buffer_size", 65536, 1024, 1024, 1 << 24, "octets a connection", "deliveries wait until there is room"),
+    ("properties_size_max", 32768, 256, 128, 1 << 24, "octets of one content header", "channel closed with 311"),
+    ("content_size_max", 32 << 20, 12288, 1024, 1 << 29, "octets of one body", "channel closed with 311"),
+    ("content_timeout_ms", 30000, 30000, 1000, 1 << 28, "ms without an octet of a begun content", "connection closed with 506"),
+    ("arena_size", 64 << 20, 24576, 4096, 1 << 30, "octets of routes, properties and bodies", "publishers wait (connection.blocked)"),
+    ("block_size", 512, 64, 32, 65536, "octets of one arena block", "grain of the arena"),
+    ("message_count_max", 131072, 256, 16, 1 << 24, "messages in all queues", "publishers wait"),
+    ("entry_count_max", 262144, 512, 16, 1 << 24, "places of messages in queues", "publishers wait"),
+    ("queue_count_max", 1024, 16, 1, 65535, "queues", "queue.declare is refused with 506"),
+    ("queue_share_max", 768, 12, 1, 65535, "queues that one connection declares", "queue.declare is refused with 506"),
+    ("exchange_count_max", 256, 16, 8, 65535, "exchanges", "exchange.declare is refused with 506"),
+    ("binding_count_max", 16384, 64, 8, 1 << 20, "bindings", "queue.bind is refused with 506"),
+    ("binding_share_max", 12288, 48, 8, 1 << 20, "bindings that one connection makes", "queue.bind is refused with 506"),
+    ("consumer_count_max", 4096, 16, 1, 65535, "consumers", "basic.consume is refused with 506"),
+    ("name_size_max", 255, 64, 16, 255, "octets of a queue, exchange or consumer name", "406"),
+    ("argument_size_max", 4096, 256, 64, 1 << 20, "octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
+    ("return_count_max", 64, 4, 1, 65535, "returned messages that wait in a channel", "the connection is not read until they are gone"),
+    ("heartbeat_s", 60, 60, 0, 65535, "seconds proposed in connection.tune; 0: none", "two of them in silence: connection closed"),
+    ("login_timeout_ms", 10000, 10000, 100, 1 << 28, "ms from accept to connection.open", "the connection is closed"),
+)
+
+GATEWAY = {row[0]: row[1] for row in ROWS}
+BOARD = {row[0]: row[2] for row in ROWS}
+
+REPLY_ROOM = 320  # octets of a send buffer that deliveries leave free: the largest reply (channel.close with a full text) takes 277
+
+
+class Limits:
+    """One number for each row of ROWS, as attributes. Overrides beside GATEWAY's defaults are given by name."""
+
+    def __init__(self, **overrides):
+        for row in ROWS:
+            value = overrides.pop(row[0], row[1])
+            if not isinstance(value, int) or isinstance(value, bool) or not row[3] <= value <= row[4]:
+                raise ValueError("%s is %r; it must be a whole number from %d to %d (%s)" % (row[0], value, row[3], row[4], row[5]))
+            setattr(self, row[0], value)
+        if overrides:
+            raise ValueError("there is no limit called " + ", ".join(sorted(overrides)))
+        check(self)
+
+
+def check(limits):
+    """The relations between limits; raises ValueError with the reason."""
+    require(limits.arena_size >= 4 * limits.block_size, "arena_size must hold at least 4 blocks of block_size")
+    require(limits.content_size_max + limits.properties_size_max + 512 <= limits.arena_size * 3 // 4,
+            "content_size_max with properties must fit in three quarters of arena_size, so that one content cannot take it all")
+    require(limits.properties_size_max + 32 <= limits.receive_buffer_size, "a content header must fit in receive_buffer_size")
+    require(limits.properties_size_max + 2 * limits.name_size_max + 255 + 64 + REPLY_ROOM <= limits.send_buffer_size,
+            "a delivery's method and content header must fit in send_buffer_size beside a reply")
+    require(limits.entry_count_max >= limits.message_count_max // 2, "entry_count_max must be at least half of message_count_max")
+    require(limits.queue_share_max <= limits.queue_count_max, "queue_share_max must not be above queue_count_max")
+    require(limits.binding_share_max <= limits.binding_count_max, "binding_share_max must not be above binding_count_max")
+
+
+def require(holds, reason):
+    """Raise ValueError(reason) unless `holds`."""
+    if not holds:
+        raise ValueError(reason)
+
+
+def block_count(limits):
+    """Blocks in the arena."""
+    return limits.arena_size // limits.block_size
+
+
+def memory_parts(limits):
+    """(what, octets) of everything that is made at start, and of what control objects can grow to."""
+    return (
+        ("arena", block_count(limits) * (limits.block_size + 4)),
+        ("messages", 4 * layout.MESSAGE_WIDTH * limits.message_count_max),
+        ("queue entries", 4 * layout.ENTRY_WIDTH * limits.entry_count_max),
+        ("queues", (4 * layout.QUEUE_WIDTH + 300 + limits.name_size_max + limits.argument_size_max) * limits.queue_count_max),
+        ("channels", (4 * layout.CHANNEL_WIDTH + 300) * limits.channel_count_max),
+        ("consumers", (4 * layout.CONSUMER_WIDTH + 200 + 2 * limits.name_size_max) * limits.consumer_count_max),
+        ("exchanges", (300 + limits.name_size_max + limits.argument_size_max) * limits.exchange_count_max),
+        ("bindings", (200 + 255 + limits.argument_size_max) * limits.binding_count_max),
+        ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 1500) * limits.connection_count_max),
+    )
+
+
+def memory_needed(limits):
+    """Octets in all, when every limit is reached."""
+    return sum([part[1] for part in memory_parts(limits)])

@@ -1,0 +1,114 @@
+"""A stream queue: a log whose messages stay after they are delivered, each at an offset that stays valid (x-queue-type=stream).
+
+Offsets are dense, start at 0 and are never given twice in the stream's life; its `id` tells two streams of one name apart.
+The stream holds at most `size_max` octets (x-max-length-bytes): the oldest messages go when a new one would pass it; that is retention,
+counted in `dropped`. A consumer has a cursor; one whose place has gone goes on at the first message that is left.
+"""
+
+from . import hot, layout
+from .queue import Queue
+
+
+class Stream(Queue):
+    """One stream on the record `handle` of the queue table; `size_max` in octets of route, properties and body."""
+
+    is_stream = True
+
+    def __init__(self, tables, handle, name, durable, arguments, identity, size_max):
+        Queue.__init__(self, tables, handle, name, durable, False, arguments, None)
+        self.id = identity
+        self.size_max = size_max
+        self.size = 0
+        self.first_offset = 0
+        self.dropped = 0
+
+    def next_offset(self):
+        """The offset that the next message gets."""
+        return self.first_offset + self.message_count()
+
+    def full(self, block_total):
+        """Never: a stream makes room by retention."""
+        return False
+
+    def push(self, message):
+        """Append a message and drop the oldest ones that no longer fit."""
+        tables = self.tables
+        self.size += tables.size_of(message)
+        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+        while self.message_count() > 1 and (self.size > self.size_max or Queue.full(self, 0)):
+            self.drop_first()
+        for consumer in self.consumers:
+            if consumer.cursor == layout.NONE:
+                consumer.cursor = entry
+                consumer.cursor_offset = self.next_offset() - 1
+
+    def drop_first(self):
+        """Retention: let the oldest message go and move the cursors that stand on it."""
+        tables = self.tables
+        entry = self.pop()
+        behind = tables.queues[self.handle + layout.QUEUE_HEAD]
+        self.size -= tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
+        self.first_offset += 1
+        self.dropped += 1
+        for consumer in self.consumers:
+            if consumer.cursor == entry:
+                consumer.cursor = behind
+                consumer.cursor_offset = self.first_offset
+        self.drop(entry)
+
+    def purge(self):
+        """Drop all messages; offsets go on where they were."""
+        count = self.message_count()
+        while self.message_count():
+            self.drop_first()
+        return count
+
+    def seek(self, specification):
+        """The (entry, offset) that an x-stream-offset names: "first", "last", "next", an offset, or ("T", seconds since 1970).
+
+        An offset before the first is the first, one behind the last is next (RabbitMQ's stream queues do the same). Entry NONE: at the end.
+        """
+        if specification == "first":
+            return self.at(self.first_offset)
+        if specification == "last":
+            return self.at(max(self.next_offset() - 1, self.first_offset))
+        if specification == "next":
+            return self.at(self.next_offset())
+        if isinstance(specification, tuple):
+            return self.since(specification[1])
+        return self.at(min(max(specification, self.first_offset), self.next_offset()))
+
+    def at(self, offset):
+        """The (entry, offset) at an offset between first and next; walked from the nearer end."""
+        tables = self.tables
+        ahead = offset - self.first_offset
+        count = self.message_count()
+        if ahead >= count:
+            return layout.NONE, self.next_offset()
+        if ahead <= count // 2:
+            entry = tables.queues[self.handle + layout.QUEUE_HEAD]
+            while ahead:
+                entry = tables.entries[entry + layout.ENTRY_NEXT]
+                ahead -= 1
+            return entry, offset
+        entry = tables.queues[self.handle + layout.QUEUE_TAIL]
+        for _ in range(count - 1 - ahead):
+            entry = tables.entries[entry + layout.ENTRY_PREVIOUS]
+        return entry, offset
+
+    def since(self, seconds):
+        """The (entry, offset) of the first message that came at or after `seconds` since 1970."""
+        tables = self.tables
+        arrived = seconds - EPOCH
+        entry = tables.queues[self.handle + layout.QUEUE_HEAD]
+        offset = self.first_offset
+        while entry != layout.NONE:
+            message = tables.entries[entry + layout.ENTRY_MESSAGE]
+            if tables.messages[message + layout.MESSAGE_ARRIVED] >= arrived:
+                break
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+            offset += 1
+        return entry, offset
+
+
+EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits

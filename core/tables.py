@@ -1,0 +1,107 @@
+"""The broker's flat memory: the arena of blocks and the tables of records, made once at start.
+
+`Tables` owns them and offers what the control plane does with them; the hot functions work on the same memory.
+"""
+
+from . import hot, layout
+from .limits import block_count
+from .shim import table
+
+
+class Tables:
+    """All tables for one broker, sized by `limits`."""
+
+    def __init__(self, limits):
+        count = block_count(limits)
+        self.arena = memoryview(bytearray(count * limits.block_size))
+        self.blocks = table(count)
+        self.messages = table(layout.MESSAGE_WIDTH * limits.message_count_max)
+        self.entries = table(layout.ENTRY_WIDTH * limits.entry_count_max)
+        self.queues = table(layout.QUEUE_WIDTH * limits.queue_count_max)
+        self.channels = table(layout.CHANNEL_WIDTH * limits.channel_count_max)
+        self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
+        self.state = table(layout.STATE_WIDTH)
+        self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
+        self.block_size = limits.block_size
+        # The rarely used pools have a little state of their own: first free, next fresh, left.
+        self.queue_pool = table(3)
+        self.channel_pool = table(3)
+        self.consumer_pool = table(3)
+        start_pool(self.state, layout.POOL_BLOCKS, count)
+        start_pool(self.state, layout.POOL_MESSAGES, limits.message_count_max)
+        start_pool(self.state, layout.POOL_ENTRIES, limits.entry_count_max)
+        start_pool(self.queue_pool, 0, limits.queue_count_max)
+        start_pool(self.channel_pool, 0, limits.channel_count_max)
+        start_pool(self.consumer_pool, 0, limits.consumer_count_max)
+
+    def blocks_for(self, size):
+        """Blocks that `size` octets take."""
+        return (size + self.block_size - 1) // self.block_size
+
+    def has_room(self, block_total, entry_total):
+        """True when a message of that many blocks and places in queues can be taken now."""
+        state = self.state
+        return (state[layout.POOL_BLOCKS + 2] >= block_total and state[layout.POOL_MESSAGES + 2] > 0
+                and state[layout.POOL_ENTRIES + 2] >= entry_total)
+
+    def new_message(self, route, properties_size, body_size, arrived):
+        """A message record with one reference and its blocks on account; `route` (bytes) is already in its chain.
+
+        The caller has seen `has_room`.
+        """
+        messages = self.messages
+        message = hot.take(messages, self.state, layout.POOL_MESSAGES, layout.MESSAGE_WIDTH)
+        count = self.blocks_for(len(route) + properties_size + body_size)
+        self.state[layout.POOL_BLOCKS + 2] -= count
+        messages[message + layout.MESSAGE_FIRST] = layout.NONE
+        messages[message + layout.MESSAGE_LAST] = layout.NONE
+        messages[message + layout.MESSAGE_ROUTE] = len(route)
+        messages[message + layout.MESSAGE_PROPERTIES] = properties_size
+        messages[message + layout.MESSAGE_BODY] = body_size
+        messages[message + layout.MESSAGE_FILLED] = 0
+        messages[message + layout.MESSAGE_BLOCKS] = count
+        messages[message + layout.MESSAGE_REFERENCES] = 1
+        messages[message + layout.MESSAGE_ARRIVED] = arrived
+        self.append(message, route, 0, len(route))
+        return message
+
+    def append(self, message, source, start, size):
+        """Copy octets to the end of a message (see hot.append)."""
+        hot.append(self.arena, self.blocks, self.messages, self.state, message, source, start, size)
+
+    def release(self, message):
+        """Drop one reference to a message."""
+        hot.release(self.blocks, self.messages, self.state, message)
+
+    def octets(self, message, start, size):
+        """`size` octets of a message's chain from `start`, as bytes."""
+        found = bytearray(size)
+        if size:
+            hot.extract(self.arena, self.blocks, self.state, self.messages[message], start, memoryview(found), 0, size)
+        return bytes(found)
+
+    def route_of(self, message):
+        """The exchange name and routing key of a message, as two short strings in a row."""
+        return self.octets(message, 0, self.messages[message + layout.MESSAGE_ROUTE])
+
+    def properties_of(self, message):
+        """The property flags and list of a message, as its publisher sent them."""
+        return self.octets(message, self.messages[message + layout.MESSAGE_ROUTE], self.messages[message + layout.MESSAGE_PROPERTIES])
+
+    def size_of(self, message):
+        """Octets of route, properties and body."""
+        return (self.messages[message + layout.MESSAGE_ROUTE] + self.messages[message + layout.MESSAGE_PROPERTIES]
+                + self.messages[message + layout.MESSAGE_BODY])
+
+
+def start_pool(pool, at, count):
+    """A pool whose records have never been used."""
+    pool[at] = layout.NONE
+    pool[at + 1] = 0
+    pool[at + 2] = count
+
+
+def clear(columns, record, width):
+    """Set all integers of a record to 0."""
+    for index in range(record, record + width):
+        columns[index] = 0
