@@ -1,0 +1,331 @@
+"""The broker: connections, consumers and messages over what `Definitions` holds. Neutral: it knows no wire.
+
+A wire folder calls the verbs here; the broker calls back on a session: `deliver(consumer, limit)` and `cancelled(consumer)`, and on a
+connection `resume()`. Nothing here blocks: a publisher that finds no room is `held` and tried again by `run`.
+"""
+
+from . import deliver, hot, layout
+from .definitions import Definitions
+from .errors import ACCESS_REFUSED, NOT_ALLOWED, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .receive_buffer import ReceiveBuffer
+from .send_buffer import SendBuffer
+from .stream import EPOCH
+from .tables import clear
+
+# What `publish` answers.
+TAKEN = 0
+UNROUTABLE = 1
+NO_ROOM = 2
+
+OFFSET_NAMES = ("first", "last", "next")
+
+
+class Consumer:
+    """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end)."""
+
+    def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
+        self.handle = handle
+        self.tag = tag
+        self.queue = queue
+        self.channel = channel
+        self.no_ack = no_ack
+        self.exclusive = exclusive
+        self.cursor = layout.NONE
+        self.cursor_offset = 0
+        self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
+
+
+class Broker(Definitions):
+    """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `users`: name to password."""
+
+    def __init__(self, limits, nonce=b"", users=None):
+        Definitions.__init__(self, limits, nonce)
+        self.users = {"guest": "guest"} if users is None else users
+        self.now = 0
+        self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
+        self.connections = []
+        self.held = []  # connections that are not read because a queue or the arena has no room
+        self.active = []  # queues that may have something to deliver
+        self.buffers = []  # (receive, send) pairs of connections that are gone
+        self.counters = {"connections": 0, "connections_refused": 0, "logins_refused": 0, "published": 0, "delivered": 0, "settled": 0,
+                         "returned": 0, "unroutable": 0, "redelivered": 0, "rejected": 0, "purged": 0, "held": 0, "internal_errors": 0}
+
+    def tick(self, now, seconds):
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters."""
+        self.now = now
+        self.seconds = max(seconds - EPOCH, 0)
+        state = self.tables.state
+        for name, place in (("published", layout.STATE_PUBLISHED), ("delivered", layout.STATE_DELIVERED),
+                            ("settled", layout.STATE_SETTLED)):
+            self.counters[name] += state[place]
+            state[place] = 0
+
+    def run(self):
+        """Make all deliveries that can be made now, and let held publishers try again."""
+        deliver.run(self)
+        if self.held:
+            waiting = self.held
+            self.held = []
+            for connection in waiting:
+                connection.resume()
+            deliver.run(self)
+
+    # Connections
+
+    def attach(self, connection):
+        """A place for a new connection: (receive buffer, send buffer), or None when there is none."""
+        if len(self.connections) >= self.limits.connection_count_max:
+            self.counters["connections_refused"] += 1
+            return None
+        self.connections.append(connection)
+        self.counters["connections"] += 1
+        if self.buffers:
+            pair = self.buffers.pop()
+            pair[0].reset()
+            pair[1].reset()
+            return pair
+        return ReceiveBuffer(self.limits.receive_buffer_size), SendBuffer(self.limits.send_buffer_size)
+
+    def detach(self, connection):
+        """A connection has gone: its exclusive queues go too, its buffers come back."""
+        for found in list(connection.exclusive_queues):
+            self.drop_queue(found)
+        for found in self.queues.values():
+            if found.declared_by is connection:
+                found.declared_by = nobody
+        for exchange in self.exchanges.values():
+            for binding in exchange.bindings:
+                if binding.made_by is connection:
+                    binding.made_by = nobody
+        self.connections.remove(connection)
+        if connection in self.held:
+            self.held.remove(connection)
+        self.buffers.append((connection.receive, connection.send))
+
+    def authenticate(self, user, password, from_loopback):
+        """True when the password is the user's; guest comes from the loopback only."""
+        good = self.users.get(user) == password and user in self.users and (user != "guest" or from_loopback)
+        if not good:
+            self.counters["logins_refused"] += 1
+        return good
+
+    def open_channel(self):
+        """A channel's record, or None when all are taken."""
+        tables = self.tables
+        if tables.channel_pool[2] < 1:
+            return None
+        handle = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
+        clear(tables.channels, handle, layout.CHANNEL_WIDTH)
+        tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
+        return handle
+
+    def close_channel(self, channel):
+        """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
+        for consumer in list(channel.consumers.values()):
+            self.cancel(consumer)
+        self.requeue_from(channel, layout.NONE)
+        hot.give(self.tables.channels, self.tables.channel_pool, 0, channel.handle)
+
+    # Publishing
+
+    def publish(self, message, exchange_name, key, headers):
+        """Put a complete message on all queues its exchange chooses: TAKEN, UNROUTABLE, or NO_ROOM (nothing changed; try again).
+
+        `key` is bytes, `headers` a function that gives the message's headers. The caller keeps its own reference.
+        """
+        targets = self.route(exchange_name, key, headers)
+        if not targets:
+            return UNROUTABLE
+        tables = self.tables
+        blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
+        if tables.state[layout.POOL_ENTRIES + 2] < len(targets):
+            return NO_ROOM
+        for found in targets:
+            if found.full(blocks):
+                return NO_ROOM
+        for found in targets:
+            found.push(message)
+            self.activate(found)
+        return TAKEN
+
+    def route(self, exchange_name, key, headers):
+        """The queues for a message, each once."""
+        if exchange_name == "":
+            try:
+                found = self.queues.get(str(key, "utf-8"))
+            except UnicodeError:
+                found = None
+            return () if found is None else (found,)
+        exchange = self.exchanges.get(exchange_name)
+        if exchange is None:
+            return ()
+        matched = exchange.match(key, headers)
+        if len(matched) < 2:
+            return matched
+        once = []
+        for found in matched:
+            if found not in once:
+                once.append(found)
+        return once
+
+    # Consuming
+
+    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
+        """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
+        found = self.queue(name, channel.connection)
+        if tag in channel.consumers:
+            raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
+        if found.exclusive_consumer or (exclusive and found.consumers):
+            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' in exclusive use" % name)
+        offset = self.stream_offset(found, no_ack, arguments, prefetch)
+        tables = self.tables
+        if tables.consumer_pool[2] < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
+        handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
+        tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
+        tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
+        tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
+        consumer = Consumer(handle, tag, found, channel, no_ack, exclusive)
+        if found.is_stream:
+            consumer.cursor, consumer.cursor_offset = found.seek(offset)
+        channel.consumers[tag] = consumer
+        found.consumers.append(consumer)
+        found.exclusive_consumer = exclusive
+        self.activate(found)
+        return consumer
+
+    def stream_offset(self, found, no_ack, arguments, prefetch):
+        """The x-stream-offset of a subscription, checked; streams ask for acknowledgement and a prefetch, as RabbitMQ's do."""
+        offset = arguments.get("x-stream-offset", "next")
+        if not found.is_stream:
+            return offset
+        if no_ack:
+            raise ProtocolError(NOT_IMPLEMENTED, "consumer of stream '%s' cannot use no_ack" % found.name)
+        if not prefetch:
+            raise ProtocolError(PRECONDITION_FAILED, "consumer prefetch count is not set for stream '%s'" % found.name)
+        number = isinstance(offset, int) and not isinstance(offset, bool) and offset >= 0
+        if not number and offset not in OFFSET_NAMES and not isinstance(offset, tuple):
+            raise ProtocolError(PRECONDITION_FAILED, "invalid x-stream-offset %r: expected first, last, next, an offset or a timestamp"
+                                % (offset,))
+        return offset
+
+    def cancel(self, consumer):
+        """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
+        found = consumer.queue
+        del consumer.channel.consumers[consumer.tag]
+        found.consumers.remove(consumer)
+        found.exclusive_consumer = False
+        entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            if self.tables.entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
+                self.tables.entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
+            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
+        hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
+        if found.auto_delete and not found.consumers:
+            self.drop_queue(found)
+
+    def settle(self, channel, last, multiple):
+        """Accept deliveries: `last` is an unsettled entry of the channel; `multiple`: all up to it."""
+        tables = self.tables
+        self.wake_consumers(channel, last, multiple)
+        return hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
+                          channel.handle, last, 1 if multiple else 0)
+
+    def reject(self, channel, last, multiple, requeue):
+        """Refuse deliveries: back to the queue, or dropped (section 1.8.3.14; dead-lettering is not here yet)."""
+        if not requeue:
+            self.counters["rejected"] += self.settle(channel, last, multiple)
+        elif multiple:
+            self.requeue_from(channel, last)
+        else:
+            self.requeue_entry(channel, last)
+
+    def requeue_from(self, channel, last):
+        """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
+        tables = self.tables
+        entry = last if last != layout.NONE else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+        while entry != layout.NONE:
+            before = tables.entries[entry + layout.ENTRY_PREVIOUS]
+            self.requeue_entry(channel, entry)
+            entry = before
+
+    def requeue_entry(self, channel, entry):
+        """Requeue one unsettled entry; a stream's message is there anyway."""
+        tables = self.tables
+        found = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+        hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+        if found.is_stream:
+            found.drop(entry)
+        else:
+            self.counters["redelivered"] += 1
+            found.requeue(entry)
+        self.activate(found)
+
+    def wake_consumers(self, channel, last, multiple):
+        """Settling gives credit: the queues of the channel's consumers may deliver again."""
+        if not multiple and self.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] == 0:
+            found = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
+            self.activate(found)
+            return
+        for consumer in channel.consumers.values():
+            self.activate(consumer.queue)
+
+    # Queues with messages
+
+    def activate(self, found):
+        """Remember that a queue may have something to deliver."""
+        if not found.active and found.consumers:
+            found.active = True
+            self.active.append(found)
+
+    def delete_queue(self, connection, name, if_unused, if_empty):
+        """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already."""
+        if name not in self.queues:
+            return 0
+        found = self.queue(name, connection)
+        if if_unused and found.consumers:
+            raise ProtocolError(PRECONDITION_FAILED, "queue '%s' in vhost '/' in use" % name)
+        if if_empty and found.message_count():
+            raise ProtocolError(PRECONDITION_FAILED, "queue '%s' in vhost '/' not empty" % name)
+        return self.drop_queue(found)
+
+    def drop_queue(self, found):
+        """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
+        found.auto_delete = False
+        for consumer in list(found.consumers):
+            self.cancel(consumer)
+            consumer.channel.session.cancelled(consumer)
+        for connection in self.connections:
+            for channel in connection.channels():
+                self.forget_unsettled(channel, found)
+        return self.forget_queue(found)
+
+    def forget_unsettled(self, channel, found):
+        """Drop a channel's unsettled entries of a queue that goes."""
+        tables = self.tables
+        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
+                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+                found.drop(entry)
+            entry = behind
+
+    def purge(self, connection, name):
+        """Drop the ready messages of a queue (section 1.7.2.7): how many."""
+        count = self.queue(name, connection).purge()
+        self.counters["purged"] += count
+        return count
+
+
+class Nobody:
+    """Stands for a connection that has gone, where something it declared lives on."""
+
+    queues_declared = 0
+    bindings_made = 0
+    exclusive_queues = ()
+
+
+nobody = Nobody()

@@ -1,0 +1,285 @@
+"""What exists in a broker: exchanges, queues, bindings, and the verbs that make and remove them.
+
+Every verb is a ladder of guards: name, exists or passive, permission, limits, act. What a guard refuses is a ProtocolError whose text is
+RabbitMQ's, because clients and their users know those (core/SPEC.md). `connection` is who asks: it owns exclusive queues and has a share.
+"""
+
+import binascii
+import hashlib
+
+from . import layout
+from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError)
+from .exchanges import PREDECLARED, Binding, type_named
+from .hot import give, take
+from .queue import Queue
+from .stream import Stream
+from .tables import Tables
+
+VHOST = "/"
+
+STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes")
+CLASSIC_ARGUMENTS = ("x-queue-type",)
+
+
+class Definitions:
+    """Exchanges and queues by name. `nonce` (bytes) makes generated names differ between runs."""
+
+    def __init__(self, limits, nonce):
+        self.limits = limits
+        self.tables = Tables(limits)
+        self.nonce = nonce
+        self.names_made = 0
+        self.binding_count = 0
+        self.exchanges = {}
+        self.queues = {}
+        self.queue_objects = {}  # by record handle
+        for name, type_ in PREDECLARED:
+            self.exchanges[name] = type_named(type_)(name, True, False, False, {})
+
+    # Exchanges (0-9-1 section 1.6)
+
+    def exchange(self, name):
+        """The exchange called `name`; not-found when there is none."""
+        found = self.exchanges.get(name)
+        if found is None:
+            raise ProtocolError(NOT_FOUND, "no exchange '%s' in vhost '%s'" % (name, VHOST))
+        return found
+
+    def declare_exchange(self, connection, name, type_, passive, durable, auto_delete, internal, arguments):
+        """Make an exchange, or see that the one there is the same (section 1.6.2.1)."""
+        if name == "":
+            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+        if passive:
+            return self.exchange(name)
+        class_ = type_named(type_)
+        if class_ is None:
+            raise ProtocolError(COMMAND_INVALID, "unknown exchange type '%s'" % type_)
+        found = self.exchanges.get(name)
+        if found is not None:
+            self.same_exchange(found, type_, durable, auto_delete, internal, arguments)
+            return found
+        self.check_new_name("exchange", name)
+        self.check_arguments(arguments, ())
+        if len(self.exchanges) >= self.limits.exchange_count_max:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d exchanges at most" % self.limits.exchange_count_max)
+        made = class_(name, durable, auto_delete, internal, arguments)
+        self.exchanges[name] = made
+        return made
+
+    def same_exchange(self, found, type_, durable, auto_delete, internal, arguments):
+        """Raise precondition-failed when a declaration differs from what is there."""
+        what = "exchange '%s' in vhost '%s'" % (found.name, VHOST)
+        self.equivalent("type", what, type_, found.type)
+        self.equivalent("durable", what, durable, found.durable)
+        self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
+        self.equivalent("internal", what, internal, found.internal)
+        self.equivalent_arguments(what, arguments, found.arguments)
+
+    def delete_exchange(self, name, if_unused):
+        """Remove an exchange and its bindings (section 1.6.2.3); one that is not there is removed already."""
+        if name == "":
+            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+        if name.startswith("amq."):
+            raise ProtocolError(ACCESS_REFUSED, "exchange name '%s' contains reserved prefix 'amq.*'" % name)
+        found = self.exchanges.get(name)
+        if found is None:
+            return
+        if if_unused and found.bindings:
+            raise ProtocolError(PRECONDITION_FAILED, "exchange '%s' in vhost '%s' in use" % (name, VHOST))
+        for binding in list(found.bindings):
+            self.remove_binding(binding)
+        self.exchanges.pop(name, None)
+
+    # Queues (section 1.7)
+
+    def queue(self, name, connection):
+        """The queue called `name`; not-found when there is none, resource-locked when another connection owns it."""
+        found = self.queues.get(name)
+        if found is None:
+            raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '%s'" % (name, VHOST))
+        if found.owner is not None and found.owner is not connection:
+            raise ProtocolError(RESOURCE_LOCKED, "cannot obtain exclusive access to locked queue '%s' in vhost '%s'. It could be originally"
+                                " declared on another connection or the exclusive property value does not match that of the original "
+                                "declaration." % (name, VHOST))
+        return found
+
+    def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
+        """Make a queue, or see that the one there is the same (section 1.7.2.1). An empty name asks for a generated one."""
+        if passive:
+            return self.queue(name, connection)
+        if name in self.queues:
+            found = self.queue(name, connection)
+            self.same_queue(found, durable, exclusive, auto_delete, arguments)
+            return found
+        if name == "":
+            name = self.generated_name("amq.gen-")
+        else:
+            self.check_new_name("queue", name)
+        self.check_queue_arguments(name, durable, exclusive, auto_delete, arguments)
+        self.check_queue_room(connection)
+        return self.make_queue(connection, name, durable, exclusive, auto_delete, arguments)
+
+    def check_queue_arguments(self, name, durable, exclusive, auto_delete, arguments):
+        """Raise precondition-failed for arguments that this broker does not serve."""
+        type_ = arguments.get("x-queue-type", "classic")
+        if type_ not in ("classic", "stream"):
+            raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-queue-type' for queue '%s' in vhost '%s': this broker has classic and "
+                                "stream, not '%s'" % (name, VHOST, type_))
+        self.check_arguments(arguments, STREAM_ARGUMENTS if type_ == "stream" else CLASSIC_ARGUMENTS)
+        if type_ == "stream":
+            for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
+                if given:
+                    raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for queue '%s' in vhost '%s': a stream is durable, not "
+                                        "exclusive and not auto-delete" % (flag, name, VHOST))
+            size = arguments.get("x-max-length-bytes", 1)
+            if not isinstance(size, int) or size < 1:
+                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-length-bytes' for queue '%s' in vhost '%s': it must be a "
+                                    "number above 0" % (name, VHOST))
+
+    def check_queue_room(self, connection):
+        """Raise resource-error when the broker or the connection's share has no place for one more queue."""
+        if self.tables.queue_pool[2] < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d queues at most" % self.limits.queue_count_max)
+        if connection.queues_declared >= self.limits.queue_share_max:
+            raise ProtocolError(RESOURCE_ERROR, "one connection declares %d queues at most" % self.limits.queue_share_max)
+
+    def make_queue(self, connection, name, durable, exclusive, auto_delete, arguments):
+        """The queue object, all guards passed."""
+        tables = self.tables
+        handle = take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
+        if arguments.get("x-queue-type") == "stream":
+            size_max = min(arguments.get("x-max-length-bytes", self.limits.arena_size), self.limits.arena_size)
+            made = Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), size_max)
+        else:
+            made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
+        made.declared_by = connection
+        connection.queues_declared += 1
+        if exclusive:
+            connection.exclusive_queues.append(made)
+        self.queues[name] = made
+        self.queue_objects[handle] = made
+        return made
+
+    def same_queue(self, found, durable, exclusive, auto_delete, arguments):
+        """Raise precondition-failed when a declaration differs from what is there."""
+        what = "queue '%s' in vhost '%s'" % (found.name, VHOST)
+        self.equivalent("durable", what, durable, found.durable)
+        self.equivalent("exclusive", what, exclusive, found.owner is not None)
+        self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
+        self.equivalent_arguments(what, arguments, found.arguments)
+
+    def forget_queue(self, found):
+        """Take a queue without consumers and unsettled entries out of everything that knows it: the number of messages it had."""
+        count = found.message_count()
+        found.purge()
+        for exchange in list(self.exchanges.values()):
+            for binding in [each for each in exchange.bindings if each.queue is found]:
+                self.remove_binding(binding)
+        found.deleted = True
+        found.declared_by.queues_declared -= 1
+        if found.owner is not None:
+            found.owner.exclusive_queues.remove(found)
+        del self.queues[found.name]
+        del self.queue_objects[found.handle]
+        give(self.tables.queues, self.tables.queue_pool, 0, found.handle)
+        return count
+
+    # Bindings
+
+    def bind(self, connection, queue_name, exchange_name, key, arguments):
+        """Bind a queue (section 1.7.2.3); a binding that is there already stays one."""
+        found = self.queue(queue_name, connection)
+        exchange = self.bindable(exchange_name)
+        exchange.check_binding(arguments)
+        if exchange.find(found, key, arguments) is not None:
+            return
+        self.check_size(arguments)
+        if self.binding_count >= self.limits.binding_count_max:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d bindings at most" % self.limits.binding_count_max)
+        if connection.bindings_made >= self.limits.binding_share_max:
+            raise ProtocolError(RESOURCE_ERROR, "one connection makes %d bindings at most" % self.limits.binding_share_max)
+        binding = Binding(exchange, found, key, arguments)
+        binding.made_by = connection
+        connection.bindings_made += 1
+        self.binding_count += 1
+        exchange.bind(binding)
+
+    def unbind(self, connection, queue_name, exchange_name, key, arguments):
+        """Remove a binding (section 1.7.2.5); one that is not there is removed already."""
+        found = self.queue(queue_name, connection)
+        binding = self.bindable(exchange_name).find(found, key, arguments)
+        if binding is not None:
+            self.remove_binding(binding)
+
+    def bindable(self, name):
+        """The exchange for a binding: any but the default one (section 3.1.2.1)."""
+        if name == "":
+            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+        return self.exchange(name)
+
+    def remove_binding(self, binding):
+        """Remove a binding, and its exchange when that was auto-delete and this was its last."""
+        exchange = binding.exchange
+        exchange.unbind(binding)
+        binding.made_by.bindings_made -= 1
+        self.binding_count -= 1
+        if exchange.auto_delete and not exchange.bindings:
+            self.exchanges.pop(exchange.name, None)
+
+    # Guards and names
+
+    def check_new_name(self, what, name):
+        """Raise when a client may not make something of this name."""
+        if name.startswith("amq."):
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (what, name))
+        if len(name.encode("utf-8")) > self.limits.name_size_max:
+            raise ProtocolError(PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes"
+                                % (what, self.limits.name_size_max))
+
+    def check_arguments(self, arguments, served):
+        """Raise for arguments that would change what is declared and are not served: better refused than ignored."""
+        self.check_size(arguments)
+        for name in arguments:
+            if (name.startswith("x-") or name == "alternate-exchange") and name not in served:
+                raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
+
+    def check_size(self, arguments):
+        """Raise when kept arguments are larger than the limit."""
+        if arguments and len(repr(arguments)) > self.limits.argument_size_max:
+            raise ProtocolError(PRECONDITION_FAILED, "the arguments are larger than the %d octets that this broker keeps"
+                                % self.limits.argument_size_max)
+
+    def equivalent(self, argument, what, received, current):
+        """Raise precondition-failed when a property of a second declaration differs."""
+        if received != current:
+            raise ProtocolError(PRECONDITION_FAILED, "inequivalent arg '%s' for %s: received '%s' but current is '%s'"
+                                % (argument, what, word(received), word(current)))
+
+    def equivalent_arguments(self, what, received, current):
+        """Raise precondition-failed when an argument with a meaning to the broker differs."""
+        names = [name for name in current if name.startswith("x-")] + [name for name in received if name.startswith("x-")]
+        for name in names:
+            if received.get(name) != current.get(name):
+                raise ProtocolError(PRECONDITION_FAILED, "inequivalent arg '%s' for %s: received %s but current is %s"
+                                    % (name, what, described(received.get(name)), described(current.get(name))))
+
+    def generated_name(self, prefix):
+        """A name that this broker has not given before."""
+        self.names_made += 1
+        digest = hashlib.sha256(self.nonce + b"/%d" % self.names_made).digest()
+        return prefix + str(binascii.hexlify(digest[:11]), "utf-8")
+
+
+def word(item):
+    """A property as error texts write it."""
+    if item is True or item is False:
+        return "true" if item else "false"
+    return str(item)
+
+
+def described(item):
+    """An argument as error texts write it: none, or its value and type."""
+    if item is None:
+        return "none"
+    type_ = "bool" if isinstance(item, bool) else "signedint" if isinstance(item, int) else "longstr" if isinstance(item, str) else "table"
+    return "the value '%s' of type '%s'" % (word(item), type_)
