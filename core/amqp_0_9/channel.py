@@ -1,0 +1,39 @@
+"""A channel as its session sees it: what is decided rarely.
+
+What changes with every message is in the broker's channel table at `handle`.
+"""
+
+from .. import layout
+
+# What a channel expects of the next content frame.
+NO_CONTENT = 0
+HEADER_NEXT = 1
+BODY_NEXT = 2
+
+
+class Channel:
+    """One open channel. `number` as on the wire."""
+
+    def __init__(self, session, number, handle):
+        self.session = session
+        self.connection = session.connection
+        self.number = number
+        self.handle = handle
+        self.closing = False  # channel.close was sent; everything but its answer is dropped
+        self.flowing = True  # the client wants deliveries (channel.flow)
+        self.last_queue = ""
+        self.prefetch = 0  # for consumers to come (basic.qos)
+        self.tags_made = 0
+        self.consumers = {}
+        self.returns = []  # (message, reply code, reply text) that wait to be written
+        self.waits_to_write = False  # in session.writing
+        self.content = NO_CONTENT
+        self.exchange = ""
+        self.route = b""
+        self.mandatory = False
+        self.message = layout.NONE
+        self.body_left = 0
+
+    def key(self):
+        """The routing key of the content that is arriving."""
+        return self.route[2 + self.route[0]:]

@@ -1,0 +1,132 @@
+"""A publish as it arrives: method, content header, body frames (0-9-1 section 4.2.6). Bodies go into their blocks piece by piece.
+
+The blocks for the whole content are put on account at its header; when there is no room the frame stays where it is and the connection is
+not read until there is. When the content is complete the broker routes it; a full queue holds it, and with it the connection.
+"""
+
+from .. import broker as broker_core
+from .. import layout
+from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, SYNTAX_ERROR, UNEXPECTED_FRAME,
+                      ProtocolError)
+from . import properties
+from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
+
+NO_ROUTE_CODE = 312  # 0-9-1 section 1.8.3.9: the reply code of basic.return
+
+
+def publish(session, channel, buffer, at, end):
+    """basic.publish (section 1.8.3.8); its arguments stand between `at` and `end`."""
+    size = 0
+    if at + 3 <= end:
+        size = 1 + buffer[at + 2]
+        if at + 2 + size < end:
+            size += 1 + buffer[at + 2 + size]
+    if at + 3 + size != end or size < 2:
+        raise ProtocolError(SYNTAX_ERROR, "basic.publish has the wrong size for its names")
+    channel.route = bytes(buffer[at + 2:at + 2 + size])
+    flags = buffer[end - 1]
+    try:
+        channel.exchange = str(channel.route[1:1 + channel.route[0]], "utf-8")
+    except UnicodeError:
+        raise ProtocolError(SYNTAX_ERROR, "basic.publish has an exchange name that is not UTF-8")
+    if flags & 2:
+        raise ProtocolError(NOT_IMPLEMENTED, "immediate=true")
+    found = session.broker.exchanges.get(channel.exchange)
+    if found is None and channel.exchange:
+        raise ProtocolError(NOT_FOUND, "no exchange '%s' in vhost '/'" % channel.exchange)
+    if found is not None and found.internal:
+        raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal exchange '%s' in vhost '/'" % channel.exchange)
+    channel.mandatory = flags & 1 != 0
+    channel.content = HEADER_NEXT
+
+
+def header(session, channel, buffer, at, end):
+    """A content header frame; false: there is no room for the content now, and nothing has changed."""
+    if channel.content != HEADER_NEXT:
+        raise ProtocolError(UNEXPECTED_FRAME, "a content header that no method announced on channel %d" % channel.number)
+    if end - at < 14:
+        raise ProtocolError(SYNTAX_ERROR, "a content header of %d octets; at least 14 are needed" % (end - at))
+    class_id = buffer[at] << 8 | buffer[at + 1]
+    if class_id != 60:
+        raise ProtocolError(UNEXPECTED_FRAME, "expected a content header of class 60 (basic), got class %d" % class_id)
+    if buffer[at + 2] | buffer[at + 3]:
+        raise ProtocolError(SYNTAX_ERROR, "the weight of a content header must be 0")
+    body_size = int.from_bytes(bytes(buffer[at + 4:at + 12]), "big")
+    limits = session.broker.limits
+    properties.check(buffer, at + 12, end)
+    size = end - at - 12
+    if body_size > limits.content_size_max:
+        raise ProtocolError(CONTENT_TOO_LARGE, "a body of %d octets; this broker takes %d" % (body_size, limits.content_size_max))
+    if size > limits.properties_size_max:
+        raise ProtocolError(CONTENT_TOO_LARGE, "properties of %d octets; this broker takes %d" % (size, limits.properties_size_max))
+    tables = session.broker.tables
+    if not tables.has_room(tables.blocks_for(len(channel.route) + size + body_size), 1):
+        if session.unfinished:
+            raise ProtocolError(RESOURCE_ERROR, "no room for a second unfinished content on this connection", True)
+        return False
+    channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds)
+    tables.append(channel.message, buffer, at + 12, size)
+    channel.body_left = body_size
+    channel.content = BODY_NEXT
+    session.unfinished += 1
+    session.content_moved = session.broker.now
+    if body_size == 0:
+        complete(session, channel)
+    return True
+
+
+def check_body(channel, size):
+    """A body frame of `size` octets begins."""
+    if channel.content != BODY_NEXT:
+        raise ProtocolError(UNEXPECTED_FRAME, "a body frame that no content header announced on channel %d" % channel.number)
+    if size > channel.body_left:
+        raise ProtocolError(UNEXPECTED_FRAME, "a body frame of %d octets where %d are left of the content" % (size, channel.body_left))
+
+
+def body(session, channel, buffer, at, size):
+    """`size` octets of a body frame."""
+    session.broker.tables.append(channel.message, buffer, at, size)
+    channel.body_left -= size
+    session.content_moved = session.broker.now
+
+
+def complete(session, channel):
+    """The content is whole: route it, return it, or hold the connection until there is room."""
+    broker = session.broker
+
+    def headers():
+        octets = broker.tables.properties_of(channel.message)
+        found = properties.decode(octets, 0, len(octets)).get("headers")
+        return {} if found is None else found
+
+    outcome = broker.publish(channel.message, channel.exchange, channel.key(), headers)
+    if outcome == broker_core.NO_ROOM:
+        session.hold(channel)
+        return
+    state = broker.tables.state
+    state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + 1) & layout.MASK
+    message = channel.message
+    channel.message = layout.NONE
+    channel.content = NO_CONTENT
+    session.unfinished -= 1
+    if outcome == broker_core.UNROUTABLE and channel.mandatory:
+        broker.counters["returned"] += 1
+        channel.returns.append((message, NO_ROUTE_CODE, "NO_ROUTE"))
+    else:
+        if outcome == broker_core.UNROUTABLE:
+            broker.counters["unroutable"] += 1
+        broker.tables.release(message)
+    session.published(channel)
+
+
+def abandon(session, channel):
+    """Forget a content that will not be completed, and returns that will not be written."""
+    tables = session.broker.tables
+    if channel.message != layout.NONE:
+        tables.release(channel.message)
+        channel.message = layout.NONE
+        session.unfinished -= 1
+    channel.content = NO_CONTENT
+    for message, _, _ in channel.returns:
+        tables.release(message)
+    channel.returns = []

@@ -1,0 +1,205 @@
+"""Contents to a client (section 4.2.6): basic.deliver, basic.get-ok and basic.return with header and body frames; and confirms.
+
+Small messages of a classic queue go through hot.pump. A body that needs several frames, or that is larger than the send buffer, and what a
+stream delivers (its header carries x-stream-offset) go through `outgoing`.
+"""
+
+import struct
+
+from .. import hot, layout, limits
+from . import field_table, frame, properties
+
+DELIVER = b"\x00\x3c\x00\x3c"
+GET_OK = b"\x00\x3c\x00\x47"
+RETURN = b"\x00\x3c\x00\x32"
+ACK = b"\x00\x3c\x00\x50"
+
+STREAM_OFFSET = b"\x0fx-stream-offsetl"
+
+
+def prefix(channel_number, tag):
+    """The octets of a basic.deliver frame up to and with the consumer tag; its size is filled in for each delivery."""
+    return memoryview(bytearray(frame.encode(frame.METHOD, channel_number, DELIVER + field_table.shortstr(tag))[:-1]))
+
+
+def deliver(session, consumer, most):
+    """Write up to `most` deliveries: how many. Marks the session starved when it was room that ended it."""
+    if consumer.queue.is_stream:
+        return deliver_stream(session, consumer, most)
+    tables = session.broker.tables
+    send = session.send
+    send.room()
+    queue = consumer.queue.handle
+    before = tables.queues[queue + layout.QUEUE_LENGTH]
+    send.end = hot.pump(tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers,
+                        tables.state, consumer.handle, most, consumer.prefix, len(consumer.prefix), session.frame_size_max, send.octets,
+                        send.end, send.size - limits.REPLY_ROOM)
+    count = before - tables.queues[queue + layout.QUEUE_LENGTH]
+    if count < most and before > count and has_credit(tables, consumer):
+        return count + deliver_large(session, consumer)
+    return count
+
+
+def has_credit(tables, consumer):
+    """True when the consumer and its channel may get one more delivery."""
+    if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] <= 0:
+        return False
+    channel = consumer.channel.handle
+    prefetch = tables.channels[channel + layout.CHANNEL_PREFETCH]
+    return consumer.no_ack or prefetch == 0 or tables.channels[channel + layout.CHANNEL_UNSETTLED] < prefetch
+
+
+def deliver_large(session, consumer):
+    """The next message did not fit for hot.pump: begin it when it is one that never will and method and header fit now. 1 or 0."""
+    tables = session.broker.tables
+    send = session.send
+    found = consumer.queue
+    entry = tables.queues[found.handle + layout.QUEUE_HEAD]
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    messages = tables.messages
+    heads = len(consumer.prefix) + 30 + messages[message + layout.MESSAGE_ROUTE] + messages[message + layout.MESSAGE_PROPERTIES]
+    body = messages[message + layout.MESSAGE_BODY]
+    fits_later = body + 8 <= session.frame_size_max and heads + 8 + body <= send.size - limits.REPLY_ROOM
+    if fits_later or heads > send.room() - limits.REPLY_ROOM:
+        session.starved = True
+        return 0
+    found.pop()
+    tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
+    octets = start_delivery(session, consumer, entry, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] else 0)
+    session.outgoing.start(session, consumer.channel.number, message, octets, None)
+    if consumer.no_ack:
+        found.drop(entry)
+    if session.outgoing.active():
+        session.starved = True
+    return 1
+
+
+def start_delivery(session, consumer, entry, redelivered):
+    """Count tag and credit for an entry that is in no list: the basic.deliver frame."""
+    tables = session.broker.tables
+    channel = consumer.channel
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    tag = count_tag(tables, channel)
+    if not consumer.no_ack:
+        hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, consumer.handle)
+        if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] != layout.CREDIT_UNLIMITED:
+            tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= 1
+    payload = DELIVER + field_table.shortstr(consumer.tag) + tag + bytes((redelivered,)) + tables.route_of(message)
+    return frame.encode(frame.METHOD, channel.number, payload)
+
+
+def count_tag(tables, channel):
+    """Count the channel's delivery tag up: the eight octets of the new one."""
+    hot.next_tag(tables.channels, channel.handle)
+    return number_at(tables.channels, channel.handle + layout.CHANNEL_TAG_HIGH, channel.handle + layout.CHANNEL_TAG)
+
+
+def number_at(columns, high, low):
+    """The eight octets of a number kept in two fields of 30 bits."""
+    octets = bytearray(8)
+    hot.put_number(octets, 0, columns[high], columns[low])
+    return bytes(octets)
+
+
+def deliver_stream(session, consumer, most):
+    """Deliver from a stream at the consumer's cursor; the message stays, and the delivery gets an entry of its own until it is settled."""
+    tables = session.broker.tables
+    count = 0
+    while count < most and consumer.cursor != layout.NONE and has_credit(tables, consumer):
+        message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
+        header = stream_header(session, consumer, message)
+        heads = len(consumer.prefix) + 10 + tables.messages[message + layout.MESSAGE_ROUTE] + len(header)
+        if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or tables.state[layout.POOL_ENTRIES + 2] < 1:
+            session.starved = True
+            break
+        entry = stream_entry(tables, consumer, message)
+        octets = start_delivery(session, consumer, entry, 0)
+        session.outgoing.start(session, consumer.channel.number, message, octets, header)
+        consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
+        consumer.cursor_offset += 1
+        tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
+        count += 1
+    return count
+
+
+def stream_entry(tables, consumer, message):
+    """An entry in no list, for a delivery of a stream's message."""
+    entries = tables.entries
+    entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
+    entries[entry + layout.ENTRY_MESSAGE] = message
+    entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle
+    entries[entry + layout.ENTRY_REDELIVERED] = 0
+    tables.messages[message + layout.MESSAGE_REFERENCES] += 1
+    tables.queues[consumer.queue.handle + layout.QUEUE_BLOCKS] += tables.messages[message + layout.MESSAGE_BLOCKS]
+    return entry
+
+
+def stream_header(session, consumer, message):
+    """The content header frame of a stream's message, with its offset among the headers."""
+    tables = session.broker.tables
+    pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
+    return frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
+                                properties.with_header(tables.properties_of(message), pair))
+
+
+def get(session, channel, found, no_ack):
+    """basic.get of a classic queue (section 1.8.3.10): get-ok with the message at the head, false when there is none."""
+    tables = session.broker.tables
+    entry = found.pop()
+    if entry == layout.NONE:
+        return False
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    tag = count_tag(tables, channel)
+    if not no_ack:
+        hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.NONE)
+    redelivered = bytes((1 if tables.entries[entry + layout.ENTRY_REDELIVERED] else 0,))
+    payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count())
+    session.outgoing.start(session, channel.number, message, frame.encode(frame.METHOD, channel.number, payload), None)
+    if no_ack:
+        found.drop(entry)
+    return True
+
+
+def get_stream(session, channel, found):
+    """basic.get of a stream: its state, at once and exact, as an empty message with headers (core/SPEC.md)."""
+    state = {"x-stream-id": found.id, "x-stream-first-offset": ("l", found.first_offset),
+             "x-stream-next-offset": ("l", found.next_offset()), "x-stream-bytes": ("l", found.size)}
+    payload = GET_OK + count_tag(session.broker.tables, channel) + b"\x00" + b"\x00" + field_table.shortstr(found.name) + struct.pack(
+        ">I", found.message_count())
+    session.write(frame.encode(frame.METHOD, channel.number, payload)
+                  + frame.content_header(channel.number, 0, properties.encode({"headers": state})))
+
+
+def returns_and_confirms(session, channel):
+    """Write a channel's returned contents, then its confirms; false when there is no room for all of it.
+
+    A return goes before the confirm of its content, as clients expect of RabbitMQ.
+    """
+    tables = session.broker.tables
+    while channel.returns:
+        message, code, text = channel.returns[0]
+        octets = frame.encode(frame.METHOD, channel.number, RETURN + struct.pack(">H", code) + field_table.shortstr(text)
+                              + tables.route_of(message))
+        if len(octets) + 20 + tables.messages[message + layout.MESSAGE_PROPERTIES] > session.send.room() - limits.REPLY_ROOM:
+            return False
+        channel.returns.pop(0)
+        session.outgoing.start(session, channel.number, message, octets, None)
+        tables.release(message)
+        if session.outgoing.active():
+            return False
+    return confirm(session, channel)
+
+
+def confirm(session, channel):
+    """Write one basic.ack for all publishes since the last one; false when there is no room."""
+    channels = session.broker.tables.channels
+    published = channels[channel.handle + layout.CHANNEL_PUBLISHED]
+    count = (published - channels[channel.handle + layout.CHANNEL_CONFIRMED]) & layout.MASK
+    if count == 0:
+        return True
+    if session.send.room() < 21:
+        return False
+    tag = number_at(channels, channel.handle + layout.CHANNEL_PUBLISHED_HIGH, channel.handle + layout.CHANNEL_PUBLISHED)
+    session.send.write(frame.encode(frame.METHOD, channel.number, ACK + tag + (b"\x01" if count > 1 else b"\x00")))
+    channels[channel.handle + layout.CHANNEL_CONFIRMED] = published
+    return True

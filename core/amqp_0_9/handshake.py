@@ -1,0 +1,95 @@
+"""The beginning of a 0-9-1 connection: start, tune, open (section 2.2.4). Each state takes one method and puts the next in its place."""
+
+from ..errors import ACCESS_REFUSED, COMMAND_INVALID, NOT_ALLOWED, SYNTAX_ERROR, ProtocolError
+from . import field_table, frame, method
+
+VERSION = "0.1.0"
+
+# What clients look for (RabbitMQ's names): only what is true.
+CAPABILITIES = {"publisher_confirms": True, "basic.nack": True, "consumer_cancel_notify": True, "connection.blocked": True,
+                "authentication_failure_close": True, "per_consumer_qos": True}
+
+MECHANISMS = b"PLAIN AMQPLAIN"
+
+OPEN = None  # session.py puts its state here
+
+
+def begin(session):
+    """Send connection.start."""
+    properties = {"product": "Leveret", "version": VERSION, "capabilities": CAPABILITIES}
+    session.reply(0, "connection_start", (0, 9, properties, MECHANISMS, b"en_US"))
+
+
+def expect(session, number, row, name):
+    """Raise unless the method is the one that this state waits for."""
+    if number != 0 or row[method.NAME] != name:
+        raise ProtocolError(COMMAND_INVALID, "expected %s, got %s on channel %d" % (name.replace("_", ".", 1).replace("_", "-"),
+                                                                                   method.title(row), number))
+
+
+def start_ok(session, number, row, octets, at, end):
+    """connection.start-ok (section 1.4.2.2): log in, propose the tuning."""
+    expect(session, number, row, "connection_start_ok")
+    properties, mechanism, response, _ = method.decode(row, octets, at, end)
+    capabilities = properties.get("capabilities")
+    session.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    user, password = credentials(mechanism, response)
+    if not session.broker.authenticate(user, password, session.connection.from_loopback):
+        refuse(session, mechanism)
+        return
+    session.user = user
+    limits = session.broker.limits
+    session.state = tune_ok
+    session.reply(0, "connection_tune", (limits.channel_max, limits.frame_size_max, limits.heartbeat_s))
+
+
+def credentials(mechanism, response):
+    """(user, password) from a SASL response; PLAIN is RFC 4616, AMQPLAIN a field table without its size."""
+    if mechanism == "PLAIN":
+        parts = response.split(b"\x00")
+        if len(parts) != 3:
+            raise ProtocolError(SYNTAX_ERROR, "a PLAIN response is authorization identity, NUL, user, NUL, password")
+        return field_table.text_of(parts[1]), field_table.text_of(parts[2])
+    if mechanism == "AMQPLAIN":
+        table = field_table.pairs(response, 0, len(response), 1)
+        return table.get("LOGIN"), table.get("PASSWORD")
+    raise ProtocolError(ACCESS_REFUSED, "mechanism '%s' is not served; %s are" % (mechanism, str(MECHANISMS, "utf-8")), True)
+
+
+def refuse(session, mechanism):
+    """A failed log-in: a word to those who announced that they understand it, the end for all."""
+    if session.capabilities.get("authentication_failure_close"):
+        session.closing_method = (0, 0)
+        raise ProtocolError(ACCESS_REFUSED, "Login was refused using authentication mechanism %s. For details see the "
+                            "broker logfile." % mechanism, True)
+    session.connection.end()
+
+
+def tune_ok(session, number, row, octets, at, end):
+    """connection.tune-ok (section 1.4.2.6): 0 means that the peer sets no limit of its own."""
+    expect(session, number, row, "connection_tune_ok")
+    channel_max, frame_size_max, heartbeat_s = method.decode(row, octets, at, end)
+    limits = session.broker.limits
+    for name, value, ours in (("channel_max", channel_max, limits.channel_max), ("frame_max", frame_size_max, limits.frame_size_max)):
+        if value > ours:
+            raise ProtocolError(NOT_ALLOWED, "negotiated %s = %d is higher than the maximum allowed value (%d)" % (name, value, ours))
+    if frame_size_max and frame_size_max < frame.FRAME_MIN_SIZE:
+        raise ProtocolError(NOT_ALLOWED, "negotiated frame_max = %d is lower than the minimum allowed value (%d)"
+                            % (frame_size_max, frame.FRAME_MIN_SIZE))
+    session.channel_max = channel_max or limits.channel_max
+    session.frame_size_max = frame_size_max or limits.frame_size_max
+    session.heartbeat_ms = heartbeat_s * 1000
+    session.state = open_
+
+
+def open_(session, number, row, octets, at, end):
+    """connection.open (section 1.4.2.7)."""
+    expect(session, number, row, "connection_open")
+    virtual_host = method.decode(row, octets, at, end)[0]
+    if virtual_host != "/":
+        raise ProtocolError(NOT_ALLOWED, "vhost %s not found" % virtual_host)
+    session.state = OPEN
+    session.reply(0, "connection_open_ok", ("",))
+
+
+START = start_ok

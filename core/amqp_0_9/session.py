@@ -1,0 +1,428 @@
+"""A connection's session in 0-9-1: frames in, states, replies and contents out.
+
+States (`state` is a row of functions that replaces itself): handshake (handshake.py), open, closing. What arrives is read frame by
+frame from the receive buffer: method and header frames when they are whole, body frames as their octets come.
+
+What goes out shares one send buffer. Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit goes on, frame by
+frame, as the peer reads (`outgoing`); meanwhile contents and acknowledgements are still taken in, but a method that wants a reply waits.
+"""
+
+from .. import layout, limits
+from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, RESOURCE_ERROR, SYNTAX_ERROR,
+                      UNEXPECTED_FRAME, ProtocolError)
+from ..shim import elapsed
+from . import content, deliver, frame, handshake, method, outgoing, replies, verbs
+from .channel import BODY_NEXT, NO_CONTENT, Channel
+from .spec_0_9_1 import METHODS
+
+# Methods that are answered by nothing and so are taken in even while nothing can be written.
+SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_close_ok", "connection_close_ok")
+
+TOLD_AFTER_MS = 200  # a publisher that is held this long is told with connection.blocked
+
+
+class Session:
+    """One 0-9-1 session on a `connection` whose protocol header has been read."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.broker = connection.broker
+        self.receive = connection.receive
+        self.send = connection.send
+        self.frame_size_max = self.broker.limits.frame_size_max
+        self.channel_max = self.broker.limits.channel_max
+        self.heartbeat_ms = 0
+        self.capabilities = {}
+        self.user = ""
+        self.channels = {}  # by number
+        self.state = handshake.START
+        self.closing = False  # connection.close was sent
+        self.closing_method = (0, 0)
+        self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
+        self.body_channel = None  # None: the octets are dropped
+        self.unfinished = 0  # contents that have begun
+        self.content_moved = self.broker.now
+        self.held = None  # the channel whose complete content finds no room
+        self.held_since = self.broker.now
+        self.told_blocked = False
+        self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
+        self.replies = []  # frames that wait for room
+        self.writing = []  # channels with confirms or returns to write
+        self.outgoing = outgoing.Outgoing()
+        self.starved = False  # a delivery found no room
+        handshake.begin(self)
+
+    # Frames in
+
+    def process(self):
+        """Take all frames that are whole; stop at what is incomplete or must wait."""
+        if self.held is not None:
+            channel = self.held
+            self.held = None
+            content.complete(self, channel)
+        while self.held is None and self.one_frame():
+            pass
+        self.connection.reading = self.held is None and not self.waiting
+        if self.connection.reading and self.told_blocked:
+            self.told_blocked = False
+            self.reply(0, "connection_unblocked", ())
+        self.flush()
+
+    def one_frame(self):
+        """Take the next frame or a piece of a body; false when there is nothing whole, or it must wait."""
+        self.waiting = False
+        if self.body_left >= 0:
+            return self.body_piece()
+        receive = self.receive
+        available = receive.end - receive.start
+        if available < 7:
+            return False
+        octets = receive.octets
+        at = receive.start
+        kind = octets[at]
+        number = octets[at + 1] << 8 | octets[at + 2]
+        size = octets[at + 3] << 24 | octets[at + 4] << 16 | octets[at + 5] << 8 | octets[at + 6]
+        self.check_frame(kind, number, size)
+        if kind == frame.BODY:
+            self.begin_body(number, size)
+            receive.start += 7
+            return True
+        if available < size + frame.OVERHEAD:
+            return False
+        if octets[at + 7 + size] != frame.END:
+            raise ProtocolError(FRAME_ERROR, "a frame that does not end with 0xCE but with 0x%02X" % octets[at + 7 + size])
+        if kind == frame.METHOD and size >= 4 and not self.may_reply(octets, at + 7):
+            self.waiting = True
+            return False
+        receive.start = at + size + frame.OVERHEAD
+        if not self.take_frame(kind, number, octets, at + 7, at + 7 + size):
+            receive.start = at
+            self.waiting = True
+            self.held_since = self.broker.now
+            self.wait_for_room()
+            return False
+        return True
+
+    def check_frame(self, kind, number, size):
+        """Raise for a frame that cannot be (section 4.2.3); its payload has not been waited for."""
+        if kind not in (frame.METHOD, frame.HEADER, frame.BODY, frame.HEARTBEAT):
+            raise ProtocolError(FRAME_ERROR, "unknown frame type %d" % kind)
+        if size > self.frame_size_max - frame.OVERHEAD:
+            raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d were negotiated" % (size + frame.OVERHEAD, self.frame_size_max))
+        if kind != frame.BODY and size + frame.OVERHEAD > self.receive.size:
+            raise ProtocolError(RESOURCE_ERROR, "a method or header frame of %d octets; this broker takes %d"
+                                % (size + frame.OVERHEAD, self.receive.size))
+        if kind == frame.HEARTBEAT and (number or size):
+            raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload (section 4.2.7)")
+        if number > self.channel_max:
+            raise ProtocolError(CHANNEL_ERROR, "channel %d; %d were negotiated" % (number, self.channel_max))
+
+    def may_reply(self, octets, at):
+        """False when the method at `at` wants a reply and that cannot be written now."""
+        row = method.find(METHODS, octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3])
+        if row is not None and row[method.NAME] in SILENT:
+            return len(self.replies) < 2 * len(self.channels) + 2
+        return not self.outgoing.active() and not self.replies and self.send.room() >= limits.REPLY_ROOM
+
+    def take_frame(self, kind, number, octets, at, end):
+        """A whole frame that is not a body; false when its content has no room now."""
+        if kind == frame.HEARTBEAT:
+            return True
+        if kind == frame.METHOD:
+            self.take_method(number, octets, at, end)
+            return True
+        channel = self.channels.get(number)
+        if channel is None:
+            self.not_open("a content header", number)
+        if channel.closing:
+            return True
+        return self.on_channel(channel, content.header, octets, at, end)
+
+    def not_open(self, what, number):
+        """Raise for content on channel 0 or on a channel that is not open (section 4.2.3)."""
+        raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "%s on channel %d, which is not open" % (what, number))
+
+    def take_method(self, number, octets, at, end):
+        """A method frame: find its row and the state's answer to it."""
+        if end - at < 4:
+            raise ProtocolError(SYNTAX_ERROR, "a method frame of %d octets" % (end - at))
+        code = octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3]
+        row = method.find(METHODS, code)
+        if row is None:
+            raise ProtocolError(COMMAND_INVALID, "there is no class %d with a method %d" % (code >> 16, code & 0xFFFF))
+        self.closing_method = (code >> 16, code & 0xFFFF)
+        if not row[method.SENDER] & method.CLIENT:
+            raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
+        if self.closing or self.state is not OPEN or number == 0:
+            self.state(self, number, row, octets, at + 4, end)
+            return
+        channel = self.channels.get(number)
+        name = row[method.NAME]
+        if channel is None:
+            if name == "channel_open":
+                method.decode(row, octets, at + 4, end)
+                self.open_channel(number)
+                return
+            if name == "channel_close_ok":
+                return
+            raise ProtocolError(CHANNEL_ERROR, "expected 'channel.open' on channel %d" % number)
+        self.on_channel(channel, verbs.take, row, octets, at + 4, end)
+
+    def on_channel(self, channel, action, *given):
+        """Run a part of a channel; a soft error in it closes the channel, not the connection."""
+        try:
+            return action(self, channel, *given)
+        except ProtocolError as error:
+            code, hard = replies.reply_of(error.condition)
+            if hard or error.hard:
+                raise
+            self.shut_channel(channel, code, replies.reply_text(error.condition, error.text))
+            return True
+
+    def begin_body(self, number, size):
+        """The first seven octets of a body frame have come."""
+        channel = self.channels.get(number)
+        if channel is None:
+            self.not_open("a body frame", number)
+        if channel.closing or self.closing:
+            channel = None
+        else:
+            content.check_body(channel, size)
+        self.body_channel = channel
+        self.body_left = size
+
+    def body_piece(self):
+        """Move what has come of a body frame into its blocks; then its end octet."""
+        receive = self.receive
+        size = min(self.body_left, receive.end - receive.start)
+        channel = self.body_channel
+        if channel is not None and channel.content != BODY_NEXT:
+            channel = None
+        if size:
+            if channel is not None:
+                content.body(self, channel, receive.octets, receive.start, size)
+            receive.start += size
+            self.body_left -= size
+        if self.body_left or receive.start == receive.end:
+            return False
+        if receive.octets[receive.start] != frame.END:
+            raise ProtocolError(FRAME_ERROR, "a body frame that does not end with 0xCE but with 0x%02X" % receive.octets[receive.start])
+        receive.start += 1
+        self.body_left = -1
+        if channel is not None and channel.body_left == 0:
+            content.complete(self, channel)
+        return True
+
+    def hold(self, channel):
+        """A complete content finds no room: read no more from this peer until there is."""
+        self.held = channel
+        self.held_since = self.broker.now
+        self.wait_for_room()
+
+    def wait_for_room(self):
+        """Have the broker call `connection.resume` after it has delivered."""
+        if self.connection not in self.broker.held:
+            self.broker.held.append(self.connection)
+            self.broker.counters["held"] += 1
+
+    # Channels
+
+    def open_channel(self, number):
+        """channel.open (section 1.5.2.1)."""
+        handle = self.broker.open_channel()
+        if handle is None:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d channels at most" % self.broker.limits.channel_count_max)
+        self.channels[number] = Channel(self, number, handle)
+        self.reply(number, "channel_open_ok", (b"",))
+
+    def shut_channel(self, channel, code, text):
+        """Close a channel from our side; its content and deliveries end here, frames that are under way are dropped."""
+        class_id, method_id = self.closing_method if channel.content == NO_CONTENT else (60, 40)
+        self.release_channel(channel)
+        channel.closing = True
+        self.reply(channel.number, "channel_close", (code, text, class_id, method_id))
+
+    def release_channel(self, channel):
+        """Give back what a channel holds."""
+        if channel.closing:
+            return
+        content.abandon(self, channel)
+        if channel in self.writing:
+            self.writing.remove(channel)
+        self.broker.close_channel(channel)
+
+    # What goes out
+
+    def reply(self, number, name, arguments):
+        """Write a method frame, now or as soon as there is room and no content is half written."""
+        self.write(method.encode(method.named(METHODS, name), number, arguments))
+
+    def write(self, octets):
+        """Write whole frames (bytes) in the order of replies."""
+        if self.replies or self.outgoing.active() or self.send.room() < len(octets):
+            self.replies.append(octets)
+        else:
+            self.send.write(octets)
+
+    def published(self, channel):
+        """A content was taken: it may have to be confirmed or returned."""
+        channels = self.broker.tables.channels
+        if channels[channel.handle + layout.CHANNEL_CONFIRM]:
+            number = (channels[channel.handle + layout.CHANNEL_PUBLISHED] + 1) & layout.MASK
+            channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
+            if number == 0:
+                channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
+        elif not channel.returns:
+            return
+        if not channel.waits_to_write:
+            channel.waits_to_write = True
+            self.writing.append(channel)
+
+    def flush(self):
+        """Write what waits, in order: the content that is half written, replies, then returns and confirms."""
+        if not self.outgoing.go_on(self):
+            return
+        while self.replies:
+            if self.send.room() < len(self.replies[0]):
+                return
+            self.send.write(self.replies.pop(0))
+        while self.writing and not self.closing:
+            if not deliver.returns_and_confirms(self, self.writing[0]):
+                return
+            self.writing.pop(0).waits_to_write = False
+
+    def room(self):
+        """The peer has read: go on writing, and let the queues of our consumers deliver again."""
+        self.flush()
+        if self.starved and not self.outgoing.active():
+            self.starved = False
+            for channel in self.channels.values():
+                for consumer in channel.consumers.values():
+                    self.broker.activate(consumer.queue)
+
+    def deliver(self, consumer, most):
+        """Write up to `most` deliveries for a consumer: how many (0: no room, no credit, or nothing there)."""
+        if self.closing or not consumer.channel.flowing:
+            return 0
+        if self.outgoing.active() or self.replies:
+            self.starved = True
+            return 0
+        return deliver.deliver(self, consumer, most)
+
+    def cancelled(self, consumer):
+        """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
+        if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and not self.closing:
+            self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))
+
+    # Ends
+
+    def fail(self, error):
+        """The connection is closed for an error (section 1.4.2.10); a peer that is not yet known gets no method, only the end."""
+        if self.closing:
+            self.connection.end(True)
+            return
+        code, _ = replies.reply_of(error.condition)
+        self.close(code, replies.reply_text(error.condition, error.text))
+        if error.condition == FRAME_ERROR:
+            self.connection.end(True)
+
+    def shut(self, text):
+        """Close from our side without an error."""
+        self.closing_method = (0, 0)
+        self.close(replies.reply_of(CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
+
+    def close(self, code, text):
+        """Send connection.close and wait for its answer."""
+        class_id, method_id = self.closing_method
+        self.release_all()
+        self.outgoing.abandon(self)
+        self.replies = []
+        self.closing = True
+        self.state = closing_state
+        octets = method.encode(method.named(METHODS, "connection_close"), 0, (code, text, class_id, method_id))
+        if self.send.room() < len(octets):
+            self.replies.append(octets)
+        else:
+            self.send.write(octets)
+        self.connection.reading = True
+        self.connection.ending_since = self.broker.now
+
+    def release_all(self):
+        """Give back what all channels hold."""
+        self.held = None
+        for channel in self.channels.values():
+            self.release_channel(channel)
+            channel.closing = True
+        if not self.closing:
+            self.channels = {}
+        self.writing = []
+
+    def lost(self):
+        """The peer has gone."""
+        self.release_all()
+        self.outgoing.abandon(self)
+        self.channels = {}
+
+    def tick(self):
+        """Time passes: heartbeats (section 4.2.7), handshake and content that do not move, publishers to be told."""
+        now = self.broker.now
+        connection = self.connection
+        if self.closing:
+            if elapsed(now, connection.ending_since) > 3000:
+                connection.finish()
+            return
+        if self.state is not OPEN:
+            if elapsed(now, connection.started) > self.broker.limits.login_timeout_ms:
+                connection.finish()
+            return
+        if self.heartbeat_ms:
+            if elapsed(now, connection.last_received) > 2 * self.heartbeat_ms and connection.reading:
+                connection.finish()
+                return
+            if elapsed(now, connection.last_sent) >= self.heartbeat_ms // 2 and self.send.room() >= frame.OVERHEAD:
+                self.send.write(frame.HEARTBEAT_FRAME)
+                connection.last_sent = now
+        self.watch_content(now)
+
+    def watch_content(self, now):
+        """A content that does not move is refused; a publisher that is held is told."""
+        if self.held is not None or self.waiting:
+            late = elapsed(now, self.held_since) > TOLD_AFTER_MS
+            if late and not self.told_blocked and self.capabilities.get("connection.blocked"):
+                self.told_blocked = True
+                self.reply(0, "connection_blocked", ("no room for more messages",))
+        elif self.unfinished and elapsed(now, self.content_moved) > self.broker.limits.content_timeout_ms:
+            raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms"
+                                % self.broker.limits.content_timeout_ms, True)
+
+
+def open_state(session, number, row, octets, at, end):
+    """A method on channel 0 of an open connection."""
+    name = row[method.NAME]
+    method.decode(row, octets, at, end)
+    if name == "connection_close":
+        session.release_all()
+        session.reply(0, "connection_close_ok", ())
+        session.connection.end()
+    elif name == "connection_update_secret":
+        session.reply(0, "connection_update_secret_ok", ())
+    elif name == "connection_close_ok":
+        raise ProtocolError(CHANNEL_ERROR, "connection.close-ok without a connection.close")
+    elif name.startswith("connection_"):
+        raise ProtocolError(NOT_ALLOWED, "%s on an open connection" % method.title(row))
+    else:
+        raise ProtocolError(CHANNEL_ERROR if name.startswith("channel_") else COMMAND_INVALID, "%s on channel 0" % method.title(row))
+
+
+def closing_state(session, number, row, octets, at, end):
+    """connection.close has been sent: only its answer, or the peer's own close, counts (section 2.2.4)."""
+    name = row[method.NAME]
+    if number == 0 and name == "connection_close_ok":
+        session.connection.finish()
+    elif number == 0 and name == "connection_close":
+        session.reply(0, "connection_close_ok", ())
+        session.connection.end()
+
+
+OPEN = open_state
+handshake.OPEN = OPEN

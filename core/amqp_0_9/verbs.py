@@ -1,0 +1,277 @@
+"""The methods of an open channel: what each asks of the broker, and its answer.
+
+One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments). `take` finds it by the row's name.
+"""
+
+from .. import layout
+from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
+from ..hot import find_tag
+from . import content, deliver, method
+from .channel import NO_CONTENT
+
+
+def take(session, channel, row, octets, at, end):
+    """A method on an open channel."""
+    name = row[method.NAME]
+    if channel.closing:
+        closing(session, channel, name)
+        return
+    if channel.content != NO_CONTENT:
+        raise ProtocolError(UNEXPECTED_FRAME, "%s where the content of basic.publish was expected on channel %d"
+                            % (method.title(row), channel.number))
+    if name == "basic_publish":
+        content.publish(session, channel, octets, at, end)
+        return
+    handler = HANDLERS.get(name)
+    arguments = method.decode(row, octets, at, end)
+    if handler is None:
+        raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
+    handler(session, channel, arguments)
+
+
+def closing(session, channel, name):
+    """We sent channel.close: its answer ends the channel, so does the client's own close; all else is dropped (section 1.5.2.6)."""
+    if name == "channel_close":
+        session.reply(channel.number, "channel_close_ok", ())
+    if name in ("channel_close", "channel_close_ok"):
+        del session.channels[channel.number]
+
+
+# channel
+
+
+def channel_open(session, channel, arguments):
+    """A channel is opened once."""
+    raise ProtocolError(CHANNEL_ERROR, "second 'channel.open' seen on channel %d" % channel.number)
+
+
+def channel_close(session, channel, arguments):
+    """The client is done with the channel."""
+    session.release_channel(channel)
+    del session.channels[channel.number]
+    session.reply(channel.number, "channel_close_ok", ())
+
+
+def channel_close_ok(session, channel, arguments):
+    """An answer to nothing."""
+    raise ProtocolError(CHANNEL_ERROR, "channel.close-ok without a channel.close on channel %d" % channel.number)
+
+
+def channel_flow(session, channel, arguments):
+    """Deliveries stop, or go on."""
+    channel.flowing = arguments[0]
+    session.reply(channel.number, "channel_flow_ok", (arguments[0],))
+    for consumer in channel.consumers.values():
+        session.broker.activate(consumer.queue)
+
+
+def channel_flow_ok(session, channel, arguments):
+    """We send no channel.flow, so nothing is answered."""
+
+
+# exchange
+
+
+def exchange_declare(session, channel, arguments):
+    """Section 1.6.2.1."""
+    _, name, type_, passive, durable, auto_delete, internal, no_wait, table = arguments
+    session.broker.declare_exchange(session.connection, name, type_, passive, durable, auto_delete, internal, table)
+    answer(session, channel, no_wait, "exchange_declare_ok", ())
+
+
+def exchange_delete(session, channel, arguments):
+    """Section 1.6.2.3."""
+    _, name, if_unused, no_wait = arguments
+    session.broker.delete_exchange(name, if_unused)
+    answer(session, channel, no_wait, "exchange_delete_ok", ())
+
+
+# queue
+
+
+def queue_declare(session, channel, arguments):
+    """Section 1.7.2.1."""
+    _, name, passive, durable, exclusive, auto_delete, no_wait, table = arguments
+    if passive and name == "":
+        name = current_queue(channel, name)
+    found = session.broker.declare_queue(session.connection, name, passive, durable, exclusive, auto_delete, table)
+    channel.last_queue = found.name
+    answer(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)))
+
+
+def queue_bind(session, channel, arguments):
+    """Section 1.7.2.3. With neither queue nor key, the key is the queue's name."""
+    _, name, exchange, key, no_wait, table = arguments
+    queue = current_queue(channel, name)
+    if name == "" and key == "":
+        key = queue
+    session.broker.bind(session.connection, queue, exchange, key.encode("utf-8"), table)
+    answer(session, channel, no_wait, "queue_bind_ok", ())
+
+
+def queue_unbind(session, channel, arguments):
+    """Section 1.7.2.5."""
+    _, name, exchange, key, table = arguments
+    queue = current_queue(channel, name)
+    if name == "" and key == "":
+        key = queue
+    session.broker.unbind(session.connection, queue, exchange, key.encode("utf-8"), table)
+    session.reply(channel.number, "queue_unbind_ok", ())
+
+
+def queue_purge(session, channel, arguments):
+    """Section 1.7.2.7."""
+    _, name, no_wait = arguments
+    count = session.broker.purge(session.connection, current_queue(channel, name))
+    answer(session, channel, no_wait, "queue_purge_ok", (count,))
+
+
+def queue_delete(session, channel, arguments):
+    """Section 1.7.2.9."""
+    _, name, if_unused, if_empty, no_wait = arguments
+    count = session.broker.delete_queue(session.connection, current_queue(channel, name), if_unused, if_empty)
+    answer(session, channel, no_wait, "queue_delete_ok", (count,))
+
+
+# basic
+
+
+def basic_qos(session, channel, arguments):
+    """Section 1.8.3.1, with RabbitMQ's reading of global: false sets each consumer to come, true the channel as a whole."""
+    size, count, global_ = arguments
+    if size:
+        raise ProtocolError(NOT_IMPLEMENTED, "prefetch_size!=0 (%d)" % size)
+    if global_:
+        session.broker.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] = count
+        for consumer in channel.consumers.values():
+            session.broker.activate(consumer.queue)
+    else:
+        channel.prefetch = count
+    session.reply(channel.number, "basic_qos_ok", ())
+
+
+def basic_consume(session, channel, arguments):
+    """Section 1.8.3.3. no-local is taken and, as in RabbitMQ, has no effect."""
+    _, name, tag, _, no_ack, exclusive, no_wait, table = arguments
+    queue = current_queue(channel, name)
+    if tag == "":
+        channel.tags_made += 1
+        tag = "amq.ctag-%d-%d" % (channel.number, channel.tags_made)
+    size_max = session.broker.limits.name_size_max
+    if len(tag.encode("utf-8")) > size_max:
+        raise ProtocolError(PRECONDITION_FAILED, "this consumer tag is longer than the %d octets that this broker takes" % size_max)
+    consumer = session.broker.subscribe(channel, queue, tag, no_ack, exclusive, table, channel.prefetch)
+    consumer.prefix = deliver.prefix(channel.number, tag)
+    answer(session, channel, no_wait, "basic_consume_ok", (tag,))
+
+
+def basic_cancel(session, channel, arguments):
+    """Section 1.8.3.5; a tag that is not there is cancelled already."""
+    tag, no_wait = arguments
+    consumer = channel.consumers.get(tag)
+    if consumer is not None:
+        session.broker.cancel(consumer)
+    answer(session, channel, no_wait, "basic_cancel_ok", (tag,))
+
+
+def basic_cancel_ok(session, channel, arguments):
+    """The client's answer to our consumer cancel notification."""
+
+
+def basic_get(session, channel, arguments):
+    """Section 1.8.3.10. A stream answers with its state."""
+    _, name, no_ack = arguments
+    found = session.broker.queue(current_queue(channel, name), session.connection)
+    if found.is_stream:
+        if not no_ack:
+            raise ProtocolError(NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state"
+                                % found.name)
+        deliver.get_stream(session, channel, found)
+    elif not deliver.get(session, channel, found, no_ack):
+        session.reply(channel.number, "basic_get_empty", ("",))
+
+
+def basic_ack(session, channel, arguments):
+    """Section 1.8.3.13."""
+    tag, multiple = arguments
+    last = unsettled(session, channel, tag, multiple)
+    if last != layout.NONE:
+        session.broker.settle(channel, last, multiple)
+
+
+def basic_reject(session, channel, arguments):
+    """Section 1.8.3.14."""
+    tag, requeue = arguments
+    basic_nack(session, channel, (tag, False, requeue))
+
+
+def basic_nack(session, channel, arguments):
+    """RabbitMQ's reject for many."""
+    tag, multiple, requeue = arguments
+    last = unsettled(session, channel, tag, multiple)
+    if last != layout.NONE:
+        session.broker.reject(channel, last, multiple, requeue)
+
+
+def basic_recover(session, channel, arguments):
+    """Section 1.8.3.16; as in RabbitMQ only with requeue."""
+    basic_recover_async(session, channel, arguments)
+    session.reply(channel.number, "basic_recover_ok", ())
+
+
+def basic_recover_async(session, channel, arguments):
+    """Section 1.8.3.15."""
+    if not arguments[0]:
+        raise ProtocolError(NOT_IMPLEMENTED, "requeue=false")
+    session.broker.requeue_from(channel, layout.NONE)
+
+
+# confirm
+
+
+def confirm_select(session, channel, arguments):
+    """RabbitMQ's publisher confirms: from here on publishes are counted, from 1."""
+    session.broker.tables.channels[channel.handle + layout.CHANNEL_CONFIRM] = 1
+    answer(session, channel, arguments[0], "confirm_select_ok", ())
+
+
+# parts
+
+
+def answer(session, channel, no_wait, name, arguments):
+    """The reply, unless the client does not wait for one."""
+    if not no_wait:
+        session.reply(channel.number, name, arguments)
+
+
+def current_queue(channel, name):
+    """The queue of a method: an empty name is the last one that this channel declared (section 1.7.2.3)."""
+    if name:
+        return name
+    if not channel.last_queue:
+        raise ProtocolError(NOT_FOUND, "no previously declared queue")
+    return channel.last_queue
+
+
+def unsettled(session, channel, tag, multiple):
+    """The entry of a delivery tag; NONE for "all" (tag 0, multiple) when there are none. An unknown tag is a precondition failure."""
+    tables = session.broker.tables
+    if tag == 0 and multiple:
+        return tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+    entry = layout.NONE
+    high = tables.channels[channel.handle + layout.CHANNEL_TAG_HIGH]
+    if high - 1 <= tag >> 30 <= high:
+        entry = find_tag(tables.entries, tables.channels, channel.handle, tag & layout.MASK)
+    if entry == layout.NONE:
+        raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
+    return entry
+
+
+HANDLERS = {
+    "channel_open": channel_open, "channel_close": channel_close, "channel_close_ok": channel_close_ok, "channel_flow": channel_flow,
+    "channel_flow_ok": channel_flow_ok, "exchange_declare": exchange_declare, "exchange_delete": exchange_delete,
+    "queue_declare": queue_declare, "queue_bind": queue_bind, "queue_unbind": queue_unbind, "queue_purge": queue_purge,
+    "queue_delete": queue_delete, "basic_qos": basic_qos, "basic_consume": basic_consume, "basic_cancel": basic_cancel,
+    "basic_cancel_ok": basic_cancel_ok, "basic_get": basic_get, "basic_ack": basic_ack, "basic_reject": basic_reject,
+    "basic_nack": basic_nack, "basic_recover": basic_recover, "basic_recover_async": basic_recover_async, "confirm_select": confirm_select,
+}

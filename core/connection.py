@@ -1,0 +1,181 @@
+"""One connection of the broker: the endpoint contract (DESIGN.md section 1) around a session of some protocol.
+
+It owns the two buffers and the states before there is a session and after it: sniffing, refused, closed. A broken connection stays broken,
+and what goes wrong inside is this connection's alone: an error of ours closes it with a clear word and a counter.
+"""
+
+import sys
+
+from . import sniff
+from .errors import INTERNAL_ERROR, ProtocolError
+from .shim import elapsed
+
+EMPTY = memoryview(b"")
+
+LINGER_MS = 3000  # how long a connection that was told to close may take to answer
+
+
+class Connection:
+    """An endpoint for one peer of `broker`. `name`: text for messages; `from_loopback`: guest may log in.
+
+    `closed` is true at once when the broker has no place for it.
+    """
+
+    def __init__(self, broker, name="", from_loopback=True):
+        self.broker = broker
+        self.name = name
+        self.from_loopback = from_loopback
+        self.session = None
+        self.closed = False
+        self.ending = False  # no more input is looked at; what is pending is sent, then the stream ends
+        self.lingering = False  # it ends later: a stream closed with unread input would take back what was sent
+        self.reading = True  # false: the peer is slowed
+        self.started = broker.now
+        self.ending_since = broker.now
+        self.last_received = broker.now
+        self.last_sent = broker.now
+        self.exclusive_queues = []
+        self.queues_declared = 0
+        self.bindings_made = 0
+        pair = broker.attach(self)
+        if pair is None:
+            self.closed = True
+            self.receive = self.send = None
+        else:
+            self.receive, self.send = pair
+
+    # The endpoint contract
+
+    def writable(self):
+        """Where to receive into; empty while the peer is slowed or gone."""
+        if self.closed or not self.reading:
+            return EMPTY
+        return self.receive.writable()
+
+    def received(self, count):
+        """Take `count` octets; 0: the peer has gone."""
+        if self.closed:
+            return
+        if count == 0:
+            self.finish()
+            return
+        self.receive.end += count
+        self.last_received = self.broker.now
+        self.process()
+
+    def pending(self):
+        """What waits to be sent."""
+        return EMPTY if self.send is None else self.send.pending()
+
+    def sent(self, count):
+        """`count` octets are gone; there may be room for what waits."""
+        if self.send is None:
+            return
+        self.send.sent(count)
+        self.last_sent = self.broker.now
+        if self.closed:
+            return
+        if self.ending and not self.lingering and self.send.start == self.send.end:
+            self.finish()
+            return
+        if self.session is not None:
+            self.guarded(self.session.room)
+            if not self.reading or self.receive.start != self.receive.end:
+                self.process()
+
+    def tick(self, now):
+        """Time passes."""
+        if self.closed:
+            return
+        if self.ending:
+            if elapsed(now, self.ending_since) > LINGER_MS:
+                self.finish()
+        elif self.session is None:
+            if elapsed(now, self.started) > self.broker.limits.login_timeout_ms:
+                self.finish()
+        else:
+            self.guarded(self.session.tick)
+
+    def close(self, text="the broker is closing"):
+        """Begin to close from our side, with the protocol's words."""
+        if self.closed or self.ending:
+            return
+        if self.session is None:
+            self.finish()
+        else:
+            self.session.shut(text)
+
+    # What the broker asks
+
+    def channels(self):
+        """The open channels."""
+        return () if self.session is None else self.session.channels.values()
+
+    def resume(self):
+        """The broker may have room again for what this connection holds back."""
+        if not self.closed:
+            self.process()
+
+    # Inside
+
+    def process(self):
+        """Look at what has been received until it is incomplete, or the session holds."""
+        if self.ending:
+            self.receive.reset()
+            return
+        if self.session is None and not self.begin():
+            return
+        self.guarded(self.session.process)
+
+    def guarded(self, action):
+        """Run a part of the session; whatever goes wrong in it stays with this connection."""
+        try:
+            action()
+        except ProtocolError as error:
+            self.session.fail(error)
+        except Exception as error:
+            self.broker.counters["internal_errors"] += 1
+            report(error)
+            self.session.fail(ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True))
+
+    def begin(self):
+        """Sniff the protocol; true when there is a session."""
+        receive = self.receive
+        size = min(receive.available(), sniff.HEADER_SIZE)
+        header = bytes(receive.octets[receive.start:receive.start + size])
+        if size < sniff.HEADER_SIZE and sniff.may_become(header):
+            return False
+        class_ = sniff.dialect_of(header)
+        if class_ is None:
+            self.send.write(sniff.DIALECTS[0][0])
+            self.end()
+            return False
+        receive.start += sniff.HEADER_SIZE
+        self.session = class_(self)
+        return True
+
+    def end(self, lingering=False):
+        """Take no more input; the stream ends when all is sent or (lingering) when the peer closes it or has had its time."""
+        self.ending = True
+        self.lingering = lingering
+        self.reading = True
+        self.ending_since = self.broker.now
+        self.receive.reset()
+
+    def finish(self):
+        """The connection is over: everything it held goes back."""
+        if self.closed:
+            return
+        self.closed = True
+        if self.session is not None:
+            self.session.lost()
+        self.broker.detach(self)
+
+
+def report(error):
+    """Print the trace of an error of ours; peers' errors never come here."""
+    if hasattr(sys, "print_exception"):
+        sys.print_exception(error)
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
+

@@ -1,0 +1,44 @@
+"""Octets for a peer that wait to be sent: one fixed buffer, filled at `end`, sent from `start`."""
+
+from .shim import copy
+
+
+class SendBuffer:
+    """`size` octets. `octets` is the view to write into, behind `end`."""
+
+    def __init__(self, size):
+        self.size = size
+        self.octets = memoryview(bytearray(size))
+        self.start = 0
+        self.end = 0
+
+    def reset(self):
+        """Empty."""
+        self.start = self.end = 0
+
+    def room(self):
+        """Octets that can be written at `end`, after moving what waits to the front when that is worth it."""
+        if self.start and (self.start == self.end or self.start > self.size // 2):
+            left = self.end - self.start
+            if left:
+                copy(self.octets, 0, self.octets, self.start, left)
+            self.start = 0
+            self.end = left
+        return self.size - self.end
+
+    def write(self, octets):
+        """Append `octets` (bytes). The caller has seen that there is room."""
+        size = len(octets)
+        assert size <= self.size - self.end, "a reply does not fit in the send buffer"
+        copy(self.octets, self.end, octets, 0, size)
+        self.end += size
+
+    def pending(self):
+        """The view of what waits to be sent."""
+        return self.octets[self.start:self.end]
+
+    def sent(self, count):
+        """The first `count` octets of `pending` are gone."""
+        self.start += count
+        if self.start == self.end:
+            self.start = self.end = 0
