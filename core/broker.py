@@ -104,7 +104,8 @@ class Broker(Definitions):
 
     def authenticate(self, user, password, from_loopback):
         """True when the password is the user's; guest comes from the loopback only."""
-        good = self.users.get(user) == password and user in self.users and (user != "guest" or from_loopback)
+        known = isinstance(user, str) and user in self.users
+        good = known and self.users[user] == password and (user != "guest" or from_loopback)
         if not good:
             self.counters["logins_refused"] += 1
         return good
@@ -148,6 +149,12 @@ class Broker(Definitions):
             found.push(message)
             self.activate(found)
         return TAKEN
+
+    def make_room(self, block_total):
+        """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it."""
+        for found in self.queues.values():
+            while found.is_stream and found.message_count() > 1 and found.over_share(block_total):
+                found.drop_first()
 
     def route(self, exchange_name, key, headers):
         """The queues for a message, each once."""
@@ -299,7 +306,8 @@ class Broker(Definitions):
             consumer.channel.session.cancelled(consumer)
         for connection in self.connections:
             for channel in connection.channels():
-                self.forget_unsettled(channel, found)
+                if not channel.closing:
+                    self.forget_unsettled(channel, found)
         return self.forget_queue(found)
 
     def forget_unsettled(self, channel, found):

@@ -170,6 +170,7 @@ class Connection:
         if self.session is not None:
             self.session.lost()
         self.broker.detach(self)
+        self.receive = self.send = None  # another connection has them now
 
 
 def report(error):

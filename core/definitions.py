@@ -80,7 +80,7 @@ class Definitions:
         if name == "":
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
         if name.startswith("amq."):
-            raise ProtocolError(ACCESS_REFUSED, "exchange name '%s' contains reserved prefix 'amq.*'" % name)
+            raise ProtocolError(ACCESS_REFUSED, "deletion of system exchange '%s' in vhost '%s' not allowed" % (name, VHOST))
         found = self.exchanges.get(name)
         if found is None:
             return
@@ -98,9 +98,7 @@ class Definitions:
         if found is None:
             raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '%s'" % (name, VHOST))
         if found.owner is not None and found.owner is not connection:
-            raise ProtocolError(RESOURCE_LOCKED, "cannot obtain exclusive access to locked queue '%s' in vhost '%s'. It could be originally"
-                                " declared on another connection or the exclusive property value does not match that of the original "
-                                "declaration." % (name, VHOST))
+            locked(name)
         return found
 
     def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
@@ -164,7 +162,8 @@ class Definitions:
         """Raise precondition-failed when a declaration differs from what is there."""
         what = "queue '%s' in vhost '%s'" % (found.name, VHOST)
         self.equivalent("durable", what, durable, found.durable)
-        self.equivalent("exclusive", what, exclusive, found.owner is not None)
+        if exclusive != (found.owner is not None):
+            locked(found.name)
         self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
         self.equivalent_arguments(what, arguments, found.arguments)
 
@@ -189,7 +188,9 @@ class Definitions:
     def bind(self, connection, queue_name, exchange_name, key, arguments):
         """Bind a queue (section 1.7.2.3); a binding that is there already stays one."""
         found = self.queue(queue_name, connection)
-        exchange = self.bindable(exchange_name)
+        if exchange_name == "":
+            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+        exchange = self.exchange(exchange_name)
         exchange.check_binding(arguments)
         if exchange.find(found, key, arguments) is not None:
             return
@@ -205,17 +206,14 @@ class Definitions:
         exchange.bind(binding)
 
     def unbind(self, connection, queue_name, exchange_name, key, arguments):
-        """Remove a binding (section 1.7.2.5); one that is not there is removed already."""
-        found = self.queue(queue_name, connection)
-        binding = self.bindable(exchange_name).find(found, key, arguments)
-        if binding is not None:
-            self.remove_binding(binding)
-
-    def bindable(self, name):
-        """The exchange for a binding: any but the default one (section 3.1.2.1)."""
-        if name == "":
+        """Remove a binding (section 1.7.2.5); one that is not there, or whose queue or exchange is not, is removed already."""
+        if exchange_name == "":
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
-        return self.exchange(name)
+        if queue_name in self.queues and exchange_name in self.exchanges:
+            found = self.queue(queue_name, connection)
+            binding = self.exchanges[exchange_name].find(found, key, arguments)
+            if binding is not None:
+                self.remove_binding(binding)
 
     def remove_binding(self, binding):
         """Remove a binding, and its exchange when that was auto-delete and this was its last."""
@@ -266,8 +264,15 @@ class Definitions:
     def generated_name(self, prefix):
         """A name that this broker has not given before."""
         self.names_made += 1
-        digest = hashlib.sha256(self.nonce + b"/%d" % self.names_made).digest()
+        digest = hashlib.sha256(self.nonce + str(self.names_made).encode()).digest()
         return prefix + str(binascii.hexlify(digest[:11]), "utf-8")
+
+
+def locked(name):
+    """Raise resource-locked for a queue that is another connection's, or exclusive where the declaration is not."""
+    raise ProtocolError(RESOURCE_LOCKED, "cannot obtain exclusive access to locked queue '%s' in vhost '%s'. It could be originally "
+                        "declared on another connection or the exclusive property value does not match that of the original "
+                        "declaration." % (name, VHOST))
 
 
 def word(item):

@@ -41,7 +41,11 @@ class Queue:
         return self.tables.queues[self.handle + layout.QUEUE_UNSETTLED]
 
     def full(self, block_total):
-        """True when taking `block_total` more blocks would pass the queue's share: four times what is left free of blocks and of entries.
+        """True when a publisher must wait: taking `block_total` more blocks would pass the queue's share."""
+        return self.over_share(block_total)
+
+    def over_share(self, block_total):
+        """True when the queue with `block_total` more blocks would be over its share: four times what is left of blocks, entries, messages.
 
         So one queue alone gets four fifths of the arena, two get four ninths each, and there is always something left for another.
         """

@@ -35,7 +35,7 @@ class Stream(Queue):
         tables = self.tables
         self.size += tables.size_of(message)
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
-        while self.message_count() > 1 and (self.size > self.size_max or Queue.full(self, 0)):
+        while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)):
             self.drop_first()
         for consumer in self.consumers:
             if consumer.cursor == layout.NONE:

@@ -6,10 +6,13 @@ not read until there is. When the content is complete the broker routes it; a fu
 
 from .. import broker as broker_core
 from .. import layout
-from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, SYNTAX_ERROR, UNEXPECTED_FRAME,
-                      ProtocolError)
+from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR,
+                      UNEXPECTED_FRAME, ProtocolError)
 from . import properties
 from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
+
+USER_ID = 0x10  # in the second octet of the property flags
+EXPIRATION = 0x01  # in the first
 
 NO_ROUTE_CODE = 312  # 0-9-1 section 1.8.3.9: the reply code of basic.return
 
@@ -53,14 +56,17 @@ def header(session, channel, buffer, at, end):
         raise ProtocolError(SYNTAX_ERROR, "the weight of a content header must be 0")
     body_size = int.from_bytes(bytes(buffer[at + 4:at + 12]), "big")
     limits = session.broker.limits
-    properties.check(buffer, at + 12, end)
+    check_properties(session, buffer, at + 12, end)
     size = end - at - 12
     if body_size > limits.content_size_max:
         raise ProtocolError(CONTENT_TOO_LARGE, "a body of %d octets; this broker takes %d" % (body_size, limits.content_size_max))
     if size > limits.properties_size_max:
         raise ProtocolError(CONTENT_TOO_LARGE, "properties of %d octets; this broker takes %d" % (size, limits.properties_size_max))
     tables = session.broker.tables
-    if not tables.has_room(tables.blocks_for(len(channel.route) + size + body_size), 1):
+    blocks = tables.blocks_for(len(channel.route) + size + body_size)
+    if not tables.has_room(blocks, 1):
+        session.broker.make_room(blocks)
+    if not tables.has_room(blocks, 1):
         if session.unfinished:
             raise ProtocolError(RESOURCE_ERROR, "no room for a second unfinished content on this connection", True)
         return False
@@ -73,6 +79,20 @@ def header(session, channel, buffer, at, end):
     if body_size == 0:
         complete(session, channel)
     return True
+
+
+def check_properties(session, buffer, at, end):
+    """The properties fit, and the two that are promises hold: user-id is the publisher's own name, expiration a number (RabbitMQ)."""
+    properties.check(buffer, at, end)
+    if not buffer[at + 1] & USER_ID and not buffer[at] & EXPIRATION:
+        return
+    given = properties.decode(buffer, at, end)
+    user = given.get("user_id", session.user)
+    if user != session.user:
+        raise ProtocolError(PRECONDITION_FAILED, "user_id property set to '%s' but authenticated user was '%s'" % (user, session.user))
+    expiration = given.get("expiration", "0")
+    if not expiration.isdigit() or len(expiration) > 10:
+        raise ProtocolError(PRECONDITION_FAILED, "invalid expiration '%s': a number of milliseconds in at most 10 digits" % expiration)
 
 
 def check_body(channel, size):

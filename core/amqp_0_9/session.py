@@ -60,10 +60,13 @@ class Session:
             channel = self.held
             self.held = None
             content.complete(self, channel)
-        while self.held is None and self.one_frame():
+        connection = self.connection
+        while self.held is None and not connection.ending and not connection.closed and self.one_frame():
             pass
-        self.connection.reading = self.held is None and not self.waiting
-        if self.connection.reading and self.told_blocked:
+        if connection.closed:
+            return
+        connection.reading = self.held is None and not self.waiting
+        if connection.reading and self.told_blocked:
             self.told_blocked = False
             self.reply(0, "connection_unblocked", ())
         self.flush()
@@ -91,14 +94,13 @@ class Session:
             return False
         if octets[at + 7 + size] != frame.END:
             raise ProtocolError(FRAME_ERROR, "a frame that does not end with 0xCE but with 0x%02X" % octets[at + 7 + size])
-        if kind == frame.METHOD and size >= 4 and not self.may_reply(octets, at + 7):
+        if kind == frame.METHOD and size >= 4 and not self.may_take(number, octets, at + 7):
             self.waiting = True
             return False
         receive.start = at + size + frame.OVERHEAD
         if not self.take_frame(kind, number, octets, at + 7, at + 7 + size):
             receive.start = at
             self.waiting = True
-            self.held_since = self.broker.now
             self.wait_for_room()
             return False
         return True
@@ -117,11 +119,13 @@ class Session:
         if number > self.channel_max:
             raise ProtocolError(CHANNEL_ERROR, "channel %d; %d were negotiated" % (number, self.channel_max))
 
-    def may_reply(self, octets, at):
-        """False when the method at `at` wants a reply and that cannot be written now."""
+    def may_take(self, number, octets, at):
+        """False when the method at `at` wants a reply and that cannot be written now, or too many returned contents wait on its channel."""
         row = method.find(METHODS, octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3])
         if row is not None and row[method.NAME] in SILENT:
-            return len(self.replies) < 2 * len(self.channels) + 2
+            channel = self.channels.get(number)
+            return (len(self.replies) < 2 * len(self.channels) + 2
+                    and (channel is None or len(channel.returns) < self.broker.limits.return_count_max))
         return not self.outgoing.active() and not self.replies and self.send.room() >= limits.REPLY_ROOM
 
     def take_frame(self, kind, number, octets, at, end):
@@ -130,6 +134,8 @@ class Session:
             return True
         if kind == frame.METHOD:
             self.take_method(number, octets, at, end)
+            return True
+        if self.closing:
             return True
         channel = self.channels.get(number)
         if channel is None:
@@ -182,10 +188,10 @@ class Session:
     def begin_body(self, number, size):
         """The first seven octets of a body frame have come."""
         channel = self.channels.get(number)
-        if channel is None:
-            self.not_open("a body frame", number)
-        if channel.closing or self.closing:
+        if self.closing or (channel is not None and channel.closing):
             channel = None
+        elif channel is None:
+            self.not_open("a body frame", number)
         else:
             content.check_body(channel, size)
         self.body_channel = channel
@@ -216,14 +222,15 @@ class Session:
     def hold(self, channel):
         """A complete content finds no room: read no more from this peer until there is."""
         self.held = channel
-        self.held_since = self.broker.now
         self.wait_for_room()
 
     def wait_for_room(self):
         """Have the broker call `connection.resume` after it has delivered."""
+        if self.connection.reading:
+            self.held_since = self.broker.now
+            self.broker.counters["held"] += 1
         if self.connection not in self.broker.held:
             self.broker.held.append(self.connection)
-            self.broker.counters["held"] += 1
 
     # Channels
 
@@ -353,15 +360,13 @@ class Session:
         for channel in self.channels.values():
             self.release_channel(channel)
             channel.closing = True
-        if not self.closing:
-            self.channels = {}
+        self.channels = {}
         self.writing = []
 
     def lost(self):
         """The peer has gone."""
         self.release_all()
         self.outgoing.abandon(self)
-        self.channels = {}
 
     def tick(self):
         """Time passes: heartbeats (section 4.2.7), handshake and content that do not move, publishers to be told."""
@@ -382,11 +387,13 @@ class Session:
             if elapsed(now, connection.last_sent) >= self.heartbeat_ms // 2 and self.send.room() >= frame.OVERHEAD:
                 self.send.write(frame.HEARTBEAT_FRAME)
                 connection.last_sent = now
+        if self.starved:
+            self.room()
         self.watch_content(now)
 
     def watch_content(self, now):
         """A content that does not move is refused; a publisher that is held is told."""
-        if self.held is not None or self.waiting:
+        if not self.connection.reading:
             late = elapsed(now, self.held_since) > TOLD_AFTER_MS
             if late and not self.told_blocked and self.capabilities.get("connection.blocked"):
                 self.told_blocked = True

@@ -92,8 +92,6 @@ def exchange_delete(session, channel, arguments):
 def queue_declare(session, channel, arguments):
     """Section 1.7.2.1."""
     _, name, passive, durable, exclusive, auto_delete, no_wait, table = arguments
-    if passive and name == "":
-        name = current_queue(channel, name)
     found = session.broker.declare_queue(session.connection, name, passive, durable, exclusive, auto_delete, table)
     channel.last_queue = found.name
     answer(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)))

@@ -1,0 +1,133 @@
+"""Stream queues by frames: offsets that stay valid, retention, cursors, the state that basic.get tells (core/SPEC.md, streams)."""
+
+from leveret.core.stream import EPOCH
+from peer import Peer, assemble, encoded, idle, new_broker
+
+ARGUMENTS = {"x-queue-type": "stream", "x-max-length-bytes": 2000}
+
+
+def stream_of(count, size=20, **overrides):
+    """A broker with a stream "s" of `count` messages, and a peer with prefetch 100."""
+    broker = new_broker(**overrides)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments=ARGUMENTS)
+    for number in range(count):
+        broker.tick(0, EPOCH + 1000 + number)
+        peer.publish("s", str(number).encode() + bytes(size))
+    peer.ask("basic_qos", "basic_qos_ok", 0, 100, False)
+    return broker, peer
+
+
+def offsets(found):
+    """The x-stream-offset of each delivery, after seeing that the body belongs to it."""
+    for each in found:
+        assert each[3].rstrip(b"\x00") == str(each[2]["headers"]["x-stream-offset"]).encode(), each
+    return [each[2]["headers"]["x-stream-offset"] for each in found]
+
+
+def state(peer):
+    """The stream's (first offset, next offset, octets) as basic.get tells them."""
+    peer.give(encoded("basic_get", 1, 0, "s", True))
+    name, _, given, body = assemble(peer.frames())[0]
+    headers = given["headers"]
+    assert name == "basic_get_ok" and body == b"" and headers["x-stream-id"].startswith("stream-")
+    return headers["x-stream-first-offset"], headers["x-stream-next-offset"], headers["x-stream-bytes"]
+
+
+def test_where_a_consumer_starts():
+    """x-stream-offset: first, last, next, a number, a timestamp (RabbitMQ's stream queues)."""
+    for given, expected in (("first", list(range(8))), ("last", [7]), ("next", []), (5, [5, 6, 7]), (99, []),
+                            (("T", EPOCH + 1006), [6, 7]), (("T", 0), list(range(8)))):
+        _, peer = stream_of(8)
+        found = offsets(peer.consume("s", arguments={"x-stream-offset": given}))
+        assert found == expected, (given, found)
+        peer.publish("s", b"8")
+        assert offsets(peer.contents()) == [8]
+
+
+def test_reading_takes_nothing_away_and_readers_do_not_disturb_each_other():
+    """Two readers at their own pace, a third later: each gets everything."""
+    broker, peer = stream_of(5)
+    slow = Peer(broker)
+    slow.ask("basic_qos", "basic_qos_ok", 0, 1, False)
+    assert offsets(peer.consume("s", arguments={"x-stream-offset": "first"})) == [0, 1, 2, 3, 4]
+    assert offsets(slow.consume("s", arguments={"x-stream-offset": "first"})) == [0]
+    slow.give(encoded("basic_ack", 1, 1, False))
+    assert offsets(slow.contents()) == [1]
+    peer.give(encoded("basic_ack", 1, 0, True))
+    assert broker.queues["s"].message_count() == 5
+
+
+def test_retention_drops_the_oldest_and_keeps_offsets():
+    """x-max-length-bytes: never more octets than that; offsets stay dense and are never given again."""
+    broker, peer = stream_of(100, 20)
+    first, following, size = state(peer)
+    assert following == 100 and size <= 2000 and first > 20
+    assert broker.queues["s"].dropped == first
+    assert offsets(peer.consume("s", arguments={"x-stream-offset": 0})) == list(range(first, 100))
+    assert peer.ask("queue_purge", "queue_purge_ok", 0, "s", False) == [100 - first]
+    assert state(peer) == (100, 100, 0)
+
+
+def test_a_reader_that_was_overtaken_goes_on_at_the_first_message_left():
+    """A consumer without credit while retention passes it."""
+    broker, peer = stream_of(3)
+    peer.give(encoded("basic_qos", 1, 0, 1, False))
+    assert peer.frames() == [("basic_qos_ok", 1, [])]
+    assert offsets(peer.consume("s", arguments={"x-stream-offset": 0})) == [0]
+    for number in range(3, 150):
+        peer.publish("s", str(number).encode() + bytes(20))
+    peer.give(encoded("basic_ack", 1, 1, False))
+    assert offsets(peer.contents()) == [broker.queues["s"].first_offset]
+
+
+def test_headers_of_the_publisher_are_kept_beside_the_offset():
+    """The offset is added to whatever properties and headers there are."""
+    _, peer = stream_of(0)
+    cases = ({}, {"content_type": "t"}, {"content_type": "t", "content_encoding": "e", "headers": {"a": 1}, "priority": 3, "app_id": "x"},
+             {"headers": {}}, {"timestamp": 99})
+    for given in cases:
+        peer.publish("s", b"x", given=given)
+    found = peer.consume("s", arguments={"x-stream-offset": "first"})
+    for index in range(len(cases)):
+        expected = dict(cases[index])
+        expected["headers"] = dict(expected.get("headers", {}))
+        expected["headers"]["x-stream-offset"] = index
+        assert found[index][2] == expected, found[index]
+
+
+def test_what_a_stream_refuses():
+    """no-ack (540), no prefetch (406), a bad offset (406), exclusive or transient declarations (406), basic.get with acknowledgement (540)."""
+    broker, _ = stream_of(1)
+    for prefetch, no_ack, arguments, code in ((10, True, {}, 540), (0, False, {}, 406), (10, False, {"x-stream-offset": "soon"}, 406),
+                                              (10, False, {"x-stream-offset": -1}, 406)):
+        peer = Peer(broker)
+        peer.ask("basic_qos", "basic_qos_ok", 0, prefetch, False)
+        peer.give(encoded("basic_consume", 1, 0, "s", "c", False, no_ack, False, False, arguments))
+        assert peer.frames()[0][2][0] == code, arguments
+    for durable, exclusive, size in ((False, False, 1), (True, True, 1), (True, False, 0), (True, False, "big")):
+        peer = Peer(broker)
+        peer.give(encoded("queue_declare", 1, 0, "t", False, durable, exclusive, False, False,
+                          {"x-queue-type": "stream", "x-max-length-bytes": size}))
+        assert peer.expect("channel_close")[0] == 406
+    peer = Peer(broker)
+    peer.give(encoded("basic_get", 1, 0, "s", False))
+    assert peer.expect("connection_close")[0] == 540
+
+
+def test_streams_make_room_for_others():
+    """A stream over its share lets its oldest messages go when a queue needs the room: publishers never wait for a stream."""
+    broker = new_broker()
+    before = idle(broker)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    for _ in range(60):
+        peer.publish("s", bytes(1000))
+    peer.declare("q")
+    for _ in range(3):
+        peer.publish("q", bytes(1000))
+    assert peer.connection.reading and broker.queues["q"].message_count() == 3
+    for name in ("s", "q"):
+        peer.ask("queue_delete", "queue_delete_ok", 0, name, False, False, False)
+    peer.connection.received(0)
+    assert idle(broker) == before
