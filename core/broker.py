@@ -94,7 +94,7 @@ class Broker(Definitions):
             if found.declared_by is connection:
                 found.declared_by = nobody
         for exchange in self.exchanges.values():
-            for binding in exchange.bindings:
+            for binding in exchange.bindings.values():
                 if binding.made_by is connection:
                     binding.made_by = nobody
         self.connections.remove(connection)

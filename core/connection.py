@@ -4,9 +4,7 @@ It owns the two buffers and the states before there is a session and after it: s
 and what goes wrong inside is this connection's alone: an error of ours closes it with a clear word and a counter.
 """
 
-import sys
-
-from . import sniff
+from . import shim, sniff
 from .errors import INTERNAL_ERROR, ProtocolError
 from .shim import elapsed
 
@@ -135,7 +133,7 @@ class Connection:
             self.session.fail(error)
         except Exception as error:
             self.broker.counters["internal_errors"] += 1
-            report(error)
+            shim.report(error)
             self.session.fail(ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True))
 
     def begin(self):
@@ -171,12 +169,3 @@ class Connection:
             self.session.lost()
         self.broker.detach(self)
         self.receive = self.send = None  # another connection has them now
-
-
-def report(error):
-    """Print the trace of an error of ours; peers' errors never come here."""
-    if hasattr(sys, "print_exception"):
-        sys.print_exception(error)
-    else:
-        sys.excepthook(type(error), error, error.__traceback__)
-

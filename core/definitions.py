@@ -86,7 +86,7 @@ class Definitions:
             return
         if if_unused and found.bindings:
             raise ProtocolError(PRECONDITION_FAILED, "exchange '%s' in vhost '%s' in use" % (name, VHOST))
-        for binding in list(found.bindings):
+        for binding in list(found.bindings.values()):
             self.remove_binding(binding)
         self.exchanges.pop(name, None)
 
@@ -172,7 +172,7 @@ class Definitions:
         count = found.message_count()
         found.purge()
         for exchange in list(self.exchanges.values()):
-            for binding in [each for each in exchange.bindings if each.queue is found]:
+            for binding in [each for each in exchange.bindings.values() if each.queue is found]:
                 self.remove_binding(binding)
         found.deleted = True
         found.declared_by.queues_declared -= 1

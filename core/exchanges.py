@@ -19,10 +19,12 @@ class Binding:
         self.key = key
         self.arguments = arguments
         self.made_by = None  # the connection whose share it counts on
+        self.identity = identity(queue, key, arguments)
 
-    def is_for(self, queue, key, arguments):
-        """True when this is that binding."""
-        return self.queue is queue and self.key == key and self.arguments == arguments
+
+def identity(queue, key, arguments):
+    """What makes a binding of one exchange the same as another: a key for a dict."""
+    return queue.name, key, repr(sorted(arguments.items())) if arguments else ""
 
 
 class Exchange:
@@ -38,26 +40,23 @@ class Exchange:
         self.internal = internal
         self.arguments = arguments
         self.declared_by = None  # whose share it counts on
-        self.bindings = []
+        self.bindings = {}  # by identity
 
     def check_binding(self, arguments):
         """Raise ProtocolError when a binding with these arguments makes no sense for this type."""
 
     def find(self, queue, key, arguments):
         """The binding, or None."""
-        for binding in self.bindings:
-            if binding.is_for(queue, key, arguments):
-                return binding
-        return None
+        return self.bindings.get(identity(queue, key, arguments))
 
     def bind(self, binding):
         """Take a binding that is not there yet."""
-        self.bindings.append(binding)
+        self.bindings[binding.identity] = binding
         self.add(binding)
 
     def unbind(self, binding):
         """Remove a binding that is there."""
-        self.bindings.remove(binding)
+        del self.bindings[binding.identity]
         self.remove(binding)
 
 
@@ -99,7 +98,7 @@ class Fanout(Exchange):
 
     def match(self, key, headers):
         """All bound queues."""
-        return [binding.queue for binding in self.bindings]
+        return [binding.queue for binding in self.bindings.values()]
 
 
 class TopicExchange(Exchange):
@@ -145,7 +144,7 @@ class HeadersExchange(Exchange):
     def match(self, key, headers):
         """The queues whose arguments fit the headers."""
         found = headers()
-        return [binding.queue for binding in self.bindings if headers_match.fits(binding.arguments, found)]
+        return [binding.queue for binding in self.bindings.values() if headers_match.fits(binding.arguments, found)]
 
 
 TYPES = (Direct, Fanout, TopicExchange, HeadersExchange)

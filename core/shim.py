@@ -31,6 +31,14 @@ def after(now, duration_ms):
     return (now + duration_ms) & _TIME_MASK
 
 
+def report(error):
+    """Print the trace of an error of ours; what peers do wrong never comes here."""
+    if MICROPYTHON:
+        sys.print_exception(error)
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
+
+
 if MICROPYTHON:
     from array import array
 

@@ -17,7 +17,7 @@ class Topic:
     def add(self, pattern, destination):
         """Add one binding."""
         node = self.root
-        for word in pattern.split(b"."):
+        for word in words_of(pattern):
             if word not in node[_CHILDREN]:
                 node[_CHILDREN][word] = [{}, []]
             node = node[_CHILDREN][word]
@@ -26,7 +26,7 @@ class Topic:
     def remove(self, pattern, destination):
         """Remove one binding that was added, and the nodes that only it used."""
         path = [self.root]
-        words = pattern.split(b".")
+        words = words_of(pattern)
         for word in words:
             path.append(path[-1][_CHILDREN][word])
         path[-1][_ENDS].remove(destination)
@@ -40,7 +40,7 @@ class Topic:
         """The destinations of all bindings whose pattern fits `key`; one that is bound more than once may come more than once."""
         here = [(self.root, False)]
         loose(here)
-        for word in key.split(b"."):
+        for word in words_of(key):
             ahead = []
             for node, stays in here:
                 if stays:
@@ -58,6 +58,11 @@ class Topic:
         for node, _ in here:
             found.extend(node[_ENDS])
         return found
+
+
+def words_of(text):
+    """The words of a key or pattern; an empty one has none."""
+    return text.split(b".") if text else ()
 
 
 def loose(nodes):

@@ -94,6 +94,8 @@ class Session:
             return False
         if octets[at + 7 + size] != frame.END:
             raise ProtocolError(FRAME_ERROR, "a frame that does not end with 0xCE but with 0x%02X" % octets[at + 7 + size])
+        if self.writing:
+            self.flush()  # what was returned or confirmed goes before the reply to what came later
         if kind == frame.METHOD and size >= 4 and not self.may_take(number, octets, at + 7):
             self.waiting = True
             return False
@@ -126,7 +128,7 @@ class Session:
             channel = self.channels.get(number)
             return (len(self.replies) < 2 * len(self.channels) + 2
                     and (channel is None or len(channel.returns) < self.broker.limits.return_count_max))
-        return not self.outgoing.active() and not self.replies and self.send.room() >= limits.REPLY_ROOM
+        return not self.outgoing.active() and not self.replies and not self.writing and self.send.room() >= limits.REPLY_ROOM
 
     def take_frame(self, kind, number, octets, at, end):
         """A whole frame that is not a body; false when its content has no room now."""
@@ -164,6 +166,8 @@ class Session:
             return
         channel = self.channels.get(number)
         name = row[method.NAME]
+        if name.startswith("connection_"):
+            raise ProtocolError(COMMAND_INVALID, "%s on channel %d; it belongs on channel 0" % (method.title(row), number))
         if channel is None:
             if name == "channel_open":
                 method.decode(row, octets, at + 4, end)
