@@ -2,20 +2,37 @@
 
 A wire folder calls the verbs here; the broker calls back on a session: `deliver(consumer, limit)` and `cancelled(consumer)`, and on a
 connection `resume()`. Nothing here blocks: a publisher that finds no room is `held` and tried again by `run`.
+
+`properties` is the wire family's reader and writer of message properties (amqp_0_9/properties.py): the broker looks into a message only
+where a rule of a queue asks for it.
 """
 
 from . import deliver, hot, layout
+from .access import default as default_access
 from .definitions import Definitions
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .failures import Failures
 from .receive_buffer import ReceiveBuffer
 from .send_buffer import SendBuffer
+from .features.feature import REFUSED
+from .rules import with_expiry
+from .shim import elapsed
 from .stream import EPOCH
 from .tables import clear
+from .waiting import Waiting
 
 # What `publish` answers.
 TAKEN = 0
 UNROUTABLE = 1
 NO_ROOM = 2
+
+RULES_EVERY_MS = 50  # how often time is told to the rules of queues
+
+COUNTERS = (
+    "connections", "connections_refused", "logins_refused", "addresses_refused", "access_refused", "published", "delivered", "settled", "returned", "unroutable", "redelivered",
+    "rejected", "purged", "held", "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered",
+    "dead_letters_lost", "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks",
+)
 
 OFFSET_NAMES = ("first", "last", "next")
 
@@ -30,38 +47,69 @@ class Consumer:
         self.channel = channel
         self.no_ack = no_ack
         self.exclusive = exclusive
+        self.priority = 0  # x-priority: those with a higher one are served first
         self.cursor = layout.NONE
         self.cursor_offset = 0
         self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
 
 
-class Broker(Definitions):
-    """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `users`: name to password."""
+def nothing(sentence):
+    """A log that nobody reads."""
 
-    def __init__(self, limits, nonce=b"", users=None):
+
+class Broker(Definitions):
+    """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `access`: core/access.py,
+    by default guest with all rights. `log`: a function that takes a sentence for the operator."""
+
+    def __init__(self, limits, nonce=b"", access=None, log=nothing):
         Definitions.__init__(self, limits, nonce)
-        self.users = {"guest": "guest"} if users is None else users
+        self.access = default_access(limits, nonce) if access is None else access
+        self.failures = Failures(limits)
+        self.jobs = []  # log-ins whose password is being calculated: `work` of one of them each time that `run` is called
+        self.log = log
         self.now = 0
         self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
+        self.uptime_ms = 0  # does not wrap
+        self.rules_at = 0  # uptime of the last time that rules were told the time
+        self.properties = None
+        self.waiting = Waiting()
+        self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
         self.active = []  # queues that may have something to deliver
         self.buffers = []  # (receive, send) pairs of connections that are gone
-        self.counters = {"connections": 0, "connections_refused": 0, "logins_refused": 0, "published": 0, "delivered": 0, "settled": 0,
-                         "returned": 0, "unroutable": 0, "redelivered": 0, "rejected": 0, "purged": 0, "held": 0, "internal_errors": 0}
+        self.counters = {name: 0 for name in COUNTERS}
 
     def tick(self, now, seconds):
-        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters."""
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules."""
+        self.uptime_ms += max(elapsed(now, self.now), 0)
         self.now = now
         self.seconds = max(seconds - EPOCH, 0)
+        self.failures.tick(now)
         state = self.tables.state
         for name, place in (("published", layout.STATE_PUBLISHED), ("delivered", layout.STATE_DELIVERED),
                             ("settled", layout.STATE_SETTLED)):
             self.counters[name] += state[place]
             state[place] = 0
+        if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
+            self.rules_at = self.uptime_ms
+            self.tell_rules()
+
+    def tell_rules(self):
+        """Let the rules of queues act on the time."""
+        self.waiting.run(self)
+        for found in list(self.queues.values()):
+            if found.rules is not None:
+                found.rules.tick(self, found)
+        waiting = self.dead_waiting
+        self.dead_waiting = []
+        for found, entry, reason in waiting:
+            self.discard(found, entry, reason)
 
     def run(self):
         """Make all deliveries that can be made now, and let held publishers try again."""
+        if self.jobs:
+            self.jobs.pop(0).work()
         deliver.run(self)
         if self.held:
             waiting = self.held
@@ -73,7 +121,10 @@ class Broker(Definitions):
     # Connections
 
     def attach(self, connection):
-        """A place for a new connection: (receive buffer, send buffer), or None when there is none."""
+        """A place for a new connection: (receive buffer, send buffer), or None when there is none, or its address is refused."""
+        if self.failures.refuses(connection.address):
+            self.counters["addresses_refused"] += 1
+            return None
         if len(self.connections) >= self.limits.connection_count_max:
             self.counters["connections_refused"] += 1
             return None
@@ -102,14 +153,6 @@ class Broker(Definitions):
             self.held.remove(connection)
         self.buffers.append((connection.receive, connection.send))
 
-    def authenticate(self, user, password, from_loopback):
-        """True when the password is the user's; guest comes from the loopback only."""
-        known = isinstance(user, str) and user in self.users
-        good = known and self.users[user] == password and (user != "guest" or from_loopback)
-        if not good:
-            self.counters["logins_refused"] += 1
-        return good
-
     def open_channel(self):
         """A channel's record, or None when all are taken."""
         tables = self.tables
@@ -130,12 +173,16 @@ class Broker(Definitions):
 
     # Publishing
 
-    def publish(self, message, exchange_name, key, headers):
-        """Put a complete message on all queues its exchange chooses: TAKEN, UNROUTABLE, or NO_ROOM (nothing changed; try again).
+    def publish(self, message, exchange_name, key, properties, expires=False):
+        """Put a complete message on all queues its exchange chooses.
 
-        `key` is bytes, `headers` a function that gives the message's headers. The caller keeps its own reference.
+        `key` is bytes, `properties` a function that gives the message's properties, `expires` true when the message has an expiration.
+        TAKEN; UNROUTABLE; NO_ROOM (nothing changed; try again); REFUSED (a queue's rule refused it). The caller keeps its own reference.
         """
-        targets = self.route(exchange_name, key, headers)
+        return self.put(message, self.route(exchange_name, key, properties), expires)
+
+    def put(self, message, targets, expires):
+        """Put a message on these queues, or on none of them."""
         if not targets:
             return UNROUTABLE
         tables = self.tables
@@ -145,10 +192,26 @@ class Broker(Definitions):
         for found in targets:
             if found.full(blocks):
                 return NO_ROOM
+        verdict = TAKEN
         for found in targets:
-            found.push(message)
+            if expires and not found.is_stream:
+                self.let_expire(found)
+            if found.rules is None:
+                found.push(message)
+            elif found.rules.take(self, found, message) == REFUSED:
+                verdict = REFUSED
             self.activate(found)
-        return TAKEN
+        return verdict
+
+    def let_expire(self, found):
+        """A message with an expiration comes to a queue that may not have looked for any so far."""
+        if found.rules is not None and found.rules.expires:
+            return
+        found.rules = with_expiry(found.rules)
+        entry = found.head()
+        while entry != layout.NONE:
+            self.tables.entries[entry + layout.ENTRY_DEADLINE] = 0
+            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
         """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it."""
@@ -156,7 +219,7 @@ class Broker(Definitions):
             while found.is_stream and found.message_count() > 1 and found.over_share(block_total):
                 found.drop_first()
 
-    def route(self, exchange_name, key, headers):
+    def route(self, exchange_name, key, properties):
         """The queues for a message, each once."""
         if exchange_name == "":
             try:
@@ -167,7 +230,7 @@ class Broker(Definitions):
         exchange = self.exchanges.get(exchange_name)
         if exchange is None:
             return ()
-        matched = exchange.match(key, headers)
+        matched = exchange.match(key, properties)
         if len(matched) < 2:
             return matched
         once = []
@@ -198,10 +261,22 @@ class Broker(Definitions):
         if found.is_stream:
             consumer.cursor, consumer.cursor_offset = found.seek(offset)
         channel.consumers[tag] = consumer
-        found.consumers.append(consumer)
         found.exclusive_consumer = exclusive
+        self.line_up(found, consumer, arguments.get("x-priority", 0))
         self.activate(found)
         return consumer
+
+    def line_up(self, found, consumer, priority):
+        """Put a consumer among those of its queue: behind all with its priority or a higher one."""
+        if not isinstance(priority, int) or isinstance(priority, bool):
+            priority = 0
+        consumer.priority = priority
+        if priority:
+            found.prioritised = True
+        at = len(found.consumers)
+        while at and found.consumers[at - 1].priority < priority:
+            at -= 1
+        found.consumers.insert(at, consumer)
 
     def stream_offset(self, found, no_ack, arguments, prefetch):
         """The x-stream-offset of a subscription, checked; streams ask for acknowledgement and a prefetch, as RabbitMQ's do."""
@@ -241,13 +316,32 @@ class Broker(Definitions):
                           channel.handle, last, 1 if multiple else 0)
 
     def reject(self, channel, last, multiple, requeue):
-        """Refuse deliveries: back to the queue, or dropped (section 1.8.3.14; dead-lettering is not here yet)."""
-        if not requeue:
-            self.counters["rejected"] += self.settle(channel, last, multiple)
-        elif multiple:
-            self.requeue_from(channel, last)
-        else:
-            self.requeue_entry(channel, last)
+        """Refuse deliveries: back to the queue, or dropped, or dead-lettered (section 1.8.3.14)."""
+        if requeue:
+            if multiple:
+                self.requeue_from(channel, last)
+            else:
+                self.requeue_entry(channel, last)
+            return
+        tables = self.tables
+        self.wake_consumers(channel, last, multiple)
+        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
+        while True:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+            self.counters["rejected"] += 1
+            self.discard(self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
+            if entry == last:
+                return
+            entry = behind
+
+    def discard(self, found, entry, reason):
+        """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
+        rule = None if found.rules is None else found.rules.dead_letter
+        if rule is not None and not rule.send(self, found, entry, reason):
+            self.dead_waiting.append((found, entry, reason))
+            return
+        found.drop(entry)
 
     def requeue_from(self, channel, last):
         """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
@@ -267,7 +361,10 @@ class Broker(Definitions):
             found.drop(entry)
         else:
             self.counters["redelivered"] += 1
-            found.requeue(entry)
+            if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
+                tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
+            if found.rules is None or not found.rules.came_back(self, found, entry):
+                found.requeue(entry)
         self.activate(found)
 
     def wake_consumers(self, channel, last, multiple):
@@ -301,6 +398,10 @@ class Broker(Definitions):
     def drop_queue(self, found):
         """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
         found.auto_delete = False
+        self.waiting.forget(found)
+        for each in [each for each in self.dead_waiting if each[0] is found]:
+            self.dead_waiting.remove(each)
+            found.drop(each[1])
         for consumer in list(found.consumers):
             self.cancel(consumer)
             consumer.channel.session.cancelled(consumer)
@@ -326,6 +427,50 @@ class Broker(Definitions):
         count = self.queue(name, connection).purge()
         self.counters["purged"] += count
         return count
+
+
+    # Looking into messages, for rules
+
+    def properties_of(self, message):
+        """A message's properties by name."""
+        octets = self.tables.properties_of(message)
+        return self.properties.decode(octets, 0, len(octets))
+
+    def headers_of(self, message):
+        """A message's headers by name."""
+        return self.properties_of(message).get("headers") or {}
+
+    def expiration_of(self, message):
+        """The milliseconds that a message says it lives, or None."""
+        text = self.properties_of(message).get("expiration")
+        return int(text) if isinstance(text, str) and text.isdigit() else None
+
+    def priority_of(self, message):
+        """A message's priority; 0 when it has none."""
+        return self.properties_of(message).get("priority", 0)
+
+    def names_of(self, message):
+        """The (exchange name, routing key as bytes) that a message was published with."""
+        route = self.tables.route_of(message)
+        return str(route[1:1 + route[0]], "utf-8"), route[2 + route[0]:]
+
+    def copy_message(self, message, exchange_name, key, properties):
+        """A new message with the body of another, one reference; NONE when there is no room."""
+        tables = self.tables
+        name = exchange_name.encode("utf-8")
+        route = bytes((len(name),)) + name + bytes((len(key),)) + key
+        size = tables.messages[message + layout.MESSAGE_BODY]
+        if not tables.has_room(tables.blocks_for(len(route) + len(properties) + size), 1):
+            return layout.NONE
+        copy = tables.new_message(route, len(properties), size, self.seconds)
+        tables.append(copy, properties, 0, len(properties))
+        tables.copy_body(message, copy)
+        return copy
+
+    def publish_dead_letter(self, message, exchange_name, key, circles):
+        """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
+        targets = self.route(exchange_name, key, lambda: self.properties_of(message))
+        return self.put(message, [found for found in targets if not circles(found.name)], False)
 
 
 class Nobody:

@@ -14,15 +14,20 @@ LINGER_MS = 3000  # how long a connection that was told to close may take to ans
 
 
 class Connection:
-    """An endpoint for one peer of `broker`. `name`: text for messages; `from_loopback`: guest may log in.
+    """An endpoint for one peer of `broker`. `name`: text for messages; `from_loopback`: guest may log in; `address`: where it comes from,
+    refused for a while when log-ins from there keep failing ("": nothing that could be refused); `identities`: a function that gives the
+    names in the peer's TLS certificate once there is one, or None. `user` (core/access.py) is who has logged in.
 
     `closed` is true at once when the broker has no place for it.
     """
 
-    def __init__(self, broker, name="", from_loopback=True):
+    def __init__(self, broker, name="", from_loopback=True, address="", identities=None):
         self.broker = broker
         self.name = name
         self.from_loopback = from_loopback
+        self.address = address
+        self.identities = identities
+        self.user = None
         self.session = None
         self.closed = False
         self.ending = False  # no more input is looked at; what is pending is sent, then the stream ends
@@ -132,9 +137,13 @@ class Connection:
         except ProtocolError as error:
             self.session.fail(error)
         except Exception as error:
-            self.broker.counters["internal_errors"] += 1
-            shim.report(error)
-            self.session.fail(ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True))
+            self.broke(error)
+
+    def broke(self, error):
+        """An error of ours: say so, count it, and close this connection only."""
+        self.broker.counters["internal_errors"] += 1
+        shim.report(error)
+        self.session.fail(ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True))
 
     def begin(self):
         """Sniff the protocol; true when there is a session."""

@@ -7,9 +7,11 @@ RabbitMQ's, because clients and their users know those (core/SPEC.md). `connecti
 import binascii
 import hashlib
 
-from . import layout
+from . import layout, rules
+from .access import CONFIGURE, check
 from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError)
-from .exchanges import PREDECLARED, Binding, type_named
+from .exchange import ALTERNATE, Binding
+from .exchanges import PREDECLARED, type_named
 from .hot import give, take
 from .queue import Queue
 from .stream import Stream
@@ -18,7 +20,6 @@ from .tables import Tables
 VHOST = "/"
 
 STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes")
-CLASSIC_ARGUMENTS = ("x-queue-type",)
 
 
 class Definitions:
@@ -34,7 +35,9 @@ class Definitions:
         self.queues = {}
         self.queue_objects = {}  # by record handle
         for name, type_ in PREDECLARED:
-            self.exchanges[name] = type_named(type_)(name, True, False, False, {})
+            class_ = type_named(type_)
+            if class_ is not None:
+                self.exchanges[name] = class_(name, True, False, False, {})
 
     # Exchanges (0-9-1 section 1.6)
 
@@ -56,15 +59,23 @@ class Definitions:
             raise ProtocolError(COMMAND_INVALID, "unknown exchange type '%s'" % type_)
         found = self.exchanges.get(name)
         if found is not None:
-            self.same_exchange(found, type_, durable, auto_delete, internal, arguments)
+            self.same_exchange(found, class_.type, durable, auto_delete, internal, arguments)
             return found
         self.check_new_name("exchange", name)
-        self.check_arguments(arguments, ())
+        self.check_exchange_arguments(name, class_, arguments)
         if len(self.exchanges) >= self.limits.exchange_count_max:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d exchanges at most" % self.limits.exchange_count_max)
-        made = class_(name, durable, auto_delete, internal, arguments)
+        made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
         self.exchanges[name] = made
         return made
+
+    def check_exchange_arguments(self, name, class_, arguments):
+        """Raise precondition-failed for arguments that the type does not serve, or that make no sense to it."""
+        self.check_arguments(arguments, class_.arguments_served + (ALTERNATE,))
+        if not isinstance(arguments.get(ALTERNATE, ""), str):
+            raise ProtocolError(PRECONDITION_FAILED, "invalid type '%s' for arg '%s' in exchange '%s' in vhost '%s'"
+                                % (type_word(arguments[ALTERNATE]), ALTERNATE, name, VHOST))
+        class_.check_arguments(arguments)
 
     def same_exchange(self, found, type_, durable, auto_delete, internal, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
@@ -86,9 +97,8 @@ class Definitions:
             return
         if if_unused and found.bindings:
             raise ProtocolError(PRECONDITION_FAILED, "exchange '%s' in vhost '%s' in use" % (name, VHOST))
-        for binding in list(found.bindings.values()):
-            self.remove_binding(binding)
-        self.exchanges.pop(name, None)
+        del self.exchanges[name]
+        self.remove_bindings(list(found.bindings.values()) + list(found.bound.values()))
 
     # Queues (section 1.7)
 
@@ -108,9 +118,11 @@ class Definitions:
         if name in self.queues:
             found = self.queue(name, connection)
             self.same_queue(found, durable, exclusive, auto_delete, arguments)
+            found.used = True
             return found
         if name == "":
             name = self.generated_name("amq.gen-")
+            check(self, connection.user, CONFIGURE, "queue", name)
         else:
             self.check_new_name("queue", name)
         self.check_queue_arguments(name, durable, exclusive, auto_delete, arguments)
@@ -123,8 +135,11 @@ class Definitions:
         if type_ not in ("classic", "stream"):
             raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-queue-type' for queue '%s' in vhost '%s': this broker has classic and "
                                 "stream, not '%s'" % (name, VHOST, type_))
-        self.check_arguments(arguments, STREAM_ARGUMENTS if type_ == "stream" else CLASSIC_ARGUMENTS)
-        if type_ == "stream":
+        if type_ != "stream":
+            self.check_size(arguments)
+            rules.check("queue '%s' in vhost '%s'" % (name, VHOST), arguments)
+        else:
+            self.check_arguments(arguments, STREAM_ARGUMENTS)
             for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
                 if given:
                     raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for queue '%s' in vhost '%s': a stream is durable, not "
@@ -150,6 +165,7 @@ class Definitions:
             made = Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), size_max)
         else:
             made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
+            made.rules = rules.rules_of(arguments)
         made.declared_by = connection
         connection.queues_declared += 1
         if exclusive:
@@ -171,10 +187,7 @@ class Definitions:
         """Take a queue without consumers and unsettled entries out of everything that knows it: the number of messages it had."""
         count = found.message_count()
         found.purge()
-        for exchange in list(self.exchanges.values()):
-            for binding in [each for each in exchange.bindings.values() if each.queue is found]:
-                self.remove_binding(binding)
-        found.deleted = True
+        self.remove_bindings(found.bound.values())
         found.declared_by.queues_declared -= 1
         if found.owner is not None:
             found.owner.exclusive_queues.remove(found)
@@ -188,18 +201,27 @@ class Definitions:
     def bind(self, connection, queue_name, exchange_name, key, arguments):
         """Bind a queue (section 1.7.2.3); a binding that is there already stays one."""
         found = self.queue(queue_name, connection)
-        if exchange_name == "":
-            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
-        exchange = self.exchange(exchange_name)
-        exchange.check_binding(arguments)
-        if exchange.find(found, key, arguments) is not None:
+        not_default(exchange_name)
+        self.bind_to(connection, found, self.exchange(exchange_name), key, arguments)
+
+    def bind_exchange(self, connection, destination_name, source_name, key, arguments):
+        """Bind an exchange to an exchange (RabbitMQ's exchange.bind): what the source matches goes on to the destination."""
+        not_default(source_name)
+        not_default(destination_name)
+        source = self.exchange(source_name)
+        self.bind_to(connection, self.exchange(destination_name), source, key, arguments)
+
+    def bind_to(self, connection, destination, exchange, key, arguments):
+        """Bind a queue or an exchange to an exchange."""
+        exchange.check_binding(destination, key, arguments)
+        if exchange.find(destination, key, arguments) is not None:
             return
         self.check_size(arguments)
         if self.binding_count >= self.limits.binding_count_max:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d bindings at most" % self.limits.binding_count_max)
         if connection.bindings_made >= self.limits.binding_share_max:
             raise ProtocolError(RESOURCE_ERROR, "one connection makes %d bindings at most" % self.limits.binding_share_max)
-        binding = Binding(exchange, found, key, arguments)
+        binding = Binding(exchange, destination, key, arguments)
         binding.made_by = connection
         connection.bindings_made += 1
         self.binding_count += 1
@@ -207,22 +229,41 @@ class Definitions:
 
     def unbind(self, connection, queue_name, exchange_name, key, arguments):
         """Remove a binding (section 1.7.2.5); one that is not there, or whose queue or exchange is not, is removed already."""
-        if exchange_name == "":
-            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
-        if queue_name in self.queues and exchange_name in self.exchanges:
-            found = self.queue(queue_name, connection)
-            binding = self.exchanges[exchange_name].find(found, key, arguments)
-            if binding is not None:
-                self.remove_binding(binding)
+        not_default(exchange_name)
+        if queue_name in self.queues:
+            self.unbind_from(self.queue(queue_name, connection), exchange_name, key, arguments)
 
-    def remove_binding(self, binding):
-        """Remove a binding, and its exchange when that was auto-delete and this was its last."""
-        exchange = binding.exchange
-        exchange.unbind(binding)
-        binding.made_by.bindings_made -= 1
-        self.binding_count -= 1
-        if exchange.auto_delete and not exchange.bindings:
-            self.exchanges.pop(exchange.name, None)
+    def unbind_exchange(self, destination_name, source_name, key, arguments):
+        """Remove a binding between exchanges (RabbitMQ's exchange.unbind); one that is not there is removed already."""
+        not_default(source_name)
+        not_default(destination_name)
+        if destination_name in self.exchanges:
+            self.unbind_from(self.exchanges[destination_name], source_name, key, arguments)
+
+    def unbind_from(self, destination, exchange_name, key, arguments):
+        """Remove a destination's binding to an exchange, if both are there."""
+        if exchange_name in self.exchanges:
+            binding = self.exchanges[exchange_name].find(destination, key, arguments)
+            if binding is not None:
+                self.remove_bindings((binding,))
+
+    def remove_bindings(self, bindings):
+        """Remove bindings, and each auto-delete exchange whose last one went (section 1.6.2.1), with the bindings to it, and so on.
+
+        Auto-delete looks only at the bindings of which an exchange is the source, as in RabbitMQ.
+        """
+        waiting = list(bindings)
+        while waiting:
+            binding = waiting.pop()
+            exchange = binding.exchange
+            if exchange.bindings.get(binding.identity) is not binding:
+                continue  # an exchange that was bound to itself
+            exchange.unbind(binding)
+            binding.made_by.bindings_made -= 1
+            self.binding_count -= 1
+            if exchange.auto_delete and not exchange.bindings and self.exchanges.get(exchange.name) is exchange:
+                del self.exchanges[exchange.name]
+                waiting.extend(exchange.bound.values())
 
     # Guards and names
 
@@ -238,7 +279,7 @@ class Definitions:
         """Raise for arguments that would change what is declared and are not served: better refused than ignored."""
         self.check_size(arguments)
         for name in arguments:
-            if (name.startswith("x-") or name == "alternate-exchange") and name not in served:
+            if (name.startswith("x-") or name == ALTERNATE) and name not in served:
                 raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
 
     def check_size(self, arguments):
@@ -255,7 +296,7 @@ class Definitions:
 
     def equivalent_arguments(self, what, received, current):
         """Raise precondition-failed when an argument with a meaning to the broker differs."""
-        names = [name for name in current if name.startswith("x-")] + [name for name in received if name.startswith("x-")]
+        names = [name for name in list(current) + list(received) if name.startswith("x-") or name == ALTERNATE]
         for name in names:
             if received.get(name) != current.get(name):
                 raise ProtocolError(PRECONDITION_FAILED, "inequivalent arg '%s' for %s: received %s but current is %s"
@@ -275,6 +316,12 @@ def locked(name):
                         "declaration." % (name, VHOST))
 
 
+def not_default(exchange_name):
+    """Raise access-refused for the default exchange, which nobody binds or unbinds."""
+    if exchange_name == "":
+        raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+
+
 def word(item):
     """A property as error texts write it."""
     if item is True or item is False:
@@ -286,5 +333,9 @@ def described(item):
     """An argument as error texts write it: none, or its value and type."""
     if item is None:
         return "none"
-    type_ = "bool" if isinstance(item, bool) else "signedint" if isinstance(item, int) else "longstr" if isinstance(item, str) else "table"
-    return "the value '%s' of type '%s'" % (word(item), type_)
+    return "the value '%s' of type '%s'" % (word(item), type_word(item))
+
+
+def type_word(item):
+    """The type of an argument as error texts write it."""
+    return "bool" if isinstance(item, bool) else "signedint" if isinstance(item, int) else "longstr" if isinstance(item, str) else "table"

@@ -16,7 +16,11 @@ def run(broker):
     while active:
         found = active.pop(0)
         found.active = False
-        if turn(found):
+        if found.rules is not None or found.prioritised:
+            again = careful_turn(broker, found)
+        else:
+            again = turn(found)
+        if again:
             broker.activate(found)
 
 
@@ -40,3 +44,38 @@ def turn(found):
         else:
             idle += 1
     return left == 0
+
+
+def careful_turn(broker, found):
+    """The same for a queue with rules or consumer priorities: each message is looked at before it goes."""
+    for _ in range(_TURN):
+        if found.rules is not None:
+            found.rules.before_delivery(broker, found)
+        if not found.message_count() or not one_delivery(broker, found):
+            return False
+    return True
+
+
+def one_delivery(broker, found):
+    """Deliver the head to the first consumer that can take it: the highest priority first, those of one priority in turn."""
+    consumers = found.consumers
+    if not consumers:
+        return False
+    rules = found.rules
+    if rules is not None and rules.single_active:
+        return consumers[0].channel.session.deliver(consumers[0], 1)
+    count = len(consumers)
+    start = 0
+    while start < count:
+        end = start + 1
+        while end < count and consumers[end].priority == consumers[start].priority:
+            end += 1
+        for step in range(end - start):
+            consumer = consumers[start + (found.consumer_next + step) % (end - start)]
+            if rules is not None and rules.groups is not None and not rules.groups.bring(broker, found, consumer):
+                continue
+            if consumer.channel.session.deliver(consumer, 1):
+                found.consumer_next += 1 + step
+                return True
+        start = end
+    return False

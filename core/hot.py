@@ -29,7 +29,7 @@ _ENTRY_TAG = const(4)
 _ENTRY_CONSUMER = const(5)
 _ENTRY_QUEUE = const(6)
 _ENTRY_REDELIVERED = const(7)
-_ENTRY_WIDTH = const(8)
+_ENTRY_WIDTH = const(9)
 
 _QUEUE_HEAD = const(0)
 _QUEUE_TAIL = const(1)
@@ -37,6 +37,7 @@ _QUEUE_LENGTH = const(2)
 _QUEUE_UNSETTLED = const(3)
 _QUEUE_BLOCKS = const(4)
 _QUEUE_POSITION = const(5)
+_QUEUE_OCTETS = const(6)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
@@ -163,12 +164,13 @@ def push(messages, entries, queues, state, queue, message):
     queues[queue + _QUEUE_TAIL] = entry
     queues[queue + _QUEUE_POSITION] = (position + 1) & _MASK
     queues[queue + _QUEUE_LENGTH] += 1
+    queues[queue + _QUEUE_OCTETS] += messages[message + _MESSAGE_BODY]
     queues[queue + _QUEUE_BLOCKS] += messages[message + _MESSAGE_BLOCKS]
     messages[message + _MESSAGE_REFERENCES] += 1
     return entry
 
 
-def unlink_ready(entries, queues, queue, entry):
+def unlink_ready(messages, entries, queues, queue, entry):
     """Take an entry out of its queue's ready list (the record stays taken, the message referenced)."""
     before = entries[entry + _ENTRY_PREVIOUS]
     behind = entries[entry + _ENTRY_NEXT]
@@ -181,6 +183,7 @@ def unlink_ready(entries, queues, queue, entry):
     else:
         queues[queue + _QUEUE_TAIL] = before
     queues[queue + _QUEUE_LENGTH] -= 1
+    queues[queue + _QUEUE_OCTETS] -= messages[entries[entry + _ENTRY_MESSAGE] + _MESSAGE_BODY]
 
 
 def hold(entries, queues, channels, channel, entry, consumer):
@@ -362,10 +365,10 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
             break
         next_tag(channels, channel)
         at = put_deliver(arena, blocks, messages, channels, state, prefix, prefix_size, channel, message,
-                         1 if entries[entry + _ENTRY_REDELIVERED] else 0, target, at)
+                         1 if entries[entry + _ENTRY_REDELIVERED] & 255 else 0, target, at)
         at = put_content_header(arena, blocks, messages, state, message, number, target, at)
         at = put_body(arena, blocks, state, body, frame_size_max, number, target, at, end)
-        unlink_ready(entries, queues, queue, entry)
+        unlink_ready(messages, entries, queues, queue, entry)
         if no_ack:
             drop(blocks, messages, entries, queues, state, entry)
         else:

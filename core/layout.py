@@ -28,8 +28,9 @@ ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a strea
 ENTRY_TAG = 4  # low 30 bits of the delivery tag
 ENTRY_CONSUMER = 5  # NONE: basic.get
 ENTRY_QUEUE = 6
-ENTRY_REDELIVERED = 7
-ENTRY_WIDTH = 8
+ENTRY_REDELIVERED = 7  # how often it came back, 8 bits; above them its level in a queue with priorities
+ENTRY_DEADLINE = 8  # see features/expiry.py; only valid in queues with that rule
+ENTRY_WIDTH = 9
 
 QUEUE_HEAD = 0  # in a free record: the next free record
 QUEUE_TAIL = 1
@@ -37,7 +38,7 @@ QUEUE_LENGTH = 2  # entries ready
 QUEUE_UNSETTLED = 3  # entries delivered and not settled
 QUEUE_BLOCKS = 4  # arena blocks of both
 QUEUE_POSITION = 5  # of the next entry
-QUEUE_NUMBER = 6  # index of the Queue object in broker.queue_objects
+QUEUE_OCTETS = 6  # of the bodies of ready messages
 QUEUE_WIDTH = 7
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
@@ -49,7 +50,7 @@ CHANNEL_PREFETCH = 5  # basic.qos global: most unsettled in the channel; 0: no l
 CHANNEL_CONFIRM = 6  # 1: confirm mode
 CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8
-CHANNEL_CONFIRMED = 9  # low 30 bits of the last confirmed
+CHANNEL_CONFIRMED = 9  # low 30 bits of the last that an acknowledgement was written for
 CHANNEL_WIDTH = 10
 
 CONSUMER_QUEUE = 0  # in a free record: the next free record

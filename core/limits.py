@@ -33,7 +33,15 @@ ROWS = (
     ("argument_size_max", 4096, 128, 64, 1 << 20, "octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
     ("return_count_max", 64, 4, 1, 65535, "returned messages that wait in a channel", "the connection is not read until they are gone"),
     ("heartbeat_s", 60, 60, 0, 65535, "seconds proposed in connection.tune; 0: none", "two of them in silence: connection closed"),
+    ("consumer_timeout_ms", 1800000, 1800000, 0, 1 << 28, "ms a delivery may stay unsettled; 0: for ever", "channel closed with 406"),
     ("login_timeout_ms", 10000, 10000, 100, 1 << 28, "ms from accept to connection.open", "the connection is closed"),
+    ("login_pause_ms", 500, 1000, 0, 1 << 20, "ms from a log-in that fails to its answer", "the peer is not read meanwhile"),
+    ("login_failure_max", 30, 10, 1, 65535, "log-ins in a row that fail from one address", "the address is refused for login_refusal_ms"),
+    ("login_refusal_ms", 60000, 60000, 100, 1 << 28, "ms without a further failure, then an address's failures are forgotten",
+     "until then a refused address stays refused"),
+    ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
+    ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
+    ("granted_count_max", 256, 16, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
 )
 
 GATEWAY = {row[0]: row[1] for row in ROWS}
@@ -92,6 +100,7 @@ def memory_parts(limits):
         ("exchanges", (300 + limits.name_size_max + limits.argument_size_max) * limits.exchange_count_max),
         ("bindings", (200 + 255 + limits.argument_size_max) * limits.binding_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 1500) * limits.connection_count_max),
+        ("addresses", 200 * limits.login_address_max),
     )
 
 

@@ -11,6 +11,7 @@ class Queue:
     """One queue on the record `handle` of the queue table."""
 
     is_stream = False
+    is_exchange = False
 
     def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
         self.tables = tables
@@ -22,10 +23,13 @@ class Queue:
         self.owner = owner  # the connection it is exclusive to, or None
         self.declared_by = None  # whose share it counts on
         self.consumers = []
+        self.bound = {}  # its bindings, by the identity of the object
         self.consumer_next = 0
         self.exclusive_consumer = False
         self.active = False  # in the broker's list of queues to deliver from
-        self.deleted = False
+        self.rules = None  # core/rules.py; None: nothing but first in, first out
+        self.prioritised = False  # a consumer has a priority of its own
+        self.used = True  # declared or read since the last tick (features/unused.py)
         queues = tables.queues
         for field in range(layout.QUEUE_WIDTH):
             queues[handle + field] = 0
@@ -36,13 +40,17 @@ class Queue:
         """Messages ready (what queue.declare-ok tells)."""
         return self.tables.queues[self.handle + layout.QUEUE_LENGTH]
 
+    def octets(self):
+        """Octets of the bodies of the ready messages."""
+        return self.tables.queues[self.handle + layout.QUEUE_OCTETS]
+
     def unsettled_count(self):
         """Messages delivered and not settled."""
         return self.tables.queues[self.handle + layout.QUEUE_UNSETTLED]
 
     def full(self, block_total):
         """True when a publisher must wait: taking `block_total` more blocks would pass the queue's share."""
-        return self.over_share(block_total)
+        return self.over_share(block_total) or (self.rules is not None and self.rules.full(self))
 
     def over_share(self, block_total):
         """True when the queue with `block_total` more blocks would be over its share: four times what is left of blocks, entries, messages.
@@ -58,28 +66,31 @@ class Queue:
                 or held >= 4 * state[layout.POOL_ENTRIES + 2] or held >= 4 * state[layout.POOL_MESSAGES + 2])
 
     def push(self, message):
-        """Take a message at the tail. The caller has seen that an entry is free."""
+        """Take a message at the tail: its entry. The caller has seen that an entry is free."""
         tables = self.tables
-        hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+        return hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+
+    def head(self):
+        """The first ready entry, or NONE."""
+        return self.tables.queues[self.handle + layout.QUEUE_HEAD]
 
     def pop(self):
         """The entry at the head, off the ready list, or NONE."""
-        tables = self.tables
-        entry = tables.queues[self.handle + layout.QUEUE_HEAD]
+        entry = self.head()
         if entry != layout.NONE:
-            hot.unlink_ready(tables.entries, tables.queues, self.handle, entry)
+            self.unlink(entry)
         return entry
 
-    def requeue(self, entry):
-        """Put an entry that is in no list back where its position says, marked as redelivered."""
+    def unlink(self, entry):
+        """Take an entry off the ready list."""
+        tables = self.tables
+        hot.unlink_ready(tables.messages, tables.entries, tables.queues, self.handle, entry)
+
+    def link(self, entry, before):
+        """Put an entry that is in no list behind `before` (NONE: at the head) of the ready list."""
         tables = self.tables
         entries, queues, queue = tables.entries, tables.queues, self.handle
-        entries[entry + layout.ENTRY_REDELIVERED] = 1
-        position = entries[entry + layout.ENTRY_POSITION]
-        behind = queues[queue + layout.QUEUE_HEAD]
-        while behind != layout.NONE and later(position, entries[behind + layout.ENTRY_POSITION]):
-            behind = entries[behind + layout.ENTRY_NEXT]
-        before = queues[queue + layout.QUEUE_TAIL] if behind == layout.NONE else entries[behind + layout.ENTRY_PREVIOUS]
+        behind = queues[queue + layout.QUEUE_HEAD] if before == layout.NONE else entries[before + layout.ENTRY_NEXT]
         entries[entry + layout.ENTRY_NEXT] = behind
         entries[entry + layout.ENTRY_PREVIOUS] = before
         if before == layout.NONE:
@@ -91,6 +102,25 @@ class Queue:
         else:
             entries[behind + layout.ENTRY_PREVIOUS] = entry
         queues[queue + layout.QUEUE_LENGTH] += 1
+        queues[queue + layout.QUEUE_OCTETS] += tables.messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BODY]
+
+    def is_later(self, entry, other):
+        """True when `entry` came into the queue after `other`; positions wrap at 2^30 and lie less than half of that apart."""
+        entries = self.tables.entries
+        ahead = (entries[entry + layout.ENTRY_POSITION] - entries[other + layout.ENTRY_POSITION]) & layout.MASK
+        return 0 < ahead < 0x20000000
+
+    def requeue(self, entry):
+        """Put an entry that is in no list back where its position says."""
+        if self.rules is not None and self.rules.priority is not None:
+            self.rules.priority.requeue(self, entry)
+            return
+        before = layout.NONE
+        behind = self.head()
+        while behind != layout.NONE and self.is_later(entry, behind):
+            before = behind
+            behind = self.tables.entries[behind + layout.ENTRY_NEXT]
+        self.link(entry, before)
 
     def purge(self):
         """Drop all ready messages (0-9-1 section 1.7.2.7: not those delivered and unsettled): how many."""
@@ -105,8 +135,3 @@ class Queue:
         """Free an entry that is in no list."""
         tables = self.tables
         hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
-
-
-def later(position, other):
-    """True when `position` comes behind `other`; both wrap at 2^30 and lie less than half of that apart."""
-    return (position - other) & layout.MASK < 0x20000000 and position != other

@@ -3,6 +3,7 @@
 CPython and MicroPython give the core the same names from here; nothing else in core/ asks which interpreter it runs on.
 """
 
+import hashlib
 import sys
 
 try:
@@ -37,6 +38,14 @@ def report(error):
         sys.print_exception(error)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
+
+
+if hasattr(hashlib, "pbkdf2_hmac"):
+    def pbkdf2_sha256(password, salt, rounds):
+        """PBKDF2-HMAC-SHA-256 to 32 octets, in one call; None where the interpreter has none."""
+        return hashlib.pbkdf2_hmac("sha256", password, salt, rounds)
+else:
+    pbkdf2_sha256 = None
 
 
 if MICROPYTHON:

@@ -65,6 +65,22 @@ class Tables:
         self.append(message, route, 0, len(route))
         return message
 
+    def copy_body(self, source, target):
+        """Append the body of message `source` to the chain of `target`."""
+        messages = self.messages
+        left = messages[source + layout.MESSAGE_BODY]
+        offset = messages[source + layout.MESSAGE_ROUTE] + messages[source + layout.MESSAGE_PROPERTIES]
+        block = messages[source + layout.MESSAGE_FIRST]
+        while left:
+            if offset >= self.block_size:
+                offset -= self.block_size
+                block = self.blocks[block]
+                continue
+            size = min(left, self.block_size - offset)
+            self.append(target, self.arena, block * self.block_size + offset, size)
+            offset += size
+            left -= size
+
     def append(self, message, source, start, size):
         """Copy octets to the end of a message (see hot.append)."""
         hot.append(self.arena, self.blocks, self.messages, self.state, message, source, start, size)

@@ -26,11 +26,17 @@ class Channel:
         self.tags_made = 0
         self.consumers = {}
         self.returns = []  # (message, reply code, reply text) that wait to be written
+        self.refusals = []  # low 30 bits of publishes that wait for a negative confirm
+        self.transaction = None  # transaction.Transaction after tx.select
+        self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
+        self.watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
+        self.watched_since = 0
         self.waits_to_write = False  # in session.writing
         self.content = NO_CONTENT
         self.exchange = ""
         self.route = b""
         self.mandatory = False
+        self.expires = False
         self.message = layout.NONE
         self.body_left = 0
 

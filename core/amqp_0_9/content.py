@@ -4,15 +4,19 @@ The blocks for the whole content are put on account at its header; when there is
 not read until there is. When the content is complete the broker routes it; a full queue holds it, and with it the connection.
 """
 
+from .. import access, layout
 from .. import broker as broker_core
-from .. import layout
 from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR,
                       UNEXPECTED_FRAME, ProtocolError)
+from ..features.feature import REFUSED
 from . import properties
 from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
 
 USER_ID = 0x10  # in the second octet of the property flags
 EXPIRATION = 0x01  # in the first
+REPLY_TO = 0x02
+
+REPLY_QUEUE = "amq.rabbitmq.reply-to"
 
 NO_ROUTE_CODE = 312  # 0-9-1 section 1.8.3.9: the reply code of basic.return
 
@@ -34,6 +38,8 @@ def publish(session, channel, buffer, at, end):
         raise ProtocolError(SYNTAX_ERROR, "basic.publish has an exchange name that is not UTF-8")
     if flags & 2:
         raise ProtocolError(NOT_IMPLEMENTED, "immediate=true")
+    if channel.exchange not in session.writable:
+        access.check(session.broker, session.connection.user, access.WRITE, "exchange", channel.exchange)
     found = session.broker.exchanges.get(channel.exchange)
     if found is None and channel.exchange:
         raise ProtocolError(NOT_FOUND, "no exchange '%s' in vhost '/'" % channel.exchange)
@@ -56,8 +62,8 @@ def header(session, channel, buffer, at, end):
         raise ProtocolError(SYNTAX_ERROR, "the weight of a content header must be 0")
     body_size = int.from_bytes(bytes(buffer[at + 4:at + 12]), "big")
     limits = session.broker.limits
-    check_properties(session, buffer, at + 12, end)
-    size = end - at - 12
+    octets, start, stop = read_properties(session, channel, buffer, at + 12, end)
+    size = stop - start
     if body_size > limits.content_size_max:
         raise ProtocolError(CONTENT_TOO_LARGE, "a body of %d octets; this broker takes %d" % (body_size, limits.content_size_max))
     if size > limits.properties_size_max:
@@ -67,11 +73,11 @@ def header(session, channel, buffer, at, end):
     if not tables.has_room(blocks, 1):
         session.broker.make_room(blocks)
     if not tables.has_room(blocks, 1):
-        if session.unfinished:
-            raise ProtocolError(RESOURCE_ERROR, "no room for a second unfinished content on this connection", True)
+        if session.unfinished or channel.transaction is not None and channel.transaction.publishes:
+            raise ProtocolError(RESOURCE_ERROR, "no room for another unfinished or uncommitted content of this connection", True)
         return False
     channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds)
-    tables.append(channel.message, buffer, at + 12, size)
+    tables.append(channel.message, octets, start, size)
     channel.body_left = body_size
     channel.content = BODY_NEXT
     session.unfinished += 1
@@ -81,18 +87,30 @@ def header(session, channel, buffer, at, end):
     return True
 
 
-def check_properties(session, buffer, at, end):
-    """The properties fit, and the two that are promises hold: user-id is the publisher's own name, expiration a number (RabbitMQ)."""
+def read_properties(session, channel, buffer, at, end):
+    """The properties (a bytes-like and where they stand in it): checked, and those looked into that are promises or have an effect.
+
+    user-id is the publisher's own name, expiration is a number, reply-to may name the direct reply queue (RabbitMQ).
+    """
     properties.check(buffer, at, end)
-    if not buffer[at + 1] & USER_ID and not buffer[at] & EXPIRATION:
-        return
+    channel.expires = False
+    if not buffer[at + 1] & USER_ID and not buffer[at] & (EXPIRATION | REPLY_TO):
+        return buffer, at, end
     given = properties.decode(buffer, at, end)
     user = given.get("user_id", session.user)
-    if user != session.user:
+    if user != session.user and "impersonator" not in session.connection.user.tags:
         raise ProtocolError(PRECONDITION_FAILED, "user_id property set to '%s' but authenticated user was '%s'" % (user, session.user))
-    expiration = given.get("expiration", "0")
-    if not expiration.isdigit() or len(expiration) > 10:
-        raise ProtocolError(PRECONDITION_FAILED, "invalid expiration '%s': a number of milliseconds in at most 10 digits" % expiration)
+    expiration = given.get("expiration")
+    if expiration is not None:
+        channel.expires = True
+        if not expiration.isdigit() or len(expiration) > 10:
+            raise ProtocolError(PRECONDITION_FAILED, "invalid expiration '%s': a number of milliseconds in at most 10 digits" % expiration)
+    if given.get("reply_to") == REPLY_QUEUE:
+        if channel.reply_queue is None:
+            raise ProtocolError(PRECONDITION_FAILED, "fast reply consumer does not exist")
+        octets = properties.rewrite(bytes(buffer[at:end]), {}, (), {"reply_to": channel.reply_queue})
+        return octets, 0, len(octets)
+    return buffer, at, end
 
 
 def check_body(channel, size):
@@ -111,32 +129,38 @@ def body(session, channel, buffer, at, size):
 
 
 def complete(session, channel):
-    """The content is whole: route it, return it, or hold the connection until there is room."""
-    broker = session.broker
-
-    def headers():
-        octets = broker.tables.properties_of(channel.message)
-        found = properties.decode(octets, 0, len(octets)).get("headers")
-        return {} if found is None else found
-
-    outcome = broker.publish(channel.message, channel.exchange, channel.key(), headers)
-    if outcome == broker_core.NO_ROOM:
-        session.hold(channel)
-        return
-    state = broker.tables.state
-    state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + 1) & layout.MASK
-    message = channel.message
+    """The content is whole: route it, keep it for a commit, or hold the connection until there is room."""
+    if channel.transaction is not None:
+        channel.transaction.add(channel)
+    else:
+        outcome = put(session.broker, channel.message, channel.exchange, channel.key(), channel.expires)
+        if outcome == broker_core.NO_ROOM:
+            session.hold(channel)
+            return
+        settle(session, channel, channel.message, channel.mandatory, outcome)
     channel.message = layout.NONE
     channel.content = NO_CONTENT
     session.unfinished -= 1
-    if outcome == broker_core.UNROUTABLE and channel.mandatory:
+
+
+def put(broker, message, exchange, key, expires):
+    """Have the broker route a content."""
+    return broker.publish(message, exchange, key, lambda: broker.properties_of(message), expires)
+
+
+def settle(session, channel, message, mandatory, outcome):
+    """A content has been taken, refused, or had no route: return it, let go of it, have it confirmed."""
+    broker = session.broker
+    state = broker.tables.state
+    state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + 1) & layout.MASK
+    if outcome == broker_core.UNROUTABLE and mandatory:
         broker.counters["returned"] += 1
         channel.returns.append((message, NO_ROUTE_CODE, "NO_ROUTE"))
     else:
         if outcome == broker_core.UNROUTABLE:
             broker.counters["unroutable"] += 1
         broker.tables.release(message)
-    session.published(channel)
+    session.published(channel, outcome == REFUSED)
 
 
 def abandon(session, channel):
@@ -147,6 +171,8 @@ def abandon(session, channel):
         channel.message = layout.NONE
         session.unfinished -= 1
     channel.content = NO_CONTENT
+    if channel.transaction is not None:
+        channel.transaction.rollback(session.broker)
     for message, _, _ in channel.returns:
         tables.release(message)
     channel.returns = []

@@ -13,6 +13,7 @@ DELIVER = b"\x00\x3c\x00\x3c"
 GET_OK = b"\x00\x3c\x00\x47"
 RETURN = b"\x00\x3c\x00\x32"
 ACK = b"\x00\x3c\x00\x50"
+NACK = b"\x00\x3c\x00\x78"
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 
@@ -65,7 +66,7 @@ def deliver_large(session, consumer):
         return 0
     found.pop()
     tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
-    octets = start_delivery(session, consumer, entry, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] else 0)
+    octets = start_delivery(session, consumer, entry, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
     session.outgoing.start(session, consumer.channel.number, message, octets, None)
     if consumer.no_ack:
         found.drop(entry)
@@ -152,7 +153,7 @@ def get(session, channel, found, no_ack):
     tag = count_tag(tables, channel)
     if not no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.NONE)
-    redelivered = bytes((1 if tables.entries[entry + layout.ENTRY_REDELIVERED] else 0,))
+    redelivered = bytes((1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0,))
     payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count())
     session.outgoing.start(session, channel.number, message, frame.encode(frame.METHOD, channel.number, payload), None)
     if no_ack:
@@ -191,15 +192,41 @@ def returns_and_confirms(session, channel):
 
 
 def confirm(session, channel):
-    """Write one basic.ack for all publishes since the last one; false when there is no room."""
+    """Write the confirms of all publishes since the last one: one basic.ack for a run of those taken, a basic.nack for each refused.
+
+    False when there is no room for all of them.
+    """
     channels = session.broker.tables.channels
     published = channels[channel.handle + layout.CHANNEL_PUBLISHED]
-    count = (published - channels[channel.handle + layout.CHANNEL_CONFIRMED]) & layout.MASK
-    if count == 0:
-        return True
+    while channel.refusals:
+        refused = channel.refusals[0]
+        if session.send.room() < 43:
+            return False
+        acknowledge(session, channel, (refused - 1) & layout.MASK)
+        session.send.write(frame.encode(frame.METHOD, channel.number, NACK + confirm_tag(channels, channel, refused) + b"\x00"))
+        channels[channel.handle + layout.CHANNEL_CONFIRMED] = refused
+        channel.refusals.pop(0)
     if session.send.room() < 21:
         return False
-    tag = number_at(channels, channel.handle + layout.CHANNEL_PUBLISHED_HIGH, channel.handle + layout.CHANNEL_PUBLISHED)
-    session.send.write(frame.encode(frame.METHOD, channel.number, ACK + tag + (b"\x01" if count > 1 else b"\x00")))
-    channels[channel.handle + layout.CHANNEL_CONFIRMED] = published
+    acknowledge(session, channel, published)
     return True
+
+
+def acknowledge(session, channel, last):
+    """Write one basic.ack for the publishes up to `last` (low 30 bits) that are not confirmed yet, if there are any."""
+    channels = session.broker.tables.channels
+    count = (last - channels[channel.handle + layout.CHANNEL_CONFIRMED]) & layout.MASK
+    if count:
+        octets = ACK + confirm_tag(channels, channel, last) + (b"\x01" if count > 1 else b"\x00")
+        session.send.write(frame.encode(frame.METHOD, channel.number, octets))
+        channels[channel.handle + layout.CHANNEL_CONFIRMED] = last
+
+
+def confirm_tag(channels, channel, low):
+    """The eight octets of a publish's number; one above the last publish's low bits is from before they wrapped."""
+    high = channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH]
+    if low > channels[channel.handle + layout.CHANNEL_PUBLISHED]:
+        high -= 1
+    octets = bytearray(8)
+    hot.put_number(octets, 0, high, low)
+    return bytes(octets)

@@ -123,3 +123,48 @@ def with_header(octets, pair):
         rest = at + 4 + size
     return b"".join((struct.pack(">H", flags | 0x2000), octets[2:at], struct.pack(">I", size + len(pair)), octets[rest - size:rest] if size
                      else b"", pair, octets[rest:]))
+
+
+def rewrite(octets, headers, without=(), given=None):
+    """Properties (bytes) with some headers set (a dict), some properties removed (names) and some set (a dict of names and values).
+
+    Everything else stays octet for octet as its publisher sent it.
+    """
+    kept = {}
+    flags = octets[0] << 8 | octets[1]
+    at = 2
+    mask = 0x8000
+    for name, code in PROPERTIES:
+        if flags & mask:
+            size = size_of(name, code, octets, at, len(octets))
+            if name not in without:
+                kept[name] = octets[at:at + size]
+            at += size
+        mask >>= 1
+    if headers:
+        pairs = b"".join(other_pairs(kept.get("headers", b""), headers))
+        pairs += b"".join([field_table.shortstr(name) + field_table.encode_value(headers[name]) for name in headers])
+        kept["headers"] = struct.pack(">I", len(pairs)) + pairs
+    for name, code in PROPERTIES:
+        if given and name in given:
+            kept[name] = encode_item(code, given[name])
+    flags = 0
+    mask = 0x8000
+    for name, _ in PROPERTIES:
+        if name in kept:
+            flags |= mask
+        mask >>= 1
+    return struct.pack(">H", flags) + b"".join([kept[name] for name, _ in PROPERTIES if name in kept])
+
+
+def other_pairs(table, names):
+    """The encoded pairs of a table (with its size; may be empty) whose names are not in `names`."""
+    found = []
+    at = 4
+    while at < len(table):
+        start = at
+        name = field_table.text_of(table[at + 1:at + 1 + table[at]])
+        _, at = field_table.value(table, at + 1 + table[at], len(table), 1)
+        if name not in names:
+            found.append(table[start:at])
+    return found

@@ -8,10 +8,10 @@ frame, as the peer reads (`outgoing`); meanwhile contents and acknowledgements a
 """
 
 from .. import layout, limits
-from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, RESOURCE_ERROR, SYNTAX_ERROR,
-                      UNEXPECTED_FRAME, ProtocolError)
+from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR,
+                      SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError)
 from ..shim import elapsed
-from . import content, deliver, frame, handshake, method, outgoing, replies, verbs
+from . import content, deliver, frame, handshake, method, outgoing, properties, replies, verbs
 from .channel import BODY_NEXT, NO_CONTENT, Channel
 from .spec_0_9_1 import METHODS
 
@@ -33,7 +33,10 @@ class Session:
         self.channel_max = self.broker.limits.channel_max
         self.heartbeat_ms = 0
         self.capabilities = {}
-        self.user = ""
+        self.user = ""  # the name; connection.user is the whole
+        self.login = None  # the log-in that is going on
+        self.paused = False  # no frame is taken while a log-in is calculated, or its refusal waits
+        self.writable = ()  # names that the user is known to have the write permission for
         self.channels = {}  # by number
         self.state = handshake.START
         self.closing = False  # connection.close was sent
@@ -50,6 +53,7 @@ class Session:
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
         self.starved = False  # a delivery found no room
+        self.broker.properties = properties
         handshake.begin(self)
 
     # Frames in
@@ -61,11 +65,11 @@ class Session:
             self.held = None
             content.complete(self, channel)
         connection = self.connection
-        while self.held is None and not connection.ending and not connection.closed and self.one_frame():
+        while self.held is None and not self.paused and not connection.ending and not connection.closed and self.one_frame():
             pass
         if connection.closed:
             return
-        connection.reading = self.held is None and not self.waiting
+        connection.reading = self.held is None and not self.waiting and not self.paused
         if connection.reading and self.told_blocked:
             self.told_blocked = False
             self.reply(0, "connection_unblocked", ())
@@ -94,8 +98,6 @@ class Session:
             return False
         if octets[at + 7 + size] != frame.END:
             raise ProtocolError(FRAME_ERROR, "a frame that does not end with 0xCE but with 0x%02X" % octets[at + 7 + size])
-        if self.writing:
-            self.flush()  # what was returned or confirmed goes before the reply to what came later
         if kind == frame.METHOD and size >= 4 and not self.may_take(number, octets, at + 7):
             self.waiting = True
             return False
@@ -127,7 +129,9 @@ class Session:
         if row is not None and row[method.NAME] in SILENT:
             channel = self.channels.get(number)
             return (len(self.replies) < 2 * len(self.channels) + 2
-                    and (channel is None or len(channel.returns) < self.broker.limits.return_count_max))
+                    and (channel is None or len(channel.returns) + len(channel.refusals) < self.broker.limits.return_count_max))
+        if self.writing:
+            self.flush()  # what was returned or confirmed goes before the reply to what came later
         return not self.outgoing.active() and not self.replies and not self.writing and self.send.room() >= limits.REPLY_ROOM
 
     def take_frame(self, kind, number, octets, at, end):
@@ -135,8 +139,7 @@ class Session:
         if kind == frame.HEARTBEAT:
             return True
         if kind == frame.METHOD:
-            self.take_method(number, octets, at, end)
-            return True
+            return self.take_method(number, octets, at, end) is not False
         if self.closing:
             return True
         channel = self.channels.get(number)
@@ -151,7 +154,7 @@ class Session:
         raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "%s on channel %d, which is not open" % (what, number))
 
     def take_method(self, number, octets, at, end):
-        """A method frame: find its row and the state's answer to it."""
+        """A method frame: find its row and the state's answer to it. False: it must wait for room in the broker."""
         if end - at < 4:
             raise ProtocolError(SYNTAX_ERROR, "a method frame of %d octets" % (end - at))
         code = octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3]
@@ -163,7 +166,7 @@ class Session:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
         if self.closing or self.state is not OPEN or number == 0:
             self.state(self, number, row, octets, at + 4, end)
-            return
+            return True
         channel = self.channels.get(number)
         name = row[method.NAME]
         if name.startswith("connection_"):
@@ -172,11 +175,11 @@ class Session:
             if name == "channel_open":
                 method.decode(row, octets, at + 4, end)
                 self.open_channel(number)
-                return
+                return True
             if name == "channel_close_ok":
-                return
+                return True
             raise ProtocolError(CHANNEL_ERROR, "expected 'channel.open' on channel %d" % number)
-        self.on_channel(channel, verbs.take, row, octets, at + 4, end)
+        return self.on_channel(channel, verbs.take, row, octets, at + 4, end)
 
     def on_channel(self, channel, action, *given):
         """Run a part of a channel; a soft error in it closes the channel, not the connection."""
@@ -275,14 +278,16 @@ class Session:
         else:
             self.send.write(octets)
 
-    def published(self, channel):
-        """A content was taken: it may have to be confirmed or returned."""
+    def published(self, channel, refused):
+        """A content was taken or refused: it may have to be confirmed or returned."""
         channels = self.broker.tables.channels
         if channels[channel.handle + layout.CHANNEL_CONFIRM]:
             number = (channels[channel.handle + layout.CHANNEL_PUBLISHED] + 1) & layout.MASK
             channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
             if number == 0:
                 channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
+            if refused:
+                channel.refusals.append(number)
         elif not channel.returns:
             return
         if not channel.waits_to_write:
@@ -318,7 +323,11 @@ class Session:
         if self.outgoing.active() or self.replies:
             self.starved = True
             return 0
-        return deliver.deliver(self, consumer, most)
+        try:
+            return deliver.deliver(self, consumer, most)
+        except Exception as error:  # ours: this connection ends, the others go on
+            self.connection.broke(error)
+            return 0
 
     def cancelled(self, consumer):
         """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
@@ -383,6 +392,8 @@ class Session:
         if self.state is not OPEN:
             if elapsed(now, connection.started) > self.broker.limits.login_timeout_ms:
                 connection.finish()
+            elif self.login is not None:
+                self.login.tick(now)
             return
         if self.heartbeat_ms:
             if elapsed(now, connection.last_received) > 2 * self.heartbeat_ms and connection.reading:
@@ -394,6 +405,28 @@ class Session:
         if self.starved:
             self.room()
         self.watch_content(now)
+        for channel in self.channels.values():
+            self.watch_unsettled(channel, now)
+
+    def watch_unsettled(self, channel, now):
+        """Close a channel whose oldest delivery has been unsettled for too long (RabbitMQ's consumer_timeout)."""
+        tables = self.broker.tables
+        entry = layout.NONE if channel.closing else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        if entry == layout.NONE:
+            channel.watched_tag = -1
+            return
+        tag = tables.entries[entry + layout.ENTRY_TAG]
+        if tag != channel.watched_tag:
+            channel.watched_tag = tag
+            channel.watched_since = now
+            return
+        found = self.broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+        most = (found.rules.consumer_timeout_ms if found.rules is not None else 0) or self.broker.limits.consumer_timeout_ms
+        if most and elapsed(now, channel.watched_since) > most:
+            self.broker.counters["settle_timeouts"] += 1
+            self.closing_method = (0, 0)
+            self.shut_channel(channel, 406, replies.reply_text(PRECONDITION_FAILED, "delivery acknowledgement on channel %d timed out. "
+                              "Timeout value used: %d ms. This timeout value can be configured" % (channel.number, most)))
 
     def watch_content(self, now):
         """A content that does not move is refused; a publisher that is held is told."""

@@ -6,12 +6,13 @@ One function a method, named as the method (section 1.5 to 1.9): (session, chann
 from .. import layout
 from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
 from ..hot import find_tag
-from . import content, deliver, method
+from . import content, deliver, method, permissions
 from .channel import NO_CONTENT
+from .transaction import Transaction
 
 
 def take(session, channel, row, octets, at, end):
-    """A method on an open channel."""
+    """A method on an open channel; false: it must wait for room in the broker and be tried again."""
     name = row[method.NAME]
     if channel.closing:
         closing(session, channel, name)
@@ -26,7 +27,8 @@ def take(session, channel, row, octets, at, end):
     arguments = method.decode(row, octets, at, end)
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
-    handler(session, channel, arguments)
+    permissions.allow(session, channel, name, arguments)
+    return handler(session, channel, arguments)
 
 
 def closing(session, channel, name):
@@ -92,6 +94,9 @@ def exchange_delete(session, channel, arguments):
 def queue_declare(session, channel, arguments):
     """Section 1.7.2.1."""
     _, name, passive, durable, exclusive, auto_delete, no_wait, table = arguments
+    if passive and name.startswith(content.REPLY_QUEUE):
+        answer(session, channel, no_wait, "queue_declare_ok", (name, 0, 1 if name in session.broker.queues else 0))
+        return
     found = session.broker.declare_queue(session.connection, name, passive, durable, exclusive, auto_delete, table)
     channel.last_queue = found.name
     answer(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)))
@@ -151,7 +156,7 @@ def basic_qos(session, channel, arguments):
 def basic_consume(session, channel, arguments):
     """Section 1.8.3.3. no-local is taken and, as in RabbitMQ, has no effect."""
     _, name, tag, _, no_ack, exclusive, no_wait, table = arguments
-    queue = current_queue(channel, name)
+    queue = reply_queue(session, channel, no_ack) if name == content.REPLY_QUEUE else current_queue(channel, name)
     if tag == "":
         channel.tags_made += 1
         tag = "amq.ctag-%d-%d" % (channel.number, channel.tags_made)
@@ -163,11 +168,26 @@ def basic_consume(session, channel, arguments):
     answer(session, channel, no_wait, "basic_consume_ok", (tag,))
 
 
+def reply_queue(session, channel, no_ack):
+    """The queue behind RabbitMQ's direct reply-to: exclusive, made when the pseudo-queue is consumed, gone with its consumer."""
+    if not no_ack:
+        raise ProtocolError(PRECONDITION_FAILED, "reply consumer cannot acknowledge")
+    if channel.reply_queue is not None:
+        raise ProtocolError(PRECONDITION_FAILED, "reply consumer already set")
+    name = session.broker.generated_name(content.REPLY_QUEUE + ".")
+    session.broker.check_queue_room(session.connection)
+    session.broker.make_queue(session.connection, name, False, True, True, {})
+    channel.reply_queue = name
+    return name
+
+
 def basic_cancel(session, channel, arguments):
     """Section 1.8.3.5; a tag that is not there is cancelled already."""
     tag, no_wait = arguments
     consumer = channel.consumers.get(tag)
     if consumer is not None:
+        if consumer.queue.name == channel.reply_queue:
+            channel.reply_queue = None
         session.broker.cancel(consumer)
     answer(session, channel, no_wait, "basic_cancel_ok", (tag,))
 
@@ -180,6 +200,9 @@ def basic_get(session, channel, arguments):
     """Section 1.8.3.10. A stream answers with its state."""
     _, name, no_ack = arguments
     found = session.broker.queue(current_queue(channel, name), session.connection)
+    found.used = True
+    if found.rules is not None:
+        found.rules.before_delivery(session.broker, found)
     if found.is_stream:
         if not no_ack:
             raise ProtocolError(NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state"
@@ -193,7 +216,9 @@ def basic_ack(session, channel, arguments):
     """Section 1.8.3.13."""
     tag, multiple = arguments
     last = unsettled(session, channel, tag, multiple)
-    if last != layout.NONE:
+    if channel.transaction is not None:
+        channel.transaction.settlements.append((last, multiple, None))
+    elif last != layout.NONE:
         session.broker.settle(channel, last, multiple)
 
 
@@ -207,7 +232,9 @@ def basic_nack(session, channel, arguments):
     """RabbitMQ's reject for many."""
     tag, multiple, requeue = arguments
     last = unsettled(session, channel, tag, multiple)
-    if last != layout.NONE:
+    if channel.transaction is not None:
+        channel.transaction.settlements.append((last, multiple, requeue))
+    elif last != layout.NONE:
         session.broker.reject(channel, last, multiple, requeue)
 
 
@@ -229,8 +256,44 @@ def basic_recover_async(session, channel, arguments):
 
 def confirm_select(session, channel, arguments):
     """RabbitMQ's publisher confirms: from here on publishes are counted, from 1."""
+    if channel.transaction is not None:
+        raise ProtocolError(PRECONDITION_FAILED, "cannot switch from tx to confirm mode")
     session.broker.tables.channels[channel.handle + layout.CHANNEL_CONFIRM] = 1
     answer(session, channel, arguments[0], "confirm_select_ok", ())
+
+
+# tx
+
+
+def tx_select(session, channel, arguments):
+    """Section 1.9.2.1."""
+    if session.broker.tables.channels[channel.handle + layout.CHANNEL_CONFIRM]:
+        raise ProtocolError(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    session.reply(channel.number, "tx_select_ok", ())
+
+
+def tx_commit(session, channel, arguments):
+    """Section 1.9.2.3; false while there is no room for what was published."""
+    if not transactional(channel).commit(session, channel):
+        return False
+    session.flush()  # what is returned goes before commit-ok
+    session.reply(channel.number, "tx_commit_ok", ())
+    return True
+
+
+def tx_rollback(session, channel, arguments):
+    """Section 1.9.2.5: what was acknowledged stays unsettled, and is not delivered again by this."""
+    transactional(channel).rollback(session.broker)
+    session.reply(channel.number, "tx_rollback_ok", ())
+
+
+def transactional(channel):
+    """The channel's transaction."""
+    if channel.transaction is None:
+        raise ProtocolError(PRECONDITION_FAILED, "channel is not transactional")
+    return channel.transaction
 
 
 # parts
@@ -260,7 +323,7 @@ def unsettled(session, channel, tag, multiple):
     high = tables.channels[channel.handle + layout.CHANNEL_TAG_HIGH]
     if high - 1 <= tag >> 30 <= high:
         entry = find_tag(tables.entries, tables.channels, channel.handle, tag & layout.MASK)
-    if entry == layout.NONE:
+    if entry == layout.NONE or channel.transaction is not None and channel.transaction.holds(entry):
         raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
     return entry
 
@@ -272,4 +335,5 @@ HANDLERS = {
     "queue_delete": queue_delete, "basic_qos": basic_qos, "basic_consume": basic_consume, "basic_cancel": basic_cancel,
     "basic_cancel_ok": basic_cancel_ok, "basic_get": basic_get, "basic_ack": basic_ack, "basic_reject": basic_reject,
     "basic_nack": basic_nack, "basic_recover": basic_recover, "basic_recover_async": basic_recover_async, "confirm_select": confirm_select,
+    "tx_select": tx_select, "tx_commit": tx_commit, "tx_rollback": tx_rollback,
 }

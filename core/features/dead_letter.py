@@ -1,0 +1,90 @@
+"""Dead letters: what a queue lets go (expired, maxlen, rejected, delivery_limit) is published to x-dead-letter-exchange.
+
+The new message has the old body and properties, without its expiration, and tells its history in the header x-death, as RabbitMQ writes it.
+A message that comes round to a queue where it died before, and was never rejected on the way, is dropped: it would circle for ever.
+When there is no room for it, it waits and is tried again; x-dead-letter-strategy at-least-once also keeps it while it has no route.
+"""
+
+from .. import broker as broker_core
+from .. import layout
+from ..stream import EPOCH
+from .feature import REFUSED, Feature
+
+
+class Rule(Feature):
+    """x-dead-letter-exchange, -routing-key, -strategy."""
+
+    def __init__(self, arguments):
+        self.exchange = arguments.get("x-dead-letter-exchange", "")
+        self.key = arguments.get("x-dead-letter-routing-key")
+        self.keeps = arguments.get("x-dead-letter-strategy") == "at-least-once"
+
+    def send(self, broker, queue, entry, reason):
+        """Publish an entry's message (the entry is in no list); true when the entry can be dropped."""
+        outcome = self.send_message(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], reason)
+        if outcome == broker_core.UNROUTABLE and not self.keeps:
+            broker.counters["dead_letters_lost"] += 1
+            return True
+        return outcome == broker_core.TAKEN
+
+    def send_message(self, broker, queue, message, reason):
+        """Publish a dead letter made from a message: TAKEN, UNROUTABLE or NO_ROOM."""
+        tables = broker.tables
+        exchange, key = broker.names_of(message)
+        target_key = key if self.key is None else self.key.encode("utf-8")
+        headers = broker.headers_of(message)
+        deaths = history(broker, queue, message, headers, exchange, key, reason)
+        changed = {"x-death": deaths}
+        if "x-first-death-reason" not in headers:
+            changed["x-first-death-reason"] = reason
+            changed["x-first-death-queue"] = queue.name
+            changed["x-first-death-exchange"] = exchange
+        changed["x-last-death-reason"] = reason
+        changed["x-last-death-queue"] = queue.name
+        changed["x-last-death-exchange"] = exchange
+        octets = broker.properties.rewrite(tables.properties_of(message), changed, ("expiration",))
+        copy = broker.copy_message(message, self.exchange, target_key, octets)
+        if copy == layout.NONE:
+            return broker_core.NO_ROOM
+        outcome = broker.publish_dead_letter(copy, self.exchange, target_key, lambda name: reason != "rejected" and circles(deaths, name))
+        tables.release(copy)
+        if outcome == REFUSED:
+            outcome = broker_core.UNROUTABLE
+        if outcome == broker_core.TAKEN:
+            broker.counters["dead_lettered"] += 1
+        return outcome
+
+
+def history(broker, queue, message, headers, exchange, key, reason):
+    """The x-death list with this death in front: one table for each (queue, reason), with a count."""
+    old = headers.get("x-death")
+    deaths = [each for each in old if isinstance(each, dict)] if isinstance(old, list) else []
+    mine = {"count": ("l", 1), "reason": reason, "queue": queue.name, "time": ("T", broker.seconds + EPOCH), "exchange": exchange,
+            "routing-keys": [str(key, "utf-8")]}
+    expiration = broker.properties_of(message).get("expiration")
+    if expiration is not None:
+        mine["original-expiration"] = expiration
+    for each in deaths:
+        if each.get("queue") == queue.name and each.get("reason") == reason:
+            each["count"] = ("l", number(each.get("count")) + 1)
+            deaths.remove(each)
+            deaths.insert(0, each)
+            return deaths
+    for each in deaths:
+        each["count"] = ("l", number(each.get("count")))
+    return [mine] + deaths
+
+
+def number(count):
+    """A death's count, whoever wrote it."""
+    return count if isinstance(count, int) else count[1] if isinstance(count, tuple) else 1
+
+
+def circles(deaths, name):
+    """True when a message died in queue `name` before and nobody rejected it on the way since."""
+    for each in deaths:
+        if each.get("reason") == "rejected":
+            return False
+        if each.get("queue") == name:
+            return True
+    return False

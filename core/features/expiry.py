@@ -1,0 +1,56 @@
+"""Messages that live only so long: x-message-ttl of the queue, the expiration property of the message (the shorter counts).
+
+Only the head is looked at, as in RabbitMQ's classic queues: a message behind a longer-lived one goes when its turn comes, and is never
+delivered late. The deadline stands in the entry: milliseconds (wrapping), or, when it is more than three days away, minus the second.
+"""
+
+from .. import layout
+from ..shim import after, elapsed
+from .feature import Feature
+
+FAR_MS = 1 << 28
+
+
+class Rule(Feature):
+    """x-message-ttl; `ttl_ms` None: only what messages say themselves."""
+
+    def __init__(self, arguments):
+        self.ttl_ms = arguments.get("x-message-ttl")
+
+    def pushed(self, broker, queue, message, entry):
+        """Write the deadline of a message."""
+        ttl = self.ttl_ms
+        own = broker.expiration_of(message)
+        if own is not None and (ttl is None or own < ttl):
+            ttl = own
+        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, ttl)
+
+    def before_delivery(self, broker, queue):
+        """Let go of everything at the head whose time is over."""
+        entries = broker.tables.entries
+        entry = queue.head()
+        while entry != layout.NONE and passed(broker, entries[entry + layout.ENTRY_DEADLINE]):
+            queue.pop()
+            broker.counters["expired"] += 1
+            broker.discard(queue, entry, "expired")
+            entry = queue.head()
+
+    def tick(self, broker, queue):
+        """The head may have become too old without anyone asking for it."""
+        self.before_delivery(broker, queue)
+
+
+def deadline(broker, ttl_ms):
+    """The deadline `ttl_ms` from now; never 0, which means none."""
+    if ttl_ms < FAR_MS:
+        return after(broker.now, ttl_ms) or 1
+    return -(broker.seconds + ttl_ms // 1000)
+
+
+def passed(broker, moment):
+    """True when a deadline lies behind us."""
+    if moment == 0:
+        return False
+    if moment < 0:
+        return broker.seconds >= -moment
+    return elapsed(broker.now, moment) >= 0

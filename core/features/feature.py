@@ -1,0 +1,30 @@
+"""What every feature of a queue may do; each overrides only what it needs. A queue without features pays for none of this."""
+
+TAKEN = 0
+REFUSED = 3  # the publisher gets a negative confirm
+SWALLOWED = 4  # taken, but not kept
+
+
+class Feature:
+    """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records."""
+
+    def gate(self, broker, queue, message):
+        """Before a message is taken: TAKEN, REFUSED or SWALLOWED."""
+        return TAKEN
+
+    def pushed(self, broker, queue, message, entry):
+        """A message has been put at the tail."""
+
+    def full(self, queue):
+        """True when publishers must wait."""
+        return False
+
+    def before_delivery(self, broker, queue):
+        """The head is about to be delivered."""
+
+    def came_back(self, broker, queue, entry):
+        """An entry, in no list, is to be requeued; true when the feature has dealt with it."""
+        return False
+
+    def tick(self, broker, queue):
+        """Time has passed."""
