@@ -7,10 +7,10 @@ connection `resume()`. Nothing here blocks: a publisher that finds no room is `h
 where a rule of a queue asks for it.
 """
 
-from . import deliver, hot, layout
+from . import deliver, hot, layout, routing, stream_reading
 from .access import default as default_access
 from .definitions import Definitions
-from .errors import ACCESS_REFUSED, NOT_ALLOWED, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 from .failures import Failures
 from .receive_buffer import ReceiveBuffer
 from .send_buffer import SendBuffer
@@ -18,6 +18,7 @@ from .features.feature import REFUSED
 from .rules import with_expiry
 from .shim import elapsed
 from .stream import EPOCH
+from .stream_publishers import Publishers
 from .tables import clear
 from .waiting import Waiting
 
@@ -29,12 +30,11 @@ NO_ROOM = 2
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
 
 COUNTERS = (
-    "connections", "connections_refused", "logins_refused", "addresses_refused", "access_refused", "published", "delivered", "settled", "returned", "unroutable", "redelivered",
-    "rejected", "purged", "held", "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered",
-    "dead_letters_lost", "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks",
+    "connections", "connections_refused", "logins_refused", "addresses_refused", "access_refused", "published", "delivered",
+    "settled", "returned", "unroutable", "alternate_routed", "lost_on_purpose", "redelivered", "rejected", "purged", "held",
+    "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered", "dead_letters_lost",
+    "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks",
 )
-
-OFFSET_NAMES = ("first", "last", "next")
 
 
 class Consumer:
@@ -50,6 +50,13 @@ class Consumer:
         self.priority = 0  # x-priority: those with a higher one are served first
         self.cursor = layout.NONE
         self.cursor_offset = 0
+        self.overtaken = False  # retention moved the cursor
+        self.strict = False  # the rest: what stream_reading.py read from the arguments
+        self.keeps = None
+        self.filter = None
+        self.unfiltered = False
+        self.pack_records = 0
+        self.pack_octets = 0
         self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
 
 
@@ -101,6 +108,8 @@ class Broker(Definitions):
         for found in list(self.queues.values()):
             if found.rules is not None:
                 found.rules.tick(self, found)
+            elif found.is_stream:
+                found.forget_old(self.seconds)
         waiting = self.dead_waiting
         self.dead_waiting = []
         for found, entry, reason in waiting:
@@ -176,10 +185,21 @@ class Broker(Definitions):
     def publish(self, message, exchange_name, key, properties, expires=False):
         """Put a complete message on all queues its exchange chooses.
 
-        `key` is bytes, `properties` a function that gives the message's properties, `expires` true when the message has an expiration.
+        `key` is bytes, or a tuple of keys that the sender selected (the message's own first); `properties` a function that gives the
+        message's properties, `expires` true when the message has an expiration.
         TAKEN; UNROUTABLE; NO_ROOM (nothing changed; try again); REFUSED (a queue's rule refused it). The caller keeps its own reference.
         """
-        return self.put(message, self.route(exchange_name, key, properties), expires)
+        targets = routing.near(self, exchange_name, key, properties)
+        if targets is None:
+            return self.put_far(message, routing.Walk(self, exchange_name, key, properties), expires)
+        return self.put(message, targets, expires)
+
+    def put_far(self, message, walk, expires):
+        """Put a message on the queues of a Walk; one that was lost on purpose counts as taken."""
+        outcome = self.put(message, walk.queues, expires)
+        if outcome != NO_ROOM:
+            walk.used()
+        return TAKEN if outcome == UNROUTABLE and walk.lost else outcome
 
     def put(self, message, targets, expires):
         """Put a message on these queues, or on none of them."""
@@ -220,24 +240,9 @@ class Broker(Definitions):
                 found.drop_first()
 
     def route(self, exchange_name, key, properties):
-        """The queues for a message, each once."""
-        if exchange_name == "":
-            try:
-                found = self.queues.get(str(key, "utf-8"))
-            except UnicodeError:
-                found = None
-            return () if found is None else (found,)
-        exchange = self.exchanges.get(exchange_name)
-        if exchange is None:
-            return ()
-        matched = exchange.match(key, properties)
-        if len(matched) < 2:
-            return matched
-        once = []
-        for found in matched:
-            if found not in once:
-                once.append(found)
-        return once
+        """The queues for a message, each once; nothing is counted and no draw is used up. The list is not to be changed."""
+        targets = routing.near(self, exchange_name, key, properties)
+        return routing.Walk(self, exchange_name, key, properties).queues if targets is None else targets
 
     # Consuming
 
@@ -248,18 +253,18 @@ class Broker(Definitions):
             raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
         if found.exclusive_consumer or (exclusive and found.consumers):
             raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' in exclusive use" % name)
-        offset = self.stream_offset(found, no_ack, arguments, prefetch)
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
+        consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
+        if found.is_stream:
+            stream_reading.begin(consumer, found, arguments, prefetch)
         handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        consumer.handle = handle
         tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
         tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
         tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
         tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
-        consumer = Consumer(handle, tag, found, channel, no_ack, exclusive)
-        if found.is_stream:
-            consumer.cursor, consumer.cursor_offset = found.seek(offset)
         channel.consumers[tag] = consumer
         found.exclusive_consumer = exclusive
         self.line_up(found, consumer, arguments.get("x-priority", 0))
@@ -278,24 +283,11 @@ class Broker(Definitions):
             at -= 1
         found.consumers.insert(at, consumer)
 
-    def stream_offset(self, found, no_ack, arguments, prefetch):
-        """The x-stream-offset of a subscription, checked; streams ask for acknowledgement and a prefetch, as RabbitMQ's do."""
-        offset = arguments.get("x-stream-offset", "next")
-        if not found.is_stream:
-            return offset
-        if no_ack:
-            raise ProtocolError(NOT_IMPLEMENTED, "consumer of stream '%s' cannot use no_ack" % found.name)
-        if not prefetch:
-            raise ProtocolError(PRECONDITION_FAILED, "consumer prefetch count is not set for stream '%s'" % found.name)
-        number = isinstance(offset, int) and not isinstance(offset, bool) and offset >= 0
-        if not number and offset not in OFFSET_NAMES and not isinstance(offset, tuple):
-            raise ProtocolError(PRECONDITION_FAILED, "invalid x-stream-offset %r: expected first, last, next, an offset or a timestamp"
-                                % (offset,))
-        return offset
-
     def cancel(self, consumer):
         """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
         found = consumer.queue
+        if found.is_stream:
+            found.keep(consumer)
         del consumer.channel.consumers[consumer.tag]
         found.consumers.remove(consumer)
         found.exclusive_consumer = False
@@ -431,6 +423,11 @@ class Broker(Definitions):
 
     # Looking into messages, for rules
 
+    def read_messages_with(self, properties):
+        """Use a wire family's reader and writer of properties."""
+        self.properties = properties
+        Publishers.reader = staticmethod(properties.decode_all)
+
     def properties_of(self, message):
         """A message's properties by name."""
         octets = self.tables.properties_of(message)
@@ -469,8 +466,9 @@ class Broker(Definitions):
 
     def publish_dead_letter(self, message, exchange_name, key, circles):
         """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
-        targets = self.route(exchange_name, key, lambda: self.properties_of(message))
-        return self.put(message, [found for found in targets if not circles(found.name)], False)
+        walk = routing.Walk(self, exchange_name, key, lambda: self.properties_of(message))
+        walk.queues = [found for found in walk.queues if not circles(found.name)]
+        return self.put_far(message, walk, False)
 
 
 class Nobody:

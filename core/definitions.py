@@ -14,12 +14,12 @@ from .exchange import ALTERNATE, Binding
 from .exchanges import PREDECLARED, type_named
 from .hot import give, take
 from .queue import Queue
-from .stream import Stream
+from .stream import Stream, age_of
 from .tables import Tables
 
 VHOST = "/"
 
-STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes")
+STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes", "x-max-age", "x-stream-max-segment-size-bytes")
 
 
 class Definitions:
@@ -144,6 +144,9 @@ class Definitions:
                 if given:
                     raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for queue '%s' in vhost '%s': a stream is durable, not "
                                         "exclusive and not auto-delete" % (flag, name, VHOST))
+            if "x-max-age" in arguments and age_of(arguments["x-max-age"]) is None:
+                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-age' for queue '%s' in vhost '%s': a number and one of Y M D h "
+                                    "m s, as 7D" % (name, VHOST))
             size = arguments.get("x-max-length-bytes", 1)
             if not isinstance(size, int) or size < 1:
                 raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-length-bytes' for queue '%s' in vhost '%s': it must be a "

@@ -1,16 +1,24 @@
 """A stream queue: a log whose messages stay after they are delivered, each at an offset that stays valid (x-queue-type=stream).
 
 Offsets are dense, start at 0 and are never given twice in the stream's life; its `id` tells two streams of one name apart.
-The stream holds at most `size_max` octets (x-max-length-bytes): the oldest messages go when a new one would pass it; that is retention,
-counted in `dropped`. A consumer has a cursor; one whose place has gone goes on at the first message that is left.
+Retention: the oldest messages go when the stream would hold more than `size_max` octets (x-max-length-bytes), when they are older than
+`age_max_s` (x-max-age), or when other queues need the room; `dropped` counts them. A consumer whose place has gone goes on at the first
+message that is left, or, when it asked for that (x-stream-strict), is told and ended: never a silent jump for one that counts.
 """
 
 from . import hot, layout
 from .queue import Queue
+from .stream_publishers import Publishers
+
+EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits
+
+KEPT_MAX = 256  # names of consumers whose offset a stream keeps
+
+AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
 
 
 class Stream(Queue):
-    """One stream on the record `handle` of the queue table; `size_max` in octets of route, properties and body."""
+    """One stream on the record `handle` of the queue table; `size_max` in octets of route, properties and body, `age_max_s` 0: for ever."""
 
     is_stream = True
 
@@ -18,9 +26,12 @@ class Stream(Queue):
         Queue.__init__(self, tables, handle, name, durable, False, arguments, None)
         self.id = identity
         self.size_max = size_max
+        self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
         self.size = 0
         self.first_offset = 0
         self.dropped = 0
+        self.publishers = Publishers()
+        self.kept = {}  # consumer name -> next offset it wants
 
     def next_offset(self):
         """The offset that the next message gets."""
@@ -31,8 +42,10 @@ class Stream(Queue):
         return False
 
     def push(self, message):
-        """Append a message and drop the oldest ones that no longer fit."""
+        """Append a message, unless its publisher has published it before, and drop the oldest ones that no longer fit."""
         tables = self.tables
+        if self.publishers.seen(tables.properties_of(message)):
+            return
         self.size += tables.size_of(message)
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
         while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)):
@@ -42,11 +55,22 @@ class Stream(Queue):
                 consumer.cursor = entry
                 consumer.cursor_offset = self.next_offset() - 1
 
+    def forget_old(self, seconds):
+        """Drop the messages older than x-max-age; `seconds` since 2020-01-01."""
+        if not self.age_max_s:
+            return
+        tables = self.tables
+        while self.message_count():
+            message = tables.entries[self.head() + layout.ENTRY_MESSAGE]
+            if seconds - tables.messages[message + layout.MESSAGE_ARRIVED] <= self.age_max_s:
+                return
+            self.drop_first()
+
     def drop_first(self):
         """Retention: let the oldest message go and move the cursors that stand on it."""
         tables = self.tables
         entry = self.pop()
-        behind = tables.queues[self.handle + layout.QUEUE_HEAD]
+        behind = self.head()
         self.size -= tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
         self.first_offset += 1
         self.dropped += 1
@@ -54,6 +78,7 @@ class Stream(Queue):
             if consumer.cursor == entry:
                 consumer.cursor = behind
                 consumer.cursor_offset = self.first_offset
+                consumer.overtaken = True
         self.drop(entry)
 
     def purge(self):
@@ -62,6 +87,8 @@ class Stream(Queue):
         while self.message_count():
             self.drop_first()
         return count
+
+    # Places
 
     def seek(self, specification):
         """The (entry, offset) that an x-stream-offset names: "first", "last", "next", an offset, or ("T", seconds since 1970).
@@ -86,7 +113,7 @@ class Stream(Queue):
         if ahead >= count:
             return layout.NONE, self.next_offset()
         if ahead <= count // 2:
-            entry = tables.queues[self.handle + layout.QUEUE_HEAD]
+            entry = self.head()
             while ahead:
                 entry = tables.entries[entry + layout.ENTRY_NEXT]
                 ahead -= 1
@@ -100,7 +127,7 @@ class Stream(Queue):
         """The (entry, offset) of the first message that came at or after `seconds` since 1970."""
         tables = self.tables
         arrived = seconds - EPOCH
-        entry = tables.queues[self.handle + layout.QUEUE_HEAD]
+        entry = self.head()
         offset = self.first_offset
         while entry != layout.NONE:
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
@@ -110,5 +137,27 @@ class Stream(Queue):
             offset += 1
         return entry, offset
 
+    def keep(self, consumer):
+        """Remember, under a consumer's name, the offset of its oldest unsettled delivery (or of its cursor)."""
+        if consumer.keeps is None:
+            return
+        tables = self.tables
+        offset = consumer.cursor_offset
+        entry = tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            if tables.entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
+                offset -= (offset - tables.entries[entry + layout.ENTRY_POSITION]) & layout.MASK
+                break
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        self.kept[consumer.keeps] = offset
 
-EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits
+    def may_keep(self, name):
+        """True when there is a place for this consumer name."""
+        return name in self.kept or len(self.kept) < KEPT_MAX
+
+
+def age_of(text):
+    """Seconds of an x-max-age as RabbitMQ writes it (a number and one of Y M D h m s), or None when it is not one."""
+    if not isinstance(text, str) or len(text) < 2 or text[-1] not in AGES or not text[:-1].isdigit() or len(text) > 10:
+        return None
+    return int(text[:-1]) * AGES[text[-1]] or None

@@ -6,8 +6,8 @@ stream delivers (its header carries x-stream-offset) go through `outgoing`.
 
 import struct
 
-from .. import hot, layout, limits
-from . import field_table, frame, properties
+from .. import hot, layout, limits, stream_reading
+from . import field_table, frame, packed, properties
 
 DELIVER = b"\x00\x3c\x00\x3c"
 GET_OK = b"\x00\x3c\x00\x47"
@@ -16,6 +16,8 @@ ACK = b"\x00\x3c\x00\x50"
 NACK = b"\x00\x3c\x00\x78"
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
+
+FILTER_TURN = 256  # messages that a filter lets pass before others have their turn
 
 
 def prefix(channel_number, tag):
@@ -104,43 +106,84 @@ def number_at(columns, high, low):
 
 def deliver_stream(session, consumer, most):
     """Deliver from a stream at the consumer's cursor; the message stays, and the delivery gets an entry of its own until it is settled."""
+    if consumer.overtaken and consumer.strict:
+        session.end_overtaken(consumer)
+        return 0
     tables = session.broker.tables
     count = 0
+    looked_at = 0
     while count < most and consumer.cursor != layout.NONE and has_credit(tables, consumer):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
-        header = stream_header(session, consumer, message)
-        heads = len(consumer.prefix) + 10 + tables.messages[message + layout.MESSAGE_ROUTE] + len(header)
+        octets = tables.properties_of(message)
+        if consumer.filter is not None and not stream_reading.fits(consumer, octets, properties.decode):
+            move_on(tables, consumer, 1)
+            looked_at += 1
+            if looked_at == FILTER_TURN:
+                session.broker.activate(consumer.queue)
+                break
+            continue
+        heads = len(consumer.prefix) + 40 + len(STREAM_OFFSET) + tables.messages[message + layout.MESSAGE_ROUTE] + len(octets) + 20
         if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or tables.state[layout.POOL_ENTRIES + 2] < 1:
             session.starved = True
             break
-        entry = stream_entry(tables, consumer, message)
-        octets = start_delivery(session, consumer, entry, 0)
-        session.outgoing.start(session, consumer.channel.number, message, octets, header)
-        consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
-        consumer.cursor_offset += 1
+        if consumer.pack_records:
+            if not deliver_packed(session, consumer, message):
+                session.starved = True
+                break
+        else:
+            deliver_record(session, consumer, message, octets)
         tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
         count += 1
     return count
 
 
+def deliver_record(session, consumer, message, octets):
+    """One message of a stream, with its offset among the headers."""
+    tables = session.broker.tables
+    pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
+    header = frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
+                                  properties.with_header(octets, pair))
+    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
+    session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
+    move_on(tables, consumer, 1)
+
+
+def deliver_packed(session, consumer, message):
+    """Many messages of a stream in one; false when the arena has no room for it now."""
+    tables = session.broker.tables
+    most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max)
+    body, count = packed.collect(tables, consumer, most)
+    if not tables.has_room(tables.blocks_for(len(body)), 1):
+        return False
+    whole = tables.new_message(b"", 0, len(body), session.broker.seconds)
+    tables.append(whole, memoryview(body), 0, len(body))
+    header = packed.header(consumer.channel.number, len(body), consumer.cursor_offset, count)
+    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
+    session.outgoing.start(session, consumer.channel.number, whole, method_frame, header)
+    tables.release(whole)
+    move_on(tables, consumer, count)
+    return True
+
+
+def move_on(tables, consumer, count):
+    """Move a cursor by `count` messages."""
+    consumer.cursor_offset += count
+    while count:
+        consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
+        count -= 1
+
+
 def stream_entry(tables, consumer, message):
-    """An entry in no list, for a delivery of a stream's message."""
+    """An entry in no list, for a delivery of a stream's message; its position is the offset."""
     entries = tables.entries
     entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
     entries[entry + layout.ENTRY_MESSAGE] = message
     entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle
+    entries[entry + layout.ENTRY_POSITION] = consumer.cursor_offset & layout.MASK
     entries[entry + layout.ENTRY_REDELIVERED] = 0
     tables.messages[message + layout.MESSAGE_REFERENCES] += 1
     tables.queues[consumer.queue.handle + layout.QUEUE_BLOCKS] += tables.messages[message + layout.MESSAGE_BLOCKS]
     return entry
-
-
-def stream_header(session, consumer, message):
-    """The content header frame of a stream's message, with its offset among the headers."""
-    tables = session.broker.tables
-    pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
-    return frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
-                                properties.with_header(tables.properties_of(message), pair))
 
 
 def get(session, channel, found, no_ack):

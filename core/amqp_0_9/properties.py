@@ -15,8 +15,11 @@ _SIZES = {"o": 1, "L": 8}
 
 
 def check(buffer, at, end):
-    """Walk the properties between `at` and `end`; anything that does not fit to the last octet is ProtocolError(SYNTAX_ERROR)."""
-    walk(buffer, at, end, None)
+    """Walk the properties between `at` and `end`: the headers (a dict), or None where there are none.
+
+    Anything that does not fit to the last octet is ProtocolError(SYNTAX_ERROR).
+    """
+    return walk(buffer, at, end, None)
 
 
 def decode(buffer, at, end):
@@ -26,8 +29,13 @@ def decode(buffer, at, end):
     return found
 
 
+def decode_all(octets):
+    """The properties that are all of `octets`, as `decode` gives them."""
+    return decode(octets, 0, len(octets))
+
+
 def walk(buffer, at, end, found):
-    """One pass over flags and list; fills `found` unless it is None."""
+    """One pass over flags and list: the headers, or None; fills `found` unless it is None."""
     if at + 2 > end:
         bad("a content header ends inside its property flags")
     flags = buffer[at] << 8 | buffer[at + 1]
@@ -35,17 +43,19 @@ def walk(buffer, at, end, found):
         bad("property flags 0x%04x name properties that class basic does not have" % flags)
     at += 2
     mask = 0x8000
+    headers = None
     for name, code in PROPERTIES:
         if flags & mask:
             size = size_of(name, code, buffer, at, end)
             if found is not None:
                 found[name] = item_at(code, buffer, at, size)
             elif code == "F":
-                field_table.pairs(buffer, at + 4, at + size, 1)
+                headers = field_table.pairs(buffer, at + 4, at + size, 1)
             at += size
         mask >>= 1
     if at != end:
         bad("a content header has %d octets behind its last property" % (end - at))
+    return headers
 
 
 def size_of(name, code, buffer, at, end):
@@ -168,3 +178,14 @@ def other_pairs(table, names):
         if name not in names:
             found.append(table[start:at])
     return found
+
+
+def without_header(octets, name):
+    """Properties (bytes) without one header; the table of headers stays, even when it is empty now."""
+    at = 2
+    for bit in (0x8000, 0x4000):
+        if octets[0] << 8 & bit:
+            at += 1 + octets[at]
+    size = 4 + struct.unpack_from(">I", octets, at)[0]
+    pairs = b"".join(other_pairs(octets[at:at + size], (name,)))
+    return octets[:at] + struct.pack(">I", len(pairs)) + pairs + octets[at + size:]

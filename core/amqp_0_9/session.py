@@ -53,7 +53,7 @@ class Session:
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
         self.starved = False  # a delivery found no room
-        self.broker.properties = properties
+        self.broker.read_messages_with(properties)
         handshake.begin(self)
 
     # Frames in
@@ -328,6 +328,13 @@ class Session:
         except Exception as error:  # ours: this connection ends, the others go on
             self.connection.broke(error)
             return 0
+
+    def end_overtaken(self, consumer):
+        """Retention has gone past a strict reader of a stream: its channel is closed with the first offset that is left."""
+        stream = consumer.queue
+        self.closing_method = (0, 0)
+        text = "retention went past consumer '%s': stream '%s' begins at offset %d now" % (consumer.tag, stream.name, stream.first_offset)
+        self.shut_channel(consumer.channel, 406, replies.reply_text(PRECONDITION_FAILED, text))
 
     def cancelled(self, consumer):
         """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""

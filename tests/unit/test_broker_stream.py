@@ -1,6 +1,7 @@
 """Stream queues by frames: offsets that stay valid, retention, cursors, the state that basic.get tells (core/SPEC.md, streams)."""
 
 from leveret.core.stream import EPOCH
+from leveret.core.amqp_0_9 import packed
 from peer import Peer, assemble, encoded, idle, new_broker
 
 ARGUMENTS = {"x-queue-type": "stream", "x-max-length-bytes": 2000}
@@ -131,3 +132,99 @@ def test_streams_make_room_for_others():
         peer.ask("queue_delete", "queue_delete_ok", 0, name, False, False, False)
     peer.connection.received(0)
     assert idle(broker) == before
+
+
+def consume_with(peer, tag="c", **arguments):
+    """Deliveries of a subscription with these x-stream- arguments."""
+    return peer.consume("s", tag, arguments={"x-stream-" + name.replace("_", "-"): arguments[name] for name in arguments})
+
+
+def test_a_strict_reader_never_jumps():
+    """x-stream-strict: an offset that is gone is refused with the first offset; so is a cursor that retention overtakes."""
+    broker, peer = stream_of(100, 20)
+    first = broker.queues["s"].first_offset
+    other = Peer(broker)
+    other.ask("basic_qos", "basic_qos_ok", 0, 1, False)
+    other.give(encoded("basic_consume", 1, 0, "s", "c", False, False, False, False, {"x-stream-offset": 3, "x-stream-strict": True}))
+    text = "PRECONDITION_FAILED - offset 3 of stream 's' is out of range: the first is %d, the next 100" % first
+    assert other.expect("channel_close")[:2] == [406, text]
+    peer.give(encoded("basic_qos", 1, 0, 1, False))
+    peer.frames()
+    assert offsets(consume_with(peer, offset=first, strict=True)) == [first]
+    for number in range(100, 250):
+        peer.publish("s", str(number).encode() + bytes(20))
+    peer.give(encoded("basic_ack", 1, 1, False))
+    code, text, _, _ = peer.expect("channel_close")
+    assert code == 406 and "begins at offset %d now" % broker.queues["s"].first_offset in text
+
+
+def test_packed_fetch():
+    """x-stream-pack-records: dense records in one message, as many as asked and as fit; then as they come."""
+    broker, peer = stream_of(0)
+    for number in range(10):
+        peer.publish("s", str(number).encode(), given={"message_id": "m%d" % number})
+    found = consume_with(peer, offset=2, pack_records=5)
+    assert [each[2]["headers"] for each in found] == [{"x-stream-offset": 2, "x-stream-records": 5}, {"x-stream-offset": 7, "x-stream-records": 3}]
+    records = packed.unpack(found[0][3]) + packed.unpack(found[1][3])
+    assert [(each[0], each[2], each[4]) for each in records] == [(number, b"s", str(number).encode()) for number in range(2, 10)]
+    assert records[0][3].endswith(b"\x02m2")
+    peer.publish("s", b"10")
+    assert packed.unpack(peer.contents()[0][3])[0][0] == 10
+    small = consume_with(Peer_with_prefetch(broker), offset=0, pack_records=100, pack_octets=100)
+    assert len(small) > 2 and sum([each[2]["headers"]["x-stream-records"] for each in small]) == 11
+
+
+def Peer_with_prefetch(broker):
+    """One more peer, prefetch 100."""
+    peer = Peer(broker)
+    peer.ask("basic_qos", "basic_qos_ok", 0, 100, False)
+    return peer
+
+
+def test_kept_offsets():
+    """x-stream-consumer: the stream remembers what was settled; stored without a memory is first."""
+    broker, peer = stream_of(6)
+    assert offsets(consume_with(peer, consumer="job", offset="stored")) == [0, 1, 2, 3, 4, 5]
+    peer.give(encoded("basic_ack", 1, 3, True))
+    peer.connection.received(0)
+    peer = Peer_with_prefetch(broker)
+    assert offsets(consume_with(peer, consumer="job")) == [3, 4, 5]
+    peer.give(encoded("basic_ack", 1, 0, True))
+    peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
+    assert offsets(consume_with(peer, consumer="job", offset="stored")) == []
+    assert broker.queues["s"].kept == {"job": 6}
+
+
+def test_filters():
+    """x-stream-filter, x-stream-match-unfiltered (RabbitMQ 3.13)."""
+    _, peer = stream_of(0)
+    for value in ("a", "b", None, "c", "a"):
+        peer.publish("s", b"x", given={} if value is None else {"headers": {"x-stream-filter-value": value}})
+    for index, (wanted, unfiltered, expected) in enumerate((("a", False, [0, 4]), (["b", "c"], False, [1, 3]), ("a", True, [0, 2, 4]))):
+        found = consume_with(peer, "c%d" % index, offset="first", filter=wanted, match_unfiltered=unfiltered)
+        assert [each[2]["headers"]["x-stream-offset"] for each in found] == expected
+
+
+def test_old_messages_go():
+    """x-max-age."""
+    broker = new_broker()
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-age": "1m"})
+    for second in (0, 30, 59):
+        broker.tick(second, EPOCH + 1000 + second)
+        peer.publish("s", b"x")
+    broker.tick(1000, EPOCH + 1061)
+    assert state(peer)[:2] == (1, 3)
+    for bad in ("soon", "5", "0s", 5):
+        other = Peer(broker)
+        other.give(encoded("queue_declare", 1, 0, "t", False, True, False, False, False, {"x-queue-type": "stream", "x-max-age": bad}))
+        assert other.expect("channel_close")[0] == 406
+
+
+def test_idempotent_publish():
+    """x-publisher-id and x-publisher-sequence: confirmed again, appended once."""
+    broker, peer = stream_of(0)
+    peer.ask("confirm_select", "confirm_select_ok", False)
+    for name, sequence in (("p", 1), ("p", 2), ("p", 2), ("q", 2), ("p", 1), ("p", 3)):
+        peer.publish("s", b"x", given={"headers": {"x-publisher-id": name, "x-publisher-sequence": sequence}})
+    assert peer.frames()[-1][2][0] == 6 and state(peer)[:2] == (0, 4) and broker.queues["s"].publishers.doubles == 2
