@@ -13,6 +13,7 @@ from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FA
 from .exchange import ALTERNATE, Binding
 from .exchanges import PREDECLARED, type_named
 from .hot import give, take
+from .policies import Policies
 from .queue import Queue
 from .stream import Stream, age_of
 from .tables import Tables
@@ -31,6 +32,7 @@ class Definitions:
         self.nonce = nonce
         self.names_made = 0
         self.binding_count = 0
+        self.policies = Policies()
         self.exchanges = {}
         self.queues = {}
         self.queue_objects = {}  # by record handle
@@ -67,6 +69,7 @@ class Definitions:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d exchanges at most" % self.limits.exchange_count_max)
         made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
         self.exchanges[name] = made
+        self.policies.apply_to_exchange(made)
         return made
 
     def check_exchange_arguments(self, name, class_, arguments):
@@ -164,8 +167,7 @@ class Definitions:
         tables = self.tables
         handle = take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
         if arguments.get("x-queue-type") == "stream":
-            size_max = min(arguments.get("x-max-length-bytes", self.limits.arena_size), self.limits.arena_size)
-            made = Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), size_max)
+            made = Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits)
         else:
             made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
             made.rules = rules.rules_of(arguments)
@@ -175,6 +177,7 @@ class Definitions:
             connection.exclusive_queues.append(made)
         self.queues[name] = made
         self.queue_objects[handle] = made
+        self.policies.apply_to_queue(self, made)
         return made
 
     def same_queue(self, found, durable, exclusive, auto_delete, arguments):

@@ -28,6 +28,8 @@ class Queue:
         self.exclusive_consumer = False
         self.active = False  # in the broker's list of queues to deliver from
         self.rules = None  # core/rules.py; None: nothing but first in, first out
+        self.effective = arguments  # what `rules` was made of: arguments and policy
+        self.policy = None  # the name of the policy that applies
         self.prioritised = False  # a consumer has a priority of its own
         self.used = True  # declared or read since the last tick (features/unused.py)
         queues = tables.queues

@@ -18,20 +18,27 @@ AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
 
 
 class Stream(Queue):
-    """One stream on the record `handle` of the queue table; `size_max` in octets of route, properties and body, `age_max_s` 0: for ever."""
+    """One stream on the record `handle` of the queue table.
+
+    `size_max`: octets of route, properties and body; `age_max_s`: seconds, 0: for ever.
+    """
 
     is_stream = True
 
-    def __init__(self, tables, handle, name, durable, arguments, identity, size_max):
+    def __init__(self, tables, handle, name, durable, arguments, identity, limits):
         Queue.__init__(self, tables, handle, name, durable, False, arguments, None)
         self.id = identity
-        self.size_max = size_max
-        self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
+        self.keep_within(arguments, limits)
         self.size = 0
         self.first_offset = 0
         self.dropped = 0
         self.publishers = Publishers()
         self.kept = {}  # consumer name -> next offset it wants
+
+    def keep_within(self, arguments, limits):
+        """Take x-max-length-bytes and x-max-age from `arguments`; a stream never holds more than the arena."""
+        self.size_max = min(arguments.get("x-max-length-bytes", limits.arena_size), limits.arena_size)
+        self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
 
     def next_offset(self):
         """The offset that the next message gets."""

@@ -25,6 +25,14 @@ class Rule(Feature):
             ttl = own
         broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, ttl)
 
+    def begin_anew(self, broker, queue):
+        """The rule comes to a queue that has messages: their time begins now."""
+        entries = broker.tables.entries
+        entry = queue.head()
+        while entry != layout.NONE:
+            self.pushed(broker, queue, entries[entry + layout.ENTRY_MESSAGE], entry)
+            entry = entries[entry + layout.ENTRY_NEXT]
+
     def before_delivery(self, broker, queue):
         """Let go of everything at the head whose time is over."""
         entries = broker.tables.entries

@@ -1,0 +1,132 @@
+"""Policies: definitions for all queues and exchanges whose name fits a pattern (RabbitMQ's policies; a template for what is declared later).
+
+The policy with the highest priority among those that fit applies, alone. Its keys are those of RabbitMQ, without x-: message-ttl, expires,
+max-length, dead-letter-exchange, alternate-exchange ... What a declaration says itself counts before the policy; of two lengths or
+lifetimes the smaller one. A policy acts on what is there as soon as it is set or removed.
+"""
+
+import re
+
+from . import rules
+from .errors import PRECONDITION_FAILED, ProtocolError
+from .exchange import ALTERNATE
+
+APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues")
+
+# Keys that a declaration alone can set: they shape a queue from its first message on.
+DECLARED_ONLY = ("x-max-priority", "x-single-active-consumer", "x-last-value-key", "x-group-key")
+
+SMALLER = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-delivery-limit")
+
+STREAM_KEYS = ("x-max-length-bytes", "x-max-age")
+
+
+class Policy:
+    """One policy. `definition`: a dict by key, without x-; raises ProtocolError for what cannot be."""
+
+    def __init__(self, name, pattern, definition, priority=0, apply_to="all"):
+        if apply_to not in APPLY_TO:
+            bad(name, "apply-to is '%s'; it is one of %s" % (apply_to, ", ".join(APPLY_TO)))
+        if not isinstance(priority, int) or isinstance(priority, bool):
+            bad(name, "priority must be a whole number")
+        if not isinstance(definition, dict) or not definition:
+            bad(name, "the definition must have at least one key")
+        try:
+            self.expression = re.compile(pattern)
+        except Exception as error:  # re.error on CPython, ValueError on MicroPython
+            bad(name, "the pattern '%s' is not a regular expression: %s" % (pattern, error))
+        self.name = name
+        self.pattern = pattern
+        self.definition = definition
+        self.priority = priority
+        self.apply_to = apply_to
+        self.alternate = definition.get(ALTERNATE)
+        self.arguments = {"x-" + key: definition[key] for key in definition if key != ALTERNATE}
+        for key in self.arguments:
+            if key in DECLARED_ONLY:
+                bad(name, "%s can only be declared with the queue" % key[2:])
+        of_queues = {key: self.arguments[key] for key in self.arguments if key != "x-max-age"}
+        rules.check("policy '%s'" % name, of_queues)
+
+    def fits(self, name, kinds):
+        """True when the policy is for this name and one of these kinds."""
+        return self.apply_to in kinds and self.expression.search(name) is not None
+
+
+def bad(name, reason):
+    """Raise precondition-failed for a policy."""
+    raise ProtocolError(PRECONDITION_FAILED, "policy '%s': %s" % (name, reason))
+
+
+class Policies:
+    """The policies of a broker, by name."""
+
+    def __init__(self):
+        self.by_name = {}
+
+    def set(self, broker, policy):
+        """Add or replace a policy, and apply."""
+        if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
+            bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
+        self.by_name[policy.name] = policy
+        self.apply_to_all(broker)
+
+    def remove(self, broker, name):
+        """Remove a policy, and apply what is left; false when there is none of this name."""
+        if name not in self.by_name:
+            return False
+        del self.by_name[name]
+        self.apply_to_all(broker)
+        return True
+
+    def best(self, name, kinds):
+        """The policy with the highest priority that fits, or None."""
+        found = None
+        for each in self.by_name.values():
+            if each.fits(name, kinds) and (found is None or (each.priority, each.name) > (found.priority, found.name)):
+                found = each
+        return found
+
+    def apply_to_all(self, broker):
+        """Bring every queue and exchange up to date."""
+        for queue in list(broker.queues.values()):
+            self.apply_to_queue(broker, queue)
+        for exchange in broker.exchanges.values():
+            self.apply_to_exchange(exchange)
+
+    def apply_to_queue(self, broker, queue):
+        """Give a queue the rules of its own arguments and its policy, where they have changed."""
+        kinds = ("all", "queues", "streams" if queue.is_stream else "classic_queues")
+        policy = self.best(queue.name, kinds) if self.by_name else None
+        queue.policy = None if policy is None else policy.name
+        arguments = queue.arguments if policy is None else merged(queue.arguments, policy.arguments)
+        if arguments == queue.effective:
+            return
+        queue.effective = arguments
+        if queue.is_stream:
+            queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments}, broker.limits)
+        else:
+            expired_before = queue.rules is not None and queue.rules.expires
+            queue.rules = rules.rules_of(arguments)
+            if expired_before:
+                queue.rules = rules.with_expiry(queue.rules)
+            if queue.rules is not None and queue.rules.expiry is not None:
+                queue.rules.expiry.begin_anew(broker, queue)
+            broker.activate(queue)
+
+    def apply_to_exchange(self, exchange):
+        """Give an exchange the alternate of its policy, unless it was declared with one."""
+        policy = self.best(exchange.name, ("all", "exchanges")) if self.by_name else None
+        declared = exchange.arguments.get(ALTERNATE)
+        exchange.set_alternate(declared if declared is not None or policy is None else policy.alternate)
+
+
+def merged(declared, policy):
+    """The arguments of a declaration and of a policy together."""
+    together = dict(policy)
+    for key in declared:
+        if key in SMALLER and key in policy:
+            together[key] = min(declared[key], policy[key])
+        else:
+            together[key] = declared[key]
+    return together
