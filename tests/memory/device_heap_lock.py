@@ -1,0 +1,177 @@
+"""Publish to deliver takes no heap: the hot functions, and a connection's deliveries, with MicroPython's heap locked.
+
+`micropython.heap_lock()` makes every allocation a MemoryError: that is the exact assertion. It is blind to call frames, which fall back to
+the C stack (shared MICROPYTHON.md section 1). Messages here are of several blocks, acknowledged singly and together.
+
+Taking a publish off the wire is not free of heap yet (names, a message's route): PUBLISH_GARBAGE_MAX holds what was measured.
+"""
+
+import gc
+import struct
+import sys
+
+import micropython
+
+from leveret.core import hot, layout
+from leveret.core.broker import Broker
+from leveret.core.connection import Connection
+from leveret.core.limits import BOARD, Limits
+from leveret.core.tables import Tables
+
+ROUTE = b"\x00\x05queue"
+PROPERTIES = b"\x80\x00\x0atext/plain"
+BODY = memoryview(bytes(range(200)))
+PREFIX = b"\x01\x00\x01\x00\x00\x00\x00\x00\x3c\x00\x3c\x04ctag"
+ROUNDS = 50
+WORD_SIZE = 8 if sys.maxsize > 0x7FFFFFFF else 4
+PUBLISH_GARBAGE_MAX = 144 * WORD_SIZE  # octets that a publish of one small body and its sending leave; measured: 512 of 32-bit heap
+
+
+class Path:
+    """Tables with one queue, one channel and one consumer, and the way of a message through them."""
+
+    def __init__(self):
+        tables = self.tables = Tables(Limits(**BOARD))
+        self.queue = hot.take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
+        self.channel = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
+        self.consumer = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        tables.queues[self.queue + layout.QUEUE_HEAD] = tables.queues[self.queue + layout.QUEUE_TAIL] = layout.NONE
+        tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
+        tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
+        tables.consumers[self.consumer + layout.CONSUMER_QUEUE] = self.queue
+        tables.consumers[self.consumer + layout.CONSUMER_CHANNEL] = self.channel
+        tables.consumers[self.consumer + layout.CONSUMER_CREDIT] = layout.CREDIT_UNLIMITED
+        self.target = memoryview(bytearray(1024))
+        self.end = 0
+
+    def publish(self):
+        tables = self.tables
+        message = tables.new_message(ROUTE, len(PROPERTIES), len(BODY), 0)
+        tables.append(message, PROPERTIES, 0, len(PROPERTIES))
+        tables.append(message, BODY, 0, len(BODY))
+        hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.queue, message)
+        tables.release(message)
+
+    def deliver(self, limit):
+        tables = self.tables
+        self.end = hot.pump(tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers,
+                            tables.state, self.consumer, limit, PREFIX, len(PREFIX), 4096, self.target, 0, len(self.target))
+
+    def settle(self, multiple):
+        tables = self.tables
+        last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
+        hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
+                   self.channel, last, multiple)
+
+
+def rounds(path):
+    for number in range(ROUNDS):
+        path.publish()
+        path.publish()
+        path.deliver(1)
+        path.deliver(1)
+        path.settle(0)
+        path.settle(1)
+
+
+def allocates(call, argument):
+    """True when `call(argument)` asks for heap."""
+    micropython.heap_lock()
+    try:
+        call(argument)
+    except MemoryError:
+        return True
+    finally:
+        micropython.heap_unlock()
+    return False
+
+
+def test_the_lock_notices_an_allocation():
+    assert allocates(bytearray, 100)
+    assert not allocates(len, b"abc")
+
+
+def test_publish_deliver_and_settle_take_no_heap():
+    path = Path()
+    assert not allocates(rounds, path)
+    tables = path.tables
+    assert tables.state[layout.STATE_DELIVERED] == 2 * ROUNDS
+    assert tables.state[layout.STATE_SETTLED] == 2 * ROUNDS
+    assert tables.state[layout.POOL_MESSAGES + 2] == BOARD["message_count_max"]
+    assert tables.state[layout.POOL_BLOCKS + 2] == BOARD["arena_size"] // BOARD["block_size"]
+
+
+def test_what_was_delivered_with_the_heap_locked_is_the_message():
+    path = Path()
+    path.publish()
+    assert not allocates(path.deliver, 1)
+    frames = bytes(path.target[:path.end])
+    assert frames[path.end - 1 - len(BODY):path.end - 1] == bytes(BODY)
+    assert ROUTE in frames and PROPERTIES in frames
+
+
+def method_frame(channel, class_id, method_id, arguments):
+    payload = struct.pack(">HH", class_id, method_id) + arguments
+    return struct.pack(">BHI", 1, channel, len(payload)) + payload + b"\xce"
+
+
+LOGIN = b"\x00guest\x00guest"
+OPENING = (
+    b"AMQP\x00\x00\x09\x01",
+    method_frame(0, 10, 11, struct.pack(">I", 0) + b"\x05PLAIN" + struct.pack(">I", len(LOGIN)) + LOGIN + b"\x05en_US"),
+    method_frame(0, 10, 31, struct.pack(">HIH", 8, 4096, 0)) + method_frame(0, 10, 40, b"\x01/\x00\x00"),
+    method_frame(1, 20, 10, b"\x00"),
+    method_frame(1, 50, 10, b"\x00\x00\x05queue\x00\x00\x00\x00\x00"),
+    method_frame(1, 60, 20, b"\x00\x00\x05queue\x01c\x02\x00\x00\x00\x00"),
+)
+PUBLISH = (method_frame(1, 60, 40, b"\x00\x00\x00\x05queue\x00") + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, 64, 0) + b"\xce"
+           + struct.pack(">BHI", 3, 1, 64) + b"x" * 64 + b"\xce")
+
+
+class Wire:
+    """A broker with one connection that consumes from the queue it publishes to."""
+
+    def __init__(self):
+        self.broker = Broker(Limits(**BOARD), b"memory")
+        self.connection = Connection(self.broker)
+        for octets in OPENING:
+            self.feed(octets)
+            self.broker.run()
+            assert self.drain() > 0
+
+    def feed(self, octets):
+        view = self.connection.writable()
+        for index in range(len(octets)):
+            view[index] = octets[index]
+        self.connection.received(len(octets))
+
+    def drain(self):
+        size = len(self.connection.pending())
+        self.connection.sent(size)
+        return size
+
+
+def deliver(wire):
+    wire.broker.run()
+
+
+def test_a_delivery_to_a_connection_takes_no_heap():
+    wire = Wire()
+    for _ in range(ROUNDS):
+        wire.feed(PUBLISH)
+        assert not allocates(deliver, wire)
+        assert wire.drain() > len(PUBLISH)
+
+
+def test_what_a_publish_leaves_behind_is_bounded():
+    wire = Wire()
+    gc.collect()
+    gc.disable()
+    before = gc.mem_alloc()
+    for _ in range(ROUNDS):
+        wire.feed(PUBLISH)
+        wire.broker.run()
+        wire.drain()
+    garbage = (gc.mem_alloc() - before) // ROUNDS
+    gc.enable()
+    assert 0 < garbage <= PUBLISH_GARBAGE_MAX, "a publish leaves %d octets of garbage" % garbage

@@ -1,0 +1,27 @@
+"""The broker with a board's limits, for wasm_port.py: one Broker, a Connection for each socket."""
+
+import time
+
+from leveret.core.broker import Broker
+from leveret.core.connection import Connection
+from leveret.core.limits import BOARD, Limits
+
+_broker = None
+
+
+def start():
+    global _broker
+    _broker = Broker(Limits(**BOARD), b"wasm")
+
+
+def make_endpoint():
+    connection = Connection(_broker, "node", True)
+    return None if connection.closed else connection
+
+
+def tick(now):
+    _broker.tick(now, int(time.time()))
+
+
+def run(now):
+    _broker.run()
