@@ -5,7 +5,7 @@ and what goes wrong inside is this connection's alone: an error of ours closes i
 """
 
 from . import shim, sniff
-from .errors import INTERNAL_ERROR, ProtocolError
+from .errors import INTERNAL_ERROR, RESOURCE_ERROR, ProtocolError
 from .shim import elapsed
 
 EMPTY = memoryview(b"")
@@ -136,8 +136,19 @@ class Connection:
             action()
         except ProtocolError as error:
             self.session.fail(error)
+        except MemoryError:
+            self.out_of_memory()
         except Exception as error:
             self.broke(error)
+
+    def out_of_memory(self):
+        """The heap is used up: give back what this connection holds, and say so if that makes room for the words."""
+        self.broker.counters["internal_errors"] += 1
+        shim.collect()
+        try:
+            self.session.fail(ProtocolError(RESOURCE_ERROR, "the broker is out of memory", True))
+        except MemoryError:
+            self.finish()
 
     def broke(self, error):
         """An error of ours: say so, count it, and close this connection only."""

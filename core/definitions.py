@@ -223,14 +223,16 @@ class Definitions:
         if exchange.find(destination, key, arguments) is not None:
             return
         self.check_size(arguments)
-        if self.binding_count >= self.limits.binding_count_max:
+        weight = exchange.weight(key)
+        if self.binding_count + weight > self.limits.binding_count_max:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d bindings at most" % self.limits.binding_count_max)
-        if connection.bindings_made >= self.limits.binding_share_max:
+        if connection.bindings_made + weight > self.limits.binding_share_max:
             raise ProtocolError(RESOURCE_ERROR, "one connection makes %d bindings at most" % self.limits.binding_share_max)
         binding = Binding(exchange, destination, key, arguments)
         binding.made_by = connection
-        connection.bindings_made += 1
-        self.binding_count += 1
+        binding.weight = weight
+        connection.bindings_made += weight
+        self.binding_count += weight
         exchange.bind(binding)
 
     def unbind(self, connection, queue_name, exchange_name, key, arguments):
@@ -265,8 +267,8 @@ class Definitions:
             if exchange.bindings.get(binding.identity) is not binding:
                 continue  # an exchange that was bound to itself
             exchange.unbind(binding)
-            binding.made_by.bindings_made -= 1
-            self.binding_count -= 1
+            binding.made_by.bindings_made -= binding.weight
+            self.binding_count -= binding.weight
             if exchange.auto_delete and not exchange.bindings and self.exchanges.get(exchange.name) is exchange:
                 del self.exchanges[exchange.name]
                 waiting.extend(exchange.bound.values())
@@ -290,7 +292,7 @@ class Definitions:
 
     def check_size(self, arguments):
         """Raise when kept arguments are larger than the limit."""
-        if arguments and len(repr(arguments)) > self.limits.argument_size_max:
+        if arguments and cost(arguments) > self.limits.argument_size_max:
             raise ProtocolError(PRECONDITION_FAILED, "the arguments are larger than the %d octets that this broker keeps"
                                 % self.limits.argument_size_max)
 
@@ -326,6 +328,15 @@ def not_default(exchange_name):
     """Raise access-refused for the default exchange, which nobody binds or unbinds."""
     if exchange_name == "":
         raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+
+
+def cost(item):
+    """About how many octets a decoded argument takes on a 32-bit interpreter."""
+    if isinstance(item, dict):
+        return 16 + sum([32 + len(name) + cost(item[name]) for name in item])
+    if isinstance(item, (list, tuple)):
+        return 16 + sum([4 + cost(each) for each in item])
+    return 16 + len(item) if isinstance(item, (str, bytes)) else 16
 
 
 def word(item):

@@ -26,12 +26,12 @@ ROWS = (
     ("queue_count_max", 1024, 16, 1, 65535, "queues", "queue.declare is refused with 506"),
     ("queue_share_max", 768, 12, 1, 65535, "queues that one connection declares", "queue.declare is refused with 506"),
     ("exchange_count_max", 256, 16, 8, 65535, "exchanges", "exchange.declare is refused with 506"),
-    ("binding_count_max", 16384, 64, 8, 1 << 20, "bindings", "queue.bind is refused with 506"),
-    ("binding_share_max", 12288, 48, 8, 1 << 20, "bindings that one connection makes", "queue.bind is refused with 506"),
+    ("binding_count_max", 16384, 40, 8, 1 << 20, "bindings", "queue.bind is refused with 506"),
+    ("binding_share_max", 12288, 32, 8, 1 << 20, "bindings that one connection makes", "queue.bind is refused with 506"),
     ("policy_count_max", 256, 8, 0, 65535, "policies", "a further one is refused"),
     ("consumer_count_max", 4096, 16, 1, 65535, "consumers", "basic.consume is refused with 506"),
     ("name_size_max", 255, 64, 16, 255, "octets of a queue, exchange or consumer name", "406"),
-    ("argument_size_max", 4096, 128, 64, 1 << 20, "octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
+    ("argument_size_max", 4096, 256, 64, 1 << 20, "octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
     ("copy_size_max", 4096, 128, 0, 65535, "octets of the routing keys in CC and BCC of one content", "channel closed with 406"),
     ("return_count_max", 64, 4, 1, 65535, "returned messages that wait in a channel", "the connection is not read until they are gone"),
     ("heartbeat_s", 60, 60, 0, 65535, "seconds proposed in connection.tune; 0: none", "two of them in silence: connection closed"),
@@ -85,6 +85,9 @@ def require(holds, reason):
         raise ValueError(reason)
 
 
+TOPIC_NODE = 128  # octets of a node of core/topic.py on a 32-bit interpreter
+
+
 def block_count(limits):
     """Blocks in the arena."""
     return limits.arena_size // limits.block_size
@@ -100,7 +103,7 @@ def memory_parts(limits):
         ("channels", (4 * layout.CHANNEL_WIDTH + 300 + limits.copy_size_max) * limits.channel_count_max),
         ("consumers", (4 * layout.CONSUMER_WIDTH + 200 + 2 * limits.name_size_max) * limits.consumer_count_max),
         ("exchanges", (300 + limits.name_size_max + limits.argument_size_max) * limits.exchange_count_max),
-        ("bindings", (200 + 255 + limits.argument_size_max) * limits.binding_count_max),
+        ("bindings", (200 + 255 + 3 * TOPIC_NODE + limits.argument_size_max) * limits.binding_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 1500) * limits.connection_count_max),
         ("addresses", 200 * limits.login_address_max),
     )

@@ -4,6 +4,7 @@ CPython and MicroPython give the core the same names from here; nothing else in 
 """
 
 import hashlib
+import gc
 import sys
 
 try:
@@ -30,6 +31,11 @@ def elapsed(now, then):
 def after(now, duration_ms):
     """The wrapping time `duration_ms` milliseconds after `now`."""
     return (now + duration_ms) & _TIME_MASK
+
+
+def collect():
+    """Free what nobody refers to any more."""
+    gc.collect()
 
 
 def report(error):

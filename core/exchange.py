@@ -1,0 +1,109 @@
+"""What all exchange types have (0-9-1 section 3.1.3): name, flags, arguments, bindings.
+
+A type is the class `Type` of a file in exchange_types/, with a row in exchanges.TYPES. It offers `add(binding)`, `remove(binding)` and
+`match(key, properties)`: the destinations (queues and exchanges) of the bindings that fit; one may come more than once.
+Keys are bytes; `properties` is a function that gives the message's properties by name, called only by the types that look at them.
+The list that `match` gives may be the type's own: it is not to be changed.
+"""
+
+from .errors import PRECONDITION_FAILED, ProtocolError
+
+ALTERNATE = "alternate-exchange"
+
+
+class Binding:
+    """One binding: a source exchange, a destination (queue or exchange), a key (bytes) and arguments (dict)."""
+
+    def __init__(self, exchange, destination, key, arguments):
+        self.exchange = exchange
+        self.destination = destination
+        self.key = key
+        self.arguments = arguments
+        self.made_by = None  # the connection whose share it counts on
+        self.weight = 1  # what it counts for in binding_count_max
+        self.identity = identity(destination, key, arguments)
+
+
+def identity(destination, key, arguments):
+    """What makes a binding of one exchange the same as another: a key for a dict."""
+    return destination.is_exchange, destination.name, key, repr(sorted(arguments.items())) if arguments else ""
+
+
+class Exchange:
+    """Base of the types. `nonce` (bytes) seeds those that draw at random."""
+
+    type = ""
+    is_exchange = True
+    looks_at_key = True  # False: a message with several keys (CC) is matched once
+    draws = False  # True: `match` depends on a draw, which `drawn` uses up when the message is taken
+    arguments_served = ()  # of exchange.declare, those that begin with x-
+
+    def __init__(self, name, durable, auto_delete, internal, arguments, nonce=b""):
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.internal = internal
+        self.arguments = arguments
+        self.nonce = nonce
+        self.alternate = arguments.get(ALTERNATE)  # a name, or None
+        self.bindings = {}  # by identity
+        self.bound = {}  # bindings of which this exchange is the destination, by the identity of the object
+        self.exchange_count = 0  # bindings to exchanges
+        self.see_plain()
+
+    def see_plain(self):
+        """`plain`: one call of `match` tells all queues; else it takes a routing.Walk."""
+        self.plain = self.exchange_count == 0 and self.alternate is None and not self.draws
+
+    def set_alternate(self, name):
+        """Another alternate exchange (a policy's), or None."""
+        self.alternate = name
+        self.see_plain()
+
+    @staticmethod
+    def check_arguments(arguments):
+        """Raise ProtocolError when an exchange with these arguments makes no sense for this type."""
+
+    def check_binding(self, destination, key, arguments):
+        """Raise ProtocolError when such a binding makes no sense for this type."""
+
+    def weight(self, key):
+        """What a binding with this key counts for in binding_count_max: 1, or more where it takes more memory."""
+        return 1
+
+    def find(self, destination, key, arguments):
+        """The binding, or None."""
+        return self.bindings.get(identity(destination, key, arguments))
+
+    def bind(self, binding):
+        """Take a binding that is not there yet."""
+        self.bindings[binding.identity] = binding
+        binding.destination.bound[id(binding)] = binding
+        if binding.destination.is_exchange:
+            self.exchange_count += 1
+            self.see_plain()
+        self.add(binding)
+
+    def unbind(self, binding):
+        """Remove a binding that is there."""
+        del self.bindings[binding.identity]
+        del binding.destination.bound[id(binding)]
+        if binding.destination.is_exchange:
+            self.exchange_count -= 1
+            self.see_plain()
+        self.remove(binding)
+
+
+class Listed(Exchange):
+    """Base of the types that have no index of their own but look at each binding in turn."""
+
+    def add(self, binding):
+        """Nothing beyond `bindings`."""
+
+    def remove(self, binding):
+        """Nothing beyond `bindings`."""
+
+
+def refuse(text):
+    """Raise precondition-failed (RabbitMQ's binding_invalid)."""
+    raise ProtocolError(PRECONDITION_FAILED, text)
