@@ -1,0 +1,368 @@
+"""A blocking AMQP client for CPython and MicroPython, over TCP or (ports/serial_line.py) a serial line.
+
+    from leveret.ports.client import connect
+    client = connect("amqp://guest:guest@127.0.0.1:5672/")
+    client.queue_declare("readings", durable=True)                  # ("readings", message count, consumer count)
+    client.publish("", "readings", b"21.5", {"delivery_mode": 2})   # returns when the broker has confirmed it
+    message = client.get("readings")                                # a Message, or None when the queue is empty
+    client.ack(message)
+    client.qos(500)
+    client.consume("readings", arguments={"x-stream-offset": "first"})
+    while True:
+        for message in client.poll(1000):                           # a list: what has come, at the latest after 1000 ms
+            message.body, message.routing_key, message.properties   # names and properties are decoded when asked for
+        client.ack(message, multiple=True)
+    client.close()
+
+For speed publish with confirm=False (returns when the message is in the send buffer) and call `wait_confirmed()` now and then.
+Errors: ConnectFailed, LoginRefused, ConnectionLost, ChannelClosed (code and text; the next call opens a new channel), NotConfirmed,
+Unroutable, Timeout, TooLarge; all are ClientError. One connection, one channel, one thread. Bytes move only inside calls: call `poll` at
+least every half minute, for the heartbeats. It does not reconnect: connect again.
+"""
+
+import select
+import socket
+
+from ..core.amqp_0_9.client import Client, Events
+from ..core.amqp_0_9.client_channel import CLOSED, OPEN
+from ..core.amqp_0_9.client_message import GET_OK
+from ..core.shim import MICROPYTHON, elapsed
+from .client_errors import (
+    ChannelClosed, ClientError, ConnectFailed, ConnectionLost, LoginRefused, NotConfirmed, Timeout, TooLarge, Unroutable,
+)
+from .clock import now_ms
+from .tcp import SocketStream
+from .url import parse_url
+
+# What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
+if MICROPYTHON:
+    SIZES = {"receive_size": 2048, "send_size": 2048, "frame_size_max": 8192, "content_size_max": 4096, "confirm_window": 32}
+else:
+    SIZES = {"receive_size": 262144, "send_size": 262144, "frame_size_max": 131072, "content_size_max": 134217728, "confirm_window": 4096}
+
+STEP_MS_MAX = 1000  # heartbeats are due at least so often
+
+
+def open_tcp(host, port, timeout_ms):
+    """A connected stream to the first address of `host` that answers in `timeout_ms`. Raises OSError when none does."""
+    refusal = OSError("no address for it")
+    for address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+        connecting = socket.socket(address[0], address[1])
+        try:
+            connecting.settimeout(timeout_ms / 1000)
+            connecting.connect(address[-1])
+            return SocketStream(connecting, "%s:%d" % (host, port))
+        except OSError as error:
+            connecting.close()
+            refusal = error
+    raise refusal
+
+
+def connect(url, timeout_ms=10000, **options):
+    """A Connection to the broker at `url`, amqp://user:password@host:port/virtual-host or serial:///dev/ttyX?baud=115200.
+
+    `options` go to core's Client (receive_size, heartbeat_s, confirm_window ...). Raises ConnectFailed, LoginRefused or ValueError.
+    """
+    if url.startswith("serial://"):
+        from .serial_line import connect_serial
+        device, _, baud = url[9:].partition("?baud=")
+        return connect_serial(device, int(baud or 115200), timeout_ms, **options)
+    host, port, user, password, virtual_host = parse_url(url)
+    settings = dict(SIZES)
+    settings.update(options)
+    settings.update({"user": user, "password": password, "virtual_host": virtual_host})
+    try:
+        stream = open_tcp(host, port, timeout_ms)
+    except OSError as error:
+        raise ConnectFailed("no broker answers at %s:%d: %s" % (host, port, error))
+    try:
+        return Connection(stream, timeout_ms, settings)
+    except Timeout as error:
+        stream.close()
+        raise ConnectFailed(str(error))
+    except ClientError:
+        stream.close()
+        raise
+
+
+class Connection(Events):
+    """An open connection with one channel. `timeout_ms` bounds every wait for an answer of the broker; `poll` has its own."""
+
+    def __init__(self, stream, timeout_ms, settings):
+        self._stream = stream
+        self._timeout_ms = timeout_ms
+        self._client = Client(self, open_timeout_ms=timeout_ms, **settings)
+        self._channel = self._client.channels[1]
+        self._poll = select.poll()
+        self._poll.register(stream.pollable, select.POLLIN)
+        self._messages = []
+        self._reply = None
+        self._error = None  # what is to be raised by the next call
+        self._end = None  # (code, text) when the connection is over
+        self._opened = False
+        self._negative = 0
+        self._sent_at = None
+        self.blocked_text = None  # why the broker takes no messages now, or None
+        self.cancelled_consumers = []
+        try:
+            self._wait(lambda: self._opened)
+        except ConnectionLost as error:
+            if error.code:
+                raise LoginRefused("%s refuses the log-in: %d %s" % (stream.name, error.code, error.text))
+            raise ConnectFailed("%s: %s" % (stream.name, error.text))
+
+    # What the core reports.
+
+    def opened(self):
+        self._opened = True
+
+    def replied(self, channel, name, arguments):
+        self._reply = (name, arguments)
+
+    def delivered(self, message):
+        self._messages.append(message)
+
+    def returned(self, message):
+        self._error = Unroutable("no queue for routing key %r of exchange %r: %d %s" % (
+            message.routing_key, message.exchange, message.reply_code, message.reply_text))
+        self._error.message = message
+
+    def refused(self, message, text):
+        if message.code == GET_OK:
+            self._reply = ("basic_get_ok", [message])
+        self._error = TooLarge(text + "; the message stays unacknowledged")
+        self._error.message = message
+
+    def confirmed(self, channel, sequence, positive):
+        if not positive:
+            self._negative += 1
+
+    def cancelled(self, channel, consumer_tag):
+        self.cancelled_consumers.append(consumer_tag)
+
+    def channel_closed(self, channel, code, text):
+        self._error = ChannelClosed("the broker closed the channel: %d %s" % (code, text), code, text)
+
+    def blocked(self, text):
+        self.blocked_text = text
+
+    def unblocked(self):
+        self.blocked_text = None
+
+    def ended(self, code, text):
+        self._end = (code, text)
+
+    # Moving bytes.
+
+    def step(self, timeout_ms):
+        """Send what is pending, wait for something to read and take it. Raises ConnectionLost at the end.
+
+        Waits at most `timeout_ms`, and 1 s: heartbeats are due meanwhile.
+        """
+        client = self._client
+        stream = self._stream
+        writing = self._end is None and self._flush()
+        if self._end is None:
+            self._poll.modify(stream.pollable, select.POLLIN | select.POLLOUT if writing else select.POLLIN)
+            if self._poll.poll(min(timeout_ms, STEP_MS_MAX)):
+                self._read()
+            client.tick(now_ms())
+            self._flush()
+        if self._end is not None:
+            stream.close()
+            raise ConnectionLost("the connection to %s is over: %s" % (stream.name, self._end[1]), self._end[0], self._end[1])
+
+    def _read(self):
+        count = self._stream.read_into(self._client.writable())
+        if count is not None:
+            self._client.received(count)
+
+    def _flush(self):
+        """Write until nothing is pending or the stream takes no more; True when something is left."""
+        client = self._client
+        pending = client.pending()
+        while len(pending):
+            count = self._stream.write(pending)
+            if count is None:
+                return True
+            if count == 0:
+                client.received(0)
+                return False
+            client.sent(count)
+            pending = client.pending()
+        return False
+
+    def _raise(self):
+        error = self._error
+        if error is not None:
+            self._error = None
+            raise error
+
+    def _wait(self, done):
+        """Step until `done()`. Raises what went wrong meanwhile; Timeout when nothing comes: then only `close` makes sense."""
+        started = now_ms()
+        while not done():
+            left_ms = self._timeout_ms - elapsed(now_ms(), started)
+            if left_ms <= 0:
+                raise Timeout("no answer from %s in %d ms" % (self._stream.name, self._timeout_ms))
+            self.step(left_ms)
+            if self._channel.state == CLOSED:
+                self._raise()
+        self._raise()
+
+    def _open_channel(self):
+        """The channel is open, again after the broker closed it."""
+        if self._end is not None:
+            self.step(0)
+        if self._channel.state == CLOSED:
+            self._raise()
+            self._wait(self._channel.open)
+            self._wait(lambda: self._channel.state == OPEN)
+
+    def _check_open(self):
+        """Raise what closed the connection or the channel."""
+        if self._end is not None:
+            self.step(0)
+        if self._channel.state == CLOSED:
+            self._raise()
+            raise ChannelClosed("the channel is closed", 0, "")
+
+    def _ask(self, operation, *arguments):
+        """A synchronous request and its reply: (method name, arguments)."""
+        self._open_channel()
+        self._reply = None
+        self._wait(lambda: operation(*arguments))
+        self._wait(lambda: self._reply is not None)
+        return self._reply
+
+    # What can be asked.
+
+    def exchange_declare(self, exchange, type="direct", passive=False, durable=False, auto_delete=False, internal=False, arguments=None):
+        """Declare an exchange, or with `passive` see that it is there."""
+        self._ask(self._channel.exchange_declare, exchange, type, passive, durable, auto_delete, internal, arguments)
+
+    def exchange_delete(self, exchange, if_unused=False):
+        """Delete an exchange."""
+        self._ask(self._channel.exchange_delete, exchange, if_unused)
+
+    def queue_declare(self, queue="", passive=False, durable=False, exclusive=False, auto_delete=False, arguments=None):
+        """Declare a queue: (its name, messages, consumers)."""
+        return tuple(self._ask(self._channel.queue_declare, queue, passive, durable, exclusive, auto_delete, arguments)[1])
+
+    def queue_bind(self, queue, exchange, routing_key="", arguments=None):
+        """Bind a queue to an exchange."""
+        self._ask(self._channel.queue_bind, queue, exchange, routing_key, arguments)
+
+    def queue_unbind(self, queue, exchange, routing_key="", arguments=None):
+        """Take a binding away."""
+        self._ask(self._channel.queue_unbind, queue, exchange, routing_key, arguments)
+
+    def queue_purge(self, queue):
+        """Empty a queue: messages that were in it."""
+        return self._ask(self._channel.queue_purge, queue)[1][0]
+
+    def queue_delete(self, queue, if_unused=False, if_empty=False):
+        """Delete a queue: messages that were in it."""
+        return self._ask(self._channel.queue_delete, queue, if_unused, if_empty)[1][0]
+
+    def qos(self, prefetch_count, global_=False):
+        """At most so many unacknowledged deliveries."""
+        self._ask(self._channel.basic_qos, prefetch_count, global_)
+
+    def consume(self, queue, consumer_tag="", no_ack=False, exclusive=False, arguments=None):
+        """Start a consumer: its tag. Its messages come from `poll` or `messages`."""
+        return self._ask(self._channel.basic_consume, queue, consumer_tag, False, no_ack, exclusive, arguments)[1][0]
+
+    def cancel(self, consumer_tag):
+        """End a consumer; messages that have come stay to be polled."""
+        self._ask(self._channel.basic_cancel, consumer_tag)
+
+    def get(self, queue, no_ack=False):
+        """One Message off the queue, or None when it is empty."""
+        name, arguments = self._ask(self._channel.basic_get, queue, no_ack)
+        return arguments[0] if name == "basic_get_ok" else None
+
+    def poll(self, timeout_ms=0):
+        """The Messages that have come, as a list; an empty one when none comes in `timeout_ms`."""
+        started = now_ms()
+        left_ms = 0 if self._messages else timeout_ms
+        while True:
+            self.step(max(left_ms, 0))
+            self._raise()
+            self._raise_negative()
+            left_ms = timeout_ms - elapsed(now_ms(), started)
+            if self._messages or left_ms <= 0:
+                messages = self._messages
+                self._messages = []
+                return messages
+
+    def messages(self, timeout_ms):
+        """Messages one by one, until none comes for `timeout_ms`."""
+        batch = self.poll(timeout_ms)
+        while batch:
+            for message in batch:
+                yield message
+            batch = self.poll(timeout_ms)
+
+    def ack(self, message, multiple=False):
+        """Acknowledge a Message or delivery tag, or all up to it; goes out with the next call that moves bytes, as `poll`."""
+        tag = message if isinstance(message, int) else message.delivery_tag
+        self._put(self._channel.basic_ack, tag, multiple)
+
+    def nack(self, message, multiple=False, requeue=True):
+        """Give a Message or delivery tag back, or all up to it."""
+        tag = message if isinstance(message, int) else message.delivery_tag
+        self._put(self._channel.basic_nack, tag, multiple, requeue)
+
+    def _put(self, operation, *arguments):
+        """Something without a reply: in the send buffer, after sending if that is full. Raises ConnectionLost or ChannelClosed."""
+        self._check_open()
+        if not operation(*arguments):
+            self._wait(lambda: operation(*arguments))
+
+    def publish(self, exchange, routing_key, body, properties=None, mandatory=False, confirm=True):
+        """Publish; with `confirm` return when the broker has confirmed it, else when it is in the send buffer.
+
+        What is in the send buffer goes out once a millisecond at most; the rest of a burst goes with the next call that moves bytes.
+        Raises NotConfirmed, Unroutable (with `mandatory`), Timeout (the broker takes no messages, or does not answer).
+        """
+        channel = self._channel
+        if not channel.confirming:
+            self._ask(channel.confirm_select)
+        self._check_open()
+        if not channel.basic_publish(exchange, routing_key, body, properties, mandatory):
+            self._wait(lambda: channel.basic_publish(exchange, routing_key, body, properties, mandatory))
+        if confirm:
+            self.wait_confirmed()
+        elif now_ms() != self._sent_at:
+            self.step(0)
+            self._sent_at = now_ms()
+
+    def wait_confirmed(self):
+        """Wait until every published message is confirmed. Raises NotConfirmed when the broker did not take some."""
+        self._check_open()
+        self._wait(lambda: self._channel.unconfirmed == 0)
+        self._raise_negative()
+
+    def _raise_negative(self):
+        if self._negative:
+            count = self._negative
+            self._negative = 0
+            raise NotConfirmed("the broker did not take %d messages" % count)
+
+    @property
+    def unconfirmed(self):
+        """Messages published and not yet confirmed."""
+        return self._channel.unconfirmed
+
+    def close(self):
+        """End the connection in good order; does nothing when it is over."""
+        if self._end is not None:
+            return
+        self._client.close()
+        try:
+            while True:
+                self.step(self._timeout_ms)
+        except ConnectionLost as error:
+            if error.code not in (0, 200):
+                raise

@@ -1,0 +1,46 @@
+"""What can go wrong for a client (ports/client.py): one class for each thing that a caller may want to treat differently."""
+
+
+class ClientError(Exception):
+    """Anything that goes wrong here; str() is one sentence."""
+
+
+class ConnectFailed(ClientError):
+    """Nobody answers at the address, or what answers is no AMQP 0-9-1 broker."""
+
+
+class LoginRefused(ClientError):
+    """The broker refused user, password or virtual host; the text is the broker's."""
+
+
+class Timeout(ClientError):
+    """No answer within the time given."""
+
+
+class NotConfirmed(ClientError):
+    """The broker did not take a message (basic.nack)."""
+
+
+class Unroutable(ClientError):
+    """A mandatory message had no queue to go to (basic.return); `message` is it."""
+
+
+class TooLarge(ClientError):
+    """A content larger than content_size_max; `message` is it without its body, unacknowledged."""
+
+
+class Closed(ClientError):
+    """`code` and `text` of the close method; code 0: the stream ended without one."""
+
+    def __init__(self, sentence, code, text):
+        super().__init__(sentence)
+        self.code = code
+        self.text = text
+
+
+class ConnectionLost(Closed):
+    """The connection is over."""
+
+
+class ChannelClosed(Closed):
+    """The broker closed the channel: what was asked for cannot be; its consumers and unconfirmed messages are gone."""
