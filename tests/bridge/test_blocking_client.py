@@ -1,0 +1,137 @@
+"""The blocking client (ports/client.py) against RabbitMQ and Leveret, on CPython and, where there is a binary, on MicroPython."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import leveret.core
+import pytest
+
+from leveret.ports.client import ConnectionLost, NotConfirmed, Timeout, connect
+from leveret.ports.url import parse_url
+from nodes import wait_until
+
+SCRIPT = os.path.join(os.path.dirname(__file__), "board_client.py")
+
+
+@pytest.fixture(params=["rabbitmq", "leveret"])
+def broker(request):
+    return request.getfixturevalue(request.param)
+
+
+def run_script(command, environment=None):
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 0 and found.stdout == "done\n", found.stdout + found.stderr
+
+
+def test_everything_with_small_buffers_on_cpython(broker):
+    run_script([sys.executable, SCRIPT, broker.url])
+
+
+def test_everything_with_small_buffers_on_micropython(broker, tmp_path):
+    if shutil.which("micropython") is None:
+        pytest.skip("no micropython binary on the PATH: build ports/unix of MicroPython >= 1.24 and put it there")
+    root = os.path.dirname(os.path.realpath(list(leveret.core.__path__)[0]))
+    (tmp_path / "leveret").mkdir()
+    for name in ("core", "ports"):
+        (tmp_path / "leveret" / name).symlink_to(os.path.join(root, name))
+    run_script(["micropython", "-X", "heapsize=512k", SCRIPT, broker.url], dict(os.environ, MICROPYPATH="%s:.frozen" % tmp_path))
+
+
+def test_a_long_wait_keeps_the_heartbeats_going(broker):
+    client = connect(broker.url, heartbeat_s=1)
+    assert client.poll(4500) == []
+    assert client.queue_declare(exclusive=True)[1] == 0
+    client.close()
+
+
+def test_a_broker_that_stops_reading_and_answering_is_a_timeout_or_lost(leveret):
+    client = connect(leveret.url, timeout_ms=1000)
+    leveret.process.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(Timeout, match="no answer from 127.0.0.1"):
+            client.queue_declare("q")
+    finally:
+        leveret.process.send_signal(signal.SIGCONT)
+
+
+def test_a_broker_that_dies_is_a_lost_connection_for_every_later_call(leveret):
+    client = connect(leveret.url)
+    client.publish("", "readings", b"x")
+    leveret.kill()
+    for ask in (lambda: client.poll(2000), lambda: client.publish("", "q", b""), lambda: client.ack(1), lambda: client.queue_declare("q")):
+        with pytest.raises(ConnectionLost):
+            ask()
+    client.close()
+
+
+def test_a_broker_that_ends_in_good_order_says_why(leveret):
+    client = connect(leveret.url)
+    ending = threading.Timer(0.3, lambda: leveret.process.send_signal(signal.SIGTERM))
+    ending.start()
+    with pytest.raises(ConnectionLost) as caught:
+        client.poll(5000)
+    ending.join()
+    assert caught.value.code == 320 and "CONNECTION_FORCED" in caught.value.text
+
+
+def test_messages_that_are_not_taken_are_told(rabbitmq):
+    client = connect(rabbitmq.url)
+    client.queue_declare("full", exclusive=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    client.publish("", "full", b"1")
+    with pytest.raises(NotConfirmed, match="did not take 1 messages"):
+        client.publish("", "full", b"2")
+    client.publish("", "full", b"3", confirm=False)
+    with pytest.raises(NotConfirmed):
+        client.poll(2000)
+    client.close()
+
+
+def test_an_error_of_an_unconfirmed_publish_is_raised_by_a_later_call(broker):
+    client = connect(broker.url)
+    client.publish("nonesuch", "k", b"", confirm=False)
+    with pytest.raises(Exception, match="404 NOT_FOUND - no exchange 'nonesuch'"):
+        for _ in range(50):
+            client.publish("", "readings", b"", confirm=False)
+            time.sleep(0.02)
+    client.publish("", "readings", b"")
+    client.close()
+
+
+def test_a_blocked_broker_is_told_and_publishing_waits(rabbitmq):
+    client = connect(rabbitmq.url, timeout_ms=1500)
+    rabbitmq.control("set_vm_memory_high_watermark", "0")
+    try:
+        client.publish("", "readings", b"x", confirm=False)
+        wait_until(lambda: client.poll(100) or client.blocked_text, 10, "the client is told")
+        assert client.blocked_text == "low on memory"
+        with pytest.raises(Timeout):
+            client.publish("", "readings", b"x")
+    finally:
+        rabbitmq.control("set_vm_memory_high_watermark", "0.4")
+    wait_until(lambda: client.poll(100) or client.blocked_text is None, 10, "the client is told")
+    client.publish("", "readings", b"x")
+    client.close()
+
+
+def test_a_consumer_whose_queue_is_deleted_is_told(broker):
+    client, other = connect(broker.url), connect(broker.url)
+    client.queue_declare("passing")
+    tag = client.consume("passing")
+    other.queue_delete("passing")
+    assert client.poll(1000) == [] and client.cancelled_consumers == [tag]
+    client.close()
+    other.close()
+
+
+def test_urls():
+    assert parse_url("amqp://") == ("127.0.0.1", 5672, "guest", "guest", "/")
+    assert parse_url("amqp://h:1/") == ("h", 1, "guest", "guest", "/")
+    assert parse_url("amqp://u%40x:p%3a%2F@h/v%2Fw") == ("h", 5672, "u@x", "p:/", "v/w")
+    assert parse_url("amqp://[::1]:7/%C3%A4") == ("::1", 7, "guest", "guest", "\u00e4")
+    for url in ("http://h/", "amqp://h:x/", "amqp://u:%zz@h/"):
+        with pytest.raises(ValueError):
+            parse_url(url)
