@@ -1,0 +1,238 @@
+"""A stream queue as Spark needs it: where it begins and ends, and any range of it, over AMQP 0-9-1.
+
+Laws: `state` never names an offset as readable that cannot be read; `fetch` hands out every offset of the range once and in order, or
+raises; a reply that does not come in time raises. Nothing is acknowledged away: a stream keeps what was read.
+It does not know Spark.
+
+Leveret answers `basic.get` on a stream queue with the stream's state (headers x-stream-id, x-stream-first-offset,
+x-stream-next-offset): one exact reply. RabbitMQ refuses that get with 540: then the first offset is read with a consumer at "first", and
+the head with a consumer at "last" that reads until the stream is quiet. That is slower (about 0.1 s instead of a round trip), may lag
+behind the head by what is written meanwhile, and there is no stream id, so a stream that was deleted and made again is noticed only when
+it is shorter than what was read.
+"""
+import time
+from urllib.parse import quote
+
+from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, connect
+
+REPLY_TIMEOUT_S = 30
+CONNECT_TIMEOUT_S = 10
+QUIET_S = 0.05
+TAIL_S = 0.5
+EMPTY_S = 1.0
+PREFETCH = 2000
+CHUNK_ROWS = 10_000
+CONNECTION_FORCED = 320
+NOT_IMPLEMENTED = 540
+_OFFSET_MARK = b"\x0fx-stream-offsetl"  # the header as it stands in a field table: short string, then a 64-bit integer
+
+
+class StreamError(Exception):
+    """What was asked for cannot be had; asking again does not help."""
+
+
+class StreamUnavailable(StreamError):
+    """The broker cannot be reached or did not answer; asking again may help."""
+
+
+class DataLoss(StreamError):
+    """Offsets that should be there are gone."""
+
+
+class Refused(StreamError):
+    """The broker said no, with a reply code of 0-9-1 section 1.2 (`code`; 0 for a refused log-in without one)."""
+
+    def __init__(self, code, text):
+        StreamError.__init__(self, text)
+        self.code = code
+
+
+class Address:
+    """Where a broker is and who asks. `str()` of it carries no password."""
+
+    def __init__(self, host, port, user, password, virtual_host):
+        self.host, self.port, self.user, self.password, self.virtual_host = host, port, user, password, virtual_host
+
+    def key(self):
+        """What tells two addresses apart."""
+        return (self.host, self.port, self.user, self.password, self.virtual_host)
+
+    def url(self):
+        """With the password: for `connect` only."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        login = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
+        return f"amqp://{login}@{host}:{self.port}/{quote(self.virtual_host, safe='')}"
+
+    def __str__(self):
+        return f"{self.host}:{self.port} (user {self.user}, virtual host {self.virtual_host})"
+
+
+def stream_error(error, stream, address):
+    """A ClientError as Refused (asking again does not help) or StreamUnavailable (it may)."""
+    sentence = f"stream {stream!r} at {address}: {error}"
+    if isinstance(error, LoginRefused):
+        return Refused(0, sentence)
+    if isinstance(error, ChannelClosed) or (isinstance(error, ConnectionLost) and error.code not in (0, CONNECTION_FORCED)):
+        return Refused(error.code, sentence)
+    return StreamUnavailable(sentence)
+
+
+def offset_of(message, expected):
+    """The offset of a delivery of a stream, None where it has none. `expected` is what it should be: then the header is only compared."""
+    octets = message.properties_octets
+    at = octets.find(_OFFSET_MARK) + len(_OFFSET_MARK)
+    if at >= len(_OFFSET_MARK) and int.from_bytes(octets[at:at + 8], "big") == expected:
+        return expected
+    return message.properties.get("headers", {}).get("x-stream-offset")
+
+
+class StreamClient:
+    """One connection to one broker, opened on first use and opened again after a failure. Not for several threads."""
+
+    def __init__(self, address):
+        self._address = address
+        self._connection = None
+        self._answers_get = True
+
+    def state(self, stream):
+        """
+        (id, first, next): the stream's id ('' where the broker has none), its first offset and the offset after its last.
+        Raises StreamUnavailable, StreamError.
+        """
+        try:
+            if self._answers_get:
+                return self._state_by_get(stream)
+            return self._state_by_reading(stream)
+        except ClientError as error:
+            self.close()
+            refusal = stream_error(error, stream, self._address)
+            if self._answers_get and isinstance(refusal, Refused) and refusal.code == NOT_IMPLEMENTED:
+                self._answers_get = False
+                return self.state(stream)
+            raise refusal from error
+
+    def fetch(self, stream, start, end, fail_on_data_loss=True):
+        """
+        Yields lists of (offset, message) that together hold every offset in [start, end), in order; a message is one of
+        core/amqp_0_9/client_message.py. With `fail_on_data_loss` false, offsets that are gone are passed over.
+        Raises DataLoss, StreamUnavailable, StreamError. A generator that is not read to its end closes the connection.
+        """
+        finished = False
+        try:
+            subscription = _Subscription(self._open(), stream, start, min(PREFETCH, end - start))
+            yield from _chunks(subscription, stream, start, end, fail_on_data_loss)
+            subscription.end()
+            finished = True
+        except ClientError as error:
+            raise stream_error(error, stream, self._address) from error
+        finally:
+            if not finished:
+                self.close()
+
+    def close(self):
+        """Closes the connection; the next call opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except ClientError:
+                return  # it was broken already
+
+    def _open(self):
+        if self._connection is None:
+            self._connection = connect(self._address.url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
+        return self._connection
+
+    def _state_by_get(self, stream):
+        message = self._open().get(stream, no_ack=True)
+        headers = message.properties.get("headers", {}) if message is not None else {}
+        if "x-stream-next-offset" not in headers:
+            raise StreamError(f"queue {stream!r} at {self._address} is not a stream (x-queue-type=stream)")
+        return headers["x-stream-id"], headers["x-stream-first-offset"], headers["x-stream-next-offset"]
+
+    def _state_by_reading(self, stream):
+        count = self._open().queue_declare(stream, passive=True)[1]
+        first = self._offsets(stream, "first", EMPTY_S if count == 0 else REPLY_TIMEOUT_S, 1)
+        if not first:
+            if count:
+                raise StreamUnavailable(f"stream {stream!r}: it has {count} messages, but none came in {REPLY_TIMEOUT_S} s")
+            return "", 0, 0
+        last = self._offsets(stream, "last", REPLY_TIMEOUT_S, PREFETCH)
+        if not last:
+            raise StreamUnavailable(f"stream {stream!r}: its last messages did not come in {REPLY_TIMEOUT_S} s")
+        return "", first[0], last[-1] + 1
+
+    def _offsets(self, stream, place, wait_s, prefetch):
+        """Offsets handed to a consumer at `place` until nothing comes for QUIET_S or TAIL_S is over; the first may take `wait_s`."""
+        subscription = _Subscription(self._open(), stream, place, prefetch)
+        messages = subscription.messages(wait_s)
+        until = time.monotonic() + TAIL_S
+        while messages and place == "last" and time.monotonic() < until:
+            more = subscription.messages(QUIET_S)
+            if not more:
+                break
+            messages = more
+        subscription.end()
+        return [offset_of(message, None) for message in messages]
+
+
+class _Subscription:
+    """A consumer on a stream from `place` on, with flow control by prefetch and acknowledgement."""
+
+    def __init__(self, connection, stream, place, prefetch):
+        self._connection = connection
+        self._prefetch = prefetch
+        self._unacknowledged = 0
+        self._last = None
+        connection.qos(prefetch)
+        self._tag = connection.consume(stream, arguments={"x-stream-offset": place})
+
+    def messages(self, timeout_s):
+        """What has come; [] when nothing comes in time."""
+        messages = self._connection.poll(int(timeout_s * 1000))
+        self._took(messages)
+        if self._unacknowledged > self._prefetch // 2:
+            self._acknowledge()
+        return messages
+
+    def end(self):
+        """Ends the consumer; what is still on its way is passed over and acknowledged, which frees the broker's record of it."""
+        self._connection.cancel(self._tag)
+        self._took(self._connection.poll(0))
+        if self._unacknowledged:
+            self._acknowledge()
+            self._connection.poll(0)
+
+    def _took(self, messages):
+        if messages:
+            self._unacknowledged += len(messages)
+            self._last = messages[-1]
+
+    def _acknowledge(self):
+        self._connection.ack(self._last, multiple=True)
+        self._unacknowledged = 0
+
+
+def _chunks(subscription, stream, start, end, fail_on_data_loss):
+    """Lists of about CHUNK_ROWS (offset, message) with the offsets [start, end), each once and in order."""
+    expected, kept = start, []
+    while expected < end:
+        messages = subscription.messages(REPLY_TIMEOUT_S)
+        if not messages:
+            raise StreamUnavailable(f"stream {stream!r}: offset {expected} of [{start}, {end}) did not come in {REPLY_TIMEOUT_S} s")
+        for message in messages:
+            offset = offset_of(message, expected)
+            if offset is None:
+                raise StreamError(f"queue {stream!r} is not a stream: a delivery has no x-stream-offset")
+            if offset < expected:
+                continue  # a broker may start at the beginning of the chunk that holds the offset
+            if offset > expected and fail_on_data_loss:
+                raise DataLoss(f"stream {stream!r}: offsets {expected} to {offset - 1} are gone")
+            expected = offset + 1
+            if offset < end:
+                kept.append((offset, message))
+        if len(kept) >= CHUNK_ROWS:
+            yield kept
+            kept = []
+    if kept:
+        yield kept

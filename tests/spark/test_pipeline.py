@@ -1,0 +1,331 @@
+"""`leveret pipeline`: what goes in is a reading, a double or a dead letter, each counted exactly; exactly once when the driver is killed.
+
+LEVERET_SPARK_KILLS sets how often the driver is killed (2 unless set). LEVERET_SPARK_SEED repeats a run's choices.
+"""
+import collections
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pandas
+import pytest
+from telemetry import TIME_S, body
+
+from leveret.tools import cli, pipeline
+from leveret.tools.usage import UsageError
+
+KILLS = int(os.environ.get("LEVERET_SPARK_KILLS", "2"))
+SEED = int(os.environ.get("LEVERET_SPARK_SEED", random.randrange(2**32)))
+WINDOW_S = 10
+KEY = ["device", "metric", "sequence"]
+RATE = 400
+FINISH_S = 240
+
+
+def options_of(stream, out, *more):
+    return cli.make_parser("pipeline").parse_args(
+        ["pipeline", "--source", stream.url, "--stream", stream.name, "--out", str(out), "--window", str(WINDOW_S), *more])
+
+
+@pytest.fixture
+def run_here(spark, capsys, monkeypatch):
+    """run_here(stream, out): one run with --available-now in the tests' session: (exit status, summary, standard error)."""
+    monkeypatch.setattr(pipeline, "start_spark", lambda: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def run(stream, out, *more):
+        capsys.readouterr()
+        status = pipeline.run(options_of(stream, out, *(more or ("--available-now",))))
+        told = capsys.readouterr()
+        return status, json.loads(told.out) if told.out else None, told.err
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def tables_of(summary):
+    """The three tables as pandas sees them when it is given the whole folder."""
+    folders = {"raw": os.path.dirname(os.path.dirname(summary["files"]["raw"])), "windows": summary["files"]["windows"],
+               "dead_letters": os.path.dirname(os.path.dirname(summary["files"]["dead_letters"]))}
+    return {name: pandas.read_parquet(folder) if os.listdir(os.path.dirname(folder)) else None for name, folder in folders.items()}
+
+
+def windows_from(readings):
+    """The windows as they must be, computed from (device, metric, sequence, time, value) in plain Python."""
+    groups = collections.defaultdict(list)
+    for device, metric, sequence, time_s, value in readings:
+        groups[device, metric, int(time_s // WINDOW_S) * WINDOW_S].append((time_s, sequence, value))
+    return {key: aggregate([row[2] for row in rows], max(rows)[2]) for key, rows in groups.items()}
+
+
+def aggregate(values, last):
+    return len(values), min(values), max(values), math.fsum(values) / len(values), last
+
+
+def assert_windows(frame, readings):
+    found = {(row.device, row.metric, int(row.window_start.timestamp())): row for row in frame.itertuples()}
+    wanted = windows_from(readings)
+    assert found.keys() == wanted.keys()
+    for key, (count, least, most, mean, last) in wanted.items():
+        row = found[key]
+        assert (row.count_, row.min, row.max, row.last) == (count, least, most, last) and math.isclose(row.mean, mean, rel_tol=1e-12)
+        assert int(row.window_end.timestamp()) == key[2] + WINDOW_S
+
+
+def test_readings_doubles_and_dead_letters_are_each_where_they_belong(run_here, broker, make_stream, tmp_path):
+    stream = make_stream(broker)
+    good = [("kiln", "temperature", number, TIME_S + number, number / 4) for number in range(40)]
+    good += [("fan", "speed", number, TIME_S - 5000 * number, float(number % 7)) for number in range(40)]
+    late = ("fan", "speed", 40, TIME_S - 40_000_000, 3.0)
+    bad = [b"", b"{", b"\xff", body("kiln", "temperature", 5, value=float("nan")), body("kiln", "temperature", -1),
+           body("", "temperature", 1), body("kiln", "temperature", 6, time_s=12)]
+    stream.publish([body(*reading) for reading in good])
+    stream.publish(bad)
+    stream.publish([body(*reading) for reading in good[:15]])
+    status, summary, _ = run_here(stream, tmp_path)
+    assert status == 0
+    stream.publish([body(*reading) for reading in good[10:20]] + [body(*late)] * 2 + [b"later"])
+    status, summary, _ = run_here(stream, tmp_path)
+    assert status == 0
+    files = summary.pop("files")
+    tables = tables_of({"files": files})
+    readings = good + [late]
+    assert summary == {"rows_read": 115, "readings": 81, "duplicates": 26, "dead_letters": 8, "windows": len(windows_from(readings))}
+    raw = tables["raw"]
+    found = sorted(zip(raw.device, raw.metric, raw.sequence, (moment.timestamp() for moment in raw.time), raw.value))
+    assert found == sorted(readings)
+    assert_windows(tables["windows"].rename(columns={"count": "count_"}), readings)
+    dead = tables["dead_letters"].sort_values("offset")
+    assert list(dead.offset) == list(range(80, 87)) + [114] and list(dead.payload) == bad + [b"later"]
+    assert list(dead.reason) == ["not JSON", "not JSON", "not UTF-8", "value is not finite",
+                                 "sequence is not a whole number from 0 to 2^63 - 1", "device is empty or longer than 255 octets",
+                                 "time is before the year 2000", "not JSON"]
+    assert set(dead.routing_key) == {stream.name}
+
+
+def test_an_empty_stream_is_a_summary_of_zeros(run_here, leveret, make_stream, tmp_path):
+    status, summary, _ = run_here(make_stream(leveret), tmp_path)
+    files = summary.pop("files")
+    assert status == 0 and summary == {"rows_read": 0, "readings": 0, "duplicates": 0, "dead_letters": 0, "windows": 0}
+    assert len(pandas.read_parquet(files["windows"])) == 0
+
+
+def test_a_double_is_recognised_as_far_back_as_the_watermark_says_and_then_forgotten(run_here, leveret, make_stream, tmp_path):
+    stream = make_stream(leveret)
+    for first, end in ((0, 100), (100, 300), (290, 300), (0, 1)):
+        stream.readings(first, end)
+        status, summary, _ = run_here(stream, tmp_path, "--available-now", "--watermark", "140")
+        assert status == 0
+    assert (summary["readings"], summary["duplicates"]) == (301, 10)
+
+
+def test_data_loss_ends_the_pipeline_with_one_sentence_that_names_the_offsets(run_here, leveret, make_stream, tmp_path):
+    stream = make_stream(leveret, **{"x-max-length-bytes": 20_000})
+    stream.readings(0, 10)
+    assert run_here(stream, tmp_path)[0] == 0
+    stream.readings(10, 3000)
+    status, summary, error = run_here(stream, tmp_path)
+    assert (status, summary) == (1, None)
+    assert error.splitlines()[-1].startswith(f"leveret pipeline: stream '{stream.name}': offsets 10 to ") and "are gone" in error
+
+
+def test_an_endless_run_keeps_its_windows_fresh_and_ends_in_order_on_sigterm(run_here, leveret, make_stream, tmp_path):
+    stream = make_stream(leveret)
+    stream.readings(0, 200)
+
+    def end_it():
+        while not list(tmp_path.glob("_batches/*.json")) or not (tmp_path / "windows" / "windows.parquet").exists():
+            time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end_it, daemon=True).start()
+    status, summary, error = run_here(stream, tmp_path, "--watermark", "1000")
+    assert (status, summary["readings"]) == (0, 200)
+    assert "pipeline: batch 0: 200 rows read, 200 readings, 0 duplicates, 0 dead letters; 0 behind" in error
+
+
+def test_a_bounded_run_takes_all_that_came_while_it_ran(run_here, leveret, make_stream, tmp_path):
+    stream = make_stream(leveret)
+    publisher = Publisher(stream, random.Random(SEED))
+    publisher.start()
+    threading.Timer(2, publisher.end).start()
+    status, summary, _ = run_here(stream, tmp_path, "--seconds", "3")
+    publisher.end()
+    assert status == 0 and len(publisher.readings) > RATE
+    assert (summary["readings"], summary["duplicates"], summary["dead_letters"]) == (
+        len(publisher.readings), publisher.duplicates, publisher.bad)
+
+
+def test_two_pipelines_do_not_write_one_folder(tmp_path):
+    first = pipeline.open_tables(str(tmp_path))
+    with pytest.raises(UsageError, match="another pipeline is writing"):
+        pipeline.open_tables(str(tmp_path))
+    first.close()
+    pipeline.open_tables(str(tmp_path)).close()
+
+
+def test_without_java_it_is_one_sentence_with_the_command_and_status_3(tmp_path):
+    ended = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "pipeline", "--out", str(tmp_path / "out"), "--available-now"],
+                           capture_output=True, text=True, timeout=60, env={**os.environ, "JAVA_HOME": str(tmp_path)})
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == f"leveret pipeline: {pipeline.NO_JAVA}\n" and "apt-get install" in ended.stderr
+
+
+@pytest.mark.parametrize("source", ["amqps://host", "127.0.0.1:5672", "amqp://", "amqp://host:port"])
+def test_a_source_that_is_no_url_is_refused_before_anything_starts(source, tmp_path):
+    with pytest.raises(UsageError, match="--source"):
+        pipeline.run(cli.make_parser("pipeline").parse_args(["pipeline", "--source", source, "--out", str(tmp_path / "out")]))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_password_leaves_the_url():
+    assert pipeline.split_source("amqp://me:p%40ss@broker:1234/farm") == ("amqp://me@broker:1234/farm", "p@ss")
+    assert pipeline.split_source("amqp://[::1]") == ("amqp://[::1]:5672", None)
+
+
+class Publisher(threading.Thread):
+    """Publishes RATE messages a second until told to end: mostly readings, some of them again, some that are none. Keeps count of each."""
+
+    def __init__(self, stream, chance):
+        super().__init__()
+        self._stream = stream
+        self._chance = chance
+        self._ending = threading.Event()
+        self.readings = []
+        self.duplicates = self.bad = 0
+
+    def run(self):
+        while not self._ending.wait(0.1):
+            self._stream.publish([self._next() for _ in range(RATE // 10)])
+
+    def end(self):
+        self._ending.set()
+        self.join()
+
+    def _next(self):
+        kind = self._chance.random()
+        if kind < 0.02:
+            self.bad += 1
+            return b"bad %d" % self.bad
+        if kind < 0.1 and self.readings:
+            self.duplicates += 1
+            return body(*self._chance.choice(self.readings))
+        sequence = len(self.readings)
+        self.readings.append((f"device-{sequence % 5}", "temperature", sequence, TIME_S + sequence / 8, sequence / 4))
+        return body(*self.readings[-1])
+
+
+class Driver:
+    """`leveret pipeline` as a process group of its own, writing to `out`."""
+
+    def __init__(self, stream, out, *more):
+        self._out = out
+        self._log = open(f"{out}.log", "a+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "leveret.tools.cli", "pipeline", "--source", stream.url, "--stream", stream.name, "--out", out,
+             "--window", str(WINDOW_S), *more], stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True)
+
+    def wait_for(self, condition):
+        """Until `condition()`; fails when the driver ends or FINISH_S are over before."""
+        until = time.monotonic() + FINISH_S
+        while not condition():
+            assert self.process.poll() is None and time.monotonic() < until, self._told()
+            time.sleep(0.01)
+
+    def batches(self):
+        return len([name for name in self._listed("_batches") if name.endswith(".json")])
+
+    def writing(self):
+        return bool(self._listed("_staging"))
+
+    def in_a_batch(self):
+        """A batch is planned and not done."""
+        planned = {name for name in self._listed("_checkpoint/offsets") if name.isdigit()}
+        return bool(planned - set(self._listed("_checkpoint/commits")))
+
+    def kill(self, whole_group):
+        """SIGKILL; the JVM that a killed Python leaves behind ends by itself."""
+        if whole_group:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self._log.close()
+
+    def end_group(self):
+        """Whatever is left of the process group ends."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return  # nothing is left
+
+    def summary(self):
+        try:
+            told, _ = self.process.communicate(timeout=FINISH_S)
+            assert self.process.returncode == 0, self._told()
+            return json.loads(told)
+        finally:
+            self._log.close()
+
+    def _listed(self, name):
+        try:
+            return os.listdir(os.path.join(self._out, name))
+        except FileNotFoundError:
+            return []
+
+    def _told(self):
+        self._log.seek(0)
+        return self._log.read()[-3000:]
+
+
+def kill_at_a_chosen_moment(driver, number, chance):
+    """While it writes, while a batch is open, or at any moment; the group or only the Python driver. Says which."""
+    done = driver.batches()
+    moment = ("writing", "in_a_batch", "any")[number % 3]
+    if moment != "writing":
+        driver.wait_for(lambda: driver.batches() > done)
+    if moment == "any":
+        time.sleep(chance.random() * 2)
+    else:
+        driver.wait_for(getattr(driver, moment))
+    driver.kill(whole_group=number % 2 == 0)
+    return f"{moment}, {'group' if number % 2 == 0 else 'driver only'}, after {driver.batches()} batches"
+
+
+def test_every_reading_is_there_exactly_once_however_often_the_driver_is_killed(java, leveret, make_stream, tmp_path):
+    print(f"seed {SEED}")
+    chance = random.Random(SEED)
+    stream, out = make_stream(leveret), str(tmp_path / "out")
+    publisher, drivers = Publisher(stream, chance), []
+    publisher.start()
+    try:
+        for number in range(KILLS):
+            drivers.append(Driver(stream, out))
+            print("killed:", kill_at_a_chosen_moment(drivers[-1], number, chance))
+        publisher.end()
+        drivers.append(Driver(stream, out, "--available-now"))
+        summary = drivers[-1].summary()
+    finally:
+        publisher.end()
+        for driver in drivers:
+            driver.end_group()
+    files = summary.pop("files")
+    raw = tables_of({"files": files})["raw"]
+    print("summary:", summary)
+    readings = publisher.readings
+    assert summary == {"rows_read": len(readings) + publisher.duplicates + publisher.bad, "readings": len(readings),
+                       "duplicates": publisher.duplicates, "dead_letters": publisher.bad, "windows": len(windows_from(readings))}
+    assert sorted(zip(raw.device, raw.metric, raw.sequence, raw.value)) == sorted((row[0], row[1], row[2], row[4]) for row in readings)
+    assert not raw.duplicated(KEY).any()
+    dead = pandas.read_parquet(os.path.join(out, "dead_letters"))
+    assert sorted(dead.payload) == sorted(b"bad %d" % number for number in range(1, publisher.bad + 1))
+    assert_windows(pandas.read_parquet(files["windows"]).rename(columns={"count": "count_"}), readings)

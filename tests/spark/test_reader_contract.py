@@ -1,0 +1,214 @@
+"""The data source's reader by plain calls, as Spark's planner and executors make them, against a real broker; no Spark session."""
+import pickle
+import threading
+import time
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.types import LongType, StringType, StructType
+from relay import Relay
+from telemetry import body
+
+from leveret.ports.spark.source import SCHEMA, AmqpDataSource
+from leveret.ports.spark.stream_client import DataLoss, StreamError
+
+ALL = ReadAllAvailable()
+
+
+def make_reader(broker, stream, schema=SCHEMA, port=None, **options):
+    source = AmqpDataSource({"url": f"amqp://127.0.0.1:{port or broker.port}", "stream": stream.name, **options})
+    return pickle.loads(pickle.dumps(source.streamReader(schema)))
+
+
+def columns(reader, start, end):
+    """What the executors would read between two offsets, as one dict of lists."""
+    tables = [batch.to_pydict() for part in reader.partitions(start, end) for batch in pickle.loads(pickle.dumps(reader)).read(part)]
+    return {name: [one for table in tables for one in table[name]] for name in (tables[0] if tables else ())}
+
+
+def following(offset, stream):
+    return offset[stream.name]["next"]
+
+
+@pytest.mark.parametrize("options, sentence", [
+    ({}, "option stream is missing"), ({"stream": "s"}, "option url must be"), ({"stream": "s", "url": "http://h"}, "option url must be"),
+    ({"stream": "s", "url": "amqp://u:p@h"}, "no password in the url"), ({"stream": "s", "url": "amqp://u@h"}, "user u needs passwordEnv"),
+    ({"stream": "s", "url": "amqp://h", "startingOffsets": "-1"}, "startingOffsets is earliest, latest or a number"),
+    ({"stream": "s", "url": "amqp://h", "maxRowsPerTrigger": "0"}, "maxRowsPerTrigger is a number from 1"),
+    ({"stream": "s", "url": "amqp://h", "failOnDataLoss": "no"}, "failOnDataLoss is true or false"),
+    ({"stream": "s", "url": "amqp://h", "prefetch": "1"}, "unknown option prefetch"),
+])
+def test_a_wrong_option_is_one_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        AmqpDataSource(options)
+
+
+def test_a_password_is_looked_up_where_the_connection_is_made_and_is_not_pickled(leveret, make_stream, monkeypatch, tmp_path):
+    stream = make_stream(leveret)
+    url = {"url": f"amqp://guest@127.0.0.1:{leveret.port}", "stream": stream.name}
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", "gue" + "st")
+    by_name = AmqpDataSource({**url, "passwordEnv": "SPARK_TEST_PASSWORD"}).streamReader(SCHEMA)
+    assert following(by_name.initialOffset(), stream) == 0
+    secret = tmp_path / "password"
+    secret.write_text("not-it\n")
+    by_file = AmqpDataSource({**url, "passwordFile": str(secret)}).streamReader(SCHEMA)
+    assert b"not-it" not in pickle.dumps(by_file)
+    with pytest.raises(StreamError, match="log-in"):
+        by_file.initialOffset()
+    monkeypatch.delenv("SPARK_TEST_PASSWORD")
+    with pytest.raises(StreamError, match="SPARK_TEST_PASSWORD .* not set"):
+        by_name.initialOffset()
+
+
+def test_every_column_and_only_the_columns_asked_for(broker, make_stream):
+    stream = make_stream(broker)
+    stream.publish([b"one"], message_id="m-1", timestamp=1_700_000_000)
+    stream.publish([b"two"], content_type="text/plain", timestamp=253_402_300_800)
+    reader = make_reader(broker, stream)
+    start = reader.initialOffset()
+    found = columns(reader, start, reader.latestOffset(start, ALL))
+    assert [moment and moment.timestamp() for moment in found.pop("timestamp")] == [1_700_000_000, None]
+    assert found == {"value": [b"one", b"two"], "stream": [stream.name] * 2, "offset": [0, 1], "routing_key": [stream.name] * 2,
+                     "content_type": ["application/json", "text/plain"], "message_id": ["m-1", None]}
+    narrow = make_reader(broker, stream, StructType().add("offset", LongType()).add("message_id", StringType()))
+    assert columns(narrow, start, narrow.latestOffset(start, ALL)) == {"offset": [0, 1], "message_id": ["m-1", None]}
+
+
+def test_a_column_that_is_not_there_is_an_error_of_the_first_call_and_not_of_the_constructor(leveret, make_stream):
+    for wrong in (StructType().add("body", StringType()), StructType().add("offset", StringType())):
+        with pytest.raises(StreamError, match="there is no column"):
+            make_reader(leveret, make_stream(leveret), wrong).initialOffset()
+
+
+def test_starting_offsets(broker, make_stream):
+    stream = make_stream(broker)
+    stream.readings(0, 30)
+    for wanted, first in (("earliest", 0), ("latest", 30), ("17", 17), ("30", 30)):
+        assert following(make_reader(broker, stream, startingOffsets=wanted).initialOffset(), stream) == first
+    with pytest.raises(StreamError, match="startingOffsets 31 is beyond the next offset 30"):
+        make_reader(broker, stream, startingOffsets="31").initialOffset()
+
+
+def test_batches_are_limited_and_join_without_gap_or_overlap(broker, make_stream):
+    stream = make_stream(broker)
+    stream.readings(0, 25)
+    reader = make_reader(broker, stream, maxRowsPerTrigger="10")
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxRows(10)
+    at, offsets = reader.initialOffset(), []
+    for size in (10, 10, 5, 0):
+        end = reader.latestOffset(at, limit)
+        found = columns(reader, at, end).get("offset", [])
+        assert len(found) == size
+        offsets += found
+        at = end
+    assert offsets == list(range(25))
+    assert following(reader.latestOffset(reader.initialOffset(), ALL), stream) == 25
+    assert following(reader.reportLatestOffset(), stream) == 25
+
+
+def test_a_planned_batch_reads_the_same_again_in_another_process(leveret, make_stream):
+    stream = make_stream(leveret)
+    stream.readings(0, 100)
+    reader = make_reader(leveret, stream)
+    start, end = reader.initialOffset(), None
+    end = reader.latestOffset(start, ReadMaxRows(60))
+    first = columns(reader, start, end)
+    stream.readings(100, 150)
+    assert columns(make_reader(leveret, stream), start, end) == first
+
+
+def test_available_now_ends_at_the_head_of_its_beginning(broker, make_stream):
+    stream = make_stream(broker)
+    stream.readings(0, 20)
+    reader = make_reader(broker, stream)
+    start = reader.initialOffset()
+    reader.prepareForTriggerAvailableNow()
+    stream.readings(20, 40)
+    end = reader.latestOffset(start, ALL)
+    assert following(end, stream) == 20
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_retention_that_overtook_the_job_is_an_error_or_is_passed_over(leveret, make_stream):
+    stream = make_stream(leveret, **{"x-max-length-bytes": 20_000})
+    stream.readings(0, 10)
+    strict, lenient = make_reader(leveret, stream), make_reader(leveret, stream, failOnDataLoss="false")
+    start = strict.initialOffset()
+    stream.readings(10, 3000)
+    with pytest.raises(DataLoss, match=r"offsets 0 to \d+ are gone \(retention\), the first is \d+"):
+        strict.latestOffset(start, ALL)
+    with pytest.raises(DataLoss, match="offsets 5 to"):
+        make_reader(leveret, stream, startingOffsets="5").initialOffset()
+    offsets = columns(lenient, start, lenient.latestOffset(start, ALL))["offset"]
+    assert offsets == list(range(offsets[0], 3000)) and offsets[0] > 10
+
+
+def test_a_stream_that_was_made_again_is_an_error_or_is_read_from_its_beginning(leveret, make_stream):
+    stream = make_stream(leveret)
+    stream.readings(0, 10)
+    strict, lenient = make_reader(leveret, stream), make_reader(leveret, stream, failOnDataLoss="false")
+    at = strict.latestOffset(strict.initialOffset(), ALL)
+    stream.delete()
+    stream.declare()
+    stream.readings(0, 12)
+    with pytest.raises(DataLoss, match="made again .* what followed offset 10 is gone"):
+        strict.latestOffset(at, ALL)
+    assert columns(lenient, at, lenient.latestOffset(at, ALL))["offset"] == list(range(12))
+
+
+def test_a_shrunken_stream_without_an_id_is_an_error(rabbitmq, make_stream, monkeypatch):
+    monkeypatch.setattr("leveret.ports.spark.source.SHRUNKEN_WAIT_S", 1)
+    stream = make_stream(rabbitmq)
+    stream.readings(0, 10)
+    reader = make_reader(rabbitmq, stream)
+    at = reader.latestOffset(reader.initialOffset(), ALL)
+    stream.delete()
+    stream.declare()
+    stream.readings(0, 4)
+    with pytest.raises(DataLoss, match="offsets 4 to 9 were read, but now it ends at 4"):
+        reader.latestOffset(at, ALL)
+
+
+def test_the_checkpoint_of_another_stream_is_refused(leveret, make_stream):
+    stream = make_stream(leveret)
+    with pytest.raises(StreamError, match="the checkpoint is of stream other"):
+        make_reader(leveret, stream).latestOffset({"other": {"id": "x", "start": 0, "next": 0}}, ALL)
+
+
+def test_the_planner_waits_out_a_broker_that_is_away(leveret, make_stream):
+    stream, relay = make_stream(leveret), Relay(leveret.port)
+    stream.readings(0, 10)
+    reader = make_reader(leveret, stream, port=relay.port)
+    start = reader.initialOffset()
+    relay.open = False
+    relay.cut()
+    threading.Timer(1.0, setattr, (relay, "open", True)).start()
+    began = time.monotonic()
+    assert following(reader.latestOffset(start, ALL), stream) == 10
+    assert time.monotonic() - began >= 0.9 and relay.accepted >= 3
+    relay.close()
+
+
+def test_a_planner_gives_up_in_the_end(leveret, make_stream, monkeypatch):
+    monkeypatch.setattr("leveret.ports.spark.source.RETRY_S", 0.5)
+    stream, relay = make_stream(leveret), Relay(leveret.port)
+    relay.open = False
+    with pytest.raises(StreamError, match="127.0.0.1"):
+        make_reader(leveret, stream, port=relay.port).initialOffset()
+    relay.close()
+
+
+def test_reading_goes_on_where_the_connection_broke(leveret, make_stream, monkeypatch):
+    monkeypatch.setattr("leveret.ports.spark.stream_client.CHUNK_ROWS", 100)
+    stream, relay = make_stream(leveret), Relay(leveret.port)
+    stream.readings(0, 2000)
+    reader = make_reader(leveret, stream, port=relay.port)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    relay.cut()
+    relay.octets_max = 150_000
+    found = columns(reader, start, end)
+    assert found["offset"] == list(range(2000)) and found["value"] == [body("kiln", "temperature", number) for number in range(2000)]
+    assert relay.accepted >= 3
+    relay.close()
