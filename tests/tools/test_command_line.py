@@ -1,0 +1,64 @@
+"""The `leveret` command and its helpers refuse wrong arguments in one sentence with exit status 2, and load only what is asked for."""
+import subprocess
+import sys
+
+import pytest
+
+SERVE = ("leveret.tools.cli", "serve")
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("leveret.tools.cli",), ("COMMAND",)),
+    (("leveret.tools.cli", "dance"), ("'dance'", "serve")),
+    (("leveret.tools.cli", "--quiet"), ("--help",)),
+    ((*SERVE, "--listen"), ("--listen", "expected one argument")),
+    ((*SERVE, "--listen", "http://127.0.0.1"), ("http://127.0.0.1", "amqp://HOST:PORT")),
+    ((*SERVE, "--port", "5"), ("--port",)),
+    ((*SERVE, "--data", "/tmp/x"), ("--data", "--memory")),
+    ((*SERVE, "--data", "/tmp/x", "--memory"), ("not allowed with",)),
+    ((*SERVE, "--config", "/there/is/none.toml"), ("/there/is/none.toml", "No such file")),
+    (("leveret.tools.sensors", "--device", "d"), ("--to",)),
+    (("leveret.tools.sensors", "--device", "d", "--to", "tcp://x"), ("tcp://x",)),
+    (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--read", "cpu,smell"), ("'smell'", "cpu")),
+    (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--seconds", "0"), ("--seconds", "greater than 0")),
+    (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--csv", "/none.csv"), ("/none.csv",)),
+    (("leveret.tools.demo", "--seconds", "soon"), ("--seconds", "'soon'")),
+    (("leveret.tools.demo", "--csv", "/none.csv"), ("/none.csv",)),
+    (("leveret.tools.demo", "--upstream", "rabbit"), ("--upstream", "'rabbit'")),
+    (("leveret.tools.demo", "--keep", "/etc"), ("/etc", "not empty")),
+])
+def test_wrong_arguments_are_one_sentence_and_exit_status_2(arguments, words):
+    done = run(*arguments)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_limits_that_do_not_fit_the_machine_are_refused(tmp_path):
+    path = tmp_path / "huge.toml"
+    path.write_text("[limits]\nconnection_count_max = 65535\nreceive_buffer_size = 16777216\nsend_buffer_size = 16777216\n")
+    done = run(*SERVE, "--config", str(path))
+    assert done.returncode == 2 and "the limits add up to" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_version():
+    done = run("leveret.tools.cli", "--version")
+    assert done.returncode == 0 and done.stdout == "leveret 0.1.0\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "bridge", "pipeline"])
+def test_every_subcommand_has_help(command):
+    done = run("leveret.tools.cli", command, "--help")
+    assert done.returncode == 0 and done.stdout.startswith(f"usage: leveret {command}")
+
+
+def test_the_broker_over_tcp_needs_no_package_but_the_standard_library():
+    program = ("import sys; from leveret.tools import serve; "
+               "print([name for name in ('serial', 'pyspark', 'psutil', 'rich') if name in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stdout + done.stderr

@@ -1,0 +1,81 @@
+"""The configuration file and the listeners' URLs: what is right is read, and each mistake is one sentence that names it."""
+import pytest
+
+from leveret.tools import address, config
+from leveret.tools.usage import UsageError
+
+
+def write(directory, text):
+    path = directory / "leveret.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def test_listeners_and_limits_are_read(tmp_path):
+    urls, limits = config.load(write(tmp_path, 'listen = ["amqp://[::1]:0"]\n[limits]\nqueue_count_max = 20\nqueue_share_max = 10\n'))
+    assert urls == ["amqp://[::1]:0"]
+    assert (limits.queue_count_max, limits.queue_share_max) == (20, 10)
+
+
+def test_an_empty_file_means_the_defaults(tmp_path):
+    urls, limits = config.load(write(tmp_path, ""))
+    assert urls == [] and limits.connection_count_max == 256
+
+
+@pytest.mark.parametrize("text, words", [
+    ("colour = 1", ("colour", "listen", "limits")),
+    ("[limits]\nqueue_count = 5", ("queue_count", "queue_count_max")),
+    ("[limits]\nqueue_count_max = 0", ("queue_count_max", "from 1 to 65535", "0")),
+    ("[limits]\nqueue_count_max = 70000", ("queue_count_max", "from 1 to 65535", "70000")),
+    ("[limits]\nqueue_count_max = '5'", ("queue_count_max", "whole number", "'5'")),
+    ("[limits]\nqueue_count_max = true", ("queue_count_max", "whole number")),
+    ("[limits]\nqueue_count_max = 2.5", ("queue_count_max", "whole number")),
+    ("[limits]\nqueue_share_max = 2000", ("queue_share_max must not be above queue_count_max",)),
+    ("limits = 5", ("limits", "table")),
+    ("listen = 'amqp://127.0.0.1'", ("listen", "list")),
+    ("listen = [5672]", ("listen", "list")),
+    ("listen = ['http://x']", ("listen", "http://x", "amqp://HOST:PORT")),
+    ("listen = [", ("not TOML",)),
+    (b"\xff\xfe", ("not TOML",)),
+])
+def test_a_mistake_is_one_sentence_that_names_file_and_key(tmp_path, text, words):
+    path = write(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        config.load(path)
+    told = str(caught.value)
+    assert path in told and "\n" not in told
+    for word in words:
+        assert word in told, told
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        config.load(str(tmp_path / "absent.toml"))
+
+
+@pytest.mark.parametrize("url, host, port, again", [
+    ("amqp://127.0.0.1:5673", "127.0.0.1", 5673, "amqp://127.0.0.1:5673"),
+    ("amqp://localhost", "localhost", 5672, "amqp://localhost:5672"),
+    ("amqp://[::1]:0/", "::1", 0, "amqp://[::1]:0"),
+])
+def test_a_tcp_address(url, host, port, again):
+    read = address.parse(url)
+    assert (read.host, read.port, read.url()) == (host, port, again)
+
+
+def test_a_serial_address():
+    read = address.parse("serial:///dev/ttyUSB0?baud=9600")
+    assert (read.device, read.baud, read.url()) == ("/dev/ttyUSB0", 9600, "serial:///dev/ttyUSB0?baud=9600")
+    assert address.parse("serial:///dev/ttyS1").baud == 115200
+
+
+@pytest.mark.parametrize("url", [
+    "", "127.0.0.1:5672", "http://127.0.0.1", "amqp://", "amqp://:5672", "amqp://h:port", "amqp://h:65536", "amqp://h:-1", "amqp://[::1",
+    "amqp://guest:guest@h:1", "amqp://h:1/vhost", "amqp://h:1?x=1", "serial://ttyUSB0", "serial:///tmp/x", "serial:///dev/ttyS0?baud=0",
+    "serial:///dev/ttyS0?baud=fast", "serial:///dev/ttyS0?baud=", "serial:///dev/ttyS0?speed=9600", "serial:///dev/ttyS0?baud=99999999",
+    "serial:///dev/ttyS0?baud=\u0661",
+])
+def test_a_wrong_address_is_refused_in_one_sentence_that_repeats_it(url):
+    with pytest.raises(UsageError) as caught:
+        address.parse(url)
+    assert repr(url) in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,53 @@
+"""The wheel holds the packages and nothing else, and what it installs works without the working copy."""
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDERS = {"core": "leveret/core", "ports": "leveret/ports", "tools": "leveret/tools"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("wheel")
+    source = directory / "source"
+    # Built from a copy: a build leaves folders behind in the tree it builds from.
+    subprocess.run(["cp", "-r", *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
+                    str(source.mkdir() or source)], check=True)
+    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(source)],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return next(directory.glob("leveret-*.whl"))
+
+
+def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith(".py") for name in names), names
+    assert "leveret/__init__.py" not in names and not [name for name in names if "devtool" in name]
+    for folder, package in FOLDERS.items():
+        expected = {package + "/" + name for name in os.listdir(os.path.join(ROOT, folder)) if name.endswith(".py")}
+        assert expected <= set(names), expected - set(names)
+    assert "leveret/core/amqp_0_9/frame.py" in names
+
+
+def test_the_wheel_says_apache_2_and_carries_the_text(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = next(name for name in archive.namelist() if name.endswith("METADATA"))
+        assert "License-Expression: Apache-2.0" in archive.read(metadata).decode()
+        text = next(name for name in archive.namelist() if name.endswith("LICENSE"))
+        assert "Apache License" in archive.read(text).decode()
+
+
+def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "pip", "-q", "--python", str(python), "install", "--no-deps", str(wheel)], check=True)
+    leveret = str(tmp_path / "venv" / "bin" / "leveret")
+    done = subprocess.run([leveret, "--version"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "leveret 0.1.0\n", done.stderr
+    done = subprocess.run([leveret, "serve", "--data", "x"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and "--memory" in done.stderr, done.stderr

@@ -1,0 +1,196 @@
+"""`leveret serve` as a process: ready lines, refusals in one sentence, and an end with the protocol's handshake."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pika
+import pytest
+
+from leveret.ports.serial_line import connect_serial
+from leveret.tools.cable import Cable
+
+COMMAND = [sys.executable, "-m", "leveret.tools.cli", "serve"]
+
+
+class Serve:
+    """A broker process with its ready lines."""
+
+    def __init__(self, *arguments, count=1):
+        began = time.monotonic()
+        self.process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.urls = []
+        for _ in range(count):
+            line = self.process.stdout.readline()
+            if not line.startswith("ready "):
+                raise AssertionError((line, self.process.communicate(timeout=10)[1]))
+            self.urls.append(line.split()[1])
+        self.seconds_to_ready = time.monotonic() - began
+
+    @property
+    def port(self):
+        return int(self.urls[0].rsplit(":", 1)[1])
+
+    def connect(self):
+        return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", self.port))
+
+    def end(self, number=signal.SIGTERM):
+        """(exit status, rest of standard output, standard error, seconds) after a signal."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        output, errors = self.process.communicate(timeout=15)
+        return self.process.returncode, output, errors, time.monotonic() - began
+
+
+@pytest.fixture
+def serve():
+    started = []
+
+    def start(*arguments, **options):
+        started.append(Serve(*arguments, **options))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            server.process.kill()
+            server.process.communicate()
+
+
+def refused(*arguments):
+    """(exit status, the one sentence) of a broker that cannot start."""
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30)
+    assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    return done.returncode, done.stderr
+
+
+def test_every_listener_says_ready_with_its_real_port_and_takes_clients(serve):
+    server = serve("--listen", "amqp://127.0.0.1:0", "--listen", "amqp://[::1]:0", "--memory", count=2)
+    assert [url.rsplit(":", 1)[0] for url in server.urls] == ["amqp://127.0.0.1", "amqp://[::1]"]
+    for url in server.urls:
+        connection = pika.BlockingConnection(pika.URLParameters(url.replace("amqp://", "amqp://guest:guest@") + "/%2F"))
+        connection.close()
+    status, output, errors, _ = server.end()
+    assert (status, output) == (0, "") and "Traceback" not in errors
+
+
+def test_up_and_accepting_within_a_second(serve):
+    """The best of three: other work on the machine is not the broker's start."""
+    assert min(serve("--listen", "amqp://127.0.0.1:0").seconds_to_ready for _ in range(3)) < 1
+
+
+def test_without_arguments_it_listens_on_5672_of_loopback():
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(("127.0.0.1", 5672))
+            taken.listen()
+        except OSError:
+            pass  # somebody else has it, which does as well
+        status, told = refused()
+    assert status == 1 and "amqp://127.0.0.1:5672" in told and "in use" in told
+
+
+def test_the_file_names_listeners_and_limits(serve, tmp_path):
+    path = tmp_path / "leveret.toml"
+    path.write_text('listen = ["amqp://127.0.0.1:0"]\n[limits]\nqueue_count_max = 2\nqueue_share_max = 2\n')
+    server = serve("--config", str(path))
+    connection = server.connect()
+    channel = connection.channel()
+    channel.queue_declare("a")
+    channel.queue_declare("b")
+    with pytest.raises((pika.exceptions.ChannelClosedByBroker, pika.exceptions.ConnectionClosedByBroker)) as caught:
+        channel.queue_declare("c")
+    assert caught.value.reply_code == 506
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("--listen", "amqp://there.is.no.such.host.invalid:0"), "no such host"),
+    (("--listen", "amqp://192.0.2.1:0"), "not one of this machine"),
+    (("--listen", "serial:///dev/ttyLeveretIsNotThere"), "/dev/ttyLeveretIsNotThere"),
+    (("--listen", "serial:///dev/null"), "not a serial device"),
+])
+def test_a_listener_that_cannot_be_opened_is_one_sentence_and_exit_status_1(arguments, words):
+    status, told = refused(*arguments)
+    assert status == 1 and words in told, told
+
+
+def test_a_port_in_use_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, told = refused("--listen", f"amqp://127.0.0.1:{port}")
+    assert status == 1 and f"amqp://127.0.0.1:{port}" in told and "in use by another program" in told
+
+
+def test_a_system_that_allows_fewer_files_than_connections_is_told_before_the_start(tmp_path):
+    command = "ulimit -n 100; exec " + " ".join(COMMAND) + " --listen amqp://127.0.0.1:0"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2 and "ulimit -n" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_closes_connections_with_320_and_ends_with_0(serve, number):
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    connection = server.connect()
+    connection.channel().queue_declare("q", exclusive=True)
+    server.process.send_signal(number)
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
+        connection.process_data_events(5)
+    assert caught.value.reply_code == 320 and caught.value.reply_text.startswith("CONNECTION_FORCED")
+    output, errors = server.process.communicate(timeout=10)
+    assert server.process.returncode == 0 and "Traceback" not in errors
+
+
+def test_a_peer_that_does_not_answer_the_close_holds_the_end_up_for_two_seconds_only(serve):
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    connection = server.connect()  # pika answers only while it is being run, and nobody runs it
+    status, _, errors, seconds = server.end()
+    assert status == 0 and 1.5 < seconds < 4 and "Traceback" not in errors, (seconds, errors)
+    assert connection.is_open
+
+
+def test_a_connection_that_has_not_logged_in_does_not_hold_the_end_up(serve):
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    with socket.create_connection(("127.0.0.1", server.port)):
+        time.sleep(0.2)
+        status, _, _, seconds = server.end()
+    assert status == 0 and seconds < 1.5
+
+
+def test_a_broker_on_a_serial_line_takes_a_client_and_says_goodbye(serve):
+    cable = Cable()
+    try:
+        server = serve("--listen", f"serial://{cable.ends[0]}?baud=115200")
+        assert server.urls == [f"serial://{cable.ends[0]}?baud=115200"]
+        connection = connect_serial(cable.ends[1], 115200)
+        connection.queue_declare("readings")
+        connection.publish("", "readings", b"21.5", {"message_id": "1"}, mandatory=True)
+        assert connection.get("readings", no_ack=True).body == b"21.5"
+        connection.close()
+        status, _, errors, _ = server.end()
+        assert status == 0 and "Traceback" not in errors
+    finally:
+        cable.close()
+
+
+def test_a_thousand_short_connections_leave_no_descriptor_behind(serve):
+    server = serve("--listen", "amqp://127.0.0.1:0")
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+    def come_and_go(count):
+        for _ in range(count):
+            with socket.create_connection(("127.0.0.1", server.port)) as peer:
+                peer.sendall(b"AMQP\x00\x00\x09\x01")
+                assert peer.recv(1)
+
+    come_and_go(10)
+    before = descriptors()
+    come_and_go(1000)
+    limit = time.monotonic() + 5
+    while descriptors() > before and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert descriptors() <= before

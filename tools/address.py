@@ -1,0 +1,105 @@
+"""URLs of listeners: `amqp://HOST:PORT`, `amqps://HOST:PORT?cert=FILE&key=FILE` and `serial:///dev/ttyX?baud=115200`.
+
+Pure text work: nothing is opened here. A listener's URL carries no user, password or path: those belong to a client's URL.
+"""
+from urllib.parse import parse_qs, urlsplit
+
+from .usage import UsageError
+
+AMQP_PORT = 5672
+AMQPS_PORT = 5671
+BAUD_DEFAULT = 115200
+BAUD_MAX = 4000000
+TLS_FORM = "amqps://HOST:PORT?cert=FILE&key=FILE[&ca=FILE[&verify=peer]]"
+FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM} or serial:///dev/ttyX?baud=115200"
+
+
+class TcpAddress:
+    """Where to listen over TCP; port 0 lets the system choose."""
+
+    def __init__(self, host, port):
+        self.host = host
+        self.port = port
+
+    def url(self, port=None):
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"amqp://{host}:{self.port if port is None else port}"
+
+
+class TlsAddress:
+    """Where to listen with TLS: PEM files. `ca`: clients are asked for a certificate of this authority; `verify`: they must have one."""
+
+    def __init__(self, host, port, cert, key, ca=None, verify=False):
+        self.host = host
+        self.port = port
+        self.cert = cert
+        self.key = key
+        self.ca = ca
+        self.verify = verify
+
+    def url(self, port=None):
+        return TcpAddress(self.host, self.port).url(port).replace("amqp:", "amqps:", 1)
+
+
+class SerialAddress:
+    """A serial device and its speed in bits per second."""
+
+    def __init__(self, device, baud):
+        self.device = device
+        self.baud = baud
+
+    def url(self):
+        return f"serial://{self.device}?baud={self.baud}"
+
+
+def parse(url):
+    """A TcpAddress, a TlsAddress or a SerialAddress. Raises UsageError."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme == "amqp":
+            return _tcp(url, parts)
+        if parts.scheme == "amqps":
+            return _tls(url, parts)
+        if parts.scheme == "serial":
+            return _serial(url, parts)
+    except ValueError as error:
+        raise UsageError(f"{url!r} is not a listener's URL: {error}") from None
+    raise UsageError(f"{url!r} is not a listener's URL; it must be {FORMS}")
+
+
+def _tcp(url, parts):
+    if parts.username or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise UsageError(f"{url!r} says more than a listener needs; it must be amqp://HOST:PORT")
+    if not parts.hostname:
+        raise UsageError(f"{url!r} names no host; it must be amqp://HOST:PORT, as amqp://127.0.0.1:5672")
+    return TcpAddress(parts.hostname, AMQP_PORT if parts.port is None else parts.port)
+
+
+def _tls(url, parts):
+    if parts.username or parts.path not in ("", "/") or parts.fragment or not parts.hostname:
+        raise UsageError(f"{url!r} is not a listener's URL with TLS; it must be {TLS_FORM}")
+    query = parts.query.replace("+", "%2B")  # a plus sign in the name of a file is one
+    asked = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True, strict_parsing=bool(query)).items()}
+    unknown = sorted(set(asked) - {"cert", "key", "ca", "verify"})
+    if unknown:
+        raise UsageError(f"{url!r}: TLS has no setting {unknown[0]!r}; there are cert, key, ca and verify")
+    for name in ("cert", "key"):
+        if not asked.get(name):
+            raise UsageError(f"{url!r} names no {name}; it must be {TLS_FORM}")
+    if "verify" in asked and (asked["verify"] != "peer" or not asked.get("ca")):
+        raise UsageError(f"{url!r}: verify can only be peer, and needs ca, the file of the authority that clients' certificates come from")
+    port = AMQPS_PORT if parts.port is None else parts.port
+    return TlsAddress(parts.hostname, port, asked["cert"], asked["key"], asked.get("ca") or None, "verify" in asked)
+
+
+def _serial(url, parts):
+    if parts.netloc or not parts.path.startswith("/dev/"):
+        raise UsageError(f"{url!r} names no device; it must be serial:///dev/ttyX?baud={BAUD_DEFAULT}")
+    asked = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    unknown = sorted(set(asked) - {"baud"})
+    if unknown:
+        raise UsageError(f"{url!r}: a serial line has no setting {unknown[0]!r}; there is only baud")
+    baud = asked.get("baud", [str(BAUD_DEFAULT)])[-1]
+    if not (baud.isascii() and baud.isdigit() and 0 < int(baud) <= BAUD_MAX):
+        raise UsageError(f"{url!r}: baud must be a whole number from 1 to {BAUD_MAX}")
+    return SerialAddress(parts.path, int(baud))

@@ -1,0 +1,80 @@
+"""The `leveret` command: chooses the subcommand and hands over.
+
+    leveret serve | password | bridge | pipeline   [--help for each]
+
+Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
+bad arguments give one clear sentence and exit status 2. A subcommand's file offers `add_arguments(parser)` and
+`run(options) -> exit status`; `run` may raise `UsageError` for what argparse cannot see.
+"""
+import argparse
+import importlib
+import sys
+
+from .usage import UsageError
+
+COMMANDS = (
+    ("serve", "run a broker"),
+    ("password", "make the password_hash of a user"),
+    ("bridge", "move messages from a local queue to an upstream exchange"),
+    ("pipeline", "run the Spark job: stream queue to Parquet"),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with one sentence instead of the usage block."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def positive_seconds(text):
+    """An argument in seconds, greater than 0; for argparse."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds greater than 0")
+    return seconds
+
+
+class ShowVersion(argparse.Action):
+    """`--version`, looked up only when asked for."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        from importlib.metadata import version
+        print("leveret " + version("leveret"))
+        parser.exit(0)
+
+
+def make_parser(chosen):
+    """The parser; only `chosen`'s own arguments are filled in."""
+    parser = Parser(prog="leveret", description="An AMQP broker for where the sensors are.")
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="print the version and end")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in COMMANDS:
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == chosen:
+            module = importlib.import_module("leveret.tools." + name)
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments=None):
+    """Entry point of `leveret`; returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    parser = make_parser(chosen)
+    options = parser.parse_args(arguments)
+    try:
+        return options.run(options)
+    except UsageError as error:
+        print(f"leveret {options.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

