@@ -120,6 +120,9 @@ class Broker(Definitions):
         if self.jobs:
             self.jobs.pop(0).work()
         deliver.run(self)
+        if self.journal is not None:
+            self.journal.run()
+            deliver.run(self)
         if self.held:
             waiting = self.held
             self.held = []
@@ -161,6 +164,14 @@ class Broker(Definitions):
         if connection in self.held:
             self.held.remove(connection)
         self.buffers.append((connection.receive, connection.send))
+
+    def login_refused(self, address, sentence):
+        """Somebody at `address` could not log in: counted, logged, and remembered against the address."""
+        self.counters["logins_refused"] += 1
+        self.log(sentence)
+        if self.failures.failed(address, self.now):
+            self.log("%d log-ins in a row from %s have failed: it is refused for %d s"
+                     % (self.limits.login_failure_max, address, self.limits.login_refusal_ms // 1000))
 
     def open_channel(self):
         """A channel's record, or None when all are taken."""
@@ -212,15 +223,23 @@ class Broker(Definitions):
         for found in targets:
             if found.full(blocks):
                 return NO_ROOM
+        logged = () if self.journal is None else self.journal.wants(message, targets)
+        if logged and self.journal.log.full():
+            return NO_ROOM
         verdict = TAKEN
         for found in targets:
             if expires and not found.is_stream:
                 self.let_expire(found)
+            position = tables.queues[found.handle + layout.QUEUE_POSITION]
             if found.rules is None:
                 found.push(message)
             elif found.rules.take(self, found, message) == REFUSED:
                 verdict = REFUSED
+            if logged and position == tables.queues[found.handle + layout.QUEUE_POSITION]:
+                logged = [each for each in logged if each is not found]  # its rules have not kept the message
             self.activate(found)
+        if logged:
+            self.journal.message(message, logged)
         return verdict
 
     def let_expire(self, found):
@@ -403,6 +422,13 @@ class Broker(Definitions):
                     self.forget_unsettled(channel, found)
         return self.forget_queue(found)
 
+    def kept_aside(self):
+        """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, or for room as a dead letter."""
+        for each in self.waiting.heap:
+            yield each[2], each[3]
+        for each in self.dead_waiting:
+            yield each[0], each[1]
+
     def forget_unsettled(self, channel, found):
         """Drop a channel's unsettled entries of a queue that goes."""
         tables = self.tables
@@ -462,6 +488,8 @@ class Broker(Definitions):
         copy = tables.new_message(route, len(properties), size, self.seconds)
         tables.append(copy, properties, 0, len(properties))
         tables.copy_body(message, copy)
+        if tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE:
+            tables.messages[copy + layout.MESSAGE_SEGMENT] = 0
         return copy
 
     def publish_dead_letter(self, message, exchange_name, key, circles):

@@ -9,14 +9,16 @@ import hashlib
 
 from . import layout, rules
 from .access import CONFIGURE, check
+from .durable import binding_definition, exchange_definition, gone, is_durable
 from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError)
 from .exchange import ALTERNATE, Binding
-from .exchanges import PREDECLARED, type_named
+from .exchanges import PREDECLARED, SYSTEM, type_named
 from .hot import give, take
 from .policies import Policies
 from .queue import Queue
 from .stream import Stream, age_of
 from .tables import Tables
+from .type_words import type_word
 
 VHOST = "/"
 
@@ -32,6 +34,7 @@ class Definitions:
         self.nonce = nonce
         self.names_made = 0
         self.binding_count = 0
+        self.journal = None  # journal.Journal of a durable broker
         self.policies = Policies()
         self.exchanges = {}
         self.queues = {}
@@ -58,7 +61,7 @@ class Definitions:
             return self.exchange(name)
         class_ = type_named(type_)
         if class_ is None:
-            raise ProtocolError(COMMAND_INVALID, "unknown exchange type '%s'" % type_)
+            raise ProtocolError(COMMAND_INVALID, "%s exchange type '%s'" % ("invalid" if type_ == SYSTEM else "unknown", type_))
         found = self.exchanges.get(name)
         if found is not None:
             self.same_exchange(found, class_.type, durable, auto_delete, internal, arguments)
@@ -70,6 +73,8 @@ class Definitions:
         made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
         self.exchanges[name] = made
         self.policies.apply_to_exchange(made)
+        if durable and self.journal is not None:
+            self.journal.define(exchange_definition(made))
         return made
 
     def check_exchange_arguments(self, name, class_, arguments):
@@ -100,8 +105,14 @@ class Definitions:
             return
         if if_unused and found.bindings:
             raise ProtocolError(PRECONDITION_FAILED, "exchange '%s' in vhost '%s' in use" % (name, VHOST))
-        del self.exchanges[name]
+        self.exchange_gone(found)
         self.remove_bindings(list(found.bindings.values()) + list(found.bound.values()))
+
+    def exchange_gone(self, found):
+        """Forget an exchange's name."""
+        del self.exchanges[found.name]
+        if found.durable and self.journal is not None:
+            self.journal.define(gone(exchange_definition(found)))
 
     # Queues (section 1.7)
 
@@ -178,6 +189,8 @@ class Definitions:
         self.queues[name] = made
         self.queue_objects[handle] = made
         self.policies.apply_to_queue(self, made)
+        if durable and not exclusive and self.journal is not None:
+            self.journal.queue_made(made)
         return made
 
     def same_queue(self, found, durable, exclusive, auto_delete, arguments):
@@ -197,6 +210,8 @@ class Definitions:
         found.declared_by.queues_declared -= 1
         if found.owner is not None:
             found.owner.exclusive_queues.remove(found)
+        if found.id_in_log:
+            self.journal.queue_gone(found)
         del self.queues[found.name]
         del self.queue_objects[found.handle]
         give(self.tables.queues, self.tables.queue_pool, 0, found.handle)
@@ -223,7 +238,7 @@ class Definitions:
         if exchange.find(destination, key, arguments) is not None:
             return
         self.check_size(arguments)
-        weight = exchange.weight(key)
+        weight = exchange.weight(key, arguments)
         if self.binding_count + weight > self.limits.binding_count_max:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d bindings at most" % self.limits.binding_count_max)
         if connection.bindings_made + weight > self.limits.binding_share_max:
@@ -234,6 +249,8 @@ class Definitions:
         connection.bindings_made += weight
         self.binding_count += weight
         exchange.bind(binding)
+        if self.journal is not None and is_durable(binding):
+            self.journal.define(binding_definition(binding))
 
     def unbind(self, connection, queue_name, exchange_name, key, arguments):
         """Remove a binding (section 1.7.2.5); one that is not there, or whose queue or exchange is not, is removed already."""
@@ -267,10 +284,12 @@ class Definitions:
             if exchange.bindings.get(binding.identity) is not binding:
                 continue  # an exchange that was bound to itself
             exchange.unbind(binding)
+            if self.journal is not None and is_durable(binding):
+                self.journal.define(gone(binding_definition(binding)))
             binding.made_by.bindings_made -= binding.weight
             self.binding_count -= binding.weight
             if exchange.auto_delete and not exchange.bindings and self.exchanges.get(exchange.name) is exchange:
-                del self.exchanges[exchange.name]
+                self.exchange_gone(exchange)
                 waiting.extend(exchange.bound.values())
 
     # Guards and names
@@ -306,7 +325,9 @@ class Definitions:
         """Raise precondition-failed when an argument with a meaning to the broker differs."""
         names = [name for name in list(current) + list(received) if name.startswith("x-") or name == ALTERNATE]
         for name in names:
-            if received.get(name) != current.get(name):
+            if name in received and name in current:
+                self.equivalent(name, what, received[name], current[name])
+            elif name in received or name in current:
                 raise ProtocolError(PRECONDITION_FAILED, "inequivalent arg '%s' for %s: received %s but current is %s"
                                     % (name, what, described(received.get(name)), described(current.get(name))))
 
@@ -351,8 +372,3 @@ def described(item):
     if item is None:
         return "none"
     return "the value '%s' of type '%s'" % (word(item), type_word(item))
-
-
-def type_word(item):
-    """The type of an argument as error texts write it."""
-    return "bool" if isinstance(item, bool) else "signedint" if isinstance(item, int) else "longstr" if isinstance(item, str) else "table"

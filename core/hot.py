@@ -20,6 +20,7 @@ _MESSAGE_BODY = const(4)
 _MESSAGE_FILLED = const(5)
 _MESSAGE_BLOCKS = const(6)
 _MESSAGE_REFERENCES = const(7)
+_MESSAGE_SEGMENT = const(9)
 
 _ENTRY_MESSAGE = const(0)
 _ENTRY_NEXT = const(1)
@@ -61,6 +62,7 @@ _STATE_CURSOR_BLOCK = const(10)
 _STATE_CURSOR_OFFSET = const(11)
 _STATE_DELIVERED = const(13)
 _STATE_SETTLED = const(14)
+_STATE_SETTLED_LIST = const(15)
 
 
 def take(table, state, pool, width):
@@ -222,11 +224,17 @@ def unhold(entries, queues, channels, consumers, channel, entry):
 
 
 def drop(blocks, messages, entries, queues, state, entry):
-    """Free an entry that is in no list, and its reference to the message."""
+    """Free an entry that is in no list, and its reference to the message. One that the log knows is put aside for the journal."""
     message = entries[entry + _ENTRY_MESSAGE]
+    segment = messages[message + _MESSAGE_SEGMENT]
     queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_BLOCKS] -= messages[message + _MESSAGE_BLOCKS]
     release(blocks, messages, state, message)
-    give(entries, state, _POOL_ENTRIES, entry)
+    if segment > 0 and entries[entry + _ENTRY_REDELIVERED] >= 0:
+        entries[entry + _ENTRY_MESSAGE] = segment
+        entries[entry + _ENTRY_NEXT] = state[_STATE_SETTLED_LIST]
+        state[_STATE_SETTLED_LIST] = entry
+    else:
+        give(entries, state, _POOL_ENTRIES, entry)
 
 
 def settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple):

@@ -18,7 +18,8 @@ MESSAGE_FILLED = 5  # octets in the chain so far
 MESSAGE_BLOCKS = 6  # blocks taken from the arena's account, all at the content header
 MESSAGE_REFERENCES = 7
 MESSAGE_ARRIVED = 8  # seconds since 2020-01-01
-MESSAGE_WIDTH = 9
+MESSAGE_SEGMENT = 9  # NONE: transient; 0: persistent, not logged; else the log segment that has it
+MESSAGE_WIDTH = 10
 
 # An entry: a message's place in one queue, in one channel's unsettled list, or neither.
 ENTRY_MESSAGE = 0  # in a free record: the next free record
@@ -28,7 +29,7 @@ ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a strea
 ENTRY_TAG = 4  # low 30 bits of the delivery tag
 ENTRY_CONSUMER = 5  # NONE: basic.get
 ENTRY_QUEUE = 6
-ENTRY_REDELIVERED = 7  # how often it came back, 8 bits; above them its level in a queue with priorities
+ENTRY_REDELIVERED = 7  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's delivery
 ENTRY_DEADLINE = 8  # see features/expiry.py; only valid in queues with that rule
 ENTRY_WIDTH = 9
 
@@ -72,4 +73,5 @@ STATE_CURSOR_OFFSET = 11
 STATE_PUBLISHED = 12  # counters, 30 bits, folded into Broker.counters by each tick
 STATE_DELIVERED = 13
 STATE_SETTLED = 14
+STATE_SETTLED_LIST = 15  # entries whose settlement has to be logged, linked by ENTRY_NEXT; NONE: none
 STATE_WIDTH = 16

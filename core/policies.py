@@ -8,6 +8,7 @@ lifetimes the smaller one. A policy acts on what is there as soon as it is set o
 import re
 
 from . import rules
+from .durable import gone, policy_definition
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .exchange import ALTERNATE
 
@@ -69,12 +70,20 @@ class Policies:
         if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
             bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
         self.by_name[policy.name] = policy
+        if broker.journal is not None:
+            broker.journal.define(policy_definition(policy))
         self.apply_to_all(broker)
+
+    def make(self, broker, *given):
+        """Set the policy that these arguments of Policy describe."""
+        self.set(broker, Policy(*given))
 
     def remove(self, broker, name):
         """Remove a policy, and apply what is left; false when there is none of this name."""
         if name not in self.by_name:
             return False
+        if broker.journal is not None:
+            broker.journal.define(gone(policy_definition(self.by_name[name])))
         del self.by_name[name]
         self.apply_to_all(broker)
         return True

@@ -30,6 +30,8 @@ class Queue:
         self.rules = None  # core/rules.py; None: nothing but first in, first out
         self.effective = arguments  # what `rules` was made of: arguments and policy
         self.policy = None  # the name of the policy that applies
+        self.id_in_log = 0  # 0: nothing of it is logged
+        self.log_position = -1  # whole position of the last message taken
         self.prioritised = False  # a consumer has a priority of its own
         self.used = True  # declared or read since the last tick (features/unused.py)
         queues = tables.queues

@@ -81,6 +81,11 @@ class Rules:
                 return True
         return False
 
+    def recovered(self, broker, queue):
+        """The queue's messages came out of the log."""
+        for feature in self.features:
+            feature.recovered(broker, queue)
+
     def tick(self, broker, queue):
         """Time has passed."""
         for feature in self.features:

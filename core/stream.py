@@ -30,6 +30,7 @@ class Stream(Queue):
         self.id = identity
         self.keep_within(arguments, limits)
         self.size = 0
+        self.durable_offset = None  # None: there is no log
         self.first_offset = 0
         self.dropped = 0
         self.publishers = Publishers()
@@ -39,6 +40,29 @@ class Stream(Queue):
         """Take x-max-length-bytes and x-max-age from `arguments`; a stream never holds more than the arena."""
         self.size_max = min(arguments.get("x-max-length-bytes", limits.arena_size), limits.arena_size)
         self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
+
+    def readable_offset(self):
+        """The offset up to which readers may read: what a power cut cannot take back."""
+        return self.next_offset() if self.durable_offset is None else self.durable_offset
+
+    def recovered(self):
+        """After recovery: the offsets are the positions; what lies before a gap (damage in the log) is let go."""
+        tables = self.tables
+        entries = tables.entries
+        entry = tables.queues[self.handle + layout.QUEUE_TAIL]
+        count = 0
+        while entry != layout.NONE:
+            self.size += tables.size_of(entries[entry + layout.ENTRY_MESSAGE])
+            count += 1
+            before = entries[entry + layout.ENTRY_PREVIOUS]
+            gap = before != layout.NONE and entries[before + layout.ENTRY_POSITION] != (entries[entry + layout.ENTRY_POSITION] - 1) & layout.MASK
+            if gap:
+                break
+            entry = before
+        while self.message_count() > count:
+            self.drop(self.pop())
+        self.first_offset = self.log_position + 1 - count
+        self.durable_offset = self.next_offset()
 
     def next_offset(self):
         """The offset that the next message gets."""

@@ -27,6 +27,7 @@ class Tables:
         self.queue_pool = table(3)
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
+        self.state[layout.STATE_SETTLED_LIST] = layout.NONE
         start_pool(self.state, layout.POOL_BLOCKS, count)
         start_pool(self.state, layout.POOL_MESSAGES, limits.message_count_max)
         start_pool(self.state, layout.POOL_ENTRIES, limits.entry_count_max)
@@ -62,6 +63,7 @@ class Tables:
         messages[message + layout.MESSAGE_BLOCKS] = count
         messages[message + layout.MESSAGE_REFERENCES] = 1
         messages[message + layout.MESSAGE_ARRIVED] = arrived
+        messages[message + layout.MESSAGE_SEGMENT] = layout.NONE
         self.append(message, route, 0, len(route))
         return message
 
@@ -84,6 +86,10 @@ class Tables:
     def append(self, message, source, start, size):
         """Copy octets to the end of a message (see hot.append)."""
         hot.append(self.arena, self.blocks, self.messages, self.state, message, source, start, size)
+
+    def give_entry(self, entry):
+        """Put an entry back into its pool."""
+        hot.give(self.entries, self.state, layout.POOL_ENTRIES, entry)
 
     def release(self, message):
         """Drop one reference to a message."""

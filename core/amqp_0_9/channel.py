@@ -26,6 +26,7 @@ class Channel:
         self.tags_made = 0
         self.consumers = {}
         self.returns = []  # (message, reply code, reply text) that wait to be written
+        self.log_number = 0  # the log record that has to be durable before this channel is confirmed
         self.refusals = []  # low 30 bits of publishes that wait for a negative confirm
         self.transaction = None  # transaction.Transaction after tx.select
         self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
@@ -35,11 +36,13 @@ class Channel:
         self.content = NO_CONTENT
         self.exchange = ""
         self.route = b""
+        self.copies = ()  # keys that its sender selected beside the routing key (CC and BCC)
         self.mandatory = False
         self.expires = False
         self.message = layout.NONE
         self.body_left = 0
 
     def key(self):
-        """The routing key of the content that is arriving."""
-        return self.route[2 + self.route[0]:]
+        """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""
+        key = self.route[2 + self.route[0]:]
+        return (key,) + self.copies if self.copies else key

@@ -9,7 +9,7 @@ from .. import broker as broker_core
 from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR,
                       UNEXPECTED_FRAME, ProtocolError)
 from ..features.feature import REFUSED
-from . import properties
+from . import properties, sender_selected
 from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
 
 USER_ID = 0x10  # in the second octet of the property flags
@@ -77,6 +77,8 @@ def header(session, channel, buffer, at, end):
             raise ProtocolError(RESOURCE_ERROR, "no room for another unfinished or uncommitted content of this connection", True)
         return False
     channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds)
+    if properties.is_persistent(octets, start):
+        tables.messages[channel.message + layout.MESSAGE_SEGMENT] = 0
     tables.append(channel.message, octets, start, size)
     channel.body_left = body_size
     channel.content = BODY_NEXT
@@ -92,7 +94,11 @@ def read_properties(session, channel, buffer, at, end):
 
     user-id is the publisher's own name, expiration is a number, reply-to may name the direct reply queue (RabbitMQ).
     """
-    properties.check(buffer, at, end)
+    headers = properties.check(buffer, at, end)
+    if headers is not None and ("CC" in headers or "BCC" in headers):
+        buffer, at, end = sender_selected.read(session, channel, headers, buffer, at, end)
+    elif channel.copies:
+        channel.copies = ()
     channel.expires = False
     if not buffer[at + 1] & USER_ID and not buffer[at] & (EXPIRATION | REPLY_TO):
         return buffer, at, end
@@ -160,6 +166,8 @@ def settle(session, channel, message, mandatory, outcome):
         if outcome == broker_core.UNROUTABLE:
             broker.counters["unroutable"] += 1
         broker.tables.release(message)
+    if broker.journal is not None:
+        channel.log_number = broker.journal.last()
     session.published(channel, outcome == REFUSED)
 
 

@@ -112,7 +112,8 @@ def deliver_stream(session, consumer, most):
     tables = session.broker.tables
     count = 0
     looked_at = 0
-    while count < most and consumer.cursor != layout.NONE and has_credit(tables, consumer):
+    end = consumer.queue.readable_offset()
+    while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and has_credit(tables, consumer):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
         octets = tables.properties_of(message)
         if consumer.filter is not None and not stream_reading.fits(consumer, octets, properties.decode):
@@ -180,7 +181,7 @@ def stream_entry(tables, consumer, message):
     entries[entry + layout.ENTRY_MESSAGE] = message
     entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle
     entries[entry + layout.ENTRY_POSITION] = consumer.cursor_offset & layout.MASK
-    entries[entry + layout.ENTRY_REDELIVERED] = 0
+    entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE
     tables.messages[message + layout.MESSAGE_REFERENCES] += 1
     tables.queues[consumer.queue.handle + layout.QUEUE_BLOCKS] += tables.messages[message + layout.MESSAGE_BLOCKS]
     return entry
@@ -207,7 +208,7 @@ def get(session, channel, found, no_ack):
 def get_stream(session, channel, found):
     """basic.get of a stream: its state, at once and exact, as an empty message with headers (core/SPEC.md)."""
     state = {"x-stream-id": found.id, "x-stream-first-offset": ("l", found.first_offset),
-             "x-stream-next-offset": ("l", found.next_offset()), "x-stream-bytes": ("l", found.size)}
+             "x-stream-next-offset": ("l", found.readable_offset()), "x-stream-bytes": ("l", found.size)}
     payload = GET_OK + count_tag(session.broker.tables, channel) + b"\x00" + b"\x00" + field_table.shortstr(found.name) + struct.pack(
         ">I", found.message_count())
     session.write(frame.encode(frame.METHOD, channel.number, payload)
@@ -241,6 +242,11 @@ def confirm(session, channel):
     """
     channels = session.broker.tables.channels
     published = channels[channel.handle + layout.CHANNEL_PUBLISHED]
+    journal = session.broker.journal
+    if journal is not None and not journal.durable(channel.log_number):
+        if session not in journal.waiting:
+            journal.waiting.append(session)
+        return False
     while channel.refusals:
         refused = channel.refusals[0]
         if session.send.room() < 43:

@@ -27,7 +27,8 @@ def collect(tables, consumer, octets_max):
     count = 0
     size = 16
     times, keys, lists, bodies, sizes = [], [], [], [], ([], [], [])
-    while entry != layout.NONE and count < consumer.pack_records:
+    end = consumer.queue.readable_offset()
+    while entry != layout.NONE and count < consumer.pack_records and consumer.cursor_offset + count < end:
         message = entries[entry + layout.ENTRY_MESSAGE]
         route = tables.route_of(message)
         key = route[2 + route[0]:]

@@ -34,6 +34,20 @@ def decode_all(octets):
     return decode(octets, 0, len(octets))
 
 
+def is_persistent(buffer, at):
+    """True when delivery-mode is 2; `at` is where checked properties begin."""
+    high = buffer[at]
+    if not high & 0x10:
+        return False
+    place = at + 2
+    for bit in (0x80, 0x40):
+        if high & bit:
+            place += 1 + buffer[place]
+    if high & 0x20:
+        place += 4 + (buffer[place] << 24 | buffer[place + 1] << 16 | buffer[place + 2] << 8 | buffer[place + 3])
+    return buffer[place] == 2
+
+
 def walk(buffer, at, end, found):
     """One pass over flags and list: the headers, or None; fills `found` unless it is None."""
     if at + 2 > end:

@@ -37,13 +37,12 @@ class Transaction:
             for found in targets:
                 if found.full(blocks):
                     return False
-        return broker.tables.state[layout.POOL_ENTRIES + 2] >= entries
+        full = broker.journal is not None and broker.journal.log.full()
+        return broker.tables.state[layout.POOL_ENTRIES + 2] >= entries and not full
 
     def commit(self, session, channel):
-        """Let everything take effect, in order; false: there is no room now, and nothing has changed."""
+        """Let everything take effect, in order. The caller has seen `has_room`."""
         broker = session.broker
-        if not self.has_room(broker):
-            return False
         publishes, settlements = self.publishes, self.settlements
         self.publishes, self.settlements = [], []
         for message, exchange, key, mandatory, expires in publishes:
@@ -55,7 +54,6 @@ class Transaction:
             else:
                 broker.reject(channel, entry, multiple, requeue)
         broker.counters["commits"] += 1
-        return True
 
     def rollback(self, broker):
         """Forget everything that was kept."""

@@ -88,6 +88,20 @@ def exchange_delete(session, channel, arguments):
     answer(session, channel, no_wait, "exchange_delete_ok", ())
 
 
+def exchange_bind(session, channel, arguments):
+    """RabbitMQ's exchange to exchange binding."""
+    _, destination, source, key, no_wait, table = arguments
+    session.broker.bind_exchange(session.connection, destination, source, key.encode("utf-8"), table)
+    answer(session, channel, no_wait, "exchange_bind_ok", ())
+
+
+def exchange_unbind(session, channel, arguments):
+    """The end of such a binding."""
+    _, destination, source, key, no_wait, table = arguments
+    session.broker.unbind_exchange(destination, source, key.encode("utf-8"), table)
+    answer(session, channel, no_wait, "exchange_unbind_ok", ())
+
+
 # queue
 
 
@@ -130,10 +144,16 @@ def queue_purge(session, channel, arguments):
 
 
 def queue_delete(session, channel, arguments):
-    """Section 1.7.2.9."""
+    """Section 1.7.2.9. The consumers of the connection that deletes hear of it after delete-ok, as from RabbitMQ."""
     _, name, if_unused, if_empty, no_wait = arguments
-    count = session.broker.delete_queue(session.connection, current_queue(channel, name), if_unused, if_empty)
+    ended = session.ended = []
+    try:
+        count = session.broker.delete_queue(session.connection, current_queue(channel, name), if_unused, if_empty)
+    finally:
+        session.ended = None
     answer(session, channel, no_wait, "queue_delete_ok", (count,))
+    for consumer in ended:
+        session.cancelled(consumer)
 
 
 # basic
@@ -276,8 +296,13 @@ def tx_select(session, channel, arguments):
 
 def tx_commit(session, channel, arguments):
     """Section 1.9.2.3; false while there is no room for what was published."""
-    if not transactional(channel).commit(session, channel):
+    transaction = transactional(channel)
+    if not transaction.has_room(session.broker):
         return False
+    if session.broker.journal is None:
+        transaction.commit(session, channel)
+    else:
+        session.broker.journal.together(lambda: transaction.commit(session, channel))
     session.flush()  # what is returned goes before commit-ok
     session.reply(channel.number, "tx_commit_ok", ())
     return True
@@ -331,6 +356,7 @@ def unsettled(session, channel, tag, multiple):
 HANDLERS = {
     "channel_open": channel_open, "channel_close": channel_close, "channel_close_ok": channel_close_ok, "channel_flow": channel_flow,
     "channel_flow_ok": channel_flow_ok, "exchange_declare": exchange_declare, "exchange_delete": exchange_delete,
+    "exchange_bind": exchange_bind, "exchange_unbind": exchange_unbind,
     "queue_declare": queue_declare, "queue_bind": queue_bind, "queue_unbind": queue_unbind, "queue_purge": queue_purge,
     "queue_delete": queue_delete, "basic_qos": basic_qos, "basic_consume": basic_consume, "basic_cancel": basic_cancel,
     "basic_cancel_ok": basic_cancel_ok, "basic_get": basic_get, "basic_ack": basic_ack, "basic_reject": basic_reject,

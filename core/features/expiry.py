@@ -33,6 +33,10 @@ class Rule(Feature):
             self.pushed(broker, queue, entries[entry + layout.ENTRY_MESSAGE], entry)
             entry = entries[entry + layout.ENTRY_NEXT]
 
+    def recovered(self, broker, queue):
+        """Time stood still while the broker was down: lifetimes begin again."""
+        self.begin_anew(broker, queue)
+
     def before_delivery(self, broker, queue):
         """Let go of everything at the head whose time is over."""
         entries = broker.tables.entries

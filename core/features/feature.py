@@ -26,5 +26,8 @@ class Feature:
         """An entry, in no list, is to be requeued; true when the feature has dealt with it."""
         return False
 
+    def recovered(self, broker, queue):
+        """The queue's messages came out of the log, in the order of their positions, without the hooks above."""
+
     def tick(self, broker, queue):
         """Time has passed."""

@@ -25,6 +25,19 @@ class Rule(Feature):
         entries[entry + layout.ENTRY_REDELIVERED] |= level << SHIFT
         self.place(queue, entries, entry, level)
 
+    def recovered(self, broker, queue):
+        """Put every message at its level."""
+        waiting = []
+        entry = queue.pop()
+        while entry != layout.NONE:
+            waiting.append(entry)
+            entry = queue.pop()
+        entries = broker.tables.entries
+        for entry in waiting:
+            level = min(broker.priority_of(entries[entry + layout.ENTRY_MESSAGE]), self.highest)
+            entries[entry + layout.ENTRY_REDELIVERED] = 1 | level << SHIFT
+            self.place(queue, entries, entry, level)
+
     def requeue(self, queue, entry):
         """Put an entry that is in no list back within its level, at its age."""
         entries = queue.tables.entries

@@ -1,0 +1,22 @@
+"""A durable broker: the log of a store recovered, and a journal on top of it."""
+
+from . import recovery
+from .journal import Journal
+from .log import Log
+
+
+def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_max):
+    """Recover what `store` holds into an empty broker and log from here on: the report of the recovery, one line.
+
+    Raises log.NewerLog (nothing touched), recovery.TooSmall, OSError.
+    """
+    writer = Log(store, segment_size, size_max)
+    by_id, queue_ids, report = recovery.recover(broker, store, writer)
+    journal = Journal(broker, writer, mode, batch_ms, batch_size)
+    journal.queue_ids = queue_ids
+    broker.journal = journal
+    for found in by_id.values():
+        broker.activate(found)
+    journal.touch()
+    journal.commit()
+    return report

@@ -1,0 +1,85 @@
+"""Durable definitions as dicts for the log, and back: exchanges, queues, bindings, policies (what is declared durable survives a restart)."""
+
+
+def exchange_definition(exchange):
+    """A durable exchange."""
+    return {"kind": "exchange", "name": exchange.name, "type": exchange.type, "auto_delete": exchange.auto_delete,
+            "internal": exchange.internal, "arguments": exchange.arguments}
+
+
+def queue_definition(found):
+    """A durable queue or stream."""
+    definition = {"kind": "queue", "id": found.id_in_log, "name": found.name, "auto_delete": found.auto_delete, "arguments": found.arguments}
+    if found.is_stream:
+        definition["stream"] = found.id
+        definition["next"] = found.next_offset()
+        definition["kept"] = found.kept
+    return definition
+
+
+def binding_definition(binding):
+    """A binding between durable things."""
+    return {"kind": "binding", "source": binding.exchange.name, "to": "exchange" if binding.destination.is_exchange else "queue",
+            "name": binding.destination.name, "key": binding.key, "arguments": binding.arguments}
+
+
+def policy_definition(policy):
+    """A policy."""
+    return {"kind": "policy", "name": policy.name, "pattern": policy.pattern, "definition": policy.definition,
+            "priority": policy.priority, "apply_to": policy.apply_to}
+
+
+def gone(definition):
+    """The removal of what a definition made."""
+    removal = {name: definition[name] for name in definition if name != "kind"}
+    removal["gone"] = definition["kind"]
+    return removal
+
+
+def is_durable(binding):
+    """True when both ends of a binding survive a restart."""
+    destination = binding.destination
+    return binding.exchange.durable and (destination.durable if destination.is_exchange else destination.id_in_log != 0)
+
+
+def all_definitions(broker):
+    """Every durable definition of a broker, in an order in which they can be made again."""
+    for policy in broker.policies.by_name.values():
+        yield policy_definition(policy)
+    for exchange in broker.exchanges.values():
+        if exchange.durable and not exchange.name.startswith("amq."):
+            yield exchange_definition(exchange)
+    for found in broker.queues.values():
+        if found.id_in_log:
+            yield queue_definition(found)
+    for exchange in broker.exchanges.values():
+        for binding in exchange.bindings.values():
+            if is_durable(binding):
+                yield binding_definition(binding)
+
+
+def restore(broker, definitions, nobody):
+    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log."""
+    by_id = {}
+    for each in of_kind(definitions, "policy"):
+        broker.policies.make(broker, each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
+    for each in of_kind(definitions, "exchange"):
+        broker.declare_exchange(nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"])
+    for each in of_kind(definitions, "queue"):
+        found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], each["arguments"])
+        found.id_in_log = each["id"]
+        if found.is_stream:
+            found.id = each["stream"]
+            found.log_position = each["next"] - 1
+            found.kept = each["kept"]
+        by_id[found.id_in_log] = found
+    for each in of_kind(definitions, "binding"):
+        destination = (broker.exchanges if each["to"] == "exchange" else broker.queues).get(each["name"])
+        if destination is not None and each["source"] in broker.exchanges:
+            broker.bind_to(nobody, destination, broker.exchanges[each["source"]], each["key"], each["arguments"])
+    return by_id
+
+
+def of_kind(definitions, kind):
+    """Those definitions that are of a kind."""
+    return [each for each in definitions if each["kind"] == kind]
