@@ -29,11 +29,15 @@ NO_ROOM = 2
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
 
+MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"  # the route of a request to core/management.py: no client can declare such a queue
+
 COUNTERS = (
-    "connections", "connections_refused", "logins_refused", "addresses_refused", "access_refused", "published", "delivered",
+    "connections", "connections_refused", "logins_refused", "addresses_refused", "access_refused", "published", "delivered", "delayed",
     "settled", "returned", "unroutable", "alternate_routed", "lost_on_purpose", "redelivered", "rejected", "purged", "held",
     "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered", "dead_letters_lost",
-    "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks",
+    "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks", "blocked", "channel_errors",
+    "connection_errors", "dropped_with_queue", "retained_out", "stream_duplicates", "readers_overtaken", "consumers_cancelled",
+    "management_requests", "management_failures",
 )
 
 
@@ -93,14 +97,18 @@ class Broker(Definitions):
         self.now = now
         self.seconds = max(seconds - EPOCH, 0)
         self.failures.tick(now)
+        self.fold_counters()
+        if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
+            self.rules_at = self.uptime_ms
+            self.tell_rules()
+
+    def fold_counters(self):
+        """Bring the counters up to this moment: the frequent ones stand in the flat state."""
         state = self.tables.state
         for name, place in (("published", layout.STATE_PUBLISHED), ("delivered", layout.STATE_DELIVERED),
                             ("settled", layout.STATE_SETTLED)):
             self.counters[name] += state[place]
             state[place] = 0
-        if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
-            self.rules_at = self.uptime_ms
-            self.tell_rules()
 
     def tell_rules(self):
         """Let the rules of queues act on the time."""
@@ -207,13 +215,13 @@ class Broker(Definitions):
 
     def put_far(self, message, walk, expires):
         """Put a message on the queues of a Walk; one that was lost on purpose counts as taken."""
-        outcome = self.put(message, walk.queues, expires)
+        outcome = self.put(message, walk.queues, expires, walk.delay_ms)
         if outcome != NO_ROOM:
             walk.used()
         return TAKEN if outcome == UNROUTABLE and walk.lost else outcome
 
-    def put(self, message, targets, expires):
-        """Put a message on these queues, or on none of them."""
+    def put(self, message, targets, expires, delay_ms=0):
+        """Put a message on these queues, or on none of them; after `delay_ms` milliseconds."""
         if not targets:
             return UNROUTABLE
         tables = self.tables
@@ -231,7 +239,9 @@ class Broker(Definitions):
             if expires and not found.is_stream:
                 self.let_expire(found)
             position = tables.queues[found.handle + layout.QUEUE_POSITION]
-            if found.rules is None:
+            if delay_ms:
+                self.delay(found, message, delay_ms)
+            elif found.rules is None:
                 found.push(message)
             elif found.rules.take(self, found, message) == REFUSED:
                 verdict = REFUSED
@@ -241,6 +251,13 @@ class Broker(Definitions):
         if logged:
             self.journal.message(message, logged)
         return verdict
+
+    def delay(self, found, message, delay_ms):
+        """Give a queue a message that it gets to see in `delay_ms`."""
+        entry = found.push(message)
+        found.unlink(entry)
+        self.counters["delayed"] += 1
+        self.waiting.add(self, delay_ms, found, entry, True)
 
     def let_expire(self, found):
         """A message with an expiration comes to a queue that may not have looked for any so far."""
@@ -447,6 +464,14 @@ class Broker(Definitions):
         return count
 
 
+    def manage(self, user, message):
+        """A complete message with MANAGEMENT_ROUTE: TAKEN, NO_ROOM, or UNROUTABLE where this build has no management."""
+        try:
+            from . import management
+        except ImportError:
+            return UNROUTABLE
+        return management.answer(self, user, message)
+
     # Looking into messages, for rules
 
     def read_messages_with(self, properties):
@@ -500,11 +525,11 @@ class Broker(Definitions):
 
 
 class Nobody:
-    """Stands for a connection that has gone, where something it declared lives on."""
+    """Stands for a connection that has gone, where something it declared lives on, and for definitions: it has no share to use up."""
 
-    queues_declared = 0
-    bindings_made = 0
     exclusive_queues = ()
+    queues_declared = property(lambda self: 0, lambda self, count: None)
+    bindings_made = property(lambda self: 0, lambda self, count: None)
 
 
 nobody = Nobody()

@@ -15,6 +15,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
     journal = Journal(broker, writer, mode, batch_ms, batch_size)
     journal.queue_ids = queue_ids
     broker.journal = journal
+    broker.waiting.restore(broker)
     for found in by_id.values():
         broker.activate(found)
     journal.touch()

@@ -35,6 +35,7 @@ class Exchange:
     type = ""
     is_exchange = True
     looks_at_key = True  # False: a message with several keys (CC) is matched once
+    delays = False  # True: the message's x-delay counts
     draws = False  # True: `match` depends on a draw, which `drawn` uses up when the message is taken
     arguments_served = ()  # of exchange.declare, those that begin with x-
 
@@ -67,7 +68,7 @@ class Exchange:
     def check_binding(self, destination, key, arguments):
         """Raise ProtocolError when such a binding makes no sense for this type."""
 
-    def weight(self, key):
+    def weight(self, key, arguments):
         """What a binding with this key counts for in binding_count_max: 1, or more where it takes more memory."""
         return 1
 
@@ -107,3 +108,11 @@ class Listed(Exchange):
 def refuse(text):
     """Raise precondition-failed (RabbitMQ's binding_invalid)."""
     raise ProtocolError(PRECONDITION_FAILED, text)
+
+
+def delay_of(properties):
+    """The milliseconds that a message asks for; 0 when it asks for none (the plugin's rule: a number above 0)."""
+    delay = (properties().get("headers") or {}).get("x-delay", 0)
+    if isinstance(delay, str):
+        delay = int(delay) if delay.isdigit() else 0
+    return delay if isinstance(delay, int) and not isinstance(delay, bool) and delay > 0 else 0

@@ -4,6 +4,7 @@ ARGUMENTS is the table of what is served: argument, what a value must be, the fe
 the queue is declared, with RabbitMQ's words; a feature whose file a board does not carry is refused too.
 """
 
+from . import layout
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .features.feature import TAKEN
 
@@ -68,6 +69,11 @@ class Rules:
         for feature in self.features:
             feature.pushed(broker, queue, message, entry)
         return TAKEN
+
+    def arrived(self, broker, queue, entry):
+        """An entry that was delayed has come to the tail."""
+        for feature in self.features:
+            feature.pushed(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
 
     def before_delivery(self, broker, queue):
         """The queue's head is about to be delivered."""

@@ -1,6 +1,12 @@
-"""Entries that wait for a moment: kept out of their queue until then, earliest first (a heap)."""
+"""Entries that wait for a moment: kept out of their queue until then, earliest first (a heap).
+
+Those that came back (delayed retry) go to where they stood; those that arrive (x-delayed-message) go to the tail, under the queue's rules.
+"""
 
 from heapq import heapify, heappop, heappush
+
+from . import layout
+from .exchange import delay_of
 
 
 class Waiting:
@@ -10,16 +16,21 @@ class Waiting:
         self.heap = []
         self.count = 0  # breaks ties in the order of coming
 
-    def add(self, broker, delay_ms, queue, entry):
-        """Give `entry` (in no list) back to `queue` in `delay_ms` milliseconds."""
+    def add(self, broker, delay_ms, queue, entry, arrives=False):
+        """Give `entry` (in no list) to `queue` in `delay_ms` milliseconds."""
         self.count += 1
-        heappush(self.heap, (broker.uptime_ms + delay_ms, self.count, queue, entry))
+        heappush(self.heap, (broker.uptime_ms + delay_ms, self.count, queue, entry, arrives))
 
     def run(self, broker):
-        """Requeue all whose moment has come."""
+        """Hand over all whose moment has come."""
         while self.heap and self.heap[0][0] <= broker.uptime_ms:
-            _, _, queue, entry = heappop(self.heap)
-            queue.requeue(entry)
+            _, _, queue, entry, arrives = heappop(self.heap)
+            if arrives:
+                queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+                if queue.rules is not None:
+                    queue.rules.arrived(broker, queue, entry)
+            else:
+                queue.requeue(entry)
             broker.activate(queue)
 
     def forget(self, queue):
@@ -30,3 +41,27 @@ class Waiting:
                 queue.drop(each[3])
         self.heap = kept
         heapify(self.heap)
+
+    def restore(self, broker):
+        """After recovery: messages of x-delayed-message exchanges whose moment has not come wait on."""
+        names = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
+        if not names:
+            return
+        for queue in broker.queues.values():
+            if not queue.is_stream:
+                entry = queue.head()
+                while entry != layout.NONE:
+                    behind = broker.tables.entries[entry + layout.ENTRY_NEXT]
+                    left = left_of(broker, names, broker.tables.entries[entry + layout.ENTRY_MESSAGE])
+                    if left > 0:
+                        queue.unlink(entry)
+                        self.add(broker, left, queue, entry, True)
+                    entry = behind
+
+
+def left_of(broker, names, message):
+    """Milliseconds that a recovered message of one of the exchanges `names` has to wait yet."""
+    if broker.names_of(message)[0] not in names:
+        return 0
+    delay = delay_of(lambda: broker.properties_of(message))
+    return delay - 1000 * (broker.seconds - broker.tables.messages[message + layout.MESSAGE_ARRIVED])

@@ -21,7 +21,7 @@ class Type(Exchange):
         """Take it out of the tree."""
         self.tree.remove(binding.key, binding.destination)
 
-    def weight(self, key):
+    def weight(self, key, arguments):
         """A word takes a node of the tree; three of them are counted as a binding."""
         return (key.count(b".") + 3) // 3
 
