@@ -5,6 +5,7 @@ CPython and MicroPython give the core the same names from here; nothing else in 
 
 import hashlib
 import gc
+import json
 import sys
 
 try:
@@ -55,7 +56,19 @@ else:
 
 
 if MICROPYTHON:
+    json_text = json.dumps
+else:
+    def json_text(value):
+        """JSON without spaces, characters as they are. Raises ValueError for what JSON cannot write."""
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+if MICROPYTHON:
     from array import array
+
+    def octets(count):
+        """`count` octets, all 0, as a writable view."""
+        return memoryview(bytearray(count))
 
     def table(count):
         """`count` signed 32-bit integers, all 0, in one flat block."""
@@ -79,9 +92,15 @@ if MICROPYTHON:
             start += 1
         return True
 else:
+    from mmap import mmap
+
+    def octets(count):
+        """`count` octets, all 0, as a writable view; the system gives its pages only when they are touched."""
+        return memoryview(mmap(-1, count) if count > 65536 else bytearray(count))
+
     def table(count):
-        """`count` signed 32-bit integers, all 0, in one flat block whose pages the system gives only when they are touched."""
-        return memoryview(bytearray(4 * count)).cast("i")
+        """`count` signed 32-bit integers, all 0, in one flat block of such octets."""
+        return octets(4 * count).cast("i")
 
     def copy(target, at, source, start, size):
         """Copy `size` octets of a bytes-like `source` (best: a memoryview) into `target`."""

@@ -17,13 +17,14 @@ TICK_MS = 100
 
 
 class SocketStream:
-    """A connected (or connecting) socket as a stream. `from_loopback`: the peer is this machine."""
+    """A connected (or connecting) socket as a stream. `from_loopback`: the peer is this machine; `address`: its host, "" when not known."""
 
-    def __init__(self, connected, name, from_loopback=False):
+    def __init__(self, connected, name, from_loopback=False, address=""):
         connected.setblocking(False)
         self.pollable = connected
         self.name = name
         self.from_loopback = from_loopback
+        self.address = address
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except (OSError, AttributeError):
@@ -55,12 +56,16 @@ class SocketStream:
 
 
 class Listener:
-    """A listening socket; `make_endpoint(stream)` gives the endpoint of an accepted connection, or None to refuse it."""
+    """A listening socket; `make_endpoint(stream)` gives the endpoint of an accepted connection, or None to refuse it.
 
-    def __init__(self, listening, make_endpoint):
+    `make_stream(socket, name, from_loopback, address)` makes its stream, or raises OSError when the peer has gone.
+    """
+
+    def __init__(self, listening, make_endpoint, make_stream):
         listening.setblocking(False)
         self.pollable = listening
         self.make_endpoint = make_endpoint
+        self.make_stream = make_stream
 
     def accept(self, loop):
         """Accept all connections that wait."""
@@ -69,8 +74,11 @@ class Listener:
                 connected, address = self.pollable.accept()
             except OSError:
                 return
-            loopback = is_loopback(address)
-            stream = SocketStream(connected, name_of(address), loopback)
+            try:
+                stream = self.make_stream(connected, name_of(address), is_loopback(address), host_of(address))
+            except OSError:
+                connected.close()
+                continue
             endpoint = self.make_endpoint(stream) if loop.has_slot() else None
             if endpoint is None or endpoint.closed:
                 stream.close()
@@ -90,6 +98,7 @@ class Loop:
         self.used = []  # slot numbers
         self.by_key = {}  # what poll answers -> slot number, or a Listener
         self.listeners = []
+        self.needy = []  # slots whose streams have `needs` of their own (DESIGN.md section 2)
         self.ticked = clock.now_ms()
         self.tell_time()
 
@@ -108,11 +117,13 @@ class Loop:
         self.endpoints[slot] = endpoint
         self.masks[slot] = _IN | _OUT
         self.used.append(slot)
+        if hasattr(stream, "needs"):
+            self.needy.append(slot)
         self.by_key[key_of(stream.pollable)] = slot
         self.poller.register(stream.pollable, _IN | _OUT)
 
-    def listen(self, host, port, make_endpoint):
-        """Listen on a host and port (0: any free one): the (host, port) it became. Raises OSError."""
+    def listen(self, host, port, make_endpoint, make_stream=SocketStream):
+        """Listen on a host and port (0: any free one): the (host, port) it became. Raises OSError. The rest: as Listener has it."""
         family, kind, _, _, address = resolve(host, port)
         listening = socket.socket(family, kind)
         try:
@@ -122,7 +133,7 @@ class Loop:
         except OSError:
             listening.close()
             raise
-        listener = Listener(listening, make_endpoint)
+        listener = Listener(listening, make_endpoint, make_stream)
         self.listeners.append(listener)
         self.by_key[key_of(listening)] = listener
         self.poller.register(listening, _IN)
@@ -149,6 +160,8 @@ class Loop:
         stream.close()
         self.streams[slot] = self.endpoints[slot] = None
         self.used.remove(slot)
+        if slot in self.needy:
+            self.needy.remove(slot)
 
     def stop_listening(self):
         """Close all listeners."""
@@ -169,15 +182,24 @@ class Loop:
     def step(self, timeout_ms):
         """Wait up to `timeout_ms` for something to do and do it."""
         left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
+        unread = self.unread() if self.needy else ()
+        if unread or (self.broker is not None and self.broker.jobs):
+            left = 0
         for key, flags in self.poller.poll(max(0, min(timeout_ms, left))):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(found, Listener):
                 found.accept(self)
-            elif found is not None and flags & ~_OUT:
+            elif found is not None and (flags & ~_OUT or found in self.needy):
                 self.read(found, flags)
+        for slot in unread:
+            self.read(slot, _IN)
         self.tell_time()
         self.deliver()
         self.arm()
+
+    def unread(self):
+        """Slots whose streams hold octets that poll knows nothing of."""
+        return [slot for slot in self.needy if self.streams[slot].needs & _IN and len(self.endpoints[slot].writable())]
 
     def tell_time(self):
         """Tell the broker and, now and then, every endpoint what time it is."""
@@ -248,6 +270,8 @@ class Loop:
                 self.remove(slot)
                 continue
             mask = (_IN if len(endpoint.writable()) else 0) | (_OUT if len(endpoint.pending()) else 0)
+            if slot in self.needy:
+                mask |= self.streams[slot].needs & _OUT
             if mask != self.masks[slot]:
                 self.masks[slot] = mask
                 self.poller.modify(self.streams[slot].pollable, mask)
@@ -280,6 +304,11 @@ def resolve(host, port):
 def name_of(address):
     """A peer's address as text."""
     return "%s:%d" % (address[0], address[1]) if isinstance(address, tuple) else "peer"
+
+
+def host_of(address):
+    """A peer's host as text, "" where the interpreter does not tell."""
+    return address[0] if isinstance(address, tuple) else ""
 
 
 def is_loopback(address):

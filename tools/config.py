@@ -4,6 +4,8 @@
     anonymous = "visitor"        # the user whom the ANONYMOUS mechanism logs in; without it that mechanism is off
     [limits]                     # names, units, ranges and effects: core/limits.py
     arena_size = 67108864
+    [data]                       # messages kept on disk; the keys: tools/data.py
+    directory = "/var/lib/leveret"
     [[user]]                     # any number; without one there is guest with the password guest and all rights, from loopback only
     name = "sensor"
     password = "..."             # or password_hash: what `leveret password` prints, or RabbitMQ's SHA-256 hash; or neither (EXTERNAL)
@@ -21,10 +23,10 @@ from leveret.core import access as core_access
 from leveret.core import password
 from leveret.core.limits import ROWS, Limits
 
-from . import address
+from . import address, data
 from .usage import UsageError
 
-KEYS = ("listen", "limits", "anonymous", "user")
+KEYS = ("listen", "limits", "data", "anonymous", "user")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
 NONCE_SIZE = 32
 
@@ -48,6 +50,12 @@ def load(path):
     """(listener URLs, Limits) of the file at `path`. Raises UsageError."""
     settings = _read(path)
     return _listen(path, settings.get("listen", [])), _limits(path, settings.get("limits", {}))
+
+
+def kept(options):
+    """The data.Data that the command line and the file choose, or None: messages stay in memory. Raises UsageError."""
+    table = _read(options.config).get("data", {}) if options.config else {}
+    return data.chosen(options, options.config, table)
 
 
 def access(path, limits):

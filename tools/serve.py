@@ -1,12 +1,13 @@
 """`leveret serve`: a broker as a process.
 
-    leveret serve [--listen URL]... [--memory | --data DIR] [--config FILE]
+    leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE]
 
 Laws: `ready URL` on standard output for every listener that is up, one line each, flushed, and nothing else there; a listener that cannot
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every connection with the protocol's handshake
 (connection.close 320), wait for it no longer than CLOSE_MS, and exit with 0. A broker that would not fit the machine's memory
 when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with TLS. SIGHUP reads the
-certificates anew: connections stay, and when the new ones cannot be used the old ones do.
+certificates anew: connections stay, and when the new ones cannot be used the old ones do. With --data (tools/data.py) a directory that
+cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and synced before the end.
 """
 import errno
 import os
@@ -22,7 +23,7 @@ from leveret.core.limits import Limits, memory_needed
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
-from . import address, config
+from . import address, config, data
 from .usage import UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
@@ -41,15 +42,13 @@ def add_arguments(parser):
     parser.add_argument("--listen", action="append", metavar="URL",
                         help=f"{address.FORMS}; may be given again, port 0 takes a free one (default {LISTEN_DEFAULT})")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default: there is no durability yet)")
-    where.add_argument("--data", metavar="DIR", help="keep messages in DIR: not there yet")
-    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...] and [limits] as in core/limits.py")
+    where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
+    data.add_arguments(parser, where)
+    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits] as in core/limits.py, [data], [[user]]")
 
 
 def settings(options):
     """(addresses, Limits) from the command line and the configuration file. Raises UsageError."""
-    if options.data is not None:
-        raise UsageError("--data: messages cannot be kept on disk yet; use --memory")
     urls, limits = config.load(options.config) if options.config else ([], Limits())
     addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -76,9 +75,19 @@ class Server:
     def __init__(self, limits, line_count, access=None):
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, say)
         self.loop = Loop(limits.connection_count_max + line_count, self.broker)
+        self.store = None  # of a broker that keeps messages on disk
         self._lines = []
         self._certificates = []
         self._told = {}  # what was said last about a line that is in trouble
+
+    def keep(self, chosen):
+        """Keep messages as `chosen` (a data.Data) says, beginning with what is there. Raises data.DataFailed."""
+        self.store, report = chosen.open(self.broker)
+        say(report)
+        say(chosen.window())
+        free = data.free_octets(chosen.directory)
+        if free < chosen.disk_max - self.broker.journal.log.size():
+            say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is used up")
 
     def listen(self, place):
         """Open a listener: its URL. Raises ListenFailed."""
@@ -143,15 +152,21 @@ class Server:
 
     def step(self):
         """Move what there is to move, for STEP_MS at most."""
-        self.loop.step(STEP_MS)
+        self.loop.step(STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms()))
         for line in self._lines:
             line.tick(now_ms())
-            if line.trouble != self._told.get(line, ""):
-                self._told[line] = line.trouble
-                say(line.trouble or "the serial line is back")
+            self._tell(line, "the serial line is back")
+        if self.store is not None:
+            self._tell(self.broker.journal.log, "the log can be written again")
+
+    def _tell(self, which, good):
+        """Say what trouble a line or the log has, or has no more, once."""
+        if which.trouble != self._told.get(which, ""):
+            self._told[which] = which.trouble
+            say(which.trouble or good)
 
     def close(self):
-        """Close all connections with the handshake, within CLOSE_MS."""
+        """Close all connections with the handshake, within CLOSE_MS; false when something could not be written."""
         self.loop.stop_listening()
         for connection in list(self.broker.connections):
             connection.close("the broker is shutting down")
@@ -159,6 +174,21 @@ class Server:
         while self.broker.connections and time.monotonic() < limit:
             self.loop.step(STEP_MS)
         self.loop.close()
+        return self._close_store()
+
+    def _close_store(self):
+        """Have everything on the medium; false when that cannot be."""
+        if self.store is None:
+            return True
+        good = self.broker.journal.finish()
+        if not good:
+            say(f"not everything could be written: {self.broker.journal.log.trouble}")
+        try:
+            self.store.close()
+        except OSError as error:
+            say(f"not everything could be written: {error.strerror}")
+            good = False
+        return good
 
 
 def explain(error):
@@ -181,6 +211,7 @@ def run(options):
     line_count = sum(isinstance(place, address.SerialAddress) for place in addresses)
     make_room_for_descriptors(limits, line_count)
     access = config.access(options.config, limits)
+    kept = config.kept(options)
     asked = []
     reloads = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -188,17 +219,19 @@ def run(options):
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
     server = Server(limits, line_count, access)
     try:
+        if kept is not None:
+            server.keep(kept)
         for place in addresses:
             print("ready " + server.listen(place), flush=True)
-    except ListenFailed as error:
+    except (ListenFailed, data.DataFailed) as error:
         say(str(error))
         server.close()
         return 1
-    say(f"in memory only; at most {memory_needed(limits) >> 20} MiB when every limit is reached")
+    say(f"{'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
+        f"at most {memory_needed(limits) >> 20} MiB when every limit is reached")
     while not asked:
         if reloads:
             reloads.clear()
             server.reload()
         server.step()
-    server.close()
-    return 0
+    return 0 if server.close() else 1

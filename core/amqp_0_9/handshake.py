@@ -1,23 +1,22 @@
 """The beginning of a 0-9-1 connection: start, tune, open (section 2.2.4). Each state takes one method and puts the next in its place."""
 
-from ..errors import ACCESS_REFUSED, COMMAND_INVALID, NOT_ALLOWED, SYNTAX_ERROR, ProtocolError
-from . import field_table, frame, method
-
-VERSION = "0.1.0"
+from ..access import WRITE
+from ..errors import COMMAND_INVALID, NOT_ALLOWED, ProtocolError
+from ..version import PRODUCT, VERSION
+from . import frame, method, sasl
+from .login import Login
 
 # What clients look for (RabbitMQ's names): only what is true.
 CAPABILITIES = {"publisher_confirms": True, "basic.nack": True, "consumer_cancel_notify": True, "connection.blocked": True,
-                "authentication_failure_close": True, "per_consumer_qos": True}
-
-MECHANISMS = b"PLAIN AMQPLAIN"
+                "authentication_failure_close": True, "per_consumer_qos": True, "exchange_exchange_bindings": True}
 
 OPEN = None  # session.py puts its state here
 
 
 def begin(session):
     """Send connection.start."""
-    properties = {"product": "Leveret", "version": VERSION, "capabilities": CAPABILITIES}
-    session.reply(0, "connection_start", (0, 9, properties, MECHANISMS, b"en_US"))
+    properties = {"product": PRODUCT, "version": VERSION, "capabilities": CAPABILITIES}
+    session.reply(0, "connection_start", (0, 9, properties, sasl.offered(session), b"en_US"))
 
 
 def expect(session, number, row, name):
@@ -33,36 +32,30 @@ def start_ok(session, number, row, octets, at, end):
     properties, mechanism, response, _ = method.decode(row, octets, at, end)
     capabilities = properties.get("capabilities")
     session.capabilities = capabilities if isinstance(capabilities, dict) else {}
-    user, password = credentials(mechanism, response)
-    if not session.broker.authenticate(user, password, session.connection.from_loopback):
-        refuse(session, mechanism)
-        return
-    session.user = user
+    session.login = Login(session, mechanism, logged_in, ask)
+    session.login.take(response)
+
+
+def ask(session):
+    """The mechanism wants another step: connection.secure (section 1.4.2.3)."""
+    session.state = secure_ok
+    session.reply(0, "connection_secure", (session.login.attempt.challenge,))
+
+
+def secure_ok(session, number, row, octets, at, end):
+    """connection.secure-ok (section 1.4.2.4)."""
+    expect(session, number, row, "connection_secure_ok")
+    session.login.take(method.decode(row, octets, at, end)[0])
+
+
+def logged_in(session, user):
+    """The log-in has succeeded: propose the tuning."""
+    session.connection.user = user
+    session.user = user.name
+    session.writable = user.granted[WRITE]
     limits = session.broker.limits
     session.state = tune_ok
     session.reply(0, "connection_tune", (limits.channel_max, limits.frame_size_max, limits.heartbeat_s))
-
-
-def credentials(mechanism, response):
-    """(user, password) from a SASL response; PLAIN is RFC 4616, AMQPLAIN a field table without its size."""
-    if mechanism == "PLAIN":
-        parts = response.split(b"\x00")
-        if len(parts) != 3:
-            raise ProtocolError(SYNTAX_ERROR, "a PLAIN response is authorization identity, NUL, user, NUL, password")
-        return field_table.text_of(parts[1]), field_table.text_of(parts[2])
-    if mechanism == "AMQPLAIN":
-        table = field_table.pairs(response, 0, len(response), 1)
-        return table.get("LOGIN"), table.get("PASSWORD")
-    raise ProtocolError(ACCESS_REFUSED, "mechanism '%s' is not served; %s are" % (mechanism, str(MECHANISMS, "utf-8")), True)
-
-
-def refuse(session, mechanism):
-    """A failed log-in: a word to those who announced that they understand it, the end for all."""
-    if session.capabilities.get("authentication_failure_close"):
-        session.closing_method = (0, 0)
-        raise ProtocolError(ACCESS_REFUSED, "Login was refused using authentication mechanism %s. For details see the "
-                            "broker logfile." % mechanism, True)
-    session.connection.end()
 
 
 def tune_ok(session, number, row, octets, at, end):
@@ -88,6 +81,8 @@ def open_(session, number, row, octets, at, end):
     virtual_host = method.decode(row, octets, at, end)[0]
     if virtual_host != "/":
         raise ProtocolError(NOT_ALLOWED, "vhost %s not found" % virtual_host)
+    if session.connection.user.permissions is None:
+        raise ProtocolError(NOT_ALLOWED, "access to vhost '/' refused for user '%s'" % session.user)
     session.state = OPEN
     session.reply(0, "connection_open_ok", ("",))
 

@@ -53,6 +53,7 @@ class Session:
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
         self.starved = False  # a delivery found no room
+        self.ended = None  # a list: collects the consumers that end while this session deletes their queue
         self.broker.read_messages_with(properties)
         handshake.begin(self)
 
@@ -252,6 +253,7 @@ class Session:
     def shut_channel(self, channel, code, text):
         """Close a channel from our side; its content and deliveries end here, frames that are under way are dropped."""
         class_id, method_id = self.closing_method if channel.content == NO_CONTENT else (60, 40)
+        self.broker.counters["channel_errors"] += 1
         self.release_channel(channel)
         channel.closing = True
         self.reply(channel.number, "channel_close", (code, text, class_id, method_id))
@@ -338,6 +340,9 @@ class Session:
 
     def cancelled(self, consumer):
         """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
+        if self.ended is not None:
+            self.ended.append(consumer)
+            return
         if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and not self.closing:
             self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))
 
@@ -348,6 +353,7 @@ class Session:
         if self.closing:
             self.connection.end(True)
             return
+        self.broker.counters["connection_errors"] += 1
         code, _ = replies.reply_of(error.condition)
         self.close(code, replies.reply_text(error.condition, error.text))
         if error.condition == FRAME_ERROR:
@@ -441,6 +447,7 @@ class Session:
             late = elapsed(now, self.held_since) > TOLD_AFTER_MS
             if late and not self.told_blocked and self.capabilities.get("connection.blocked"):
                 self.told_blocked = True
+                self.broker.counters["blocked"] += 1
                 self.reply(0, "connection_blocked", ("no room for more messages",))
         elif self.unfinished and elapsed(now, self.content_moved) > self.broker.limits.content_timeout_ms:
             raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms"
@@ -454,7 +461,7 @@ def open_state(session, number, row, octets, at, end):
     if name == "connection_close":
         session.release_all()
         session.reply(0, "connection_close_ok", ())
-        session.connection.end()
+        session.connection.end(True)  # the peer may still be writing: it closes the stream when it has read this
     elif name == "connection_update_secret":
         session.reply(0, "connection_update_secret_ok", ())
     elif name == "connection_close_ok":
@@ -472,7 +479,7 @@ def closing_state(session, number, row, octets, at, end):
         session.connection.finish()
     elif number == 0 and name == "connection_close":
         session.reply(0, "connection_close_ok", ())
-        session.connection.end()
+        session.connection.end(True)
 
 
 OPEN = open_state

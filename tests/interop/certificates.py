@@ -21,9 +21,10 @@ class Authority:
         certificate, key, request, names = (self.path(name + ending) for ending in (".pem", ".key", ".csr", ".names"))
         with open(names, "w", encoding="ascii") as file:
             file.write("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        self._run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject, "-keyout", key, "-out", request)
-        self._run("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.path("ca.key"), "-CAcreateserial", "-days", str(days),
-                  "-extfile", names, "-out", certificate)
+        self._run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject,
+                  "-keyout", key, "-out", request)
+        self._run("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.path("ca.key"), "-CAcreateserial",
+                  "-days", str(days), "-extfile", names, "-out", certificate)
         return certificate, key
 
     def _run(self, *arguments):

@@ -16,7 +16,7 @@ KIND = os.environ.get("LEVERET_TEST_BROKER", "leveret")
 def broker_process():
     if KIND == "rabbitmq" and not rabbitmq_installed():
         pytest.exit("LEVERET_TEST_BROKER=rabbitmq, but rabbitmq-server is not installed: apt install rabbitmq-server", 2)
-    process = BrokerProcess(KIND)
+    process = BrokerProcess(KIND, plugins="rabbitmq_consistent_hash_exchange")
     yield process
     status = process.stop()
     if KIND == "leveret":

@@ -145,7 +145,8 @@ TAKEN = {
 DENIED = {
     "declare-exchange": (lambda channel: channel.exchange_declare("x1", "direct"), denied("exchange", "x1")),
     "declare-exchange-that-is-there": (lambda channel: channel.exchange_declare("x", "topic"), denied("exchange", "x")),
-    "alternate-read": (lambda channel: channel.exchange_declare("c2", "direct", arguments={"alternate-exchange": "w"}), denied("exchange", "c2")),
+    "alternate-read": (lambda channel: channel.exchange_declare("c2", "direct", arguments={"alternate-exchange": "w"}),
+                       denied("exchange", "c2")),
     "delete-exchange": (lambda channel: channel.exchange_delete("x"), denied("exchange", "x")),
     "delete-exchange-that-is-not-there": (lambda channel: channel.exchange_delete("nope"), denied("exchange", "nope")),
     "declare-queue": (lambda channel: channel.queue_declare("x1"), denied("queue", "x1")),
@@ -180,7 +181,8 @@ def test_what_a_user_may_not_closes_the_channel_in_rabbitmqs_words(guarded, case
 def test_who_may_nothing_still_gets_in(guarded):
     assert refused(guarded, "mute", lambda channel: None) == ""
     assert refused(guarded, "mute", lambda channel: channel.basic_publish("", "x", b"")) == denied("exchange", "amq.default", "mute")
-    assert "ACCESS_REFUSED - access to queue 'amq.gen-" in refused(guarded, "mute", lambda channel: channel.queue_declare("", exclusive=True))
+    told = refused(guarded, "mute", lambda channel: channel.queue_declare("", exclusive=True))
+    assert told.startswith("ACCESS_REFUSED - access to queue 'amq.gen-"), told
 
 
 def test_a_user_without_permissions_has_no_way_into_the_virtual_host(guarded):
@@ -355,8 +357,9 @@ def with_tls(directory, authority, more="", settings="", certificate=None):
     url = "amqps://127.0.0.1:0?cert=%s&key=%s&ca=%s%s" % (certificate, key, authority.certificate, settings)
     port = free_port()
     configuration = "\n".join((
-        "listeners.ssl.default = 127.0.0.1:%d" % port, "ssl_options.cacertfile = " + authority.certificate, "ssl_options.certfile = " + certificate,
-        "ssl_options.keyfile = " + key, "ssl_options.verify = verify_peer", "ssl_options.fail_if_no_peer_cert = %s" % ("true" if settings else "false"),
+        "listeners.ssl.default = 127.0.0.1:%d" % port, "ssl_options.cacertfile = " + authority.certificate,
+        "ssl_options.certfile = " + certificate, "ssl_options.keyfile = " + key, "ssl_options.verify = verify_peer",
+        "ssl_options.fail_if_no_peer_cert = %s" % ("true" if settings else "false"),
         "auth_mechanisms.1 = EXTERNAL", "auth_mechanisms.2 = PLAIN")) + "\n"
     with started(directory, users, more, ("--listen", url), configuration, "rabbitmq_auth_mechanism_ssl") as process:
         if KIND == "leveret":
@@ -384,7 +387,8 @@ def test_tls_carries_messages_of_every_size_both_ways(secured, authority):
     channel = connection.channel()
     channel.confirm_delivery()
     queue = channel.queue_declare("", exclusive=True).method.queue
-    bodies = [os.urandom(size) for size in (0, 1, 100, 16383, 16384, 16385, 65536, 131072, 3000000)] + [b"%d" % number for number in range(300)]
+    bodies = [os.urandom(size) for size in (0, 1, 100, 16383, 16384, 16385, 65536, 131072, 3000000)]
+    bodies += [b"%d" % number for number in range(300)]
     for body in bodies:
         channel.basic_publish("", queue, body)
     channel.basic_qos(prefetch_count=50)
@@ -467,7 +471,7 @@ def test_plain_octets_on_the_tls_port_and_tls_on_the_plain_one_harm_nobody(secur
     for octets in (PROTOCOL_HEADER, b"\x16\x03\x01\xff\xff" + os.urandom(200), b"\x80" * 300, b"GET / HTTP/1.1\r\n\r\n"):
         with socket.create_connection(("127.0.0.1", secured.tls_port), 10) as peer:
             peer.sendall(octets)
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):  # it may be closed already
                 peer.shutdown(socket.SHUT_WR)
                 assert b"AMQP" not in peer.recv(1000)
     with socket.create_connection(("127.0.0.1", secured.port), 10) as peer, pytest.raises((ssl.SSLError, ConnectionError)):

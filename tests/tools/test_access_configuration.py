@@ -1,4 +1,4 @@
-"""Users in the configuration file, listeners with TLS as URLs, and `leveret password`: what is right is read, each mistake is one sentence."""
+"""Users in the configuration file, URLs of listeners with TLS, `leveret password`: what is right is read, a mistake is one sentence."""
 import subprocess
 import sys
 
@@ -75,7 +75,8 @@ def test_two_salts_are_not_the_same(tmp_path):
     ("[[user]]\nname = 'a'\npassword_hash = 'nonsense'", ("'a'", "base64")),
     ("[[user]]\nname = 'a'\npassword_hash = 'AAAA'", ("'a'", "36 octets")),
     ("[[user]]\nname = 'a'\ntags = 'administrator'", ("'a'", "tags")),
-    ("[[user]]\nname = 'a'\nread = '('", ("'a'", "'('", "regular expression")), ("[[user]]\nname = 'a'\nread = 5", ("'a'", "regular expression")),
+    ("[[user]]\nname = 'a'\nread = '('", ("'a'", "'('", "regular expression")),
+    ("[[user]]\nname = 'a'\nread = 5", ("'a'", "regular expression")),
     ("[[user]]\nname = 'a'\n[[user]]\nname = 'a'", ("two",)), ("anonymous = 'b'\n[[user]]\nname = 'a'", ("'b'", "anonymous")),
 ])
 def test_a_mistake_is_one_sentence_that_names_file_and_user(tmp_path, text, words):
@@ -107,7 +108,8 @@ def test_a_wrong_address_with_tls_is_refused_in_one_sentence_that_repeats_it(url
 
 
 def make(given, *arguments):
-    return subprocess.run([sys.executable, "-m", "leveret.tools.cli", "password", *arguments], input=given, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-m", "leveret.tools.cli", "password", *arguments]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
 
 
 def test_the_password_command_prints_a_hash_and_nothing_else():
@@ -118,7 +120,9 @@ def test_the_password_command_prints_a_hash_and_nothing_else():
     assert make("geheim\n", "--rounds", "5").stdout != done.stdout
 
 
-@pytest.mark.parametrize("given, arguments", [("", ()), ("\n", ()), ("x\n", ("--rounds", "0")), ("x\n", ("--rounds", "99999999")), ("x\n", ("geheim",))])
+@pytest.mark.parametrize("given, arguments", [
+    ("", ()), ("\n", ()), ("x\n", ("--rounds", "0")), ("x\n", ("--rounds", "99999999")), ("x\n", ("geheim",)),
+])
 def test_the_password_command_refuses_in_one_sentence(given, arguments):
     done = make(given, *arguments)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1

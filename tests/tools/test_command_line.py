@@ -62,3 +62,10 @@ def test_the_broker_over_tcp_needs_no_package_but_the_standard_library():
                "print([name for name in ('serial', 'pyspark', 'psutil', 'rich') if name in sys.modules])")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
+def test_a_series_too_long_for_the_upstreams_memory_is_refused(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("timestamp,value\n" + "2020-01-01 00:00:00,1\n" * 50001)
+    done = run("leveret.tools.demo", "--csv", str(path))
+    assert done.returncode == 2 and "holds 50001 readings; at most 50000" in done.stderr

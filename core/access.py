@@ -1,0 +1,156 @@
+"""Who may log in, and what each may do: users, their tags and permissions (RabbitMQ's access control, documented in core/SPEC.md).
+
+A permission is a regular expression for each of configure, write and read; a name is permitted when the expression is found in it, and an
+empty expression permits nothing. What was granted is remembered with the user, so that a publish costs one look into a set.
+Users come from the configuration or from definitions; nothing a peer sends makes one.
+"""
+
+import hashlib
+import re
+
+from . import password
+from .errors import ACCESS_REFUSED, ProtocolError
+from .shim import MICROPYTHON
+
+CONFIGURE = 0
+WRITE = 1
+READ = 2
+
+EVERYTHING = (".*", ".*", ".*")
+
+GUEST = "guest"  # its default password is known to all: it comes from the loopback only, whatever its password (RabbitMQ's loopback_users)
+
+
+class User:
+    """`stored`: a hash of core/password.py, or None (no password logs in). `permissions`: three expressions, or None: no way into the
+    virtual host. Raises ValueError, with a sentence, for an expression that this interpreter cannot use."""
+
+    def __init__(self, name, stored, tags=(), permissions=None, granted_max=256):
+        self.name = name
+        self.stored = stored
+        self.tags = tuple(tags)
+        self.granted = (set(), set(), set())  # names known to be permitted, for each permission
+        self.granted_max = granted_max
+        self.permit(permissions)
+
+    def permit(self, permissions):
+        """Change the permissions; they hold for the next method of every session of this user."""
+        self.patterns = None if permissions is None else [pattern(each) for each in permissions]
+        self.permissions = permissions
+        for names in self.granted:
+            names.clear()
+
+    def may(self, permission, name):
+        """True when `permission` on something called `name` is given."""
+        known = self.granted[permission]
+        if name in known:
+            return True
+        if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].search(name or "amq.default"):
+            return False
+        if len(known) >= self.granted_max:
+            known.clear()
+        known.add(name)
+        return True
+
+
+class Access:
+    """The users by name. `anonymous`: the user whom the ANONYMOUS mechanism logs in; empty: it is off.
+
+    `nonce` (bytes that differ from run to run) makes what must not be guessed.
+    """
+
+    def __init__(self, users, nonce=b"", anonymous=""):
+        self.users = {user.name: user for user in users}
+        self.nonce = nonce
+        self.anonymous = anonymous
+        self.secrets_made = 0
+
+    def find(self, name, from_loopback):
+        """The user called `name` who may come from there, or None."""
+        return None if name == GUEST and not from_loopback else self.users.get(name)
+
+    def put(self, user):
+        """Add a user, or take its password, tags and permissions over into the one of that name, who may be logged in."""
+        known = self.users.get(user.name)
+        if known is None:
+            self.users[user.name] = user
+            return
+        known.stored = user.stored
+        known.tags = user.tags
+        known.permit(user.permissions)
+
+    def remove(self, name):
+        """Remove a user; sessions that it has may do nothing more."""
+        user = self.users.pop(name, None)
+        if user is not None:
+            user.permit(None)
+
+    def secret(self, purpose):
+        """32 octets that nobody can guess, another each time."""
+        self.secrets_made += 1
+        return hashlib.sha256(self.nonce + purpose + str(self.secrets_made).encode("utf-8")).digest()
+
+    def constant(self, text):
+        """32 octets that nobody can guess, the same each time for the same text: a user who is not there looks like one who is."""
+        return hashlib.sha256(self.nonce + b"constant" + text.encode("utf-8")).digest()
+
+
+def default(limits, nonce, rounds=1):
+    """guest with the password guest and all rights, as RabbitMQ has it when nothing is configured. One round is enough for a password
+    that everybody knows; more are only of use to SCRAM clients that insist on them."""
+    salt = hashlib.sha256(nonce + b"guest").digest()[:password.SALT_SIZE]
+    return Access([User(GUEST, password.hashed(GUEST, salt, rounds), ("administrator",), EVERYTHING, limits.granted_count_max)], nonce)
+
+
+def check(broker, user, permission, kind, name):
+    """Raise access-refused, in RabbitMQ's words, unless `user` has the permission on the `kind` ("exchange", "queue") called `name`."""
+    if not user.may(permission, name):
+        broker.counters["access_refused"] += 1
+        raise ProtocolError(ACCESS_REFUSED, "access to %s '%s' in vhost '/' refused for user '%s'"
+                            % (kind, name or "amq.default", user.name))
+
+
+def pattern(expression):
+    """A compiled expression; None for the empty one, which permits nothing. Raises ValueError with a sentence."""
+    if not isinstance(expression, str):
+        raise ValueError("a permission is a regular expression as text, not %r" % (expression,))
+    if expression == "":
+        return None
+    fault = unserved(expression)
+    if fault:
+        raise ValueError("the permission %r has %s" % (expression, fault))
+    try:
+        return re.compile(expression)
+    except Exception as error:  # re.error on CPython, ValueError on MicroPython, RecursionError and OverflowError on either
+        raise ValueError("the permission %r is not a regular expression: %s" % (expression, error))
+
+
+def unserved(expression, small=MICROPYTHON):
+    """What in an expression this broker would read otherwise than RabbitMQ does, or "". `small`: as MicroPython's engine, which takes
+    counted repetition, lookaround and escapes for plain letters or fails without saying why."""
+    at = 0
+    in_set = False
+    while at < len(expression):
+        here = expression[at]
+        behind = expression[at + 1:at + 2]
+        if here == "\\":
+            if small and behind not in "dDsSwW" and (behind.isalpha() or behind.isdigit()):
+                return "the escape \\%s, which this interpreter does not know" % behind
+            at += 1
+        elif in_set:
+            if here == "[" and behind in ":.=" and behind:
+                return "a character class as [:alpha:], which this broker does not know"
+            in_set = here != "]"
+        elif here == "[":
+            in_set = True
+            at += 1 if behind == "^" else 0
+            if expression[at + 1:at + 2] == "]":
+                if small:
+                    return "] as a set's first character, which this interpreter does not know"
+                at += 1
+        elif small and here == "{":
+            return "a counted repetition {n}, which this interpreter does not know"
+        elif small and here == "(" and behind == "?" and expression[at + 2:at + 3] != ":":
+            return "a group that begins with (?, of which this interpreter knows only (?:"
+        at += 1
+    return ""

@@ -1,0 +1,171 @@
+"""TLS under a stream (core/DESIGN.md section 2), for amqps:// listeners. CPython only: it is a thin layer over the ssl module.
+
+Laws: nothing waits. The handshake goes on whenever the loop finds the socket ready; a peer that stalls in it holds its slot and nothing
+else, until login_timeout_ms. `needs` tells the loop what the socket's state does not show: POLLOUT while the handshake has something to
+write, POLLIN while octets that are deciphered already wait to be read. TLS 1.2 and later; no renegotiation.
+"""
+import select
+import ssl
+
+# Short names of attributes, as RabbitMQ writes a distinguished name (RFC 4514 section 3 has the first ones).
+SHORT = {
+    "commonName": "CN", "localityName": "L", "stateOrProvinceName": "ST", "organizationName": "O", "organizationalUnitName": "OU",
+    "countryName": "C", "streetAddress": "STREET", "domainComponent": "DC", "userId": "UID", "emailAddress": "EMAILADDRESS",
+    "serialNumber": "SERIALNUMBER", "title": "TITLE", "givenName": "GIVENNAME", "surname": "SN", "initials": "INITIALS",
+    "pseudonym": "PSEUDONYM",
+}
+
+
+class TlsFailed(Exception):
+    """Certificates that cannot be used; the text is one sentence."""
+
+
+class Certificates:
+    """A server's certificate chain and key, and the authority that clients' certificates must come from (None: none are asked for).
+
+    `required`: a client without a certificate is refused. `load` reads the files anew; connections that are there keep what they have.
+    """
+
+    def __init__(self, certificate, key, authority=None, required=False):
+        self.certificate = certificate
+        self.key = key
+        self.authority = authority
+        self.required = required
+        self.context = None
+        self.load()
+
+    def load(self):
+        """Make a new context of the files. Raises TlsFailed; the old context then stays."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        self._read(context)
+        if self.authority is not None:
+            context.verify_mode = ssl.CERT_REQUIRED if self.required else ssl.CERT_OPTIONAL
+        self.context = context
+
+    def _read(self, context):
+        for path in (self.certificate, self.key, self.authority):
+            try:
+                if path is not None:
+                    open(path, "rb").close()
+            except OSError as error:
+                raise TlsFailed(f"the file {path} cannot be read: {error.strerror}") from None
+        try:
+            context.load_cert_chain(self.certificate, self.key, password=lambda: b"")  # else an enciphered key would ask the terminal
+        except (OSError, ValueError) as error:
+            raise TlsFailed(f"{self.certificate} and {self.key} are not a certificate and its key: {reason(error)}") from None
+        try:
+            if self.authority is not None:
+                context.load_verify_locations(self.authority)
+        except (OSError, ValueError) as error:
+            raise TlsFailed(f"{self.authority} holds no certificate of an authority: {reason(error)}") from None
+
+
+def reason(error):
+    """OpenSSL's word for what went wrong."""
+    return (getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)).replace("_", " ").lower()
+
+
+class TlsStream:
+    """An accepted socket. `refused(stream, text)` is called when the peer fails the handshake, but not when it just leaves."""
+
+    def __init__(self, connected, name, from_loopback, address, context, refused):
+        connected.setblocking(False)
+        self.pollable = context.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
+        self.name = name
+        self.from_loopback = from_loopback
+        self.address = address
+        self.needs = 0
+        self.refused = refused
+        self.open = False
+
+    def read_into(self, view):
+        """Octets read; 0: the peer is gone; None: nothing now."""
+        if not self.open:
+            state = self._shake_hands()
+            if state != 1:
+                return state
+        count = 0
+        ended = False
+        self.needs = 0
+        try:
+            while count < len(view):  # one recv gives one record at most
+                size = self.pollable.recv_into(view[count:])
+                if size == 0:
+                    ended = True
+                    break
+                count += size
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            self.needs = select.POLLOUT
+        except OSError:
+            ended = True
+        if not ended and self.pollable.pending():
+            self.needs |= select.POLLIN
+        return count or (0 if ended else None)
+
+    def write(self, view):
+        """Octets written; None: none now; 0: the peer is gone."""
+        if not self.open:
+            return None
+        count = 0
+        try:
+            while count < len(view):  # one send takes one record at most
+                count += self.pollable.send(view[count:])
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return count or None
+        except OSError:
+            return count
+        return count
+
+    def close(self):
+        """Say goodbye in TLS's words where that is possible at once, and close the socket."""
+        try:
+            if self.open:
+                self.pollable.unwrap()
+        except (OSError, ValueError):
+            pass  # the peer's goodbye is not waited for
+        self.pollable.close()
+
+    def identities(self):
+        """The names in the peer's certificate: its distinguished name as RabbitMQ writes it, and its common name. None: an empty list."""
+        certificate = self.pollable.getpeercert() if self.open else None
+        return names_of(certificate.get("subject", ())) if certificate else []
+
+    def _shake_hands(self):
+        """1: done; None: not yet; 0: failed."""
+        self.needs = 0
+        try:
+            self.pollable.do_handshake()
+        except ssl.SSLWantReadError:
+            return None
+        except ssl.SSLWantWriteError:
+            self.needs = select.POLLOUT
+            return None
+        except (ssl.SSLEOFError, ConnectionError):
+            return 0
+        except OSError as error:
+            self.refused(self, reason(error))
+            return 0
+        self.open = True
+        return 1
+
+
+def names_of(subject):
+    """[distinguished name, common name] of a certificate's subject as the ssl module gives it; the last part comes first (RFC 4514)."""
+    parts = []
+    common = []
+    for group in reversed(subject):
+        parts.append("+".join(SHORT.get(name, name) + "=" + escaped(value) for name, value in group))
+        common += [value for name, value in group if name == "commonName"]
+    return [",".join(parts)] + common[:1] if parts else []
+
+
+def escaped(value):
+    """A value in a distinguished name (RFC 4514 section 2.4)."""
+    text = "".join("\\" + letter if letter in ',+"\\<>;' else letter for letter in value)
+    if text[:1] in (" ", "#"):
+        text = "\\" + text
+    return text[:-1] + "\\ " if text[1:].endswith(" ") else text
