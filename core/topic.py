@@ -1,25 +1,29 @@
 """Topic patterns (0-9-1 section 3.1.3.3): words between dots; * is one word, # is none or more.
 
-A tree of words. A node is a list [children by word, destinations by binding]. Matching walks all nodes that can be reached word by word,
-so its cost follows the patterns that fit so far, not the number of bindings; it does not recurse (a key may have 128 words).
+A tree of words. A node is a list [children by word, destinations by binding, stamp]. Matching walks all nodes that can be reached word by
+word, so its cost follows the patterns that fit so far, not the number of bindings; it does not recurse (a key may have 128 words). A #
+has a stamp that says for which word it is already among those that stay, so that a pattern of many # costs no more than its nodes for
+each word.
 """
 
 _CHILDREN = 0
 _ENDS = 1
+_STAYS = 2
 
 
 class Topic:
     """The bindings of one topic exchange. Patterns and keys are bytes."""
 
     def __init__(self):
-        self.root = [{}, []]
+        self.root = new_node()
+        self.stamp = 0  # counts the words of all keys
 
     def add(self, pattern, destination):
         """Add one binding."""
         node = self.root
         for word in words_of(pattern):
             if word not in node[_CHILDREN]:
-                node[_CHILDREN][word] = [{}, []]
+                node[_CHILDREN][word] = new_node()
             node = node[_CHILDREN][word]
         node[_ENDS].append(destination)
 
@@ -38,26 +42,37 @@ class Topic:
 
     def match(self, key):
         """The destinations of all bindings whose pattern fits `key`; one that is bound more than once may come more than once."""
-        here = [(self.root, False)]
-        loose(here)
+        self.stamp += 1
+        here = [self.root]
+        staying = []
+        loose(here, staying, self.stamp)
         for word in words_of(key):
+            self.stamp += 1
+            stamp = self.stamp
             ahead = []
-            for node, stays in here:
-                if stays:
-                    ahead.append((node, True))
-                children = node[_CHILDREN]
-                for name in (word, b"*"):
-                    child = children.get(name)
-                    if child is not None and not (name == b"#" or is_in(ahead, child)):
-                        ahead.append((child, False))
-            loose(ahead)
+            for node in staying:
+                node[_STAYS] = stamp
+            for nodes in (here, staying):
+                for node in nodes:
+                    children = node[_CHILDREN]
+                    if children:
+                        if word != b"#" and word != b"*":  # in a key they are words as any other, and no pattern can ask for them
+                            reach(children.get(word), ahead)
+                        reach(children.get(b"*"), ahead)
+            loose(ahead, staying, stamp)
             here = ahead
-            if not here:
+            if not here and not staying:
                 return []
         found = []
-        for node, _ in here:
-            found.extend(node[_ENDS])
+        for nodes in (here, staying):
+            for node in nodes:
+                found.extend(node[_ENDS])
         return found
+
+
+def new_node():
+    """A node without children and destinations."""
+    return [{}, [], 0]
 
 
 def words_of(text):
@@ -65,17 +80,23 @@ def words_of(text):
     return text.split(b".") if text else ()
 
 
-def loose(nodes):
-    """Add the # children of all nodes reached: # fits no word at all, and stays for the words to come."""
-    for node, _ in nodes:
-        child = node[_CHILDREN].get(b"#")
-        if child is not None and not is_in(nodes, child, True):
-            nodes.append((child, True))
+def reach(node, ahead):
+    """Add a node (or None) to those reached. Each has one parent, and that was reached once: so it is."""
+    if node is not None:
+        ahead.append(node)
 
 
-def is_in(nodes, node, stays=False):
-    """True when `node` is reached already, in the same way."""
-    for known, known_stays in nodes:
-        if known is node and known_stays == stays:
-            return True
-    return False
+def loose(here, staying, stamp):
+    """Add the # children of all nodes reached to those that stay: # fits no word at all, and stays for the words to come."""
+    for node in here:
+        stay(node, staying, stamp)
+    for node in staying:  # grows while it is walked: # behind #
+        stay(node, staying, stamp)
+
+
+def stay(node, staying, stamp):
+    """Add a node's # child to those that stay, once."""
+    child = node[_CHILDREN].get(b"#")
+    if child is not None and child[_STAYS] != stamp:
+        child[_STAYS] = stamp
+        staying.append(child)

@@ -4,6 +4,8 @@ A case is a list of steps, so that it can be kept as JSON and run again:
     ["give", HEX, SIZE]  these octets, at most SIZE in one `received` (0: as many as fit)
     ["take", N]          read up to N octets of what the broker has to say
     ["tick", MS]         that much time passes
+    ["polite"]           all is read, and a channel that was closed is opened again
+    ["settle", NAME, N]  the N-th delivery that came and was not settled (modulo their count) is settled by method NAME
 After the steps the peer is gone (`received(0)`). `run` holds every case to the laws:
   1. nothing raises, and the broker counts no internal error;
   2. what the broker says is well-formed: the protocol header, or whole frames that an independent codec reads to the last octet,
@@ -17,6 +19,7 @@ import json
 import os
 import struct
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CRASHES = os.path.join(HERE, "crashes")
@@ -28,6 +31,7 @@ from leveret.core.connection import Connection  # noqa: E402
 from leveret.core.limits import BOARD, Limits  # noqa: E402
 
 CLOSE_CODES = {200, 311, 313, 320, 402, 403, 404, 405, 406, 501, 502, 503, 504, 505, 506, 530, 540}
+SHRINK_S = 10
 SECONDS = 1_700_000_000
 
 
@@ -41,6 +45,8 @@ class Link:
         self.said = bytearray()
         self.checked = 0
         self.open_content = {}
+        self.heard = []
+        self.unsettled = []
 
     def give(self, octets, step=0, reading=True):
         """Octets in; stops where the broker does not read (after it was read from, if `reading`)."""
@@ -112,6 +118,26 @@ class Link:
                 assert one["reply_code"] in CLOSE_CODES, one
                 assert one["reply_text"], "no text says what was wrong: %r" % one
         return found
+
+    def be_polite(self):
+        """Read everything, note deliveries, and open closed channels again."""
+        self.take()
+        for one in self.check_frames():
+            self.heard.append(one)
+            if one.name in ("basic.deliver", "basic.get-ok"):
+                self.unsettled.append((one.channel, one["delivery_tag"]))
+            if one.name == "channel.close":
+                self.unsettled = [pair for pair in self.unsettled if pair[0] != one.channel]
+                self.give(amqp_wire.method(one.channel, "channel.close-ok") + amqp_wire.method(one.channel, "channel.open"))
+
+    def settle(self, name, number):
+        """Settle one of the deliveries that be_polite noted."""
+        if self.unsettled:
+            channel, tag = self.unsettled.pop(number % len(self.unsettled))
+            values = {} if name == "basic.ack" else {"requeue": number % 3 > 0}
+            if name != "basic.reject":
+                values["multiple"] = number % 5 == 0
+            self.give(amqp_wire.method(channel, name, delivery_tag=tag, **values))
 
     def check_content(self, one):
         left = self.open_content.get(one.channel)
@@ -208,9 +234,13 @@ def run(steps, **overrides):
             link.give(bytes.fromhex(step[1]), step[2], reading=len(step) == 3)
         elif step[0] == "take":
             link.take(step[1])
+        elif step[0] == "polite":
+            link.be_polite()
+        elif step[0] == "settle":
+            link.settle(step[1], step[2])
         else:
             now += step[1]
-            broker.tick(now, SECONDS)
+            broker.tick(now, SECONDS + now // 1000)
             for connection in list(broker.connections):
                 if connection is not healthy.link.connection:
                     connection.tick(now)
@@ -218,7 +248,7 @@ def run(steps, **overrides):
         link.check_sizes()
     healthy.is_answered()
     link.take()
-    found = link.check_frames()
+    found = link.heard + link.check_frames()
     if not link.connection.closed:
         link.end()
     assert broker.counters["internal_errors"] == 0, "an error of our own"
@@ -234,11 +264,38 @@ def checked(steps, **overrides):
     try:
         return run(steps, **overrides)
     except Exception as error:
+        steps, error = shrunk(steps, error, overrides)
         text = json.dumps({"steps": steps, "limits": overrides})
         path = os.path.join(CRASHES, hashlib.sha256(text.encode()).hexdigest()[:16] + ".json")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text + "\n")
         raise AssertionError("kept as %s: %s: %s" % (path, type(error).__name__, error)) from error
+
+
+def failure(steps, overrides):
+    """What a case breaks, or None."""
+    try:
+        run(steps, **overrides)
+    except Exception as error:
+        return error
+    return None
+
+
+def shrunk(steps, error, overrides):
+    """The case with every step left out that its failure (of whatever text) does not need, and that failure; within SHRINK_S."""
+    limit = time.monotonic() + SHRINK_S
+    size = len(steps) // 2
+    while size and time.monotonic() < limit:
+        at = 0
+        while at < len(steps) and time.monotonic() < limit:
+            fewer = steps[:at] + steps[at + size:]
+            found = failure(fewer, overrides)
+            if found is None:
+                at += size
+            else:
+                steps, error = fewer, found
+        size //= 2
+    return steps, error
 
 
 def give(octets, size=0):

@@ -17,7 +17,7 @@ import pytest
 
 import cases
 from cases import OPEN, Healthy, Link, checked, give, new_broker
-from sequences import mutate, sequence
+from sequences import lively, mutate, sequence
 
 import amqp_wire
 from test_connection_errors import CASES as WRONG
@@ -101,6 +101,24 @@ def test_random_sequences(wounded):
         if wounded:
             octets = mutate(source, octets)
         checked([give(READY)] + cut_in_pieces(source, octets))
+
+
+def test_random_sequences_with_queue_rules_and_transactions():
+    """Time-outs, lengths, priorities, dead letters, streams, exchanges of all types, CC and reply-to, all over each other, by a peer that
+    opens its channels again and settles what it got: so that a case lives long enough to get into trouble."""
+    source = source_of("rules")
+    kinds = {}
+    for _ in range(150 * ROUNDS):
+        steps = [give(READY + amqp_wire.method(3, "channel.open"))]
+        for octets in lively(source, source.choice((10, 40, 80))):
+            steps += [give(octets), ["polite"]]
+            if source.random() < 0.3:
+                steps.append(["settle", source.choice(("basic.ack", "basic.nack", "basic.reject")), source.randrange(30)])
+            if source.random() < 0.1:
+                steps.append(["tick", source.choice((1, 600, 1500, 6000))])
+        for one in checked(steps):
+            kinds[one.name] = kinds.get(one.name, 0) + 1
+    assert kinds["basic.deliver"] > 300 * ROUNDS and kinds["tx.commit-ok"] > 30 * ROUNDS and kinds["basic.ack"] > 300 * ROUNDS, kinds
 
 
 def test_frames_of_a_sequence_swapped_lost_and_doubled():

@@ -1,0 +1,35 @@
+"""Sender-selected distribution (RabbitMQ): the headers CC and BCC name further routing keys; BCC is not for the receivers to see."""
+
+from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..type_words import type_word
+from . import properties
+
+NAMES = ("CC", "BCC")
+
+
+def read(session, channel, headers, buffer, at, end):
+    """Keep the keys for routing: the properties without BCC (a bytes-like and where they stand in it).
+
+    A header of these names that is no array is precondition-failed; in the array only texts count.
+    """
+    copies = []
+    for name in NAMES:
+        if name in headers:
+            copies.extend(keys_of(name, headers[name]))
+    size = sum([len(key) for key in copies])
+    size_max = session.broker.limits.copy_size_max
+    if size > size_max:
+        raise ProtocolError(PRECONDITION_FAILED, "invalid message: CC and BCC have %d octets of routing keys; this broker takes %d"
+                            % (size, size_max))
+    channel.copies = tuple(copies)
+    if "BCC" not in headers:
+        return buffer, at, end
+    octets = properties.without_header(bytes(buffer[at:end]), "BCC")
+    return octets, 0, len(octets)
+
+
+def keys_of(name, value):
+    """The routing keys in one header."""
+    if not isinstance(value, list):
+        raise ProtocolError(PRECONDITION_FAILED, "invalid message: {unacceptable_type_in_header,\"%s\",%s}" % (name, type_word(value)))
+    return [key.encode("utf-8") if isinstance(key, str) else key for key in value if isinstance(key, (str, bytes))]

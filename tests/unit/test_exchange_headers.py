@@ -1,0 +1,100 @@
+"""headers (0-9-1 section 3.1.3.4), and property and matcher of the 2005 draft, which compare in the same way."""
+
+from leveret.core import headers
+from leveret.core.wildcard import matches, pieces_of
+from peer import Peer, encoded, new_broker
+
+# arguments of the binding, headers of the message, whether it fits; as RabbitMQ 3.10 answers (tests/interop/test_exchange_features.py)
+CASES = (
+    ({}, {}, True), ({}, {"a": 1}, True),
+    ({"x-match": "all"}, {}, True), ({"x-match": "any"}, {"a": 1}, False),
+    ({"a": 1}, {"a": 1, "b": 2}, True), ({"a": 1, "b": 2}, {"a": 1}, False),
+    ({"x-match": "any", "a": 1, "b": 2}, {"b": 2}, True), ({"x-match": "any", "a": 1}, {"a": 2}, False),
+    ({"a": None}, {"a": 1}, True), ({"a": None}, {"a": None}, True), ({"a": None}, {}, False),
+    ({"a": 1}, {"a": None}, False), ({"x-match": "any", "a": None}, {"a": "z"}, True),
+    ({"a": 1}, {"a": True}, False), ({"a": True}, {"a": 1}, False), ({"a": 1}, {"a": 1.0}, False), ({"a": 1.0}, {"a": 1.0}, True),
+    ({"a": "1"}, {"a": 1}, False), ({"a": ""}, {"a": ""}, True), ({"a": 1 << 40}, {"a": 1 << 40}, True),
+    ({"a": [1, "x"]}, {"a": [1, "x"]}, True), ({"a": {"b": 1}}, {"a": {"b": 1}}, True), ({"a": {"b": 1}}, {"a": {"b": 2}}, False),
+    ({"x-a": 1}, {}, True), ({"x-match": "all-with-x", "x-a": 1}, {}, False), ({"x-match": "all-with-x", "x-a": 1}, {"x-a": 1}, True),
+    ({"x-match": "any", "x-a": 1}, {"x-a": 1}, False), ({"x-match": "any-with-x", "x-a": 1}, {"x-a": 1}, True),
+    ({"x-match": "any-with-x", "x-a": 1, "b": 1}, {"b": 1}, True),
+)
+
+
+def fits(peer, exchange, arguments, given):
+    """Bind, publish, count, unbind."""
+    peer.ask("queue_bind", "queue_bind_ok", 0, "q", exchange, "", False, arguments)
+    peer.publish("k", b"", exchange, given)
+    found = peer.ask("queue_purge", "queue_purge_ok", 0, "q", False)[0]
+    peer.ask("queue_unbind", "queue_unbind_ok", 0, "q", exchange, "", arguments)
+    return found == 1
+
+
+def test_what_fits():
+    peer = Peer(new_broker())
+    peer.declare("q")
+    for arguments, given, fit in CASES:
+        assert headers.fits(arguments, given) == fit, (arguments, given)
+        assert fits(peer, "amq.headers", arguments, {"headers": given}) == fit, (arguments, given)
+    assert fits(peer, "amq.match", {"x-match": "all"}, {}) and not fits(peer, "amq.match", {"a": None}, {})
+
+
+def test_x_match_is_checked():
+    broker = new_broker()
+    Peer(broker).declare("q")
+    for value, text in (("some", 'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x'),
+                        (5, "Invalid x-match field type signedint (value 5); expected longstr")):
+        peer = Peer(broker)
+        peer.give(encoded("queue_bind", 1, 0, "q", "amq.headers", "", False, {"x-match": value}))
+        assert peer.expect("channel_close")[:2] == [406, "PRECONDITION_FAILED - " + text]
+
+
+def test_property_looks_at_properties_and_headers():
+    peer = Peer(new_broker())
+    peer.declare("q")
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "p", "x-property", False, False, False, False, False, {})
+    given = {"content_type": "text/plain", "priority": 3, "headers": {"unit": "C", "priority": 9}}
+    for arguments, fit in (({"content-type": "text/plain"}, True), ({"content-type": "text/*"}, False), ({"priority": 3}, True),
+                           ({"priority": 9}, False), ({"unit": "C", "content-type": None}, True), ({"message-id": None}, False),
+                           ({"x-match": "any", "message-id": "m", "unit": "C"}, True), ({}, True)):
+        assert fits(peer, "p", arguments, given) == fit, arguments
+
+
+def test_matcher_compares_with_wild_cards():
+    peer = Peer(new_broker())
+    peer.declare("q")
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "m", "x-matcher", False, False, False, False, False, {})
+    given = {"content_type": "text/plain", "priority": 3, "headers": {"unit": "C", "on": True, "path": "a*b", "none": None}}
+    for arguments, fit in (({"content-type": "text/*"}, True), ({"content-type": "*/*"}, True), ({"content-type": "text/?"}, False),
+                           ({"priority": "?"}, True), ({"priority": 3}, True), ({"priority": "4*"}, False), ({"on": True}, True),
+                           ({"on": "*"}, False), ({"path": "a\\*b"}, True), ({"unit": "\\*"}, False), ({"none": None}, True),
+                           ({"none": "*"}, False), ({"x-match": "any", "unit": "F*", "path": "a*"}, True)):
+        assert fits(peer, "m", arguments, given) == fit, arguments
+
+
+def test_a_pattern_that_ends_in_its_escape_is_refused():
+    broker = new_broker()
+    peer = Peer(broker)
+    peer.declare("q")
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "m", "x-matcher", False, False, False, False, False, {})
+    peer.give(encoded("queue_bind", 1, 0, "q", "m", "", False, {"a": "b\\"}))
+    assert peer.expect("channel_close")[0] == 406
+
+
+def test_patterns():
+    """Any run, any one, escape; against a plain definition for short texts."""
+    def plain(pattern, text):
+        if not pattern:
+            return not text
+        if pattern[0] == "*":
+            return plain(pattern[1:], text) or (text != "" and plain(pattern, text[1:]))
+        return text != "" and pattern[0] in ("?", text[0]) and plain(pattern[1:], text[1:])
+
+    texts = [""]
+    for _ in range(4):
+        texts.extend([text + letter for text in texts[-16:] for letter in "ab"])
+    for pattern in ("", "*", "?", "a", "a*", "*a", "*a*", "a*b", "?*", "*?", "a?b", "**", "*ab*", "a*b*a", "*a?", "?a*b", "ab*ab", "*b*a*"):
+        for text in texts:
+            assert matches(pieces_of(pattern, "*", "?", ""), text) == plain(pattern, text), (pattern, text)
+    assert pieces_of("a%", "%", "_", "%") is None
+    assert matches(pieces_of("100!%", "%", "_", "!"), "100%") and not matches(pieces_of("100!%", "%", "_", "!"), "1000")
