@@ -83,6 +83,7 @@ class Broker(Definitions):
         self.uptime_ms = 0  # does not wrap
         self.rules_at = 0  # uptime of the last time that rules were told the time
         self.properties = None
+        self.committing = False  # a transaction that was found to have room takes effect: shares do not count
         self.waiting = Waiting()
         self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
         self.connections = []
@@ -109,11 +110,17 @@ class Broker(Definitions):
                             ("settled", layout.STATE_SETTLED)):
             self.counters[name] += state[place]
             state[place] = 0
+        counts = self.tables.counts
+        for name in counts:
+            self.counters[name] += counts[name]
+            counts[name] = 0
 
     def tell_rules(self):
         """Let the rules of queues act on the time."""
         self.waiting.run(self)
         for found in list(self.queues.values()):
+            if self.queue_objects.get(found.handle) is not found:
+                continue  # another one's rules have removed it
             if found.rules is not None:
                 found.rules.tick(self, found)
             elif found.is_stream:
@@ -226,13 +233,8 @@ class Broker(Definitions):
             return UNROUTABLE
         tables = self.tables
         blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
-        if tables.state[layout.POOL_ENTRIES + 2] < len(targets):
-            return NO_ROOM
-        for found in targets:
-            if found.full(blocks):
-                return NO_ROOM
         logged = () if self.journal is None else self.journal.wants(message, targets)
-        if logged and self.journal.log.full():
+        if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, logged):
             return NO_ROOM
         verdict = TAKEN
         for found in targets:
@@ -251,6 +253,20 @@ class Broker(Definitions):
         if logged:
             self.journal.message(message, logged)
         return verdict
+
+    def has_entries(self, count):
+        """True when `count` entries are free, perhaps after taking back what the journal was to see."""
+        state = self.tables.state
+        if state[layout.POOL_ENTRIES + 2] < count and self.journal is not None:
+            self.journal.gather_settled()
+        return state[layout.POOL_ENTRIES + 2] >= count
+
+    def is_full(self, targets, block_total, logged):
+        """True when one of the queues takes no further message of so many blocks now, or the log none that is to be `logged`."""
+        for found in targets:
+            if found.full(block_total):
+                return True
+        return bool(logged) and self.journal.log.full()
 
     def delay(self, found, message, delay_ms):
         """Give a queue a message that it gets to see in `delay_ms`."""
@@ -426,6 +442,8 @@ class Broker(Definitions):
     def drop_queue(self, found):
         """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
         found.auto_delete = False
+        self.counters["consumers_cancelled"] += len(found.consumers)
+        before = self.tables.state[layout.POOL_ENTRIES + 2]
         self.waiting.forget(found)
         for each in [each for each in self.dead_waiting if each[0] is found]:
             self.dead_waiting.remove(each)
@@ -437,7 +455,9 @@ class Broker(Definitions):
             for channel in connection.channels():
                 if not channel.closing:
                     self.forget_unsettled(channel, found)
-        return self.forget_queue(found)
+        count = self.forget_queue(found)
+        self.counters["dropped_with_queue"] += self.tables.state[layout.POOL_ENTRIES + 2] - before
+        return count
 
     def kept_aside(self):
         """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, or for room as a dead letter."""

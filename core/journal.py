@@ -9,12 +9,14 @@ Places: a message in a queue is (queue id, position); ids are never given twice,
 import json
 import struct
 
-from . import durable, layout, log
+from . import durable, layout, log, log_figures
 from .shim import elapsed
 
 EACH = "each"
 BATCH = "batch"
 NONE = "none"
+
+IDLE_MS = 1000  # how often the journal is run when nothing happens
 
 RANGES_MAX = 256  # settled ranges that are gathered before they are written
 
@@ -30,6 +32,7 @@ class Journal:
         self.mode = mode
         self.batch_ms = batch_ms
         self.batch_size = batch_size
+        self.message_octets = 0  # octets of the messages logged in this run, without what the log adds
         self.dirty_since = 0
         self.was_dirty = False
         self.queue_ids = 0  # given so far
@@ -74,6 +77,7 @@ class Journal:
         tables = self.broker.tables
         messages = tables.messages
         size = tables.size_of(message)
+        self.message_octets += size
         head = struct.pack(">BIHII", len(places), messages[message + layout.MESSAGE_ARRIVED], messages[message + layout.MESSAGE_ROUTE],
                            messages[message + layout.MESSAGE_PROPERTIES], messages[message + layout.MESSAGE_BODY])
         self.touch()
@@ -194,6 +198,22 @@ class Journal:
         if not self.was_dirty:
             self.touch()
         return self.log.parts_size >= self.batch_size or elapsed(self.broker.now, self.dirty_since) >= self.batch_ms
+
+    def wait_ms(self):
+        """Milliseconds after which `run` should be called again at the latest."""
+        if self.mode != BATCH or not self.was_dirty or self.log.trouble:
+            return IDLE_MS
+        return max(0, self.batch_ms - elapsed(self.broker.now, self.dirty_since))
+
+    def finish(self):
+        """The broker ends: write and sync all there is, in every mode; false when that cannot be."""
+        self.gather_settled()
+        self.write_settled()
+        return self.commit() and (self.mode != NONE or self.log.sync())
+
+    def figures(self):
+        """What is written and what that does to the medium: a dict, see log_figures.py."""
+        return log_figures.figures(self)
 
     def commit(self):
         """Write and sync; then let confirms and streams' readers go on."""

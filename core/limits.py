@@ -34,6 +34,8 @@ ROWS = (
     ("argument_size_max", 4096, 256, 64, 1 << 20, "octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
     ("copy_size_max", 4096, 128, 0, 65535, "octets of the routing keys in CC and BCC of one content", "channel closed with 406"),
     ("return_count_max", 64, 4, 1, 65535, "returned messages that wait in a channel", "the connection is not read until they are gone"),
+    ("management_size_max", 65536, 2048, 2048, 1 << 20, "octets of a management request, and of an answer",
+     "a larger request: channel closed with 311; a longer answer comes in pages"),
     ("heartbeat_s", 60, 60, 0, 65535, "seconds proposed in connection.tune; 0: none", "two of them in silence: connection closed"),
     ("consumer_timeout_ms", 1800000, 1800000, 0, 1 << 28, "ms a delivery may stay unsettled; 0: for ever", "channel closed with 406"),
     ("login_timeout_ms", 10000, 10000, 100, 1 << 28, "ms from accept to connection.open", "the connection is closed"),
@@ -43,6 +45,7 @@ ROWS = (
      "until then a refused address stays refused"),
     ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
+    ("user_count_max", 1024, 16, 1, 65535, "users", "a further one in definitions is left out"),
     ("granted_count_max", 256, 16, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
 )
 
@@ -105,6 +108,8 @@ def memory_parts(limits):
         ("exchanges", (300 + limits.name_size_max + limits.argument_size_max) * limits.exchange_count_max),
         ("bindings", (200 + 255 + 3 * TOPIC_NODE + limits.argument_size_max) * limits.binding_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 1500) * limits.connection_count_max),
+        ("policies", (400 + 2 * limits.name_size_max + limits.argument_size_max) * limits.policy_count_max),
+        ("management", 8 * limits.management_size_max),
         ("addresses", 200 * limits.login_address_max),
     )
 

@@ -135,6 +135,16 @@ class Log:
             self.begin(self.current().number + 1, self.sequence)
         return True
 
+    def sync(self):
+        """Make durable what was committed without syncing; true when that worked."""
+        try:
+            self.store.sync(self.current().number)
+        except OSError as error:
+            self.trouble = "the log cannot be synced: %r" % (error,)
+            return False
+        self.counters["log_syncs"] += 1
+        return True
+
     def remove_oldest(self):
         """Remove the oldest segment; nothing in it is wanted any more."""
         segment = self.segments.pop(0)

@@ -8,9 +8,11 @@ lifetimes the smaller one. A policy acts on what is there as soon as it is set o
 import re
 
 from . import rules
+from .access import unserved
 from .durable import gone, policy_definition
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .exchange import ALTERNATE
+from .stream import age_of
 
 APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues")
 
@@ -32,6 +34,11 @@ class Policy:
             bad(name, "priority must be a whole number")
         if not isinstance(definition, dict) or not definition:
             bad(name, "the definition must have at least one key")
+        if not isinstance(pattern, str):
+            bad(name, "the pattern is not a text")
+        fault = unserved(pattern)
+        if fault:
+            bad(name, "the pattern '%s' has %s" % (pattern, fault))
         try:
             self.expression = re.compile(pattern)
         except Exception as error:  # re.error on CPython, ValueError on MicroPython
@@ -46,6 +53,10 @@ class Policy:
         for key in self.arguments:
             if key in DECLARED_ONLY:
                 bad(name, "%s can only be declared with the queue" % key[2:])
+        if "x-max-age" in self.arguments and age_of(self.arguments["x-max-age"]) is None:
+            bad(name, "max-age is a number and one of Y M D h m s, as 7D")
+        if not isinstance(definition.get(ALTERNATE, ""), str):
+            bad(name, "alternate-exchange is not a text")
         of_queues = {key: self.arguments[key] for key in self.arguments if key != "x-max-age"}
         rules.check("policy '%s'" % name, of_queues)
 
@@ -67,6 +78,9 @@ class Policies:
 
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
+        broker.check_size(policy.definition)
+        if max(len(policy.name.encode("utf-8")), len(policy.pattern.encode("utf-8"))) > broker.limits.name_size_max:
+            bad(policy.name, "its name or its pattern is longer than %d octets" % broker.limits.name_size_max)
         if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
             bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
         self.by_name[policy.name] = policy

@@ -1,6 +1,6 @@
 """Octets from a peer that wait to be read: one fixed buffer, filled at `end`, read at `start`."""
 
-from .shim import copy
+from .shim import copy, octets
 
 
 class ReceiveBuffer:
@@ -8,7 +8,7 @@ class ReceiveBuffer:
 
     def __init__(self, size):
         self.size = size
-        self.octets = memoryview(bytearray(size))
+        self.octets = octets(size)
         self.start = 0
         self.end = 0
 

@@ -49,6 +49,7 @@ class Rules:
         self.dead_letter = None
         self.expiry = None
         self.groups = None
+        self.length = None
         self.priority = None
         self.features = []
 
@@ -66,14 +67,19 @@ class Rules:
             if verdict != TAKEN:
                 return verdict
         entry = queue.push(message)
+        self.settle_in(broker, queue, message, entry)
+        return TAKEN
+
+    def settle_in(self, broker, queue, message, entry):
+        """A message has come to the tail. The length is looked at last: it may let the message itself go again."""
         for feature in self.features:
             feature.pushed(broker, queue, message, entry)
-        return TAKEN
+        if self.length is not None:
+            self.length.trim(broker, queue)
 
     def arrived(self, broker, queue, entry):
         """An entry that was delayed has come to the tail."""
-        for feature in self.features:
-            feature.pushed(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
+        self.settle_in(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
 
     def before_delivery(self, broker, queue):
         """The queue's head is about to be delivered."""
@@ -96,6 +102,8 @@ class Rules:
         """Time has passed."""
         for feature in self.features:
             feature.tick(broker, queue)
+            if broker.queue_objects.get(queue.handle) is not queue:
+                return  # it has expired
 
 
 def check(what, arguments):
@@ -191,6 +199,8 @@ def add_feature(rules, name, arguments):
         rules.groups = made
     elif name == "priority":
         rules.priority = made
+    elif name == "length":
+        rules.length = made
 
 
 def with_expiry(rules):

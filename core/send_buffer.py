@@ -1,6 +1,6 @@
 """Octets for a peer that wait to be sent: one fixed buffer, filled at `end`, sent from `start`."""
 
-from .shim import copy
+from .shim import copy, octets
 
 
 class SendBuffer:
@@ -8,7 +8,7 @@ class SendBuffer:
 
     def __init__(self, size):
         self.size = size
-        self.octets = memoryview(bytearray(size))
+        self.octets = octets(size)
         self.start = 0
         self.end = 0
 

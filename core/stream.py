@@ -76,6 +76,7 @@ class Stream(Queue):
         """Append a message, unless its publisher has published it before, and drop the oldest ones that no longer fit."""
         tables = self.tables
         if self.publishers.seen(tables.properties_of(message)):
+            tables.counts["stream_duplicates"] += 1
             return
         self.size += tables.size_of(message)
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)

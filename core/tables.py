@@ -5,7 +5,7 @@
 
 from . import hot, layout
 from .limits import block_count
-from .shim import table
+from .shim import octets, table
 
 
 class Tables:
@@ -13,7 +13,7 @@ class Tables:
 
     def __init__(self, limits):
         count = block_count(limits)
-        self.arena = memoryview(bytearray(count * limits.block_size))
+        self.arena = octets(count * limits.block_size)
         self.blocks = table(count)
         self.messages = table(layout.MESSAGE_WIDTH * limits.message_count_max)
         self.entries = table(layout.ENTRY_WIDTH * limits.entry_count_max)
@@ -23,6 +23,7 @@ class Tables:
         self.state = table(layout.STATE_WIDTH)
         self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
         self.block_size = limits.block_size
+        self.counts = {"retained_out": 0, "readers_overtaken": 0, "stream_duplicates": 0}  # what streams count; Broker.fold_counters
         # The rarely used pools have a little state of their own: first free, next fresh, left.
         self.queue_pool = table(3)
         self.channel_pool = table(3)

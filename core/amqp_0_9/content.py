@@ -143,10 +143,22 @@ def complete(session, channel):
         if outcome == broker_core.NO_ROOM:
             session.hold(channel)
             return
+        if outcome == broker_core.UNROUTABLE and channel.route == broker_core.MANAGEMENT_ROUTE:
+            outcome = session.on_channel(channel, manage)
+            if channel.closing:
+                return
+            if outcome == broker_core.NO_ROOM:
+                session.hold(channel)
+                return
         settle(session, channel, channel.message, channel.mandatory, outcome)
     channel.message = layout.NONE
     channel.content = NO_CONTENT
     session.unfinished -= 1
+
+
+def manage(session, channel):
+    """Hand a management request over; what it raises closes the channel."""
+    return session.broker.manage(session.connection.user, channel.message)
 
 
 def put(broker, message, exchange, key, expires):

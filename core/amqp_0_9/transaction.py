@@ -4,8 +4,8 @@ Kept contents hold their place in the arena; kept acknowledgements leave their d
 a rollback, as the specification asks.
 """
 
-from .. import broker as broker_core
 from .. import layout
+from ..hot import find_tag
 from . import content
 
 
@@ -14,16 +14,16 @@ class Transaction:
 
     def __init__(self):
         self.publishes = []  # (message, exchange, key, mandatory, expires)
-        self.settlements = []  # (entry, multiple, how): how is None for accepted, else whether to requeue
+        self.settlements = []  # (delivery tag, multiple, how): how is None for accepted, else whether to requeue
 
     def add(self, channel):
         """Keep the content that a channel has completed."""
         self.publishes.append((channel.message, channel.exchange, channel.key(), channel.mandatory, channel.expires))
 
-    def holds(self, entry):
-        """True when a kept acknowledgement names this entry."""
-        for kept in self.settlements:
-            if kept[0] == entry:
+    def holds(self, tag):
+        """True when a kept acknowledgement covers this delivery tag: to the client it is settled."""
+        for kept, multiple, _ in self.settlements:
+            if kept == tag or (multiple and tag < kept):
                 return True
         return False
 
@@ -34,21 +34,25 @@ class Transaction:
             blocks = broker.tables.messages[message + layout.MESSAGE_BLOCKS]
             targets = broker.route(exchange, key, lambda: broker.properties_of(message))
             entries += len(targets)
-            for found in targets:
-                if found.full(blocks):
-                    return False
-        full = broker.journal is not None and broker.journal.log.full()
-        return broker.tables.state[layout.POOL_ENTRIES + 2] >= entries and not full
+            if broker.is_full(targets, blocks, broker.journal is not None):
+                return False
+        return broker.has_entries(entries)
 
     def commit(self, session, channel):
         """Let everything take effect, in order. The caller has seen `has_room`."""
         broker = session.broker
         publishes, settlements = self.publishes, self.settlements
         self.publishes, self.settlements = [], []
-        for message, exchange, key, mandatory, expires in publishes:
-            outcome = content.put(broker, message, exchange, key, expires)
-            content.settle(session, channel, message, mandatory, broker_core.UNROUTABLE if outcome == broker_core.NO_ROOM else outcome)
-        for entry, multiple, requeue in settlements:
+        broker.committing = True
+        try:
+            for message, exchange, key, mandatory, expires in publishes:
+                content.settle(session, channel, message, mandatory, content.put(broker, message, exchange, key, expires))
+        finally:
+            broker.committing = False
+        for tag, multiple, requeue in settlements:
+            entry = unsettled_up_to(broker.tables, channel, tag, multiple)
+            if entry == layout.NONE:
+                continue  # its queue has gone meanwhile
             if requeue is None:
                 broker.settle(channel, entry, multiple)
             else:
@@ -61,3 +65,15 @@ class Transaction:
             broker.tables.release(kept[0])
         self.publishes, self.settlements = [], []
         broker.counters["rollbacks"] += 1
+
+
+def unsettled_up_to(tables, channel, tag, multiple):
+    """The unsettled entry with a delivery tag, or (multiple) the last one up to it; NONE when there is none left."""
+    entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+    if not multiple:
+        return find_tag(tables.entries, tables.channels, channel.handle, tag & layout.MASK)
+    last = layout.NONE
+    while entry != layout.NONE and (tag - tables.entries[entry + layout.ENTRY_TAG]) & layout.MASK < 0x20000000:
+        last = entry
+        entry = tables.entries[entry + layout.ENTRY_NEXT]
+    return last

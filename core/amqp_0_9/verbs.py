@@ -237,9 +237,17 @@ def basic_ack(session, channel, arguments):
     tag, multiple = arguments
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
-        channel.transaction.settlements.append((last, multiple, None))
+        keep(session, channel, tag, multiple, None)
     elif last != layout.NONE:
         session.broker.settle(channel, last, multiple)
+
+
+def keep(session, channel, tag, multiple, how):
+    """Keep a settlement for the commit; tag 0 (all so far) becomes the last tag given."""
+    if tag == 0:
+        channels = session.broker.tables.channels
+        tag = channels[channel.handle + layout.CHANNEL_TAG_HIGH] << 30 | channels[channel.handle + layout.CHANNEL_TAG]
+    channel.transaction.settlements.append((tag, multiple, how))
 
 
 def basic_reject(session, channel, arguments):
@@ -253,7 +261,7 @@ def basic_nack(session, channel, arguments):
     tag, multiple, requeue = arguments
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
-        channel.transaction.settlements.append((last, multiple, requeue))
+        keep(session, channel, tag, multiple, requeue)
     elif last != layout.NONE:
         session.broker.reject(channel, last, multiple, requeue)
 
@@ -348,7 +356,7 @@ def unsettled(session, channel, tag, multiple):
     high = tables.channels[channel.handle + layout.CHANNEL_TAG_HIGH]
     if high - 1 <= tag >> 30 <= high:
         entry = find_tag(tables.entries, tables.channels, channel.handle, tag & layout.MASK)
-    if entry == layout.NONE or channel.transaction is not None and channel.transaction.holds(entry):
+    if entry == layout.NONE or channel.transaction is not None and channel.transaction.holds(tag):
         raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
     return entry
 

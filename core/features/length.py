@@ -42,7 +42,7 @@ class Rule(Feature):
             queue.rules.dead_letter.send_message(broker, queue, message, "maxlen")
         return REFUSED
 
-    def pushed(self, broker, queue, message, entry):
+    def trim(self, broker, queue):
         """overflow drop-head: the oldest go until what is left fits."""
         while self.overflow == "drop-head" and queue.message_count() and self.over(queue, 0, 0):
             head = queue.head()

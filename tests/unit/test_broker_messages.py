@@ -195,6 +195,16 @@ def test_a_queue_that_goes_tells_its_consumers_and_forgets_its_deliveries():
     assert idle(broker) == before
 
 
+def test_who_deletes_a_queue_hears_of_its_own_consumers_after_delete_ok():
+    """As from RabbitMQ (section 1.7.2.9): py-amqp raises for a cancel that comes while it waits for delete-ok."""
+    broker = new_broker()
+    peer = Peer(broker, capabilities={"consumer_cancel_notify": True})
+    peer.ask("queue_declare", "queue_declare_ok", 0, "q", False, False, False, False, False, {})
+    peer.ask("basic_consume", "basic_consume_ok", 0, "q", "c", False, False, False, False, {})
+    peer.give(encoded("queue_delete", 1, 0, "q", False, False, False))
+    assert peer.frames() == [("queue_delete_ok", 1, [0]), ("basic_cancel", 1, ["c", True])]
+
+
 def test_flow_stops_deliveries():
     """Section 1.5.2.3: channel.flow."""
     broker = new_broker()

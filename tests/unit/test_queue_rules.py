@@ -330,6 +330,17 @@ def test_a_delivery_that_is_not_settled_in_time_closes_its_channel():
     assert broker.queues["q"].message_count() == 1 and broker.counters["settle_timeouts"] == 1
 
 
+def test_a_length_of_nothing_with_every_other_rule():
+    """x-max-length 0: each message goes at once, whatever other rules looked at it first."""
+    broker, peer = pair({"x-max-length": 0, "x-max-priority": 3, "x-message-ttl": 1000, "x-dead-letter-exchange": "dlx"},
+                        argument_size_max=4096)
+    before = idle(broker)
+    for number in range(5):
+        peer.publish("q", str(number).encode(), given={"priority": number, "expiration": "50"})
+    assert broker.queues["q"].message_count() == 0 and bodies(peer, "dead") == [b"0", b"1", b"2", b"3", b"4"]
+    assert idle(broker) == before
+
+
 def test_rules_leave_nothing_behind():
     """All pools are full again when the queues are gone, whatever the rules held."""
     broker = new_broker()

@@ -1,0 +1,216 @@
+"""Management over AMQP: a request published to the default exchange with the routing key amq.leveret.management is answered to its reply-to.
+
+Request and answer are JSON objects of at most management_size_max octets. A request: {"request": name, ...}. An answer: {"ok": true, ...},
+or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with 403,
+a request that is too large with 311, one without a reply-to with 406, one whose reply queue is not there with 404. While there is no room
+for the answer the request waits, as any publisher does; a request may so be carried out again, which each of them stands.
+
+    overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
+    counters                    the counters alone
+    definitions {"after"}       RabbitMQ's JSON, page by page (administrator)
+    import {"definitions"}      loads; "rest" says where it stopped when the answer was full: [section, number of items done] (administrator)
+    set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
+"""
+
+import json
+
+from . import layout, overview, paging, portable_definitions
+from .broker import NO_ROOM
+from .errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
+from .policies import Policy
+from .shim import json_text
+
+READERS = ("administrator", "monitoring", "management", "policymaker")
+POLICY_MAKERS = ("administrator", "policymaker")
+ADMINISTRATORS = ("administrator",)
+
+SENTENCE_MAX = 256  # characters of a sentence in an answer; six octets each at most, as JSON writes them
+SENTENCE_ROOM = 6 * SENTENCE_MAX + 4
+
+
+def answer(broker, user, message):
+    """Carry out the request in a message (complete, with its body): TAKEN, or NO_ROOM: try again later. Raises ProtocolError."""
+    require_tag(broker, user, READERS, "management")
+    tables = broker.tables
+    size = tables.messages[message + layout.MESSAGE_BODY]
+    if size > broker.limits.management_size_max:
+        raise ProtocolError(CONTENT_TOO_LARGE, "a management request of %d octets; this broker takes %d"
+                            % (size, broker.limits.management_size_max))
+    properties = broker.properties_of(message)
+    target = properties.get("reply_to")
+    if not isinstance(target, str) or target == "":
+        raise ProtocolError(PRECONDITION_FAILED, "a management request needs reply-to")
+    if target not in broker.queues:
+        raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '/' to answer a management request to" % target)
+    body = tables.octets(message, tables.size_of(message) - size, size)
+    text = perform(broker, user, body)
+    if text is None:
+        return NO_ROOM
+    return send(broker, target, properties.get("correlation_id"), text)
+
+
+def require_tag(broker, user, tags, what):
+    """Raise access-refused unless the user has one of the tags."""
+    for tag in tags:
+        if tag in user.tags:
+            return
+    broker.counters["access_refused"] += 1
+    raise ProtocolError(ACCESS_REFUSED, "%s refused for user '%s': it needs the tag %s" % (what, user.name, " or ".join(tags)))
+
+
+def perform(broker, user, body):
+    """The answer to a request (bytes) as JSON text; None: nothing was done, because there may be no room for the answer."""
+    try:
+        request = parsed(body)
+        row = REQUESTS.get(request.get("request"))
+        if row is None:
+            raise ValueError("there is no request %s; there are %s" % (json_text(request.get("request")), ", ".join(sorted(REQUESTS))))
+        action, tags, changes = row
+        require_tag(broker, user, tags, "management request '%s'" % request["request"])
+        if changes and not room_for(broker, broker.limits.management_size_max):
+            return None
+        broker.counters["management_requests"] += 1
+        return action(broker, request)
+    except ProtocolError as error:
+        if error.condition == ACCESS_REFUSED:
+            raise
+        return failure(broker, error.condition, error.text)
+    except ValueError as error:
+        return failure(broker, PRECONDITION_FAILED, str(error))
+
+
+def failure(broker, condition, text):
+    """The answer to a request that cannot be carried out."""
+    broker.counters["management_failures"] += 1
+    return json_text({"ok": False, "condition": condition, "error": text[:SENTENCE_MAX]})
+
+
+def parsed(body):
+    """A request. Raises ValueError."""
+    try:
+        request = json.loads(str(body, "utf-8"))
+    except (ValueError, RuntimeError):  # not UTF-8, not JSON, or too deep
+        raise ValueError("a management request is JSON in UTF-8")
+    if not isinstance(request, dict) or not isinstance(request.get("request"), str):
+        raise ValueError('a management request is an object, as {"request": "overview"}')
+    return request
+
+
+def room_for(broker, size):
+    """True when an answer of `size` octets can be kept now."""
+    return broker.tables.has_room(broker.tables.blocks_for(size + 1024), 1)
+
+
+def send(broker, target, correlation_id, text):
+    """Publish an answer: TAKEN, or NO_ROOM."""
+    body = text.encode("utf-8")
+    given = {"content_type": "application/json"}
+    if correlation_id is not None:
+        given["correlation_id"] = correlation_id
+    properties = broker.properties.encode(given)
+    key = target.encode("utf-8")
+    route = bytes((0, len(key))) + key
+    tables = broker.tables
+    if not tables.has_room(tables.blocks_for(len(route) + len(properties) + len(body)), 1):
+        return NO_ROOM
+    message = tables.new_message(route, len(properties), len(body), broker.seconds)
+    tables.append(message, properties, 0, len(properties))
+    tables.append(message, body, 0, len(body))
+    outcome = broker.publish(message, "", key, lambda: given)
+    tables.release(message)
+    return outcome
+
+
+# Requests: (broker, request) -> JSON text
+
+
+def tell_overview(broker, request):
+    """Everything that there is to see."""
+    head = {"ok": True, "overview": overview.overview(broker)}
+    return paging.page(head, overview.sections(broker), request.get("after"), broker.limits.management_size_max)
+
+
+def tell_counters(broker, request):
+    """The counters alone."""
+    return json_text({"ok": True, "counters": overview.counters(broker)})
+
+
+def tell_definitions(broker, request):
+    """All definitions, page by page."""
+    return paging.page({"ok": True}, portable_definitions.sections(broker), request.get("after"), broker.limits.management_size_max)
+
+
+def load_definitions(broker, request):
+    """Load item by item, as long as the answer has room to name what is left out."""
+    document = request.get("definitions")
+    portable_definitions.checked(document)
+    report = Report(broker.limits.management_size_max - 320)
+    others = portable_definitions.left_out(document)
+    while others and report.room >= 2 * SENTENCE_ROOM:
+        report.name(others.pop(0))
+    if others:
+        report.name("%d more lists or virtual hosts that this broker does not have" % len(others))
+    for section in portable_definitions.SECTIONS:
+        done = 0
+        items = portable_definitions.ours(document.get(section, []))
+        for item in items:
+            if report.room < SENTENCE_ROOM:
+                return report.text([section, done])
+            report.count(section, portable_definitions.load(broker, section, item))
+            done += 1
+    return report.text(None)
+
+
+class Report:
+    """What an import came to. `room`: octets left for sentences."""
+
+    def __init__(self, room):
+        self.room = room
+        self.loaded = {name: 0 for name in portable_definitions.SECTIONS}
+        self.left_out = []
+
+    def count(self, section, outcome):
+        """One item: (loaded, sentence or "")."""
+        loaded, sentence = outcome
+        if loaded:
+            self.loaded[section] += 1
+        if sentence:
+            self.name(sentence)
+
+    def name(self, sentence):
+        """Keep a sentence, cut to its part of the answer."""
+        sentence = sentence[:SENTENCE_MAX]
+        self.left_out.append(sentence)
+        self.room -= len(json_text(sentence).encode("utf-8")) + 2
+
+    def text(self, rest):
+        """The answer."""
+        return json_text({"ok": True, "loaded": self.loaded, "left_out": self.left_out, "rest": rest})
+
+
+def set_policy(broker, request):
+    """Add or replace a policy."""
+    name = portable_definitions.text(request, "name", 255)
+    broker.policies.set(broker, Policy(name, portable_definitions.text(request, "pattern", 1024),
+                                       portable_definitions.table(request, "definition"), request.get("priority", 0),
+                                       request.get("apply-to", "all")))
+    return json_text({"ok": True})
+
+
+def remove_policy(broker, request):
+    """Remove a policy; not-found when there is none of the name."""
+    name = portable_definitions.text(request, "name", 255)
+    if not broker.policies.remove(broker, name):
+        raise ProtocolError(NOT_FOUND, "there is no policy '%s'" % name)
+    return json_text({"ok": True})
+
+
+# Request: (function, tags of those who may, whether it changes something)
+REQUESTS = {
+    "overview": (tell_overview, READERS, False),
+    "counters": (tell_counters, READERS, False),
+    "definitions": (tell_definitions, ADMINISTRATORS, False),
+    "import": (load_definitions, ADMINISTRATORS, True),
+    "set-policy": (set_policy, POLICY_MAKERS, True),
+    "remove-policy": (remove_policy, POLICY_MAKERS, True),
+}

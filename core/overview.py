@@ -1,0 +1,77 @@
+"""What a broker holds and has done, as plain dicts for management: counters, memory, queues, streams, connections."""
+
+from . import layout
+from .limits import memory_needed
+from .version import PRODUCT, VERSION
+
+
+def overview(broker):
+    """All that has a fixed size."""
+    return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms, "memory": memory(broker), "totals": totals(broker),
+            "management_size_max": broker.limits.management_size_max}
+
+
+def counters(broker):
+    """Every counter by name, up to this moment."""
+    broker.fold_counters()
+    return dict(broker.counters)
+
+
+def memory(broker):
+    """Used and free of what is made at start, and the octets when every limit is reached."""
+    state = broker.tables.state
+    limits = broker.limits
+    found = {"block_size": limits.block_size, "octets_max": memory_needed(limits)}
+    for name, pool, count in (("blocks", layout.POOL_BLOCKS, limits.arena_size // limits.block_size),
+                              ("messages", layout.POOL_MESSAGES, limits.message_count_max),
+                              ("entries", layout.POOL_ENTRIES, limits.entry_count_max)):
+        found[name + "_used"] = count - state[pool + 2]
+        found[name + "_free"] = state[pool + 2]
+    return found
+
+
+def totals(broker):
+    """How many there are of each."""
+    tables = broker.tables
+    limits = broker.limits
+    return {"connections": len(broker.connections), "channels": limits.channel_count_max - tables.channel_pool[2],
+            "consumers": limits.consumer_count_max - tables.consumer_pool[2], "queues": len(broker.queues),
+            "exchanges": len(broker.exchanges), "bindings": broker.binding_count, "policies": len(broker.policies.by_name),
+            "users": len(broker.access.users)}
+
+
+def sections(broker):
+    """For paging.page: counters (each an object with its one name), queues, streams, connections."""
+    return (
+        ("counters", lambda: [(name, lambda name=name, count=count: {name: count}) for name, count in counters(broker).items()]),
+        ("queues", lambda: [(name, lambda found=found: a_queue(found)) for name, found in broker.queues.items() if not found.is_stream]),
+        ("streams", lambda: [(name, lambda found=found: a_stream(found)) for name, found in broker.queues.items() if found.is_stream]),
+        ("connections", lambda: [(str(id(each)), lambda each=each: a_connection(each)) for each in broker.connections]),
+    )
+
+
+def a_queue(found):
+    """`messages`: ready; `octets`: of their bodies; `full`: its publishers wait."""
+    return {"name": found.name, "messages": found.message_count(), "unsettled": found.unsettled_count(), "octets": found.octets(),
+            "consumers": len(found.consumers), "policy": found.policy, "full": found.full(1)}
+
+
+def a_stream(found):
+    """Offsets from `first_offset` up to, and not with, `next_offset`; `octets` with routes and properties; `dropped` by retention."""
+    return {"name": found.name, "id": found.id, "first_offset": found.first_offset, "next_offset": found.next_offset(),
+            "octets": found.size, "octets_max": found.size_max, "dropped": found.dropped, "consumers": len(found.consumers),
+            "policy": found.policy}
+
+
+def a_connection(connection):
+    """`state`: login, open, held (not read until there is room) or closing."""
+    state = "open"
+    if connection.ending:
+        state = "closing"
+    elif connection.user is None:
+        state = "login"
+    elif not connection.reading:
+        state = "held"
+    return {"name": connection.name, "user": None if connection.user is None else connection.user.name, "state": state,
+            "channels": len(connection.channels()), "queues_declared": connection.queues_declared,
+            "bindings_made": connection.bindings_made}

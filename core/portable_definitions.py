@@ -1,0 +1,339 @@
+"""Definitions as RabbitMQ's JSON has them: users, permissions, policies, exchanges, queues and bindings of virtual host "/".
+
+Laws: what this broker does not serve is left out and named, never taken in silence; an item is loaded whole or not at all, but for single
+keys that are named; loading the same item again changes nothing. Exclusive queues, the predeclared exchanges and the default exchange's
+bindings are not definitions. What comes in was parsed from JSON and is checked here like anything else that comes from outside.
+"""
+
+import binascii
+
+from . import password, rules
+from .access import User
+from .broker import nobody
+from .definitions import VHOST
+from .errors import PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .exchange import ALTERNATE
+from .exchanges import PREDECLARED
+from .policies import Policy
+
+SECTIONS = ("users", "permissions", "policies", "exchanges", "queues", "bindings")  # in the order of loading
+
+RABBIT_HASH = "rabbit_password_hashing_sha256"
+
+DEPTH_MAX = 8  # as in a field table
+
+ABSENT = {"topic_permissions": "this broker does not look at the routing key for a permission",
+          "parameters": "this broker has no runtime parameters",
+          "global_parameters": "this broker has no runtime parameters"}
+
+
+# In
+
+
+def checked(document):
+    """Raise ValueError with a sentence unless this is a dict whose sections are lists of dicts; other keys tell where it is from."""
+    if not isinstance(document, dict):
+        raise ValueError("definitions are a JSON object with lists called " + ", ".join(SECTIONS))
+    for name in document:
+        items = document[name]
+        if name in SECTIONS and not isinstance(items, list):
+            raise ValueError("'%s' of definitions must be a list" % name)
+        if isinstance(items, list):
+            for item in items:
+                if not isinstance(item, dict):
+                    raise ValueError("'%s' of definitions has something in it that is not an object: %r" % (name, item))
+
+
+def ours(items):
+    """The items of virtual host "/"; RabbitMQ's export of one virtual host names none."""
+    return [item for item in items if item.get("vhost", VHOST) == VHOST]
+
+
+def left_out(document):
+    """Sentences about what a checked document has for others than this broker: virtual hosts, parameters, unknown lists; with counts."""
+    sentences = []
+    for name in sorted(document):
+        items = document[name]
+        if not isinstance(items, list) or not items:
+            continue
+        if name == "vhosts":
+            others = sorted([str(item.get("name")) for item in items if item.get("name") != VHOST])
+            if others:
+                sentences.append("%s: %d left out ('%s'): this broker has one virtual host, '/'" % (name, len(others), "', '".join(others)))
+        elif name in SECTIONS:
+            sentences.extend(of_other_hosts(name, items))
+        else:
+            reason = ABSENT.get(name, "this broker does not know such definitions")
+            sentences.append("%s: %d left out: %s" % (name, len(items), reason))
+    return sentences
+
+
+def of_other_hosts(name, items):
+    """One sentence for each virtual host that is not ours."""
+    counts = {}
+    for item in items:
+        host = item.get("vhost", VHOST)
+        if host != VHOST:
+            counts[str(host)] = counts.get(str(host), 0) + 1
+    return ["%s: %d of vhost '%s' left out: this broker has one virtual host, '/'" % (name, counts[host], host) for host in sorted(counts)]
+
+
+def load(broker, section, item):
+    """Take one item of a section: (whether it was loaded, a sentence about what of it was left out and why, or "")."""
+    try:
+        note = LOADERS[section](broker, item)
+        return True, note and "%s: loaded without %s" % (title(section, item), note)
+    except ProtocolError as error:
+        return False, "%s left out: %s" % (title(section, item), error.text)
+    except ValueError as error:  # UnicodeError too: text that has no UTF-8
+        return False, "%s left out: %s" % (title(section, item), error)
+
+
+def title(section, item):
+    """An item as sentences name it."""
+    if section == "bindings":
+        return "binding from exchange %r to %s %r with key %r" % (item.get("source"), item.get("destination_type", "queue"),
+                                                                 item.get("destination"), item.get("routing_key"))
+    if section == "permissions":
+        return "permissions of user %r" % (item.get("user"),)
+    return "%s %r" % ({"policies": "policy"}.get(section, section[:-1]), item.get("name"))
+
+
+def load_user(broker, item):
+    """A user without permissions, or a new password and new tags for one that is there."""
+    name = text(item, "name", 255)
+    tags = item.get("tags", [])
+    if isinstance(tags, str):
+        tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
+    if not isinstance(tags, list) or len(tags) > 16 or [tag for tag in tags if not isinstance(tag, str) or len(tag.encode("utf-8")) > 255]:
+        raise ValueError("its tags are not a list of at most 16 words")
+    users = broker.access.users
+    if name not in users and len(users) >= broker.limits.user_count_max:
+        raise ProtocolError(RESOURCE_ERROR, "this broker holds %d users at most" % broker.limits.user_count_max)
+    permissions = users[name].permissions if name in users else None
+    broker.access.put(User(name, stored(item), tags, permissions, broker.limits.granted_count_max))
+    return "limits: this broker has none for single users" if item.get("limits") else ""
+
+
+def stored(item):
+    """The password hash of a user, or None when none logs in. Raises ValueError."""
+    written = text(item, "password_hash", 1024, "")
+    algorithm = text(item, "hashing_algorithm", 255, RABBIT_HASH)
+    if written == "":
+        return None
+    if algorithm == RABBIT_HASH:
+        return password.stored(written)
+    if algorithm == password.Pbkdf2.algorithm:
+        return password.stored(str(password.from_base64(written), "utf-8"))
+    raise ValueError("this broker does not know the hashing algorithm '%s'" % algorithm)
+
+
+def load_permission(broker, item):
+    """Three regular expressions for a user that is there."""
+    name = text(item, "user", 255)
+    user = broker.access.users.get(name)
+    if user is None:
+        raise ValueError("there is no such user")
+    user.permit([text(item, key, 1024) for key in ("configure", "write", "read")])
+    return ""
+
+
+def load_policy(broker, item):
+    """A policy, less the keys that this broker does not serve; one that has no other keys is left out."""
+    given = table(item, "definition")
+    served = {key: given[key] for key in given if key == ALTERNATE or key == "max-age" or rules.row_of("x-" + key) is not None}
+    unserved = ", ".join(sorted([key for key in given if key not in served]))
+    if given and not served:
+        raise ValueError("this broker does not serve %s" % unserved)
+    broker.policies.set(broker, Policy(text(item, "name", 255), text(item, "pattern", 1024), served, item.get("priority", 0),
+                                       item.get("apply-to", "all")))
+    return unserved and "%s, which this broker does not serve" % unserved
+
+
+def load_exchange(broker, item):
+    """An exchange, or the same one that is there."""
+    broker.declare_exchange(nobody, text(item, "name", 255), text(item, "type", 255), False, flag(item, "durable"),
+                            flag(item, "auto_delete"), flag(item, "internal"), table(item, "arguments"))
+    return ""
+
+
+def load_queue(broker, item):
+    """A queue, or the same one that is there. RabbitMQ tells a queue's type beside its arguments too."""
+    arguments = table(item, "arguments")
+    type_ = text(item, "type", 255, "classic")
+    if type_ != "classic" and "x-queue-type" not in arguments:
+        arguments["x-queue-type"] = type_
+    name = text(item, "name", 255)
+    if name == "":
+        raise ValueError("it has no name")
+    broker.declare_queue(nobody, name, False, flag(item, "durable"), False, flag(item, "auto_delete"), arguments)
+    return ""
+
+
+def load_binding(broker, item):
+    """A binding; the default exchange's are there without being made."""
+    source = text(item, "source", 255)
+    destination = text(item, "destination", 255)
+    key = text(item, "routing_key", 255, "").encode("utf-8")
+    arguments = table(item, "arguments")
+    kind = item.get("destination_type", "queue")
+    if kind not in ("queue", "exchange"):
+        raise ValueError("its destination_type is neither queue nor exchange")
+    if source == "" and kind == "queue" and destination.encode("utf-8") == key:
+        broker.queue(destination, nobody)
+    elif kind == "queue":
+        broker.bind(nobody, destination, source, key, arguments)
+    else:
+        broker.bind_exchange(nobody, destination, source, key, arguments)
+    return ""
+
+
+LOADERS = {"users": load_user, "permissions": load_permission, "policies": load_policy, "exchanges": load_exchange, "queues": load_queue,
+           "bindings": load_binding}
+
+
+def text(item, key, size_max, default=None):
+    """A text of at most `size_max` octets, as 0-9-1 can carry it. Raises ValueError."""
+    found = item.get(key, default)
+    if not isinstance(found, str):
+        raise ValueError("its %s is not a text" % key)
+    if len(found.encode("utf-8")) > size_max:
+        raise ValueError("its %s is longer than %d octets" % (key, size_max))
+    return found
+
+
+def flag(item, key):
+    """true or false; false when it is not there."""
+    found = item.get(key, False)
+    if not isinstance(found, bool):
+        raise ValueError("its %s is neither true nor false" % key)
+    return found
+
+
+def table(item, key):
+    """Arguments as a field table can hold them; empty when there are none (RabbitMQ writes [] for that too)."""
+    found = item.get(key, {})
+    if found == []:
+        found = {}
+    if not isinstance(found, dict):
+        raise ValueError("its %s is not an object" % key)
+    check_value(key, found, DEPTH_MAX)
+    return dict(found)
+
+
+def check_value(key, value, depth):
+    """Raise ValueError for what a field table cannot hold."""
+    if depth == 0:
+        raise ValueError("its %s is more than %d levels deep" % (key, DEPTH_MAX))
+    if isinstance(value, str):
+        value.encode("utf-8")
+    elif isinstance(value, dict):
+        for name in value:
+            if len(name.encode("utf-8")) > 255:
+                raise ValueError("its %s has a name longer than 255 octets" % key)
+            check_value(key, value[name], depth - 1)
+    elif isinstance(value, list):
+        for each in value:
+            check_value(key, each, depth - 1)
+    elif isinstance(value, int) and not -0x8000000000000000 <= value < 0x8000000000000000:
+        raise ValueError("its %s has a number that does not fit in 64 bits" % key)
+
+
+# Out
+
+
+def sections(broker):
+    """For paging.fill: (section, function that lists (identity, function that makes the item)) in the order of loading."""
+    return (
+        ("users", lambda: users(broker)),
+        ("permissions", lambda: permissions(broker)),
+        ("policies", lambda: policies(broker)),
+        ("exchanges", lambda: exchanges(broker)),
+        ("queues", lambda: queues(broker)),
+        ("bindings", lambda: bindings(broker)),
+    )
+
+
+def users(broker):
+    """A PBKDF2 hash is written in base64, because RabbitMQ wants base64 here; it loads such a user, who cannot log in there."""
+    return [(name, lambda user=user: a_user(user)) for name, user in broker.access.users.items()]
+
+
+def a_user(user):
+    """One user."""
+    algorithm, written = RABBIT_HASH, ""
+    if user.stored is not None:
+        algorithm, written = user.stored.algorithm, user.stored.text()
+        if algorithm != RABBIT_HASH:
+            written = password.base64(written.encode("utf-8"))
+    return {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags), "limits": {}}
+
+
+def permissions(broker):
+    """Users without permissions have none."""
+    return [(name, lambda user=user: {"user": user.name, "vhost": VHOST, "configure": user.permissions[0], "write": user.permissions[1],
+                                      "read": user.permissions[2]})
+            for name, user in broker.access.users.items() if user.permissions is not None]
+
+
+def policies(broker):
+    """All."""
+    return [(name, lambda policy=policy: {"vhost": VHOST, "name": policy.name, "pattern": policy.pattern, "apply-to": policy.apply_to,
+                                          "definition": policy.definition, "priority": policy.priority})
+            for name, policy in broker.policies.by_name.items()]
+
+
+def exchanges(broker):
+    """All but the predeclared ones."""
+    known = [row[0] for row in PREDECLARED]
+    return [(name, lambda found=found: {"name": found.name, "vhost": VHOST, "type": found.type, "durable": found.durable,
+                                        "auto_delete": found.auto_delete, "internal": found.internal,
+                                        "arguments": plain(found.arguments)})
+            for name, found in broker.exchanges.items() if name not in known]
+
+
+def queues(broker):
+    """All but the exclusive ones."""
+    return [(name, lambda found=found: a_queue(found)) for name, found in broker.queues.items() if found.owner is None]
+
+
+def a_queue(found):
+    """One queue."""
+    if found.name.startswith("amq."):
+        raise ValueError("queue '%s' left out: the broker has made its name" % found.name)
+    return {"name": found.name, "vhost": VHOST, "durable": found.durable, "auto_delete": found.auto_delete,
+            "type": "stream" if found.is_stream else "classic", "arguments": plain(found.arguments)}
+
+
+def bindings(broker):
+    """All but those to queues that are left out."""
+    listed = []
+    for exchange in broker.exchanges.values():
+        for identity, binding in exchange.bindings.items():
+            target = binding.destination
+            if target.is_exchange or target.owner is None and not target.name.startswith("amq."):
+                listed.append((repr((exchange.name, identity)), lambda binding=binding: a_binding(binding)))
+    return listed
+
+
+def a_binding(binding):
+    """One binding."""
+    target = binding.destination
+    return {"source": binding.exchange.name, "vhost": VHOST, "destination": target.name,
+            "destination_type": "exchange" if target.is_exchange else "queue", "routing_key": str(binding.key, "utf-8"),
+            "arguments": plain(binding.arguments)}
+
+
+def plain(value):
+    """A decoded argument as JSON can write it: a timestamp becomes its number. Raises ValueError for octets and for no number."""
+    if isinstance(value, dict):
+        return {key: plain(value[key]) for key in value}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, tuple):
+        return plain(value[1])
+    if isinstance(value, (bytes, bytearray)):
+        raise ValueError("an argument that JSON cannot write: the octets 0x" + str(binascii.hexlify(value), "utf-8"))
+    if isinstance(value, float) and not -1e308 <= value <= 1e308:
+        raise ValueError("an argument that JSON cannot write: %r" % value)
+    return value
