@@ -81,6 +81,7 @@ class Broker(Definitions):
         self.now = 0
         self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
         self.uptime_ms = 0  # does not wrap
+        self.began_ms = None  # what it was at the first tick
         self.rules_at = 0  # uptime of the last time that rules were told the time
         self.properties = None
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
@@ -94,6 +95,8 @@ class Broker(Definitions):
 
     def tick(self, now, seconds):
         """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules."""
+        if self.began_ms is None:
+            self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
         self.now = now
         self.seconds = max(seconds - EPOCH, 0)
@@ -443,9 +446,9 @@ class Broker(Definitions):
         """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
         found.auto_delete = False
         self.counters["consumers_cancelled"] += len(found.consumers)
-        before = self.tables.state[layout.POOL_ENTRIES + 2]
-        self.waiting.forget(found)
+        lost = self.waiting.forget(found) + (0 if found.is_stream else found.unsettled_count())
         for each in [each for each in self.dead_waiting if each[0] is found]:
+            lost += 1
             self.dead_waiting.remove(each)
             found.drop(each[1])
         for consumer in list(found.consumers):
@@ -456,7 +459,7 @@ class Broker(Definitions):
                 if not channel.closing:
                     self.forget_unsettled(channel, found)
         count = self.forget_queue(found)
-        self.counters["dropped_with_queue"] += self.tables.state[layout.POOL_ENTRIES + 2] - before
+        self.counters["dropped_with_queue"] += lost + count
         return count
 
     def kept_aside(self):

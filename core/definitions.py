@@ -159,8 +159,8 @@ class Definitions:
                     raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for queue '%s' in vhost '%s': a stream is durable, not "
                                         "exclusive and not auto-delete" % (flag, name, VHOST))
             if "x-max-age" in arguments and age_of(arguments["x-max-age"]) is None:
-                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-age' for queue '%s' in vhost '%s': a number and one of Y M D h "
-                                    "m s, as 7D" % (name, VHOST))
+                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-age' for queue '%s' in vhost '%s': a number and one of "
+                                    "Y M D h m s, as 7D" % (name, VHOST))
             size = arguments.get("x-max-length-bytes", 1)
             if not isinstance(size, int) or size < 1:
                 raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-length-bytes' for queue '%s' in vhost '%s': it must be a "

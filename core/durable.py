@@ -1,4 +1,4 @@
-"""Durable definitions as dicts for the log, and back: exchanges, queues, bindings, policies (what is declared durable survives a restart)."""
+"""Durable definitions as dicts for the log, and back: exchanges, queues, bindings, policies (declared durable: kept over a restart)."""
 
 
 def exchange_definition(exchange):
@@ -9,7 +9,8 @@ def exchange_definition(exchange):
 
 def queue_definition(found):
     """A durable queue or stream."""
-    definition = {"kind": "queue", "id": found.id_in_log, "name": found.name, "auto_delete": found.auto_delete, "arguments": found.arguments}
+    definition = {"kind": "queue", "id": found.id_in_log, "name": found.name, "auto_delete": found.auto_delete,
+                  "arguments": found.arguments}
     if found.is_stream:
         definition["stream"] = found.id
         definition["next"] = found.next_offset()

@@ -7,7 +7,7 @@ from .version import PRODUCT, VERSION
 
 def overview(broker):
     """All that has a fixed size."""
-    return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms, "memory": memory(broker), "totals": totals(broker),
+    return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker), "totals": totals(broker),
             "management_size_max": broker.limits.management_size_max}
 
 

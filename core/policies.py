@@ -1,4 +1,4 @@
-"""Policies: definitions for all queues and exchanges whose name fits a pattern (RabbitMQ's policies; a template for what is declared later).
+"""Policies: definitions for all queues and exchanges whose name fits a pattern (RabbitMQ's; a template for what is declared later).
 
 The policy with the highest priority among those that fit applies, alone. Its keys are those of RabbitMQ, without x-: message-ttl, expires,
 max-length, dead-letter-exchange, alternate-exchange ... What a declaration says itself counts before the policy; of two lengths or

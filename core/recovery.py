@@ -96,7 +96,8 @@ def key_of(definition):
     if kind == "queue":
         return kind, definition["id"]
     if kind == "binding":
-        return kind, definition["source"], definition["to"], definition["name"], definition["key"], repr(sorted(definition["arguments"].items()))
+        arguments = repr(sorted(definition["arguments"].items()))
+        return kind, definition["source"], definition["to"], definition["name"], definition["key"], arguments
     return kind, definition["name"]
 
 

@@ -55,8 +55,8 @@ class Stream(Queue):
             self.size += tables.size_of(entries[entry + layout.ENTRY_MESSAGE])
             count += 1
             before = entries[entry + layout.ENTRY_PREVIOUS]
-            gap = before != layout.NONE and entries[before + layout.ENTRY_POSITION] != (entries[entry + layout.ENTRY_POSITION] - 1) & layout.MASK
-            if gap:
+            offset_before = (entries[entry + layout.ENTRY_POSITION] - 1) & layout.MASK
+            if before != layout.NONE and entries[before + layout.ENTRY_POSITION] != offset_before:
                 break
             entry = before
         while self.message_count() > count:
@@ -106,11 +106,14 @@ class Stream(Queue):
         self.size -= tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
         self.first_offset += 1
         self.dropped += 1
+        tables.counts["retained_out"] += 1
         for consumer in self.consumers:
             if consumer.cursor == entry:
                 consumer.cursor = behind
                 consumer.cursor_offset = self.first_offset
-                consumer.overtaken = True
+                if not consumer.overtaken:
+                    consumer.overtaken = True
+                    tables.counts["readers_overtaken"] += 1
         self.drop(entry)
 
     def purge(self):
@@ -118,6 +121,7 @@ class Stream(Queue):
         count = self.message_count()
         while self.message_count():
             self.drop_first()
+        self.tables.counts["retained_out"] -= count  # it was not retention that let them go
         return count
 
     # Places

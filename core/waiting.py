@@ -34,13 +34,15 @@ class Waiting:
             broker.activate(queue)
 
     def forget(self, queue):
-        """Drop what waits for a queue that goes."""
+        """Drop what waits for a queue that goes: how many."""
         kept = [each for each in self.heap if each[2] is not queue]
         for each in self.heap:
             if each[2] is queue:
                 queue.drop(each[3])
+        count = len(self.heap) - len(kept)
         self.heap = kept
         heapify(self.heap)
+        return count
 
     def restore(self, broker):
         """After recovery: messages of x-delayed-message exchanges whose moment has not come wait on."""

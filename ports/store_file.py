@@ -1,6 +1,8 @@
 """Log segments as files of a directory, for Linux: durable means fdatasync, and the directory synced when a file comes or goes.
 
-The contract is in core/log.py. Only one broker at a time has a directory: it holds a lock on the file `lock`.
+The contract is in core/log.py. Only one program at a time has a directory: it holds a lock on the file `lock`. After a sync that failed
+Linux may call pages clean that were never written, and the next sync would succeed; so what came since the last good one is kept in memory
+and written anew before the next.
 """
 
 import fcntl
@@ -8,28 +10,47 @@ import os
 import time
 
 SUFFIX = ".log"
+PAGE = 4096  # what a sync makes the medium write at least
+CYCLES = 1000  # how often a cell of a memory card bears to be written: what makers of cheap ones promise
+COPY_SIZE = 65536
+AGAIN_MAX = 64 << 20  # octets kept for writing them anew; there are more only where nobody asks for syncs
 
 
 class DirectoryInUse(Exception):
-    """Another broker has the directory."""
+    """Another program has the directory."""
 
 
 class FileStore:
-    """A directory of segments, made when it is not there."""
+    """A directory of segments, made when it is not there. Raises DirectoryInUse, OSError."""
 
-    def __init__(self, path):
+    cycles = CYCLES
+
+    def __init__(self, path, make=True):
         self.path = path
-        os.makedirs(path, exist_ok=True)
-        self.lock = open(os.path.join(path, "lock"), "w")
+        self.medium_octets = 0
+        self.number = None  # of the open file
+        self.file = None
+        self.durable = 0  # size of the open file at the last sync
+        self.unsynced = 0  # octets of it that a power cut may take
+        self.again = []  # these octets
+        self.doubtful = False  # a sync has failed
+        self.fresh = False  # its name is not durable yet
+        if make:
+            os.makedirs(path, 0o700, exist_ok=True)
+        self.directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self.lock = open(os.path.join(path, "lock"), "a")
+        except OSError:
+            os.close(self.directory)
+            raise
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self.lock.close()
-            raise DirectoryInUse("%s is used by another broker" % path) from None
-        self.directory = os.open(path, os.O_RDONLY)
-        self.number = None  # of the open file
-        self.file = None
-        self.fresh = False  # its name is not durable yet
+            os.close(self.directory)
+            raise DirectoryInUse("the directory %s is in use by another broker or by leveret log" % path) from None
+        space = os.fstatvfs(self.directory)
+        self.capacity = space.f_blocks * space.f_frsize
 
     def name(self, number):
         """The path of a segment."""
@@ -46,67 +67,107 @@ class FileStore:
 
     def read(self, number, offset, size):
         """Octets of a segment; fewer at its end."""
-        with open(self.name(number), "rb") as file:
+        with open(self.name(number), "rb", buffering=0) as file:
             file.seek(offset)
             return file.read(size)
 
     def append(self, number, octets):
-        """Write at the end of a segment."""
+        """Write at the end of a segment. After an error the segment is as it was before."""
         if number != self.number:
-            self.close_file()
-            path = self.name(number)
-            self.fresh = not os.path.exists(path)
-            self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            self.number = number
+            self.open_file(number)
+        if self.doubtful:
+            self.write_again()
+        self.write(octets)
+        self.unsynced += len(octets)
+        if self.unsynced <= AGAIN_MAX:
+            self.again.append(octets)
+        else:
+            self.again = []
+
+    def write(self, octets):
+        """Write all octets at the end, or none of them."""
         view = memoryview(octets)
         start = os.lseek(self.file, 0, os.SEEK_END)
         try:
             while len(view):
                 view = view[os.write(self.file, view):]
         except OSError:
-            os.ftruncate(self.file, start)  # a full disk may have taken a part; the same octets come again
+            os.ftruncate(self.file, start)  # a full disk may have taken a part
             raise
+
+    def write_again(self):
+        """Replace what is behind the last good sync by the same octets."""
+        if self.unsynced <= AGAIN_MAX:
+            os.ftruncate(self.file, self.durable)
+            self.write(b"".join(self.again))
+        self.doubtful = False
+
+    def open_file(self, number):
+        """Open a segment to write to; the one before is made durable."""
+        self.close_file()
+        path = self.name(number)
+        self.fresh = not os.path.exists(path)
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self.number = number
+        self.durable = os.lseek(self.file, 0, os.SEEK_END)
 
     def sync(self, number):
         """Make what was appended durable."""
-        if self.file is not None:
+        if self.file is None:
+            return
+        if self.doubtful:
+            self.write_again()
+        try:
             os.fdatasync(self.file)
-        if self.fresh:
-            os.fsync(self.directory)
-            self.fresh = False
+            if self.fresh:
+                self.sync_directory()
+        except OSError:
+            self.doubtful = True
+            raise
+        self.fresh = False
+        self.medium_octets += (self.unsynced + PAGE - 1) // PAGE * PAGE + PAGE  # the last page is written again, and the file's size
+        self.durable += self.unsynced
+        self.unsynced = 0
+        self.again = []
+
+    def sync_directory(self):
+        """Make the coming and going of files durable."""
+        os.fsync(self.directory)
+        self.medium_octets += PAGE
 
     def remove(self, number):
         """Remove a segment."""
         if number == self.number:
             self.close_file()
         os.remove(self.name(number))
-        os.fsync(self.directory)
+        self.sync_directory()
 
     def keep_aside(self, number, offset):
         """Copy what lies behind `offset` to a file named with the date, then cut it off."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         damaged = os.path.join(self.path, "%08d-%d.damaged-%s" % (number, offset, stamp))
-        with open(self.name(number), "r+b") as file:
+        with open(self.name(number), "r+b", buffering=0) as file:
             file.seek(offset)
-            tail = file.read()
-            with open(damaged, "wb") as kept:
-                kept.write(tail)
-                kept.flush()
+            with open(damaged, "wb", buffering=0) as kept:
+                while octets := file.read(COPY_SIZE):
+                    kept.write(octets)
                 os.fsync(kept.fileno())
+            self.sync_directory()
             file.truncate(offset)
             os.fsync(file.fileno())
-        os.fsync(self.directory)
 
     def close_file(self):
-        """Close the segment that is written to."""
+        """Make durable and close the segment that is written to."""
         if self.file is not None:
-            os.fdatasync(self.file)
+            self.sync(self.number)
             os.close(self.file)
             self.file = None
             self.number = None
 
     def close(self):
         """Let go of the directory."""
-        self.close_file()
-        os.close(self.directory)
-        self.lock.close()
+        try:
+            self.close_file()
+        finally:
+            os.close(self.directory)
+            self.lock.close()

@@ -58,6 +58,8 @@ def run(options):
         return 3
     if password is not None:
         os.environ[PASSWORD_VARIABLE] = password
+    elif "@" in address and PASSWORD_VARIABLE not in os.environ:
+        raise UsageError(f"--source names a user but no password: put it in the environment variable {PASSWORD_VARIABLE}")
     tables = open_tables(options.out)
     spark = start_spark()
     try:
@@ -108,16 +110,15 @@ def open_tables(path):
 def start_spark():
     """A session on this machine: two cores, tasks tried again, nothing listening beyond loopback."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise UsageError("pyspark is missing; install it with: pip install 'leveret[spark]'") from None
+    from pyspark.sql import SparkSession
+
     from leveret.ports.spark import register
     settings = {
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC", "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.sql.streaming.numRecentProgressUpdates": "20", "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     }
     builder = SparkSession.builder.master("local[2,4]").appName("leveret pipeline")
     for name, text in settings.items():
@@ -189,7 +190,7 @@ class Run:
                 self._checked = progress.batchId
         if query.lastProgress and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_EVERY_S
-            totals = self._tables.totals()
+            totals = self._writer.totals
             say(f"batch {query.lastProgress.batchId}: {totals['rows_read']} rows read, {totals['readings']} readings, "
                 f"{totals['duplicates']} duplicates, {totals['dead_letters']} dead letters; {self._behind(query.lastProgress)} behind")
 

@@ -48,6 +48,7 @@ class BatchWriter:
         self._tables = tables
         self._stream = stream
         self._one_at_a_time = threading.Lock()  # a stopped query's last batch may still run when the next query starts
+        self.totals = tables.totals()
 
     def __call__(self, frame, batch):
         with self._one_at_a_time:
@@ -72,8 +73,14 @@ class BatchWriter:
             found = f"{readings} readings and {dead_letters} dead letters"
             raise CountsDiffer(f"batch {batch}: {seen.get['all']} rows, but {found} in the files")
         start, end = tables.offsets_of(batch, self._stream)
-        tables.record(batch, {"start": start, "end": end, "rows_read": end - start, "readings": readings,
-                              "dead_letters": dead_letters, "duplicates": end - start - readings - dead_letters})
+        self._note(batch, {"start": start, "end": end, "rows_read": end - start, "readings": readings,
+                           "dead_letters": dead_letters, "duplicates": end - start - readings - dead_letters})
+
+    def _note(self, batch, counts):
+        if self._tables.recorded(batch) is None:
+            self._tables.record(batch, counts)
+            for name in self.totals:
+                self.totals[name] += counts[name]
 
 
 def write(frame, path):
@@ -82,7 +89,7 @@ def write(frame, path):
 
 
 def build_windows(spark, tables, window_s):
-    """Aggregates of raw per device, metric and window of event time; replaces the table. Returns the number of windows."""
+    """Aggregates of raw per device, metric and window of event time; replaces the table."""
     readings = spark.read.schema(RAW_SCHEMA).parquet(tables.at(RAW))
     windows = (readings.groupBy("device", "metric", F.window("time", f"{window_s} seconds").alias("w"))
                .agg(F.count("*").alias("count"), F.min("value").alias("min"), F.max("value").alias("max"), F.avg("value").alias("mean"),

@@ -223,9 +223,6 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         first = begin["next"] if begin["id"] == end["id"] else 0
         return [Range(first, end["next"])] if first < end["next"] else []
 
-    def stop(self):
-        _client(self._options).close()
-
     def _offset(self, identity, start, following):
         return {self._options.stream: {"id": identity, "start": start, "next": following}}
 

@@ -93,6 +93,7 @@ class StreamClient:
         self._address = address
         self._connection = None
         self._answers_get = True
+        self._streams = set()  # names that were seen to be streams
 
     def state(self, stream):
         """
@@ -100,16 +101,14 @@ class StreamClient:
         Raises StreamUnavailable, StreamError.
         """
         try:
+            if stream not in self._streams:
+                self._see_that_it_is_a_stream(stream)
             if self._answers_get:
                 return self._state_by_get(stream)
             return self._state_by_reading(stream)
         except ClientError as error:
             self.close()
-            refusal = stream_error(error, stream, self._address)
-            if self._answers_get and isinstance(refusal, Refused) and refusal.code == NOT_IMPLEMENTED:
-                self._answers_get = False
-                return self.state(stream)
-            raise refusal from error
+            raise stream_error(error, stream, self._address) from error
 
     def fetch(self, stream, start, end, fail_on_data_loss=True):
         """
@@ -143,11 +142,29 @@ class StreamClient:
             self._connection = connect(self._address.url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
         return self._connection
 
+    def _see_that_it_is_a_stream(self, stream):
+        """A get with acknowledgement: streams refuse it with 540, a classic queue gives a message, which goes back when we close."""
+        if not self._refuses_get(stream, no_ack=False):
+            self.close()
+            raise StreamError(f"queue {stream!r} at {self._address} is not a stream (x-queue-type=stream)")
+        self._answers_get = not self._refuses_get(stream, no_ack=True)
+        self._streams.add(stream)
+
+    def _refuses_get(self, stream, no_ack):
+        try:
+            self._open().get(stream, no_ack=no_ack)
+            return False
+        except (ChannelClosed, ConnectionLost) as error:
+            if error.code != NOT_IMPLEMENTED:
+                raise
+            self.close()
+            return True
+
     def _state_by_get(self, stream):
         message = self._open().get(stream, no_ack=True)
         headers = message.properties.get("headers", {}) if message is not None else {}
         if "x-stream-next-offset" not in headers:
-            raise StreamError(f"queue {stream!r} at {self._address} is not a stream (x-queue-type=stream)")
+            raise StreamError(f"queue {stream!r} at {self._address} is not a stream any more")
         return headers["x-stream-id"], headers["x-stream-first-offset"], headers["x-stream-next-offset"]
 
     def _state_by_reading(self, stream):
@@ -188,11 +205,11 @@ class _Subscription:
         self._tag = connection.consume(stream, arguments={"x-stream-offset": place})
 
     def messages(self, timeout_s):
-        """What has come; [] when nothing comes in time."""
-        messages = self._connection.poll(int(timeout_s * 1000))
-        self._took(messages)
+        """What has come; [] when nothing comes in time. It is acknowledged by a later call: the caller has looked at it by then."""
         if self._unacknowledged > self._prefetch // 2:
             self._acknowledge()
+        messages = self._connection.poll(int(timeout_s * 1000))
+        self._took(messages)
         return messages
 
     def end(self):

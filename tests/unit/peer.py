@@ -83,7 +83,7 @@ class Peer:
             self.broker.run()
 
     def frames(self):
-        """All whole frames that came, decoded: (name, channel, arguments), ("header", channel, (size, properties)), ("body", channel, octets)."""
+        """All whole frames that came: (name, channel, arguments), ("header", channel, (size, properties)), ("body", channel, octets)."""
         self.take()
         found = []
         while len(self.inbox) >= 7:

@@ -104,14 +104,16 @@ def test_queue_declarations_that_are_refused():
     locked = ("RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine' in vhost '/'. It could be originally declared on "
               "another connection or the exclusive property value does not match that of the original declaration.")
     for arguments, code, text in (
-            ((0, "amq.q", False, False, False, False, False, {}), 403, "ACCESS_REFUSED - queue name 'amq.q' contains reserved prefix 'amq.*'"),
+            ((0, "amq.q", False, False, False, False, False, {}), 403,
+             "ACCESS_REFUSED - queue name 'amq.q' contains reserved prefix 'amq.*'"),
             ((0, "none", True, False, False, False, False, {}), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
             ((0, "mine", True, False, False, False, False, {}), 405, locked),
             ((0, "mine", False, False, True, False, False, {}), 405, locked),
             ((0, "q", False, True, False, False, False, {}), 406,
              "PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'q' in vhost '/': received 'true' but current is 'false'"),
             ((0, "new", False, False, False, False, False, {"x-queue-type": "odd"}), 406,
-             "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'new' in vhost '/': this broker has classic and stream, not 'odd'")):
+             "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'new' in vhost '/': this broker has classic and stream, not "
+             "'odd'")):
         assert refused(broker, "queue_declare", *arguments) == ("channel_close", code, text)
 
 
@@ -157,7 +159,8 @@ def test_delete_if_unused_if_empty():
     peer = Peer(broker)
     peer.declare("q")
     peer.publish("q", b"x")
-    assert refused(broker, "queue_delete", 0, "q", False, True, False)[1:] == (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' not empty")
+    answer = refused(broker, "queue_delete", 0, "q", False, True, False)
+    assert answer[1:] == (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' not empty")
     peer.consume("q")
     assert refused(broker, "queue_delete", 0, "q", True, False, False)[1:] == (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' in use")
     assert Peer(broker).ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False) == [0]

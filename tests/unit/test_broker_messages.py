@@ -10,7 +10,8 @@ def deliveries(found):
 
 def test_a_message_comes_out_as_it_went_in_whatever_the_pieces():
     """Section 4.2.6: content of any size, split anywhere, with its properties."""
-    given = {"content_type": "text/plain", "headers": {"a": 1, "b": [True, None, "x"]}, "delivery_mode": 2, "priority": 5, "message_id": "m"}
+    given = {"content_type": "text/plain", "headers": {"a": 1, "b": [True, None, "x"]}, "delivery_mode": 2, "priority": 5,
+             "message_id": "m"}
     for step in (0, 1, 7, 64):
         broker = new_broker()
         before = idle(broker)

@@ -98,7 +98,7 @@ def test_headers_of_the_publisher_are_kept_beside_the_offset():
 
 
 def test_what_a_stream_refuses():
-    """no-ack (540), no prefetch (406), a bad offset (406), exclusive or transient declarations (406), basic.get with acknowledgement (540)."""
+    """no-ack and basic.get with acknowledgement (540); no prefetch, a bad offset, exclusive or transient declarations (406)."""
     broker, _ = stream_of(1)
     for prefetch, no_ack, arguments, code in ((10, True, {}, 540), (0, False, {}, 406), (10, False, {"x-stream-offset": "soon"}, 406),
                                               (10, False, {"x-stream-offset": -1}, 406)):
@@ -164,7 +164,8 @@ def test_packed_fetch():
     for number in range(10):
         peer.publish("s", str(number).encode(), given={"message_id": "m%d" % number})
     found = consume_with(peer, offset=2, pack_records=5)
-    assert [each[2]["headers"] for each in found] == [{"x-stream-offset": 2, "x-stream-records": 5}, {"x-stream-offset": 7, "x-stream-records": 3}]
+    assert [each[2]["headers"] for each in found] == [{"x-stream-offset": 2, "x-stream-records": 5},
+                                                      {"x-stream-offset": 7, "x-stream-records": 3}]
     records = packed.unpack(found[0][3]) + packed.unpack(found[1][3])
     assert [(each[0], each[2], each[4]) for each in records] == [(number, b"s", str(number).encode()) for number in range(2, 10)]
     assert records[0][3].endswith(b"\x02m2")
