@@ -41,6 +41,8 @@ class Session:
         self.state = handshake.START
         self.closing = False  # connection.close was sent
         self.closing_method = (0, 0)
+        self.code = -1  # class and method of the last method frame, and its row in METHODS
+        self.row = None
         self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
         self.body_channel = None  # None: the octets are dropped
         self.unfinished = 0  # contents that have begun
@@ -126,7 +128,11 @@ class Session:
 
     def may_take(self, number, octets, at):
         """False when the method at `at` wants a reply and that cannot be written now, or too many returned contents wait on its channel."""
-        row = method.find(METHODS, octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3])
+        code = octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3]
+        if code != self.code:
+            self.code = code
+            self.row = method.find(METHODS, code)
+        row = self.row
         if row is not None and row[method.NAME] in SILENT:
             channel = self.channels.get(number)
             return (len(self.replies) < 2 * len(self.channels) + 2
@@ -155,11 +161,10 @@ class Session:
         raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "%s on channel %d, which is not open" % (what, number))
 
     def take_method(self, number, octets, at, end):
-        """A method frame: find its row and the state's answer to it. False: it must wait for room in the broker."""
+        """A method frame that `may_take` has looked up: the state's answer to it. False: it must wait for room in the broker."""
         if end - at < 4:
             raise ProtocolError(SYNTAX_ERROR, "a method frame of %d octets" % (end - at))
-        code = octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3]
-        row = method.find(METHODS, code)
+        code, row = self.code, self.row
         if row is None:
             raise ProtocolError(COMMAND_INVALID, "there is no class %d with a method %d" % (code >> 16, code & 0xFFFF))
         self.closing_method = (code >> 16, code & 0xFFFF)

@@ -162,9 +162,10 @@ def ruff_faults():
 
 
 def generated_faults():
-    done = subprocess.run([sys.executable, os.path.join("tools", "generate_spec.py"), "--check"], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        yield from (done.stdout + done.stderr).strip().split("\n")
+    for name in ("generate_spec.py", "generate_readme.py"):
+        done = subprocess.run([sys.executable, os.path.join("tools", name), "--check"], cwd=ROOT, capture_output=True, text=True)
+        if done.returncode != 0:
+            yield from (done.stdout + done.stderr).strip().split("\n")
 
 
 CHECKS = (
