@@ -96,7 +96,7 @@ else:
 
     def octets(count):
         """`count` octets, all 0, as a writable view; the system gives its pages only when they are touched."""
-        return memoryview(mmap(-1, count) if count > 65536 else bytearray(count))
+        return memoryview(mmap(-1, count) if count >= 16384 else bytearray(count))
 
     def table(count):
         """`count` signed 32-bit integers, all 0, in one flat block of such octets."""
