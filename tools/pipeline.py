@@ -176,6 +176,7 @@ class Run:
         while not query.awaitTermination(POLL_S):
             self._look(query)
             if self._stopping or (end and time.monotonic() > end):
+                self._writer.wait_idle()
                 query.stop()
                 break
             if end is None and not self._options.available_now:

@@ -58,6 +58,11 @@ class BatchWriter:
             finally:
                 frame.unpersist()
 
+    def wait_idle(self):
+        """Until no batch is being written. Spark answers the interruption of one with pages of errors, so this is the time to stop."""
+        with self._one_at_a_time:
+            return
+
     def _write(self, frame, batch):
         tables, seen = self._tables, Observation()
         staged = tables.stage()
