@@ -31,6 +31,7 @@ class User:
         self.tags = tuple(tags)
         self.granted = (set(), set(), set())  # names known to be permitted, for each permission
         self.granted_max = granted_max
+        self.predeclared = False  # there without being asked for
         self.permit(permissions)
 
     def permit(self, permissions):
@@ -75,6 +76,7 @@ class Access:
         if known is None:
             self.users[user.name] = user
             return
+        known.predeclared = False
         known.stored = user.stored
         known.tags = user.tags
         known.permit(user.permissions)
@@ -99,7 +101,9 @@ def default(limits, nonce, rounds=1):
     """guest with the password guest and all rights, as RabbitMQ has it when nothing is configured. One round is enough for a password
     that everybody knows; more are only of use to SCRAM clients that insist on them."""
     salt = hashlib.sha256(nonce + b"guest").digest()[:password.SALT_SIZE]
-    return Access([User(GUEST, password.hashed(GUEST, salt, rounds), ("administrator",), EVERYTHING, limits.granted_count_max)], nonce)
+    guest = User(GUEST, password.hashed(GUEST, salt, rounds), ("administrator",), EVERYTHING, limits.granted_count_max)
+    guest.predeclared = True
+    return Access([guest], nonce)
 
 
 def check(broker, user, permission, kind, name):

@@ -15,6 +15,7 @@ from .failures import Failures
 from .receive_buffer import ReceiveBuffer
 from .send_buffer import SendBuffer
 from .features.feature import REFUSED
+from .limits import REPLY_ROOM
 from .rules import with_expiry
 from .shim import elapsed
 from .stream import EPOCH
@@ -26,6 +27,8 @@ from .waiting import Waiting
 TAKEN = 0
 UNROUTABLE = 1
 NO_ROOM = 2
+
+HEADS = 128  # octets of a delivery's method and header frames beside consumer tag, route and properties, with a stream's offset
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
 
@@ -54,6 +57,7 @@ class Consumer:
         self.priority = 0  # x-priority: those with a higher one are served first
         self.cursor = layout.NONE
         self.cursor_offset = 0
+        self.hungry = False  # its session had no room for a delivery
         self.overtaken = False  # retention moved the cursor
         self.strict = False  # the rest: what stream_reading.py read from the arguments
         self.keeps = None
@@ -236,25 +240,29 @@ class Broker(Definitions):
             return UNROUTABLE
         tables = self.tables
         blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
-        logged = () if self.journal is None else self.journal.wants(message, targets)
+        logged = self.journal is not None and self.journal.wants(message, targets)
         if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, logged):
             return NO_ROOM
         verdict = TAKEN
+        if logged:
+            before = tables.messages[message + layout.MESSAGE_SEGMENT]
+            places = []
+            self.journal.begin_message(message)
         for found in targets:
             if expires and not found.is_stream:
                 self.let_expire(found)
             position = tables.queues[found.handle + layout.QUEUE_POSITION]
-            if delay_ms:
+            if delay_ms and not found.is_stream:
                 self.delay(found, message, delay_ms)
             elif found.rules is None:
                 found.push(message)
             elif found.rules.take(self, found, message) == REFUSED:
                 verdict = REFUSED
-            if logged and position == tables.queues[found.handle + layout.QUEUE_POSITION]:
-                logged = [each for each in logged if each is not found]  # its rules have not kept the message
+            if logged and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
+                places.append(self.journal.pushed(found, position))
             self.activate(found)
         if logged:
-            self.journal.message(message, logged)
+            self.journal.message(message, places, before)
         return verdict
 
     def has_entries(self, count):
@@ -269,7 +277,7 @@ class Broker(Definitions):
         for found in targets:
             if found.full(block_total):
                 return True
-        return bool(logged) and self.journal.log.full()
+        return logged and self.journal.log.full(block_total * self.tables.block_size)
 
     def delay(self, found, message, delay_ms):
         """Give a queue a message that it gets to see in `delay_ms`."""
@@ -343,6 +351,8 @@ class Broker(Definitions):
         found = consumer.queue
         if found.is_stream:
             found.keep(consumer)
+            if self.journal is not None:
+                self.journal.kept(found, consumer.keeps)
         del consumer.channel.consumers[consumer.tag]
         found.consumers.remove(consumer)
         found.exclusive_consumer = False
@@ -458,6 +468,9 @@ class Broker(Definitions):
             for channel in connection.channels():
                 if not channel.closing:
                     self.forget_unsettled(channel, found)
+        if found.active:
+            found.active = False
+            self.active.remove(found)  # its record may soon be another queue's
         count = self.forget_queue(found)
         self.counters["dropped_with_queue"] += lost + count
         return count
@@ -539,6 +552,11 @@ class Broker(Definitions):
         if tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE:
             tables.messages[copy + layout.MESSAGE_SEGMENT] = 0
         return copy
+
+    def properties_room(self, route_size):
+        """Octets of properties with which a message with such a route can still be delivered: all heads must fit in a send buffer."""
+        limits = self.limits
+        return max(limits.properties_size_max, limits.send_buffer_size - REPLY_ROOM - limits.name_size_max - route_size - HEADS)
 
     def publish_dead_letter(self, message, exchange_name, key, circles):
         """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""

@@ -210,7 +210,7 @@ class Definitions:
         found.declared_by.queues_declared -= 1
         if found.owner is not None:
             found.owner.exclusive_queues.remove(found)
-        if found.id_in_log:
+        if self.journal is not None:
             self.journal.queue_gone(found)
         del self.queues[found.name]
         del self.queue_objects[found.handle]

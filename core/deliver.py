@@ -8,12 +8,15 @@ when its peer has read.
 from .shim import const
 
 _TURN = const(32)  # deliveries of one queue before the next queue has its turn
+_TURNS = const(64)  # turns before everything else that the broker does has its turn
 
 
 def run(broker):
-    """Give every active queue its turns until nothing more can be delivered now."""
+    """Give the active queues their turns, one after the other; those that are still active after _TURNS go on the next time."""
     active = broker.active
-    while active:
+    left = _TURNS
+    while active and left:
+        left -= 1
         found = active.pop(0)
         found.active = False
         if found.rules is not None or found.prioritised:

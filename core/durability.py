@@ -1,6 +1,7 @@
 """A durable broker: the log of a store recovered, and a journal on top of it."""
 
 from . import recovery
+from .durable import gone
 from .journal import Journal
 from .log import Log
 
@@ -11,13 +12,13 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
     Raises log.NewerLog (nothing touched), recovery.TooSmall, OSError.
     """
     writer = Log(store, segment_size, size_max)
-    by_id, queue_ids, report = recovery.recover(broker, store, writer)
+    by_id, found, report = recovery.recover(broker, store, writer)
     journal = Journal(broker, writer, mode, batch_ms, batch_size)
-    journal.queue_ids = queue_ids
+    journal.queue_ids = found.queue_ids
     broker.journal = journal
+    for definition in found.loose:
+        journal.define(gone(definition))
     broker.waiting.restore(broker)
-    for found in by_id.values():
-        broker.activate(found)
-    journal.touch()
-    journal.commit()
+    for queue in by_id.values():
+        broker.activate(queue)
     return report

@@ -1,5 +1,7 @@
 """Durable definitions as dicts for the log, and back: exchanges, queues, bindings, policies (declared durable: kept over a restart)."""
 
+from .errors import PRECONDITION_FAILED, ProtocolError
+
 
 def exchange_definition(exchange):
     """A durable exchange."""
@@ -60,8 +62,9 @@ def all_definitions(broker):
 
 
 def restore(broker, definitions, nobody):
-    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log."""
+    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log, and bindings without their ends."""
     by_id = {}
+    loose = []
     for each in of_kind(definitions, "policy"):
         broker.policies.make(broker, each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
     for each in of_kind(definitions, "exchange"):
@@ -75,10 +78,23 @@ def restore(broker, definitions, nobody):
             found.kept = each["kept"]
         by_id[found.id_in_log] = found
     for each in of_kind(definitions, "binding"):
-        destination = (broker.exchanges if each["to"] == "exchange" else broker.queues).get(each["name"])
-        if destination is not None and each["source"] in broker.exchanges:
-            broker.bind_to(nobody, destination, broker.exchanges[each["source"]], each["key"], each["arguments"])
-    return by_id
+        if not restore_binding(broker, each, nobody):
+            loose.append(each)
+    return by_id, loose
+
+
+def restore_binding(broker, each, nobody):
+    """Make a binding again; false when damage has taken one of its ends, or left it with another exchange of that name."""
+    destination = (broker.exchanges if each["to"] == "exchange" else broker.queues).get(each["name"])
+    if destination is None or each["source"] not in broker.exchanges:
+        return False
+    try:
+        broker.bind_to(nobody, destination, broker.exchanges[each["source"]], each["key"], each["arguments"])
+    except ProtocolError as error:
+        if error.condition != PRECONDITION_FAILED:
+            raise  # the limits are too small
+        return False
+    return True
 
 
 def of_kind(definitions, kind):

@@ -227,6 +227,7 @@ def drop(blocks, messages, entries, queues, state, entry):
     """Free an entry that is in no list, and its reference to the message. One that the log knows is put aside for the journal."""
     message = entries[entry + _ENTRY_MESSAGE]
     segment = messages[message + _MESSAGE_SEGMENT]
+    entries[entry + _ENTRY_TAG] = 0
     queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_BLOCKS] -= messages[message + _MESSAGE_BLOCKS]
     release(blocks, messages, state, message)
     if segment > 0 and entries[entry + _ENTRY_REDELIVERED] >= 0:

@@ -1,7 +1,9 @@
 """The journal: what of the broker goes into the log, and when a confirm may leave.
 
 Messages that are persistent and lie in durable queues, everything in streams, settlements as ranges, and definitions. A confirm leaves
-after the sync that covers its message (`durable`); a stream shows its readers only what is durable, because they remember offsets.
+after the sync that covers its message (`durable`), and so does the reply to what makes or removes something or commits (`promised`); a stream
+shows its readers only what is durable, because they remember offsets. Each commit holds all that has happened since the one before, so that
+what the log holds is always a state that the broker was in; nothing is committed in the middle of a verb.
 
 Places: a message in a queue is (queue id, position); ids are never given twice, positions count up by one for each message of the queue.
 """
@@ -20,6 +22,10 @@ IDLE_MS = 1000  # how often the journal is run when nothing happens
 
 RANGES_MAX = 256  # settled ranges that are gathered before they are written
 
+RETRY_MS = 100  # after a write that failed
+
+SEGMENTS_MAX = 64  # with more of them small ones are put together
+
 BIG = layout.MASK + 1
 
 
@@ -32,45 +38,52 @@ class Journal:
         self.mode = mode
         self.batch_ms = batch_ms
         self.batch_size = batch_size
+        self.began_ms = broker.uptime_ms
         self.message_octets = 0  # octets of the messages logged in this run, without what the log adds
         self.dirty_since = 0
         self.was_dirty = False
         self.queue_ids = 0  # given so far
         self.settled = {}  # queue id -> list of [first, end) positions
         self.settled_count = 0
-        self.waiting = []  # sessions that have confirms to write when the log is durable
+        self.waiting = []  # sessions that have something to write when the log is durable
+        self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
+        self.failed_at = 0  # when a write failed
+        self.definitions_size = 0  # octets of the last snapshot
         self.grown = []  # streams with messages that are not durable yet
 
     # Messages
 
     def wants(self, message, targets):
-        """The queues among `targets` for which a message has to be logged."""
+        """True when a message has to be logged for some of the queues `targets`. In a stream it is; then in the others with it."""
         persistent = self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE
-        return [found for found in targets if found.id_in_log and (persistent or found.is_stream)]
+        for found in targets:
+            if found.id_in_log and (persistent or found.is_stream):
+                return True
+        return False
 
     def position(self, found, low):
-        """The whole position for its low 30 bits: the one at or below the last given."""
-        last = found.log_position
-        whole = last - ((last - low) & layout.MASK)
-        return whole
+        """The whole position of a queue for its low 30 bits: the one nearest to the last logged."""
+        ahead = (low - found.log_position) & layout.MASK
+        return found.log_position + (ahead - BIG if ahead & 0x20000000 else ahead)
 
-    def note_pushed(self, found):
-        """The whole position of the message that a queue has just taken."""
-        low = (self.broker.tables.queues[found.handle + layout.QUEUE_POSITION] - 1) & layout.MASK
-        found.log_position += (low - found.log_position) & layout.MASK
-        return found.log_position
+    def begin_message(self, message):
+        """A message is about to be pushed that is to be logged: what its queues' rules drop of it at once is known to the log."""
+        self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
 
-    def message(self, message, targets):
-        """Log a message that the queues `targets` have just taken."""
-        tables = self.broker.tables
-        if tables.messages[message + layout.MESSAGE_REFERENCES] == 1:
-            return  # their rules have let it go again already
-        places = [struct.pack(">IQ", found.id_in_log, self.note_pushed(found)) for found in targets]
-        self.write_message(message, places)
-        for found in targets:
-            if found.is_stream and found not in self.grown:
-                self.grown.append(found)
-        tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+    def pushed(self, found, low):
+        """A queue in the log has taken a message at the position with these low bits: its place."""
+        position = self.position(found, low)
+        found.log_position = max(found.log_position, position)
+        if found.is_stream and found not in self.grown:
+            self.grown.append(found)
+        return struct.pack(">IQ", found.id_in_log, position)
+
+    def message(self, message, places, before):
+        """Log a message for what `pushed` gave; none: MESSAGE_SEGMENT is again what it was `before`."""
+        if places:
+            self.write_message(message, places)
+        else:
+            self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = before
 
     def write_message(self, message, places):
         """Append the record of a message in these places."""
@@ -78,17 +91,18 @@ class Journal:
         messages = tables.messages
         size = tables.size_of(message)
         self.message_octets += size
-        head = struct.pack(">BIHII", len(places), messages[message + layout.MESSAGE_ARRIVED], messages[message + layout.MESSAGE_ROUTE],
+        head = struct.pack(">HIHII", len(places), messages[message + layout.MESSAGE_ARRIVED], messages[message + layout.MESSAGE_ROUTE],
                            messages[message + layout.MESSAGE_PROPERTIES], messages[message + layout.MESSAGE_BODY])
         self.touch()
         self.log.append(log.MESSAGE, [head] + places + [tables.octets(message, 0, size)])
         segment = self.log.current()
         segment.live += len(places)
         segment.written += len(places)
+        messages[message + layout.MESSAGE_SEGMENT] = segment.number
 
     def durable(self, number):
-        """True when everything up to record `number` of this run is durable (or durability is not asked for)."""
-        return self.mode == NONE or self.log.synced >= number
+        """True when everything up to record `number` of this run is durable (in mode NONE: the operating system has it)."""
+        return self.log.synced >= number
 
     def last(self):
         """The number of the newest record."""
@@ -110,15 +124,13 @@ class Journal:
 
     def settle(self, handle, low, segment_number):
         """Note that a place is settled; its segment has one live place less."""
-        for segment in self.log.segments:
-            if segment.number == segment_number:
-                segment.live -= 1
         found = self.broker.queue_objects.get(handle)
         if found is None or not found.id_in_log:
             return
-        position = self.position(found, low)
-        ranges = self.settled.setdefault(found.id_in_log, [])
-        add_to_ranges(ranges, position)
+        segment = self.log.by_number.get(segment_number)
+        if segment is not None:
+            segment.live -= 1
+        add_to_ranges(self.settled.setdefault(found.id_in_log, []), self.position(found, low))
         self.settled_count += 1
         if self.settled_count >= RANGES_MAX:
             self.write_settled()
@@ -134,30 +146,19 @@ class Journal:
         self.settled = {}
         self.settled_count = 0
 
-    def together(self, action):
-        """Run `action`; what it logs is one group, of which a crash leaves all or nothing, and is durable when this returns."""
-        self.gather_settled()
-        self.write_settled()
-        self.log.group = []
-        try:
-            action()
-            self.gather_settled()
-            self.write_settled()
-        finally:
-            parts, self.log.group = self.log.group, None
-            if parts:
-                self.touch()
-                self.log.append(log.GROUP, parts)
-        self.commit()
-
     # Definitions
 
     def define(self, definition):
-        """Log a definition (a dict) and make it durable before its maker is answered."""
+        """Log a definition (a dict); its maker is answered when it is durable."""
         self.touch()
-        self.log.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
+        self.promised = self.log.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
         self.log.current().defines = True
-        self.commit()
+
+    def promise(self):
+        """Somebody is to be answered when all that has happened so far is durable."""
+        self.gather_settled()
+        self.write_settled()
+        self.promised = self.log.appended
 
     def queue_made(self, found):
         """A durable queue gets its id."""
@@ -167,10 +168,20 @@ class Journal:
             found.durable_offset = found.next_offset()
         self.define(durable.queue_definition(found))
 
+    def kept(self, found, name):
+        """A stream keeps an offset for a consumer's name."""
+        if name in found.kept:
+            self.touch()
+            self.log.append(log.KEPT, (struct.pack(">IQ", found.id_in_log, found.kept[name]), name.encode()))
+            self.log.current().defines = True
+
     def queue_gone(self, found):
-        """A durable queue was deleted."""
+        """A queue was deleted: its record may soon be another's, so what is settled of it is noted now."""
         self.gather_settled()
-        self.settled.pop(found.id_in_log, None)
+        if not found.id_in_log:
+            return
+        if self.settled.pop(found.id_in_log, None) is not None:
+            self.settled_count = sum([len(ranges) for ranges in self.settled.values()])
         if found in self.grown:
             self.grown.remove(found)
         self.define({"gone": "queue", "id": found.id_in_log, "name": found.name})
@@ -184,20 +195,31 @@ class Journal:
             self.dirty_since = self.broker.now
 
     def run(self):
-        """After a round of the broker: write and sync what the mode asks for, free what is no longer wanted."""
+        """After a round of the broker: write and sync what the mode asks for, free what is no longer wanted, let go on who waits for it."""
         self.gather_settled()
         if not self.was_dirty and not self.settled:
+            self.find_room()
             return
         if self.mode == BATCH and not self.due():
             return
-        self.write_settled()
-        self.commit()
+        if self.log.trouble and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+            return
+        if self.commit():
+            waiting, self.waiting = self.waiting, []
+            for session in waiting:
+                session.connection.resume()
+
+    def wait_for(self, session):
+        """Have a session go on after the next commit."""
+        if session not in self.waiting:
+            self.waiting.append(session)
 
     def due(self):
         """True when a batch has waited long enough or is large enough."""
         if not self.was_dirty:
             self.touch()
-        return self.log.parts_size >= self.batch_size or elapsed(self.broker.now, self.dirty_since) >= self.batch_ms
+        waited = elapsed(self.broker.now, self.dirty_since)
+        return self.promised > self.log.synced or self.log.parts_size >= self.batch_size or not 0 <= waited < self.batch_ms
 
     def wait_ms(self):
         """Milliseconds after which `run` should be called again at the latest."""
@@ -207,8 +229,6 @@ class Journal:
 
     def finish(self):
         """The broker ends: write and sync all there is, in every mode; false when that cannot be."""
-        self.gather_settled()
-        self.write_settled()
         return self.commit() and (self.mode != NONE or self.log.sync())
 
     def figures(self):
@@ -216,36 +236,85 @@ class Journal:
         return log_figures.figures(self)
 
     def commit(self):
-        """Write and sync; then let confirms and streams' readers go on."""
+        """Write and sync; then streams' readers may go on."""
+        self.gather_settled()
+        self.write_settled()
         if not self.log.commit(self.mode != NONE):
+            self.failed_at = self.broker.now
             return False
         self.was_dirty = False
         for stream in self.grown:
             stream.durable_offset = stream.next_offset()
             self.broker.activate(stream)
         self.grown = []
-        waiting, self.waiting = self.waiting, []
-        for session in waiting:
-            session.connection.resume()
         self.free_segments()
         return True
 
+    # Room
+
     def free_segments(self):
-        """Remove the oldest segments as long as nothing in them is wanted, copying a few stragglers forward."""
-        while len(self.log.segments) > 2:
-            oldest = self.log.segments[0]
-            if oldest.live > 0 and (oldest.live * 4 > oldest.written or not self.copy_forward(oldest)):
+        """Remove the oldest segments as long as nothing in them is wanted, copying a few stragglers forward.
+
+        What was copied is durable before, whatever the mode: these messages may have been for a long time.
+        """
+        writer = self.log
+        may_turn = may_snapshot = True
+        while len(writer.segments) > 2:
+            oldest = writer.segments[0]
+            if oldest.pinned:
                 return
+            if oldest.live > 0:
+                if oldest.live * 4 > oldest.written:
+                    if not may_turn or not self.worth_turning():
+                        break
+                    may_turn = False
+                self.copy_forward(oldest)
             if oldest.defines:
-                oldest.defines = False
+                if not may_snapshot or not self.worth_snapshot():
+                    break
+                may_snapshot = False
                 self.snapshot()
-            if self.log.dirty() and not self.log.commit(self.mode != NONE):
+            if not writer.commit() or not writer.remove_oldest():
                 return
-            if not self.log.remove_oldest():
-                return
+        if writer.lacks_room():
+            self.shorten_streams()
+        writer.asked = 0
+
+    def find_room(self):
+        """Nothing is to be written: with publishers waiting for room in the log there may be something to be freed all the same."""
+        if self.broker.held and self.log.lacks_room():
+            self.free_segments()
+
+    def worth_turning(self):
+        """True when the log has no room and at least a quarter of it is not wanted: the oldest segment goes behind the newest then."""
+        writer = self.log
+        wanted = sum([segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
+        return writer.lacks_room() and wanted * 4 <= 3 * writer.octets
+
+    def worth_snapshot(self):
+        """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""
+        writer = self.log
+        return (writer.octets > 3 * writer.segment_size + 4 * self.definitions_size or writer.lacks_room()
+                or len(writer.segments) > SEGMENTS_MAX)
+
+    def shorten_streams(self):
+        """The log has no room: streams let go what they have in its oldest segment, and all before that, as when memory has none."""
+        tables = self.broker.tables
+        oldest = self.log.segments[0].number
+        for found in self.broker.queues.values():
+            if found.is_stream:
+                count = at = 0
+                entry = found.head()
+                while entry != layout.NONE:
+                    at += 1
+                    if tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == oldest:
+                        count = at
+                    entry = tables.entries[entry + layout.ENTRY_NEXT]
+                for _ in range(min(count, found.message_count() - 1)):
+                    found.drop_first()
 
     def copy_forward(self, oldest):
-        """Write the messages that still live in the oldest segment again; false when there are more than it should have."""
+        """Write the messages that still live in the oldest segment again."""
         tables = self.broker.tables
         found = {}  # message -> places
         for queue, entry in self.live_entries():
@@ -255,10 +324,8 @@ class Journal:
                 found.setdefault(message, []).append(place)
         for message in found:
             self.write_message(message, found[message])
-            tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
             self.log.counters["log_copied_forward"] += 1
         oldest.live = 0
-        return True
 
     def live_entries(self):
         """All (queue, entry) with a place in the log: ready, unsettled, waiting."""
@@ -285,10 +352,14 @@ class Journal:
 
     def snapshot(self):
         """Write all definitions again, so that those in older segments are not needed."""
+        self.touch()
+        before = self.log.parts_size
         for definition in durable.all_definitions(self.broker):
             self.log.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
+        self.definitions_size = self.log.parts_size - before
+        for segment in self.log.segments:
+            segment.defines = False
         self.log.current().defines = True
-        self.touch()
 
 
 def add_to_ranges(ranges, position):

@@ -45,7 +45,7 @@ ROWS = (
      "until then a refused address stays refused"),
     ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
-    ("user_count_max", 1024, 16, 1, 65535, "users", "a further one in definitions is left out"),
+    ("user_count_max", 1024, 8, 1, 65535, "users", "a further one in definitions is left out"),
     ("granted_count_max", 256, 16, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
 )
 
@@ -109,6 +109,7 @@ def memory_parts(limits):
         ("bindings", (200 + 255 + 3 * TOPIC_NODE + limits.argument_size_max) * limits.binding_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 1500) * limits.connection_count_max),
         ("policies", (400 + 2 * limits.name_size_max + limits.argument_size_max) * limits.policy_count_max),
+        ("users", (600 + 3 * limits.argument_size_max) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 200 * limits.login_address_max),
     )

@@ -1,16 +1,23 @@
 """The log: records appended to segments, each with its size, its place in the sequence and a CRC; durable when synced.
 
-    segment:  record | record | ...          the first record of each is its head
+    segment:  head | record | record ...
     record:   long crc32 of all that follows | long size of payload | long sequence | octet type | payload
+    head:     a record whose payload is "LVRT" | short version | long number | long number of the oldest segment then
 
-The sequence counts records over all segments (30 bits, wrapping), so that what is left of an older write is never taken for a record.
-A record is believed when its CRC and its sequence fit. A new run always begins a new segment: it never writes behind a torn end.
+All that is appended between two commits becomes one record (a GROUP: octet type | long size | payload, and so on), so that a crash leaves all
+of it or nothing: the log always holds a state that the broker was in. The sequence counts records over all segments (30 bits, wrapping); a head
+bears the sequence of the record behind it. A record is believed when its CRC and its sequence fit. A new run always begins a new segment: it
+never writes behind a torn end. Neither does a run behind a write or a sync that failed: it leaves that segment and writes the same once
+more in the next one, whose head says by its sequence where the one before has ended.
 
 The store is a port (ports/store_file.py, and others): an object with
     numbers() -> segment numbers, rising             size(number) -> octets
-    read(number, offset, size) -> bytes, fewer at the end
-    append(number, octets): at the end, made when it is not there      sync(number): durable when this returns
-    remove(number)                                    keep_aside(number, offset): save what lies behind `offset`, then cut it off
+    read(number, offset, size) -> bytes, perhaps fewer, none at the end
+    append(number, octets): at the end, made when it is not there
+    sync(number): when this returns it is durable, its name too; also one of an earlier run, whose program may have been killed
+    remove(number); removals become durable in the order in which they are made
+    keep_aside(number, offset): save what lies behind `offset`, then cut it off
+    free() -> octets that can be counted on; only of a store that pads what it writes
 It raises OSError for what the medium refuses; the log then says `trouble` and takes nothing more until `commit` succeeds again.
 """
 
@@ -24,7 +31,7 @@ MESSAGE = const(1)
 SETTLED = const(2)
 DEFINED = const(3)
 GROUP = const(4)
-RETAINED = const(5)
+KEPT = const(5)
 
 VERSION = const(1)
 MAGIC = b"LVRT"
@@ -43,10 +50,12 @@ class Segment:
 
     def __init__(self, number):
         self.number = number
-        self.size = 0
+        self.size = 0  # octets that are good
+        self.junk = 0  # octets behind them that a failed write may have left
         self.live = 0
         self.written = 0
         self.defines = False
+        self.pinned = False  # holds messages that found no room in memory: not to be removed
 
 
 class Log:
@@ -57,22 +66,39 @@ class Log:
         self.segment_size = segment_size
         self.size_max = size_max
         self.segments = []  # rising; the last is written to
+        self.by_number = {}
+        self.octets = 0  # of all segments, as given to the store
+        self.largest = segment_size  # octets of the largest segment
+        self.asked = 0  # octets for which there was no room lately
         self.sequence = 0  # of the next record
-        self.parts = []  # records not yet given to the store
-        self.group = None  # parts of records that go into one, see journal.together
+        self.parts = []  # of the next record: octet type, long size, payload of each thing appended
         self.parts_size = 0
-        self.appended = 0  # records appended in this run
-        self.synced = 0  # of these, durable
+        self.parts_count = 0
+        self.appended = 0  # things appended in this run
+        self.synced = 0  # of these, durable (or, where nobody asks for that, written)
+        self.doubtful = False  # a write or a sync failed: what is behind `size` of the last segment is not to be built on
         self.trouble = ""  # why nothing can be written now
+        self.free = getattr(store, "free", None)
         self.counters = {"log_octets": 0, "log_payload_octets": 0, "log_syncs": 0, "log_segments_removed": 0, "log_copied_forward": 0,
                          "log_troubles": 0}
 
+    def take_over(self, segments):
+        """Go on behind the segments of an earlier run."""
+        self.segments = list(segments)
+        self.by_number = {segment.number: segment for segment in segments}
+        self.octets = sum([segment.size for segment in segments])
+        self.see_largest()
+
+    def see_largest(self):
+        """Look for the largest segment; one that large has to be copied when it holds the oldest message."""
+        self.largest = max([self.segment_size] + [segment.size for segment in self.segments])
+
     def begin(self, number, sequence):
-        """Write to a new segment."""
+        """Write to a new segment; the store has it from the first commit on."""
         self.sequence = sequence
         segment = Segment(number)
         self.segments.append(segment)
-        self.append(HEAD, (MAGIC, struct.pack(">HI", VERSION, number)))
+        self.by_number[number] = segment
 
     def current(self):
         """The segment that is written to."""
@@ -80,82 +106,142 @@ class Log:
 
     def size(self):
         """Octets in all segments, with what is not yet written."""
-        return sum([segment.size for segment in self.segments])
+        return self.octets + self.parts_size
 
-    def full(self):
-        """True when no further message is to be taken: a quarter of a segment is kept for settlements and definitions."""
-        return bool(self.trouble) or self.size() + self.segment_size // 4 > self.size_max
+    def tight(self):
+        """True when there is no more room than is kept for settlements, definitions, and copies of what has to stay."""
+        reserve = self.largest + self.segment_size // 4
+        if self.free is not None and self.free() < reserve + self.parts_size:
+            return True
+        return self.size() + reserve > self.size_max
+
+    def full(self, octets=0):
+        """True when no further message of so many octets is to be taken; that much is asked for then."""
+        if not self.trouble and not self.tight() and self.size() + octets <= self.size_max:
+            return False
+        self.asked = max(self.asked, octets)
+        return True
+
+    def lacks_room(self):
+        """True when room is to be made: it is tight, or there was none for what was asked for since the last commit."""
+        return self.tight() or self.size() + self.asked > self.size_max
 
     def append(self, type_, parts):
-        """Append a record made of `parts` (bytes-like): its number in this run, to be compared with `synced`."""
+        """Append a thing made of `parts` (bytes-like): its number in this run, to be compared with `synced`."""
         size = sum([len(part) for part in parts])
-        if self.group is not None:
-            self.group.append(struct.pack(">BI", type_, size))
-            self.group.extend(parts)
-            return self.appended + 1
-        head = struct.pack(">IIB", size, self.sequence, type_)
-        crc = crc32(head)
-        for part in parts:
-            crc = crc32(part, crc)
-        self.parts.append(struct.pack(">I", crc & 0xFFFFFFFF))
-        self.parts.append(head)
+        self.parts.append(struct.pack(">BI", type_, size))
         self.parts.extend(parts)
-        self.parts_size += size + _OVERHEAD
-        self.current().size += size + _OVERHEAD
-        self.sequence = (self.sequence + 1) & _MASK
+        self.parts_size += size + 5
+        self.parts_count += 1
         self.appended += 1
         self.counters["log_payload_octets"] += size
         return self.appended
 
     def dirty(self):
-        """True when something has been appended that is not durable."""
-        return self.synced != self.appended
+        """True when something has been appended that is not written."""
+        return self.parts_count != 0
 
     def commit(self, syncs=True):
         """Write what was appended, and make it durable (unless `syncs` is false); true when that worked."""
-        if not self.dirty():
+        if not self.parts_count:
             return True
+        if self.doubtful and not self.leave():
+            return False
+        segment = self.current()
+        octets = (b"" if segment.size else self.head_of(segment)) + self.record_of_parts()
         try:
-            if self.parts:
-                octets = b"".join(self.parts)
-                self.store.append(self.current().number, octets)
-                self.counters["log_octets"] += len(octets)
-                self.parts = []
-                self.parts_size = 0
+            self.store.append(segment.number, octets)
+            self.counters["log_octets"] += len(octets)
             if syncs:
-                self.store.sync(self.current().number)
+                self.store.sync(segment.number)
                 self.counters["log_syncs"] += 1
         except OSError as error:
-            self.trouble = "the log cannot be written: %r" % (error,)
-            self.counters["log_troubles"] += 1
+            self.doubtful = True
+            self.troubled("the log cannot be written: %r" % (error,))
             return False
+        segment.size += len(octets)
+        self.octets += len(octets)
+        self.largest = max(self.largest, segment.size)
+        self.sequence = (self.sequence + 1) & _MASK
+        self.parts = []
+        self.parts_size = self.parts_count = 0
         self.trouble = ""
         self.synced = self.appended
-        if self.current().size >= self.segment_size:
-            self.begin(self.current().number + 1, self.sequence)
+        if segment.size >= self.segment_size:
+            self.begin(segment.number + 1, self.sequence)
         return True
+
+    def head_of(self, segment):
+        """The first record of a segment."""
+        payload = MAGIC + struct.pack(">HII", VERSION, segment.number, self.segments[0].number)
+        return record(self.sequence, HEAD, (payload,), len(payload))
+
+    def record_of_parts(self):
+        """All that was appended, as one record."""
+        if self.parts_count == 1:
+            return record(self.sequence, self.parts[0][0], self.parts[1:], self.parts_size - 5)
+        return record(self.sequence, GROUP, self.parts, self.parts_size)
+
+    def leave(self):
+        """Leave what a failed write has left: a segment with nothing good in it goes, another stays as it is; false when that fails."""
+        segment = self.current()
+        try:
+            if segment.number in self.store.numbers():
+                if segment.size == 0:
+                    self.store.remove(segment.number)
+                else:
+                    junk = max(self.store.size(segment.number) - segment.size, 0)
+                    self.octets += junk - segment.junk
+                    segment.junk = junk
+        except OSError as error:
+            self.troubled("the log cannot be written: %r" % (error,))
+            return False
+        self.doubtful = False
+        if segment.size:
+            self.begin(segment.number + 1, self.sequence)
+        return True
+
+    def troubled(self, text):
+        """Note why nothing can be written now."""
+        self.trouble = text
+        self.counters["log_troubles"] += 1
 
     def sync(self):
         """Make durable what was committed without syncing; true when that worked."""
-        try:
-            self.store.sync(self.current().number)
-        except OSError as error:
-            self.trouble = "the log cannot be synced: %r" % (error,)
-            return False
+        for segment in self.segments:
+            if segment.size:
+                try:
+                    self.store.sync(segment.number)
+                except OSError as error:
+                    self.troubled("the log cannot be synced: %r" % (error,))
+                    return False
         self.counters["log_syncs"] += 1
         return True
 
     def remove_oldest(self):
-        """Remove the oldest segment; nothing in it is wanted any more."""
-        segment = self.segments.pop(0)
+        """Remove the oldest segment; nothing in it is wanted any more. False when the store refuses: then it is tried again later."""
+        segment = self.segments[0]
         try:
-            self.store.remove(segment.number)
-        except OSError as error:
-            self.segments.insert(0, segment)
-            self.trouble = "a log segment cannot be removed: %r" % (error,)
+            if segment.number in self.store.numbers():
+                self.store.remove(segment.number)
+        except OSError:
             return False
+        self.segments.pop(0)
+        del self.by_number[segment.number]
+        self.octets -= segment.size + segment.junk
+        if segment.size == self.largest:
+            self.see_largest()
         self.counters["log_segments_removed"] += 1
         return True
+
+
+def record(sequence, type_, parts, size):
+    """The octets of a record."""
+    head = struct.pack(">IIB", size, sequence, type_)
+    crc = crc32(head)
+    for part in parts:
+        crc = crc32(part, crc)
+    return b"".join([struct.pack(">I", crc & 0xFFFFFFFF), head] + list(parts))
 
 
 class Damage:
@@ -181,6 +267,7 @@ class Reader:
         self.offset = 0
         self.buffer = b""
         self.at = 0
+        self.oldest = 0  # the number of the oldest segment when this one was begun
         self.damage = None
 
     def fill(self, size):
@@ -210,7 +297,7 @@ class Reader:
             return self.stop("a record whose CRC does not fit")
         if self.sequence is not None and sequence != self.sequence:
             return self.stop("record %d where %d was expected" % (sequence, self.sequence))
-        self.sequence = (sequence + 1) & _MASK
+        self.sequence = sequence if type_ == HEAD else (sequence + 1) & _MASK
         self.at += _OVERHEAD + size
         self.offset += _OVERHEAD + size
         return type_, self.buffer[start + _OVERHEAD:start + _OVERHEAD + size]
@@ -223,14 +310,16 @@ class Reader:
     def head(self):
         """Read the head of the segment; false when it is damaged. Raises NewerLog."""
         record = self.next()
-        if record is None or record[0] != HEAD or record[1][:4] != MAGIC or len(record[1]) < 10:
+        if record is None or record[0] != HEAD or record[1][:4] != MAGIC or len(record[1]) < 6:
             if self.damage is None:
                 self.offset = 0
                 self.stop("no log segment")
+            self.sequence = None
             return False
-        version, number = struct.unpack(">HI", record[1][4:10])
+        version = struct.unpack(">H", record[1][4:6])[0]
         if version > VERSION:
             raise NewerLog("the log was written by version %d of its format; this one knows up to %d" % (version, VERSION))
+        _, number, self.oldest = struct.unpack(">HII", record[1][4:14])
         if number != self.number:
             self.offset = 0
             self.stop("segment %d under the name of %d" % (number, self.number))

@@ -24,16 +24,17 @@ def figures(journal):
     found["log_segments"] = len(writer.segments)
     found["log_trouble"] = writer.trouble
     found["log_message_octets"] = journal.message_octets
-    medium = getattr(store, "medium_octets", writer.counters["log_octets"])
+    medium = max(getattr(store, "medium_octets", 0), writer.counters["log_octets"])
     found["medium_octets"] = medium
     found["erases"] = getattr(store, "erases", 0)
     found["amplification"] = medium / journal.message_octets if journal.message_octets else None
-    found["life_years"] = life_years(getattr(store, "capacity", 0), getattr(store, "cycles", 0), medium, journal.broker.uptime_ms)
+    found["life_years"] = life_years(getattr(store, "capacity", 0), getattr(store, "cycles", 0), medium,
+                                     journal.broker.uptime_ms - journal.began_ms)
     return found
 
 
-def life_years(capacity, cycles, medium_octets, uptime_ms):
-    """Years that a medium lasts at the rate since start; None when that cannot be said."""
-    if not capacity or not cycles or not medium_octets or uptime_ms < _RATE_MS:
+def life_years(capacity, cycles, medium_octets, time_ms):
+    """Years that a medium lasts when `medium_octets` are what it is written in `time_ms`; None when that cannot be said."""
+    if not capacity or not cycles or not medium_octets or time_ms < _RATE_MS:
         return None
-    return capacity / medium_octets * cycles * (uptime_ms / 1000) / _YEAR_S
+    return capacity / medium_octets * cycles * (time_ms / 1000) / _YEAR_S

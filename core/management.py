@@ -1,4 +1,4 @@
-"""Management over AMQP: a request published to the default exchange with the routing key amq.leveret.management is answered to its reply-to.
+"""Management over AMQP: what is published to the default exchange with the routing key amq.leveret.management is answered to its reply-to.
 
 Request and answer are JSON objects of at most management_size_max octets. A request: {"request": name, ...}. An answer: {"ok": true, ...},
 or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with 403,
@@ -8,7 +8,7 @@ for the answer the request waits, as any publisher does; a request may so be car
     overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
     counters                    the counters alone
     definitions {"after"}       RabbitMQ's JSON, page by page (administrator)
-    import {"definitions"}      loads; "rest" says where it stopped when the answer was full: [section, number of items done] (administrator)
+    import {"definitions"}      loads; "rest": [section, items done] when the answer was full before the end (administrator)
     set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
 """
 

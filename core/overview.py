@@ -7,14 +7,17 @@ from .version import PRODUCT, VERSION
 
 def overview(broker):
     """All that has a fixed size."""
-    return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker), "totals": totals(broker),
-            "management_size_max": broker.limits.management_size_max}
+    return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker),
+            "totals": totals(broker), "management_size_max": broker.limits.management_size_max}
 
 
 def counters(broker):
     """Every counter by name, up to this moment."""
     broker.fold_counters()
-    return dict(broker.counters)
+    found = dict(broker.counters)
+    if broker.journal is not None:
+        found.update(broker.journal.log.counters)
+    return found
 
 
 def memory(broker):

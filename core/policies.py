@@ -130,7 +130,7 @@ class Policies:
             queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments}, broker.limits)
         else:
             expired_before = queue.rules is not None and queue.rules.expires
-            queue.rules = rules.rules_of(arguments)
+            queue.rules = rules.rules_of(arguments, queue.rules)
             if expired_before:
                 queue.rules = rules.with_expiry(queue.rules)
             if queue.rules is not None and queue.rules.expiry is not None:

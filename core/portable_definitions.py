@@ -11,7 +11,7 @@ from . import password, rules
 from .access import User
 from .broker import nobody
 from .definitions import VHOST
-from .errors import PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .errors import RESOURCE_ERROR, ProtocolError
 from .exchange import ALTERNATE
 from .exchanges import PREDECLARED
 from .policies import Policy
@@ -134,7 +134,7 @@ def load_permission(broker, item):
     user = broker.access.users.get(name)
     if user is None:
         raise ValueError("there is no such user")
-    user.permit([text(item, key, 1024) for key in ("configure", "write", "read")])
+    user.permit([text(item, key, broker.limits.argument_size_max) for key in ("configure", "write", "read")])
     return ""
 
 
@@ -255,8 +255,9 @@ def sections(broker):
 
 
 def users(broker):
-    """A PBKDF2 hash is written in base64, because RabbitMQ wants base64 here; it loads such a user, who cannot log in there."""
-    return [(name, lambda user=user: a_user(user)) for name, user in broker.access.users.items()]
+    """A PBKDF2 hash is written in base64, because RabbitMQ wants base64 here; it loads such a user, who cannot log in there. The guest of
+    a broker without users is left out like the predeclared exchanges: every broker has its own."""
+    return [(name, lambda user=user: a_user(user)) for name, user in broker.access.users.items() if not user.predeclared]
 
 
 def a_user(user):
@@ -273,7 +274,7 @@ def permissions(broker):
     """Users without permissions have none."""
     return [(name, lambda user=user: {"user": user.name, "vhost": VHOST, "configure": user.permissions[0], "write": user.permissions[1],
                                       "read": user.permissions[2]})
-            for name, user in broker.access.users.items() if user.permissions is not None]
+            for name, user in broker.access.users.items() if user.permissions is not None and not user.predeclared]
 
 
 def policies(broker):

@@ -2,7 +2,8 @@
 
 Two passes over the segments, in fixed memory. The first reads what is defined and what is settled; the second puts every message that is
 not settled in its queues, in its place. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
-and named in the report. A log of a newer version is not touched.
+and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says from where on. A segment
+whose removal a power cut took back is removed again. A log of a newer version is not touched.
 """
 
 import json
@@ -22,31 +23,43 @@ class Found:
 
     def __init__(self):
         self.definitions = {}  # key -> definition, in the order of making
+        self.streams = {}  # queue id -> definition
         self.settled = {}  # queue id -> rising list of [first, end)
         self.segments = []
+        self.ends = {}  # segment number -> sequence at which the next segment goes on; None: not known
         self.damages = []
+        self.missing = []  # (segment number, records that are missing behind it)
+        self.loose = []  # definitions of bindings whose exchange or queue damage has taken
         self.sequence = None
         self.queue_ids = 0
-        self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0}
+        self.last_entered = {}  # queue id -> the entry that was put in its place last
+        self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0}
 
 
-def records(store, number, found=None):
-    """The records of one segment: (type, payload); damage goes to `found`. Groups come apart."""
+def records(store, number, end, found=None):
+    """The records of one segment up to the sequence `end`: (type, payload); damage goes to `found`. Groups come apart."""
     reader = log.Reader(store, number)
     if reader.head():
-        record = reader.next()
+        record = None if reader.sequence == end else reader.next()
         while record is not None:
             if record[0] == log.GROUP:
                 for each in ungrouped(record[1]):
                     yield each
             else:
                 yield record
-            record = reader.next()
+            record = None if reader.sequence == end else reader.next()
     if found is not None:
-        if reader.damage is not None:
-            found.damages.append(reader.damage)
-        if reader.sequence is not None:
-            found.sequence = reader.sequence
+        note_end(found, reader, end)
+
+
+def note_end(found, reader, end):
+    """Note how a segment ended."""
+    if reader.damage is not None:
+        found.damages.append(reader.damage)
+    if reader.sequence is not None:
+        found.sequence = reader.sequence
+        if end is not None and end != reader.sequence:
+            found.missing.append((reader.number, (end - reader.sequence) % BIG))
 
 
 def ungrouped(payload):
@@ -61,20 +74,47 @@ def ungrouped(payload):
 def look(store):
     """The first pass: definitions, settlements, damage. Raises log.NewerLog before anything is changed."""
     found = Found()
-    numbers = store.numbers()
-    for number in numbers:
-        log.Reader(store, number).head()
-    for number in numbers:
+    for number in heads(store, found):
         segment = log.Segment(number)
-        for type_, payload in records(store, number, found):
+        for type_, payload in records(store, number, found.ends[number], found):
             if type_ == log.DEFINED:
                 segment.defines = True
                 define(found, rich(json.loads(str(payload, "utf-8"))))
             elif type_ == log.SETTLED:
                 settle(found, payload)
-        segment.size = store.size(number)
+            elif type_ == log.KEPT:
+                segment.defines = True
+                keep(found, payload)
         found.segments.append(segment)
     return found
+
+
+def heads(store, found):
+    """Read the heads of all segments: the numbers of those that belong to the log; the others are removed."""
+    numbers = store.numbers()
+    readers = {}
+    oldest = 0
+    for number in numbers:
+        reader = readers[number] = log.Reader(store, number)
+        if reader.head():
+            oldest = max(oldest, reader.oldest)
+    kept = []
+    for number in numbers:
+        if number < oldest or readers[number].size == 0:
+            discard(store, number)
+        else:
+            kept.append(number)
+    for at, number in enumerate(kept):
+        found.ends[number] = readers[kept[at + 1]].sequence if at + 1 < len(kept) else None
+    return kept
+
+
+def discard(store, number):
+    """Remove a segment that nothing is lost with; where the store refuses it stays, and is passed over again next time."""
+    try:
+        store.remove(number)
+    except OSError:
+        return
 
 
 def define(found, definition):
@@ -87,23 +127,32 @@ def define(found, definition):
             found.settled.pop(definition["id"], None)
     else:
         found.definitions[key] = definition
+        if "stream" in definition:
+            found.streams[definition["id"]] = definition
     found.queue_ids = max(found.queue_ids, definition.get("id", 0))
 
 
 def key_of(definition):
     """What makes two definitions the same thing."""
     kind = definition.get("kind") or definition["gone"]
-    if kind == "queue":
-        return kind, definition["id"]
     if kind == "binding":
         arguments = repr(sorted(definition["arguments"].items()))
         return kind, definition["source"], definition["to"], definition["name"], definition["key"], arguments
     return kind, definition["name"]
 
 
+def keep(found, payload):
+    """Take an offset that a stream keeps."""
+    identity, offset = struct.unpack_from(">IQ", payload, 0)
+    definition = found.streams.get(identity)
+    if definition is not None:
+        definition["kept"][str(payload[12:], "utf-8")] = offset
+
+
 def settle(found, payload):
     """Take a record of settled ranges."""
     identity, count = struct.unpack_from(">IH", payload, 0)
+    found.queue_ids = max(found.queue_ids, identity)
     ranges = found.settled.setdefault(identity, [])
     for index in range(count):
         first, size = struct.unpack_from(">QI", payload, 6 + 12 * index)
@@ -142,113 +191,144 @@ def is_in(ranges, position):
 
 def restore(broker, store, found):
     """The second pass: definitions, then messages, into an empty broker. Raises TooSmall."""
-    by_id = durable.restore(broker, list(found.definitions.values()), nobody)
+    by_id, found.loose = durable.restore(broker, list(found.definitions.values()), nobody)
     for segment in found.segments:
-        for type_, payload in records(store, segment.number):
+        for type_, payload in records(store, segment.number, found.ends[segment.number]):
             if type_ == log.MESSAGE:
                 place(broker, found, by_id, segment, payload)
     for identity in by_id:
-        close_queue(broker, by_id[identity], found.settled.get(identity, ()))
+        found.counts["gaps"] += close_queue(broker, by_id[identity], found.settled.get(identity, ()))
     return by_id
 
 
 def place(broker, found, by_id, segment, payload):
     """Put a logged message into the queues where it is still wanted."""
-    count, arrived, route_size, properties_size, body_size = struct.unpack_from(">BIHII", payload, 0)
-    at = 15 + 12 * count
+    count, arrived, route_size, properties_size, body_size = struct.unpack_from(">HIHII", payload, 0)
     segment.written += count
-    message = layout.NONE
-    tables = broker.tables
+    wanted = []
     for index in range(count):
-        identity, position = struct.unpack_from(">IQ", payload, 15 + 12 * index)
+        identity, position = struct.unpack_from(">IQ", payload, 16 + 12 * index)
+        found.queue_ids = max(found.queue_ids, identity)
         queue = by_id.get(identity)
-        if queue is None or is_in(found.settled.get(identity, ()), position):
-            continue
-        if message == layout.NONE:
-            message = new_message(broker, payload, at, route_size, properties_size, body_size, arrived)
-            tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
-        if enter(broker, queue, message, position):
-            segment.live += 1
-            found.counts["messages"] += 1
-        else:
-            found.counts["doubles"] += 1
-    if message != layout.NONE:
-        tables.release(message)
-
-
-def new_message(broker, payload, at, route_size, properties_size, body_size, arrived):
-    """A message record with what the log holds of it."""
+        if queue is not None and not is_in(found.settled.get(identity, ()), position):
+            before = place_before(broker.tables, queue, found.last_entered.get(identity, layout.NONE), position)
+            if before is None:
+                found.counts["doubles"] += 1
+            else:
+                wanted.append((queue, position, before))
+    if not wanted:
+        return
     tables = broker.tables
-    blocks = tables.blocks_for(route_size + properties_size + body_size)
-    if not tables.has_room(blocks, 1):
-        raise TooSmall("the log holds more than the limits have room for; raise arena_size (%d), message_count_max (%d) or entry_count_max "
-                       "(%d)" % (broker.limits.arena_size, broker.limits.message_count_max, broker.limits.entry_count_max))
+    size = route_size + properties_size + body_size
+    if not tables.has_room(tables.blocks_for(size), len(wanted)):
+        no_room(broker, found, segment)
+        return
+    at = 16 + 12 * count
     message = tables.new_message(payload[at:at + route_size], properties_size, body_size, arrived)
     tables.append(message, memoryview(payload), at + route_size, properties_size + body_size)
-    return message
+    tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
+    for queue, position, before in wanted:
+        found.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
+    segment.live += len(wanted)
+    found.counts["messages"] += len(wanted)
+    tables.release(message)
 
 
-def enter(broker, queue, message, position):
-    """Put a message at its position of a queue; false when it is there already (copied forward before the crash)."""
-    tables = broker.tables
-    if tables.state[layout.POOL_ENTRIES + 2] < 1:
-        raise TooSmall("the log holds more messages than entry_count_max (%d); raise it" % broker.limits.entry_count_max)
-    if position <= queue.log_position and position_is_there(tables, queue, position):
-        return False
+def no_room(broker, found, segment):
+    """The limits are too small. Where the log is damaged (a lost acknowledgement brings back what made room) the message stays in it."""
+    if not found.damages and not found.missing:
+        raise TooSmall("the log holds more than the limits have room for; raise arena_size (%d), message_count_max (%d) or entry_count_max "
+                       "(%d)" % (broker.limits.arena_size, broker.limits.message_count_max, broker.limits.entry_count_max))
+    segment.pinned = True
+    found.counts["left"] += 1
+
+
+def place_before(tables, queue, hint, position):
+    """The entry behind which a position belongs (NONE: at the head); None when the position is taken (copied forward before the crash).
+
+    `hint`: the entry that was entered last, or NONE; what was copied forward comes in the order of its queue.
+    """
+    entries = tables.entries
+    tail = tables.queues[queue.handle + layout.QUEUE_TAIL]
+    before = layout.NONE
+    for start in (tail, hint):
+        if start != layout.NONE and is_behind(position, entries[start + layout.ENTRY_POSITION]):
+            before = start
+            break
+    while True:
+        behind = queue.head() if before == layout.NONE else entries[before + layout.ENTRY_NEXT]
+        if behind == layout.NONE or is_behind(entries[behind + layout.ENTRY_POSITION], position):
+            break
+        before = behind
+    taken = before != layout.NONE and entries[before + layout.ENTRY_POSITION] == position & layout.MASK
+    return None if taken else before
+
+
+def is_behind(position, other):
+    """True when a position lies behind another of its queue; they wrap, and are less than half of that apart."""
+    return 0 < (position - other) & layout.MASK < 0x20000000
+
+
+def enter(tables, queue, message, position, before):
+    """Put a message at its position of a queue: its entry."""
     entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, queue.handle, message)
     tables.entries[entry + layout.ENTRY_POSITION] = position & layout.MASK
     tables.entries[entry + layout.ENTRY_REDELIVERED] = 0 if queue.is_stream else 1
     tables.entries[entry + layout.ENTRY_DEADLINE] = 0
-    if position < queue.log_position:
+    if tables.entries[entry + layout.ENTRY_PREVIOUS] != before:
         queue.unlink(entry)
-        queue.requeue(entry)
+        queue.link(entry, before)
     queue.log_position = max(queue.log_position, position)
-    return True
-
-
-def position_is_there(tables, queue, position):
-    """True when a queue has an entry at this position."""
-    entry = queue.head()
-    while entry != layout.NONE:
-        if tables.entries[entry + layout.ENTRY_POSITION] == position & layout.MASK:
-            return True
-        entry = tables.entries[entry + layout.ENTRY_NEXT]
-    return False
+    return entry
 
 
 def close_queue(broker, queue, settled):
-    """Bring a queue's counters to where the log says they were."""
-    tables = broker.tables
+    """Bring a queue's counters to where the log says they were: how many messages a gap in a stream has cost."""
     if settled:
         queue.log_position = max(queue.log_position, settled[-1][1] - 1)
-    tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
+    broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
     if queue.is_stream:
-        queue.recovered()
-    elif queue.rules is not None:
+        return queue.recovered()
+    if queue.rules is not None:
         queue.rules.recovered(broker, queue)
+    return 0
 
 
 def recover(broker, store, writer):
     """Bring the log of `store` back into an empty broker and make `writer` (a log.Log) go on behind it: the report, in one line."""
     found = look(store)
     by_id = restore(broker, store, found)
-    for damage in found.damages:
-        store.keep_aside(damage.number, damage.offset)
+    kept_aside = [damage for damage in found.damages if aside(store, damage)]
     for segment in found.segments:
         segment.size = store.size(segment.number)
-    writer.segments = found.segments
-    last = found.segments[-1].number if found.segments else 0
-    writer.begin(last + 1, (found.sequence or 0) % BIG)
-    return by_id, found.queue_ids, report(found)
+        store.sync(segment.number)
+    writer.take_over(found.segments)
+    writer.begin(max(store.numbers() + [0]) + 1, (found.sequence or 0) % BIG)
+    return by_id, found, report(found, kept_aside)
 
 
-def report(found):
+def aside(store, damage):
+    """Have the store put a bad end aside; false when it cannot: then the end stays where it is, and is not believed there either."""
+    try:
+        store.keep_aside(damage.number, damage.offset)
+    except OSError:
+        return False
+    return True
+
+
+def report(found, kept_aside):
     """What recovery found, as a line for the operator."""
     counts = found.counts
     text = "recovered %d messages in %d queues and streams, %d settlements, %d definitions from %d segments" % (
         counts["messages"], len([key for key in found.definitions if key[0] == "queue"]), counts["settled"], counts["definitions"],
         len(found.segments))
     for damage in found.damages:
-        text += "; segment %d: %s at octet %d, the %d octets from there were put aside" % (damage.number, damage.reason, damage.offset,
-                                                                                       damage.octets)
+        text += "; segment %d: %s at octet %d, the %d octets from there were %s" % (
+            damage.number, damage.reason, damage.offset, damage.octets, "put aside" if damage in kept_aside else "passed over")
+    for number, count in found.missing:
+        text += "; %d records are missing behind segment %d" % (count, number)
+    if counts["gaps"]:
+        text += "; %d messages of streams were let go because those behind them are missing" % counts["gaps"]
+    if counts["left"]:
+        text += "; %d messages found no room in the limits and stay in the log until a start with larger ones" % counts["left"]
     return text

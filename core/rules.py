@@ -38,6 +38,8 @@ ARGUMENTS = (
 
 PRIORITY_MAX = 255
 
+LASTING = ("priority", "last_value", "groups", "deduplication")  # features that remember messages and that no policy changes
+
 
 class Rules:
     """The features of one queue. `expires`: messages may have deadlines, so that each is looked at before it is delivered."""
@@ -171,8 +173,8 @@ def __package_name():
     return __name__[:__name__.rindex(".")]
 
 
-def rules_of(arguments):
-    """The Rules for checked arguments, or None when they ask for nothing."""
+def rules_of(arguments, before=None):
+    """The Rules for checked arguments, or None when they ask for nothing. `before`: the queue's Rules so far, which know its messages."""
     asked = [name for name in arguments if row_of(name) is not None]
     if not asked:
         return None
@@ -182,13 +184,15 @@ def rules_of(arguments):
         if row[0] in arguments and row[2] and row[2] not in names:
             names.append(row[2])
     for name in names:
-        add_feature(rules, name, arguments)
+        add_feature(rules, name, arguments, before)
     return rules
 
 
-def add_feature(rules, name, arguments):
-    """Attach one feature."""
-    made = feature_class(name)(arguments)
+def add_feature(rules, name, arguments, before=None):
+    """Attach one feature: the one `before`, when it is one that only a declaration can set."""
+    class_ = feature_class(name)
+    same = [each for each in before.features if isinstance(each, class_)] if before is not None and name in LASTING else []
+    made = same[0] if same else class_(arguments)
     rules.features.append(made)
     if name == "dead_letter":
         rules.dead_letter = made

@@ -46,23 +46,30 @@ class Stream(Queue):
         return self.next_offset() if self.durable_offset is None else self.durable_offset
 
     def recovered(self):
-        """After recovery: the offsets are the positions; what lies before a gap (damage in the log) is let go."""
+        """After recovery: the offsets are the positions; what lies before a gap (damage in the log) is let go: how many messages."""
         tables = self.tables
         entries = tables.entries
         entry = tables.queues[self.handle + layout.QUEUE_TAIL]
         count = 0
-        while entry != layout.NONE:
+        while entry != layout.NONE and entries[entry + layout.ENTRY_POSITION] == (self.log_position - count) & layout.MASK:
             self.size += tables.size_of(entries[entry + layout.ENTRY_MESSAGE])
             count += 1
-            before = entries[entry + layout.ENTRY_PREVIOUS]
-            offset_before = (entries[entry + layout.ENTRY_POSITION] - 1) & layout.MASK
-            if before != layout.NONE and entries[before + layout.ENTRY_POSITION] != offset_before:
-                break
-            entry = before
+            entry = entries[entry + layout.ENTRY_PREVIOUS]
+        lost = self.message_count() - count
         while self.message_count() > count:
             self.drop(self.pop())
         self.first_offset = self.log_position + 1 - count
         self.durable_offset = self.next_offset()
+        self.remember_publishers()
+        return lost
+
+    def remember_publishers(self):
+        """What is in the stream has been published before."""
+        tables = self.tables
+        entry = self.head()
+        while entry != layout.NONE:
+            self.publishers.seen(tables.properties_of(tables.entries[entry + layout.ENTRY_MESSAGE]))
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
 
     def next_offset(self):
         """The offset that the next message gets."""

@@ -66,4 +66,5 @@ def left_of(broker, names, message):
     if broker.names_of(message)[0] not in names:
         return 0
     delay = delay_of(lambda: broker.properties_of(message))
-    return delay - 1000 * (broker.seconds - broker.tables.messages[message + layout.MESSAGE_ARRIVED])
+    waited_s = max(broker.seconds - broker.tables.messages[message + layout.MESSAGE_ARRIVED], 0)  # the clock may have been set back
+    return delay - 1000 * waited_s

@@ -1,8 +1,6 @@
 """Log segments as files of a directory, for Linux: durable means fdatasync, and the directory synced when a file comes or goes.
 
-The contract is in core/log.py. Only one program at a time has a directory: it holds a lock on the file `lock`. After a sync that failed
-Linux may call pages clean that were never written, and the next sync would succeed; so what came since the last good one is kept in memory
-and written anew before the next.
+The contract is in core/log.py. Only one program at a time has a directory: it holds a lock on the file `lock`.
 """
 
 import fcntl
@@ -13,7 +11,6 @@ SUFFIX = ".log"
 PAGE = 4096  # what a sync makes the medium write at least
 CYCLES = 1000  # how often a cell of a memory card bears to be written: what makers of cheap ones promise
 COPY_SIZE = 65536
-AGAIN_MAX = 64 << 20  # octets kept for writing them anew; there are more only where nobody asks for syncs
 
 
 class DirectoryInUse(Exception):
@@ -30,10 +27,7 @@ class FileStore:
         self.medium_octets = 0
         self.number = None  # of the open file
         self.file = None
-        self.durable = 0  # size of the open file at the last sync
         self.unsynced = 0  # octets of it that a power cut may take
-        self.again = []  # these octets
-        self.doubtful = False  # a sync has failed
         self.fresh = False  # its name is not durable yet
         if make:
             os.makedirs(path, 0o700, exist_ok=True)
@@ -72,63 +66,36 @@ class FileStore:
             return file.read(size)
 
     def append(self, number, octets):
-        """Write at the end of a segment. After an error the segment is as it was before."""
+        """Write at the end of a segment. After an error a part may be there."""
         if number != self.number:
             self.open_file(number)
-        if self.doubtful:
-            self.write_again()
-        self.write(octets)
-        self.unsynced += len(octets)
-        if self.unsynced <= AGAIN_MAX:
-            self.again.append(octets)
-        else:
-            self.again = []
-
-    def write(self, octets):
-        """Write all octets at the end, or none of them."""
         view = memoryview(octets)
-        start = os.lseek(self.file, 0, os.SEEK_END)
-        try:
-            while len(view):
-                view = view[os.write(self.file, view):]
-        except OSError:
-            os.ftruncate(self.file, start)  # a full disk may have taken a part
-            raise
-
-    def write_again(self):
-        """Replace what is behind the last good sync by the same octets."""
-        if self.unsynced <= AGAIN_MAX:
-            os.ftruncate(self.file, self.durable)
-            self.write(b"".join(self.again))
-        self.doubtful = False
+        while len(view):
+            view = view[os.write(self.file, view):]
+        self.unsynced += len(octets)
 
     def open_file(self, number):
-        """Open a segment to write to; the one before is made durable."""
+        """Open a segment to write to."""
         self.close_file()
         path = self.name(number)
         self.fresh = not os.path.exists(path)
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.number = number
-        self.durable = os.lseek(self.file, 0, os.SEEK_END)
+        self.unsynced = 0
 
     def sync(self, number):
-        """Make what was appended durable."""
-        if self.file is None:
+        """Make a segment durable, its name too."""
+        if number != self.number:
+            with open(self.name(number), "rb") as file:
+                os.fdatasync(file.fileno())
+            self.sync_directory()
             return
-        if self.doubtful:
-            self.write_again()
-        try:
-            os.fdatasync(self.file)
-            if self.fresh:
-                self.sync_directory()
-        except OSError:
-            self.doubtful = True
-            raise
-        self.fresh = False
+        os.fdatasync(self.file)
         self.medium_octets += (self.unsynced + PAGE - 1) // PAGE * PAGE + PAGE  # the last page is written again, and the file's size
-        self.durable += self.unsynced
         self.unsynced = 0
-        self.again = []
+        if self.fresh:
+            self.sync_directory()
+            self.fresh = False
 
     def sync_directory(self):
         """Make the coming and going of files durable."""
@@ -157,17 +124,14 @@ class FileStore:
             os.fsync(file.fileno())
 
     def close_file(self):
-        """Make durable and close the segment that is written to."""
+        """Close the segment that is written to."""
         if self.file is not None:
-            self.sync(self.number)
             os.close(self.file)
             self.file = None
             self.number = None
 
     def close(self):
         """Let go of the directory."""
-        try:
-            self.close_file()
-        finally:
-            os.close(self.directory)
-            self.lock.close()
+        self.close_file()
+        os.close(self.directory)
+        self.lock.close()

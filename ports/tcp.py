@@ -13,6 +13,7 @@ _IN = select.POLLIN
 _OUT = select.POLLOUT
 _ROUNDS = 8  # how often one step lets the broker deliver into what was just sent
 _READS = 8  # reads of one stream in one step, so that a fast peer does not keep the others waiting
+_TURN_MS = 2  # and none of these goes on when it has taken that long
 TICK_MS = 100
 
 
@@ -183,7 +184,7 @@ class Loop:
         """Wait up to `timeout_ms` for something to do and do it."""
         left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
         unread = self.unread() if self.needy else ()
-        if unread or (self.broker is not None and self.broker.jobs):
+        if unread or (self.broker is not None and (self.broker.jobs or self.broker.active)):
             left = 0
         for key, flags in self.poller.poll(max(0, min(timeout_ms, left))):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
@@ -215,6 +216,7 @@ class Loop:
         """Read what a stream has, while its endpoint takes it."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
+        began = clock.now_ms()
         for _ in range(_READS):
             view = endpoint.writable()
             size = len(view)
@@ -226,11 +228,12 @@ class Loop:
             if count is None:
                 return
             endpoint.received(count)
-            if count < size:
+            if count < size or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
 
     def deliver(self):
         """Let the broker deliver, and send, as long as sending makes room for more."""
+        began = clock.now_ms()
         for _ in range(_ROUNDS):
             if self.broker is not None:
                 self.broker.run()
@@ -238,7 +241,7 @@ class Loop:
             for slot in self.used:
                 if len(self.endpoints[slot].pending()):
                     moved = self.flush(slot) or moved
-            if not moved or self.broker is None or not self.broker.active:
+            if not moved or self.broker is None or not self.broker.active or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
 
     def flush(self, slot):

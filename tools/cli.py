@@ -16,6 +16,7 @@ COMMANDS = (
     ("serve", "run a broker"),
     ("status", "show what a running broker holds and has done"),
     ("definitions", "export or import users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON"),
+    ("log", "check, dump or compact the log of a broker that does not run"),
     ("password", "make the password_hash of a user"),
     ("bridge", "move messages from a local queue to an upstream exchange"),
     ("pipeline", "run the Spark job: stream queue to Parquet"),

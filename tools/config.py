@@ -13,6 +13,12 @@
     configure = "^sensor\\."     # regular expressions, as RabbitMQ's permissions; one that is left out permits nothing
     write = "^sensors$"
     read = ".*"
+    [[policy]]                   # any number; definition: as RabbitMQ's. With --data a policy stays until it is removed by its name
+    name = "short"
+    pattern = "^sensor\\."
+    definition = { message-ttl = 60000, max-length = 1000 }
+    priority = 0
+    apply-to = "queues"          # all (when left out), queues, exchanges, streams, classic_queues
 
 A mistake is one sentence that names the file, the key and what is allowed; an unknown key is a mistake. It opens nothing but the file.
 """
@@ -21,13 +27,16 @@ import tomllib
 
 from leveret.core import access as core_access
 from leveret.core import password
+from leveret.core.errors import ProtocolError
 from leveret.core.limits import ROWS, Limits
+from leveret.core.policies import Policy
 
 from . import address, data
 from .usage import UsageError
 
-KEYS = ("listen", "limits", "data", "anonymous", "user")
+KEYS = ("listen", "limits", "data", "anonymous", "user", "policy")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
+POLICY_KEYS = ("name", "pattern", "definition", "priority", "apply-to")
 NONCE_SIZE = 32
 
 
@@ -56,6 +65,31 @@ def kept(options):
     """The data.Data that the command line and the file choose, or None: messages stay in memory. Raises UsageError."""
     table = _read(options.config).get("data", {}) if options.config else {}
     return data.chosen(options, options.config, table)
+
+
+def names_users(path):
+    """True when the file says who may log in."""
+    return bool(path and _read(path).get("user"))
+
+
+def policies(path):
+    """The Policies of the file at `path`; none without a file. Raises UsageError."""
+    tables = _read(path).get("policy", []) if path else []
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: policy must be tables, each written [[policy]]")
+    return [_policy(path, table) for table in tables]
+
+
+def _policy(path, table):
+    unknown = [key for key in table if key not in POLICY_KEYS]
+    if unknown:
+        raise UsageError(f"{path}: there is no setting {unknown[0]!r} in [[policy]]; there are {', '.join(POLICY_KEYS)}")
+    if not isinstance(table.get("name"), str) or not isinstance(table.get("pattern"), str):
+        raise UsageError(f"{path}: a [[policy]] has a name, a pattern and a definition")
+    try:
+        return Policy(table["name"], table["pattern"], table.get("definition"), table.get("priority", 0), table.get("apply-to", "all"))
+    except ProtocolError as error:
+        raise UsageError(f"{path}: {error.text}") from None
 
 
 def access(path, limits):

@@ -1,13 +1,15 @@
 """`leveret serve`: a broker as a process.
 
-    leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE]
+    leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE] [--definitions FILE]
 
 Laws: `ready URL` on standard output for every listener that is up, one line each, flushed, and nothing else there; a listener that cannot
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every connection with the protocol's handshake
 (connection.close 320), wait for it no longer than CLOSE_MS, and exit with 0. A broker that would not fit the machine's memory
 when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with TLS. SIGHUP reads the
 certificates anew: connections stay, and when the new ones cannot be used the old ones do. With --data (tools/data.py) a directory that
-cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and synced before the end.
+cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and synced before the end. What
+--definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users in it stand in for the
+guest that a broker without users has.
 """
 import errno
 import os
@@ -17,13 +19,15 @@ import socket
 import sys
 import time
 
+from leveret.core.access import GUEST
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
+from leveret.core.errors import ProtocolError
 from leveret.core.limits import Limits, memory_needed
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
-from . import address, config, data
+from . import address, config, data, definitions
 from .usage import UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
@@ -45,6 +49,7 @@ def add_arguments(parser):
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
     data.add_arguments(parser, where)
     parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits] as in core/limits.py, [data], [[user]]")
+    parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
 
 def settings(options):
@@ -87,7 +92,23 @@ class Server:
         say(chosen.window())
         free = data.free_octets(chosen.directory)
         if free < chosen.disk_max - self.broker.journal.log.size():
-            say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is used up")
+            say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full")
+
+    def define(self, policies, document, keep_guest):
+        """Set the configuration's policies and load definitions (or None). Raises UsageError."""
+        for policy in policies:
+            try:
+                self.broker.policies.set(self.broker, policy)
+            except ProtocolError as error:
+                raise UsageError(error.text) from None
+        if document is None:
+            return
+        loaded, sentences = definitions.load_into(self.broker, document)
+        for sentence in sentences:
+            say(sentence)
+        say(definitions.counted(loaded))
+        if loaded["users"] and not keep_guest and GUEST not in [user.get("name") for user in document["users"]]:
+            self.broker.access.remove(GUEST)
 
     def listen(self, place):
         """Open a listener: its URL. Raises ListenFailed."""
@@ -183,11 +204,7 @@ class Server:
         good = self.broker.journal.finish()
         if not good:
             say(f"not everything could be written: {self.broker.journal.log.trouble}")
-        try:
-            self.store.close()
-        except OSError as error:
-            say(f"not everything could be written: {error.strerror}")
-            good = False
+        self.store.close()
         return good
 
 
@@ -212,6 +229,8 @@ def run(options):
     make_room_for_descriptors(limits, line_count)
     access = config.access(options.config, limits)
     kept = config.kept(options)
+    policies = config.policies(options.config)
+    document = definitions.read(options.definitions) if options.definitions else None
     asked = []
     reloads = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -221,12 +240,16 @@ def run(options):
     try:
         if kept is not None:
             server.keep(kept)
+        server.define(policies, document, config.names_users(options.config))
         for place in addresses:
             print("ready " + server.listen(place), flush=True)
     except (ListenFailed, data.DataFailed) as error:
         say(str(error))
         server.close()
         return 1
+    except UsageError:
+        server.close()
+        raise
     say(f"{'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
         f"at most {memory_needed(limits) >> 20} MiB when every limit is reached")
     while not asked:

@@ -17,7 +17,7 @@ NACK = b"\x00\x3c\x00\x78"
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 
-FILTER_TURN = 256  # messages that a filter lets pass before others have their turn
+FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
 
 
 def prefix(channel_number, tag):
@@ -188,12 +188,16 @@ def stream_entry(tables, consumer, message):
 
 
 def get(session, channel, found, no_ack):
-    """basic.get of a classic queue (section 1.8.3.10): get-ok with the message at the head, false when there is none."""
+    """basic.get of a classic queue (section 1.8.3.10): get-ok with the message at the head. `found` is not empty.
+
+    False when there is no room for method and content header now.
+    """
     tables = session.broker.tables
-    entry = found.pop()
-    if entry == layout.NONE:
+    message = tables.entries[found.head() + layout.ENTRY_MESSAGE]
+    heads = 50 + tables.messages[message + layout.MESSAGE_ROUTE] + tables.messages[message + layout.MESSAGE_PROPERTIES]
+    if heads > session.send.room() - limits.REPLY_ROOM:
         return False
-    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    entry = found.pop()
     tag = count_tag(tables, channel)
     if not no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.NONE)
@@ -244,8 +248,7 @@ def confirm(session, channel):
     published = channels[channel.handle + layout.CHANNEL_PUBLISHED]
     journal = session.broker.journal
     if journal is not None and not journal.durable(channel.log_number):
-        if session not in journal.waiting:
-            journal.waiting.append(session)
+        journal.wait_for(session)
         return False
     while channel.refusals:
         refused = channel.refusals[0]

@@ -51,10 +51,15 @@ class Session:
         self.held_since = self.broker.now
         self.told_blocked = False
         self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
-        self.replies = []  # frames that wait for room
+        self.replies = []  # frames that wait for room, or until what they promise is durable
+        self.promised = 0  # the log's number of what the replies to come promise
+        # What was promised to anybody before the method that is being taken:
+        self.promised_before = 0 if self.broker.journal is None else self.broker.journal.promised
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
         self.starved = False  # a delivery found no room
+        self.hungry = []  # consumers for which there was no room: those that got nothing
+        self.fed = []  # and those that got something, who come after them next time
         self.ended = None  # a list: collects the consumers that end while this session deletes their queue
         self.broker.read_messages_with(properties)
         handshake.begin(self)
@@ -113,10 +118,13 @@ class Session:
         return True
 
     def check_frame(self, kind, number, size):
-        """Raise for a frame that cannot be (section 4.2.3); its payload has not been waited for."""
+        """Raise for a frame that cannot be (section 4.2.3); its payload has not been waited for.
+
+        As in RabbitMQ a frame may be larger than negotiated by its overhead: some clients (amqpstorm) do not count that.
+        """
         if kind not in (frame.METHOD, frame.HEADER, frame.BODY, frame.HEARTBEAT):
             raise ProtocolError(FRAME_ERROR, "unknown frame type %d" % kind)
-        if size > self.frame_size_max - frame.OVERHEAD:
+        if size > self.frame_size_max:
             raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d were negotiated" % (size + frame.OVERHEAD, self.frame_size_max))
         if kind != frame.BODY and size + frame.OVERHEAD > self.receive.size:
             raise ProtocolError(RESOURCE_ERROR, "a method or header frame of %d octets; this broker takes %d"
@@ -168,6 +176,8 @@ class Session:
         if row is None:
             raise ProtocolError(COMMAND_INVALID, "there is no class %d with a method %d" % (code >> 16, code & 0xFFFF))
         self.closing_method = (code >> 16, code & 0xFFFF)
+        if self.broker.journal is not None:
+            self.promised_before = self.broker.journal.promised
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
         if self.closing or self.state is not OPEN or number == 0:
@@ -280,10 +290,22 @@ class Session:
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""
-        if self.replies or self.outgoing.active() or self.send.room() < len(octets):
+        if not self.keeps_promises() or self.replies or self.outgoing.active() or self.send.room() < len(octets):
             self.replies.append(octets)
         else:
             self.send.write(octets)
+
+    def keeps_promises(self):
+        """True when what our replies promise is durable; else the journal has us go on when it is."""
+        journal = self.broker.journal
+        if journal is None:
+            return True
+        if journal.promised != self.promised_before:
+            self.promised = self.promised_before = journal.promised
+        if journal.durable(self.promised):
+            return True
+        journal.wait_for(self)
+        return False
 
     def published(self, channel, refused):
         """A content was taken or refused: it may have to be confirmed or returned."""
@@ -306,7 +328,7 @@ class Session:
         if not self.outgoing.go_on(self):
             return
         while self.replies:
-            if self.send.room() < len(self.replies[0]):
+            if not self.keeps_promises() or self.send.room() < len(self.replies[0]):
                 return
             self.send.write(self.replies.pop(0))
         while self.writing and not self.closing:
@@ -319,8 +341,10 @@ class Session:
         self.flush()
         if self.starved and not self.outgoing.active():
             self.starved = False
-            for channel in self.channels.values():
-                for consumer in channel.consumers.values():
+            for waiting in (self.hungry, self.fed):
+                while waiting:
+                    consumer = waiting.pop(0)
+                    consumer.hungry = False
                     self.broker.activate(consumer.queue)
 
     def deliver(self, consumer, most):
@@ -328,13 +352,29 @@ class Session:
         if self.closing or not consumer.channel.flowing:
             return 0
         if self.outgoing.active() or self.replies:
-            self.starved = True
+            self.starve(consumer, 0)
             return 0
         try:
-            return deliver.deliver(self, consumer, most)
+            self.starved = False
+            count = deliver.deliver(self, consumer, most)
         except Exception as error:  # ours: this connection ends, the others go on
             self.connection.broke(error)
             return 0
+        if self.starved:
+            self.starve(consumer, count)
+        elif self.hungry or self.fed:
+            self.starved = True
+        return count
+
+    def starve(self, consumer, count):
+        """It was room that ended the deliveries to a consumer, after `count`: who got nothing comes first when there is room again."""
+        self.starved = True
+        if not consumer.hungry:
+            consumer.hungry = True
+            if count:
+                self.fed.append(consumer)
+            else:
+                self.hungry.append(consumer)
 
     def end_overtaken(self, consumer):
         """Retention has gone past a strict reader of a stream: its channel is closed with the first offset that is left."""

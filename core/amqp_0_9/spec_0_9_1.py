@@ -31,6 +31,8 @@ METHODS = (
     (0x140015, "channel_flow_ok", "b", 3, 0, ()),
     (0x140028, "channel_close", "sSss", 3, 0, ("channel_close_ok",)),
     (0x140029, "channel_close_ok", "", 3, 0, ()),
+    (0x1E000A, "access_request", "Sbbbbb", 1, 0, ("access_request_ok",)),
+    (0x1E000B, "access_request_ok", "s", 2, 0, ()),
     (0x28000A, "exchange_declare", "sSSbbbbbF", 1, 0, ("exchange_declare_ok",)),
     (0x28000B, "exchange_declare_ok", "", 2, 0, ()),
     (0x280014, "exchange_delete", "sSbb", 1, 0, ("exchange_delete_ok",)),

@@ -28,6 +28,8 @@ def take(session, channel, row, octets, at, end):
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
     permissions.allow(session, channel, name, arguments)
+    if name in DEFINING and session.broker.journal is not None and waits_for_log(session.broker, name, arguments):
+        return False
     return handler(session, channel, arguments)
 
 
@@ -69,6 +71,14 @@ def channel_flow(session, channel, arguments):
 
 def channel_flow_ok(session, channel, arguments):
     """We send no channel.flow, so nothing is answered."""
+
+
+# access
+
+
+def access_request(session, channel, arguments):
+    """Class access of 0-8, which old clients use on 0-9-1: granted, as from RabbitMQ; what a user may do is looked at with each method."""
+    session.reply(channel.number, "access_request_ok", (1,))
 
 
 # exchange
@@ -140,6 +150,7 @@ def queue_purge(session, channel, arguments):
     """Section 1.7.2.7."""
     _, name, no_wait = arguments
     count = session.broker.purge(session.connection, current_queue(channel, name))
+    promise(session)
     answer(session, channel, no_wait, "queue_purge_ok", (count,))
 
 
@@ -228,8 +239,10 @@ def basic_get(session, channel, arguments):
             raise ProtocolError(NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state"
                                 % found.name)
         deliver.get_stream(session, channel, found)
-    elif not deliver.get(session, channel, found, no_ack):
+    elif not found.message_count():
         session.reply(channel.number, "basic_get_empty", ("",))
+    else:
+        return deliver.get(session, channel, found, no_ack)
 
 
 def basic_ack(session, channel, arguments):
@@ -307,10 +320,8 @@ def tx_commit(session, channel, arguments):
     transaction = transactional(channel)
     if not transaction.has_room(session.broker):
         return False
-    if session.broker.journal is None:
-        transaction.commit(session, channel)
-    else:
-        session.broker.journal.together(lambda: transaction.commit(session, channel))
+    transaction.commit(session, channel)
+    promise(session)
     session.flush()  # what is returned goes before commit-ok
     session.reply(channel.number, "tx_commit_ok", ())
     return True
@@ -338,6 +349,18 @@ def answer(session, channel, no_wait, name, arguments):
         session.reply(channel.number, name, arguments)
 
 
+def waits_for_log(broker, name, arguments):
+    """True while the log cannot be written and a method would change what it holds."""
+    there = name == "queue_declare" and arguments[1] in broker.queues or name == "exchange_declare" and arguments[1] in broker.exchanges
+    return not there and bool(broker.journal.log.trouble)
+
+
+def promise(session):
+    """The reply that follows says that what was done is durable."""
+    if session.broker.journal is not None:
+        session.broker.journal.promise()
+
+
 def current_queue(channel, name):
     """The queue of a method: an empty name is the last one that this channel declared (section 1.7.2.3)."""
     if name:
@@ -361,10 +384,13 @@ def unsettled(session, channel, tag, multiple):
     return entry
 
 
+DEFINING = ("exchange_declare", "exchange_delete", "exchange_bind", "exchange_unbind", "queue_declare", "queue_bind", "queue_unbind",
+            "queue_purge", "queue_delete")
+
 HANDLERS = {
     "channel_open": channel_open, "channel_close": channel_close, "channel_close_ok": channel_close_ok, "channel_flow": channel_flow,
-    "channel_flow_ok": channel_flow_ok, "exchange_declare": exchange_declare, "exchange_delete": exchange_delete,
-    "exchange_bind": exchange_bind, "exchange_unbind": exchange_unbind,
+    "channel_flow_ok": channel_flow_ok, "access_request": access_request, "exchange_declare": exchange_declare,
+    "exchange_delete": exchange_delete, "exchange_bind": exchange_bind, "exchange_unbind": exchange_unbind,
     "queue_declare": queue_declare, "queue_bind": queue_bind, "queue_unbind": queue_unbind, "queue_purge": queue_purge,
     "queue_delete": queue_delete, "basic_qos": basic_qos, "basic_consume": basic_consume, "basic_cancel": basic_cancel,
     "basic_cancel_ok": basic_cancel_ok, "basic_get": basic_get, "basic_ack": basic_ack, "basic_reject": basic_reject,

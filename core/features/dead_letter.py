@@ -42,7 +42,8 @@ class Rule(Feature):
         changed["x-last-death-reason"] = reason
         changed["x-last-death-queue"] = queue.name
         changed["x-last-death-exchange"] = exchange
-        octets = broker.properties.rewrite(tables.properties_of(message), changed, ("expiration",))
+        route_size = 2 + len(self.exchange.encode("utf-8")) + len(target_key)
+        octets = rewritten(broker, tables.properties_of(message), changed, broker.properties_room(route_size))
         copy = broker.copy_message(message, self.exchange, target_key, octets)
         if copy == layout.NONE:
             return broker_core.NO_ROOM
@@ -53,6 +54,20 @@ class Rule(Feature):
         if outcome == broker_core.TAKEN:
             broker.counters["dead_lettered"] += 1
         return outcome
+
+
+def rewritten(broker, octets, changed, size_max):
+    """Properties with the headers `changed`, without expiration; of a history that would pass `size_max` its oldest deaths are left out."""
+    deaths = list(changed["x-death"])
+    while True:
+        found = broker.properties.rewrite(octets, changed, ("expiration",))
+        if len(found) <= size_max:
+            return found
+        if not deaths:
+            return broker.properties.rewrite(octets, {}, ("expiration",))
+        deaths.pop()
+        changed = dict(changed)
+        changed["x-death"] = list(deaths)
 
 
 def history(broker, queue, message, headers, exchange, key, reason):

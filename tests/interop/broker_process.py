@@ -15,6 +15,7 @@ import tempfile
 import time
 
 RABBITMQ_SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+RABBITMQ_CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 START_TIMEOUT_S = 60
 
 
@@ -76,6 +77,12 @@ class BrokerProcess:
     def alive(self):
         return self.process.poll() is None
 
+    def control(self, *arguments):
+        """What rabbitmqctl says on standard output; an AssertionError with the rest when it fails."""
+        done = subprocess.run([RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+        return done.stdout
+
     def stop(self):
         """Ends the broker and its helpers; returns the broker's exit status (None: it never started)."""
         status = None
@@ -111,9 +118,9 @@ class BrokerProcess:
 
     def _start_rabbitmq(self, configuration, plugins):
         self.port = free_port()
+        self.environment = dict(os.environ)
         name_daemon_port = free_port()
-        environment = dict(os.environ)
-        environment.update({
+        self.environment.update({
             "HOME": self.directory,
             "ERL_EPMD_PORT": str(name_daemon_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -134,7 +141,7 @@ class BrokerProcess:
                 file.write(configuration)
         with open(self.error_path, "wb") as errors:
             self.helpers.append(subprocess.Popen(["epmd", "-port", str(name_daemon_port)], stdout=errors, stderr=errors))
-            self.process = subprocess.Popen([RABBITMQ_SERVER], env=environment, stdout=errors, stderr=errors)
+            self.process = subprocess.Popen([RABBITMQ_SERVER], env=self.environment, stdout=errors, stderr=errors)
 
     def _wait_for_answer(self, started):
         """Ready is: connection.start comes back."""

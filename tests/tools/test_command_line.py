@@ -18,7 +18,7 @@ def run(*arguments):
     ((*SERVE, "--listen"), ("--listen", "expected one argument")),
     ((*SERVE, "--listen", "http://127.0.0.1"), ("http://127.0.0.1", "amqp://HOST:PORT")),
     ((*SERVE, "--port", "5"), ("--port",)),
-    ((*SERVE, "--data", "/tmp/x"), ("--data", "--memory")),
+    ((*SERVE, "--sync", "batch"), ("--sync", "--data DIR")),
     ((*SERVE, "--data", "/tmp/x", "--memory"), ("not allowed with",)),
     ((*SERVE, "--config", "/there/is/none.toml"), ("/there/is/none.toml", "No such file")),
     (("leveret.tools.sensors", "--device", "d"), ("--to",)),

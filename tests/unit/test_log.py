@@ -15,6 +15,7 @@ class MemoryStore:
         self.durable = {}
         self.aside = []
         self.full = False
+        self.sync_fails = False
 
     def numbers(self):
         return sorted(self.segments)
@@ -27,15 +28,19 @@ class MemoryStore:
 
     def append(self, number, octets):
         if self.full:
+            self.segments[number] = self.segments.get(number, b"") + bytes(octets[:len(octets) // 2])
             raise OSError(28, "no space")
         self.segments[number] = self.segments.get(number, b"") + bytes(octets)
 
     def sync(self, number):
+        if self.sync_fails:
+            self.segments[number] = self.durable.get(number, b"") + bytes(len(self.segments[number]) - len(self.durable.get(number, b"")))
+            raise OSError(5, "input/output error")
         self.durable[number] = self.segments[number]
 
     def remove(self, number):
         del self.segments[number]
-        del self.durable[number]
+        self.durable.pop(number, None)
 
     def keep_aside(self, number, offset):
         self.aside.append((number, self.segments[number][offset:]))
@@ -78,7 +83,7 @@ def test_records_are_read_back_and_damage_is_found_wherever_it_is():
     writer.begin(1, 5)
     for number in range(5):
         writer.append(log.MESSAGE, (b"record", str(number).encode() * number))
-    writer.commit()
+        writer.commit()
     whole = store.segments[1]
 
     def read():
@@ -97,7 +102,7 @@ def test_records_are_read_back_and_damage_is_found_wherever_it_is():
         store.segments[1] = whole[:cut]
         found, damage = read()
         assert found == everything[:len(found)] and len(found) < 5, cut
-        assert damage is not None or cut in (0, 23, 42, 62, 83, 105), cut
+        assert damage is not None or cut in (0, 27, 46, 66, 87, 109), cut
         broken = bytearray(whole)
         broken[cut] ^= 0x10
         store.segments[1] = bytes(broken)
@@ -163,6 +168,7 @@ def test_definitions_come_back():
     peer.ask("queue_delete", "queue_delete_ok", 0, "dropped", False, False, False)
     peer.ask("exchange_delete", "exchange_delete_ok", 0, "dropped", False, False)
     broker.policies.set(broker, Policy("p", "q", {"message-ttl": 60000}))
+    broker.run()
     again, _ = durable_broker(store.cut())
     assert sorted(again.queues) == ["q"] and "dropped" not in again.exchanges and again.binding_count == 2
     assert again.queues["q"].effective == {"x-max-length": 3, "x-message-ttl": 60000}
@@ -283,10 +289,7 @@ def test_a_newer_log_is_left_alone():
     """NewerLog, and not an octet changed."""
     store = MemoryStore()
     durable_broker(store)
-    writer = log.Log(store, 1000, 100000)
-    writer.segments.append(log.Segment(9))
-    writer.append(log.HEAD, (log.MAGIC, b"\x00\x09\x00\x00\x00\x09"))
-    writer.commit()
+    store.append(9, log.record(0, log.HEAD, (log.MAGIC, b"\x00\x09something new"), 19))
     kept = dict(store.segments)
     try:
         durable_broker(store)
@@ -360,3 +363,208 @@ def test_priorities_and_lifetimes_are_restored():
     assert bodies(Peer(again), "p") == [b"3", b"3", b"2", b"1"]
     again.tick(1100, EPOCH)
     assert again.queues["t"].message_count() == 0
+
+
+def test_a_transient_queue_beside_a_durable_one_does_not_free_its_segment():
+    """A fanout to both: what the transient queue settles is not counted against the log."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("kept", durable=True)
+    peer.declare("passing")
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    for queue in ("kept", "passing", "s"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
+    peer.publish("", b"persistent", "amq.fanout", PERSISTENT)
+    peer.publish("", b"transient", "amq.fanout")
+    assert bodies(peer, "passing") == [b"persistent", b"transient"]
+    broker.run()
+    peer.ask("queue_unbind", "queue_unbind_ok", 0, "kept", "amq.fanout", "", {})
+    for _ in range(60):
+        peer.publish("kept", bytes(250), given=PERSISTENT)
+    found = peer.consume("kept")
+    for each in found[2:]:
+        peer.give(encoded("basic_ack", 1, each[1][1], False))
+    again, _ = durable_broker(store.cut())
+    assert again.queues["kept"].message_count() == 2 and again.queues["s"].message_count() == 2
+    assert bodies(Peer(again), "kept") == [b"persistent", b"transient"]
+
+
+def test_a_failed_sync_is_not_trusted_later():
+    """What it should have made durable is written again, elsewhere, before the confirm."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    peer.ask("confirm_select", "confirm_select_ok", False)
+    store.sync_fails = True
+    peer.publish("q", b"a", given=PERSISTENT)
+    assert peer.frames() == []
+    store.sync_fails = False
+    broker.tick(2000, EPOCH)
+    broker.run()
+    assert peer.expect("basic_ack") == [1, False]
+    again, report = durable_broker(store.cut())
+    assert bodies(Peer(again), "q") == [b"a"] and "aside" not in report, report
+
+
+def test_replies_that_promise_wait_for_the_log():
+    """queue.declare-ok and tx.commit-ok do not come while the disk is full; queues that are there can be consumed."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    peer.ask("tx_select", "tx_select_ok")
+    peer.publish("q", b"a", given=PERSISTENT)
+    store.full = True
+    peer.give(encoded("tx_commit", 1))
+    other = Peer(broker)
+    other.declare("q", durable=True)
+    other.give(encoded("queue_declare", 1, 0, "new", False, True, False, False, False, {}))
+    assert peer.frames() == [] and other.frames() == []
+    assert "new" not in durable_broker(store.cut())[0].queues
+    store.full = False
+    broker.tick(2000, EPOCH)
+    for _ in range(3):
+        broker.run()
+    assert peer.frames()[0][0] == "tx_commit_ok" and other.frames()[0][0] == "queue_declare_ok"
+    again, _ = durable_broker(store.cut())
+    assert sorted(again.queues) == ["new", "q"] and bodies(Peer(again), "q") == [b"a"]
+
+
+def test_a_dead_letter_that_overtakes_its_cause_has_a_position_of_its_own():
+    """A message goes to two queues; in the second it pushes out an older one, whose dead letter comes to the first, behind it."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("a", durable=True)
+    peer.declare("b", durable=True, arguments={"x-max-length": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"})
+    for queue in ("a", "b"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
+    for number in range(4):
+        peer.publish("", str(number).encode(), "amq.fanout", PERSISTENT)
+    again, _ = durable_broker(store.cut())
+    before, after = bodies(peer, "a"), bodies(Peer(again), "a")
+    assert len(before) == 7 and after == before, (before, after)
+    assert bodies(Peer(again), "b") == [b"3"]
+
+
+def test_a_message_that_its_queue_drops_at_once_does_not_come_back():
+    """A maximum below the message's size; another queue keeps it."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("small", durable=True, arguments={"x-max-length-bytes": 2})
+    peer.declare("large", durable=True)
+    for queue in ("small", "large"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
+    peer.publish("", b"too long", "amq.fanout", PERSISTENT)
+    again, _ = durable_broker(store.cut())
+    assert again.queues["small"].message_count() == 0 and bodies(Peer(again), "large") == [b"too long"]
+
+
+def test_a_transient_queue_that_is_deleted_leaves_its_record_clean():
+    """What was settled of it is not taken for the queue that gets its record next."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("kept", durable=True)
+    peer.declare("passing")
+    for queue in ("kept", "passing"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
+    for _ in range(3):
+        peer.publish("", b"x", "amq.fanout", PERSISTENT)
+    peer.give(encoded("queue_delete", 1, 0, "passing", False, False, True)
+              + encoded("queue_declare", 1, 0, "next", False, True, False, False, True, {})
+              + content(1, "", "next", b"y", PERSISTENT))
+    again, _ = durable_broker(store.cut())
+    assert bodies(Peer(again), "next") == [b"y"] and again.queues["kept"].message_count() == 3
+
+
+def test_many_definitions_in_small_segments_come_to_rest():
+    """All definitions together are larger than a segment; freeing segments does not go on for ever, and the log stays small."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=512, size_max=65536)
+    peer = Peer(broker)
+    for number in range(8):
+        peer.declare("durable-%d" % number, durable=True, arguments={"x-max-length": 100, "x-message-ttl": 1000000})
+    for _ in range(150):
+        peer.publish("durable-0", bytes(60), given=PERSISTENT)
+        bodies(peer, "durable-0")
+    assert sum([len(each) for each in store.segments.values()]) < 16384
+    assert sorted(durable_broker(store.cut())[0].queues) == ["durable-%d" % number for number in range(8)]
+
+
+def test_a_segment_whose_removal_was_taken_back_is_not_believed():
+    """A cut brings back an old segment, and not the one with the acknowledgements of its messages."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=512)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    peer.publish("q", b"old", given=PERSISTENT)
+    first = dict(store.segments)
+    for _ in range(40):
+        bodies(peer, "q")
+        peer.publish("q", bytes(80), given=PERSISTENT)
+    assert 1 not in store.segments
+    after = store.cut()
+    after.segments[1] = first[1]
+    again, _ = durable_broker(after)
+    assert bodies(Peer(again), "q") == [bytes(80)] and 1 not in after.segments
+
+
+def test_offsets_kept_for_consumers_come_back_and_publishers_are_known():
+    """x-stream-consumer, and a publisher that publishes again what it is not sure of."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    again = {"headers": {"x-publisher-id": "p", "x-publisher-sequence": 5}}
+    for given in ({}, {}, again):
+        peer.publish("s", b"x", given=given)
+    peer.ask("basic_qos", "basic_qos_ok", 0, 2, False)
+    peer.consume("s", arguments={"x-stream-offset": "first", "x-stream-consumer": "reader"})
+    peer.give(encoded("basic_ack", 1, 1, False))
+    peer.take()
+    peer.give(encoded("basic_cancel", 1, "c", False))
+    broker, _ = durable_broker(store.cut())
+    assert broker.queues["s"].kept == {"reader": 1}
+    Peer(broker).publish("s", b"x", given=again)
+    assert broker.queues["s"].next_offset() == 3
+
+
+def test_a_bit_that_turned_costs_what_is_behind_it_and_is_named():
+    """Definitions whose parts are gone do not come back later to others of their names."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=40)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "ex", "fanout", False, True, False, False, False, {})
+    peer.ask("queue_bind", "queue_bind_ok", 0, "q", "ex", "", False, {})
+    number = [each for each in store.segments if b'"kind": "exchange"' in store.segments[each]][0]
+    whole = bytearray(store.segments[number])
+    assert b'"kind": "binding"' not in whole
+    whole[40] ^= 1
+    store.segments[number] = bytes(whole)
+    broker, report = durable_broker(store)
+    assert "segment %d: a record whose CRC does not fit" % number in report and "put aside" in report and "ex" not in broker.exchanges
+    broker.run()
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "ex", "fanout", False, True, False, False, False, {})
+    assert not durable_broker(store.cut())[0].exchanges["ex"].bindings
+
+
+def test_a_message_to_more_queues_than_an_octet_counts():
+    """300 durable queues get one message."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, queue_count_max=310, queue_share_max=310, entry_count_max=400, binding_count_max=310,
+                               binding_share_max=310, arena_size=65536, segment_size=65536)
+    peer = Peer(broker)
+    for number in range(300):
+        peer.declare("q%d" % number, durable=True)
+        peer.ask("queue_bind", "queue_bind_ok", 0, "q%d" % number, "amq.fanout", "", False, {})
+    peer.publish("", b"x", "amq.fanout", PERSISTENT)
+    again, report = durable_broker(store.cut(), queue_count_max=310, queue_share_max=310, entry_count_max=400, binding_count_max=310,
+                                   binding_share_max=310, arena_size=65536)
+    assert "recovered 300 messages" in report, report

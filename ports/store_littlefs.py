@@ -1,0 +1,155 @@
+"""Log segments as small files of a file system, with nothing but open, listdir, stat, remove and rename: as littlefs under MicroPython.
+
+The contract is in core/log.py. Durable means flush: littlefs commits a file's octets and size together then, and a file that was not
+flushed is after a power cut as it was at the last flush. Where the interpreter has fsync it is used too.
+A file cannot be cut here: the good part is copied and takes the name of the whole.
+"""
+
+import os
+import time
+
+from ..core.shim import const
+
+SUFFIX = ".log"
+_DAMAGED = ".damaged-"
+_COPY = "copy.new"
+_COPY_SIZE = const(512)
+_READ_MAX = const(1024)  # octets that one read gives at most: a board's heap has no more in one piece
+_KEPT_MAX = const(2)  # damaged ends that are kept; an older one goes
+_BLOCK_SIZE = const(4096)  # littlefs writes the last block of a file anew for every flush, and its directory entry
+
+
+class FolderStore:
+    """A folder of segments, made when it is not there. Raises OSError."""
+
+    cycles = 100000  # erasures that a sector of NOR flash bears, as its makers promise
+
+    def __init__(self, path):
+        self.path = path
+        self.number = None  # of the open file
+        self.file = None
+        self.durable = 0  # its size at the last flush
+        self.unsynced = 0
+        self.medium_octets = 0
+        self.erases = 0
+        try:
+            os.listdir(path)
+        except OSError:
+            os.mkdir(path)
+        self.capacity = capacity_of(path)
+        if _COPY in os.listdir(path):
+            os.remove(self.place(_COPY))
+
+    def place(self, name):
+        """The path of a file."""
+        return self.path + "/" + name
+
+    def name(self, number):
+        """The path of a segment."""
+        return self.place("%08d%s" % (number, SUFFIX))
+
+    def numbers(self):
+        """All segment numbers, rising."""
+        names = [name for name in os.listdir(self.path) if name.endswith(SUFFIX) and name[:-len(SUFFIX)].isdigit()]
+        return sorted([int(name[:-len(SUFFIX)]) for name in names])
+
+    def size(self, number):
+        """Octets of a segment."""
+        return os.stat(self.name(number))[6]
+
+    def read(self, number, offset, size):
+        """Octets of a segment: at most _READ_MAX, none at its end."""
+        with open(self.name(number), "rb") as file:
+            file.seek(offset)
+            return file.read(min(size, _READ_MAX))
+
+    def append(self, number, octets):
+        """Write at the end of a segment. After an error a part may be there."""
+        if number != self.number:
+            self.finish()
+            self.file = open(self.name(number), "ab")
+            self.number = number
+            self.durable = self.size(number)
+        self.file.write(octets)
+        self.unsynced += len(octets)
+
+    def sync(self, number):
+        """Make a segment durable. Those that are not written to are."""
+        if number != self.number or not self.unsynced:
+            return
+        self.file.flush()
+        if hasattr(os, "fsync"):
+            os.fsync(self.file.fileno())
+        self.count(self.durable % _BLOCK_SIZE + self.unsynced)
+        self.durable += self.unsynced
+        self.unsynced = 0
+
+    def count(self, octets):
+        """Count the blocks that a flush makes the file system erase and write."""
+        blocks = (octets + _BLOCK_SIZE - 1) // _BLOCK_SIZE
+        self.erases += blocks
+        self.medium_octets += blocks * _BLOCK_SIZE
+
+    def remove(self, number):
+        """Remove a segment."""
+        if number == self.number:
+            self.finish()
+        os.remove(self.name(number))
+
+    def keep_aside(self, number, offset):
+        """Copy what lies behind `offset` to a file named with the date, then cut it off. Raises OSError without room for that."""
+        stamp = "%04d%02d%02dT%02d%02d%02d" % tuple(time.gmtime(time.time())[:6])
+        damaged = "%08d-%d%s%s" % (number, offset, _DAMAGED, stamp)
+        copy(self.name(number), self.place(damaged), offset, self.size(number))
+        kept = sorted([name for name in os.listdir(self.path) if _DAMAGED in name and name != damaged])
+        for name in kept[:max(0, len(kept) + 1 - _KEPT_MAX)]:
+            os.remove(self.place(name))
+        self.cut(number, offset)
+
+    def cut(self, number, size):
+        """Have only the first `size` octets of a segment."""
+        copy(self.name(number), self.place(_COPY), 0, size)
+        os.rename(self.place(_COPY), self.name(number))
+
+    def finish(self):
+        """Make durable and close the segment that is written to; what fails here the log has left already."""
+        file, self.file, self.number = self.file, None, None
+        self.unsynced = 0
+        try:
+            if file is not None:
+                file.close()
+        except OSError:
+            pass  # only where a write or a flush has failed before, or nobody asked for durability
+
+    def close(self):
+        """Let go of everything."""
+        self.finish()
+
+
+def copy(source, target, first, end):
+    """Make the file `target` of the octets [first, end) of the file `source`. Raises OSError, and leaves no half of it."""
+    try:
+        with open(source, "rb") as from_file, open(target, "wb") as to_file:
+            from_file.seek(first)
+            while first < end:
+                octets = from_file.read(min(_COPY_SIZE, end - first))
+                to_file.write(octets)
+                first += len(octets)
+            to_file.flush()
+            if hasattr(os, "fsync"):
+                os.fsync(to_file.fileno())
+    except OSError:
+        try:
+            os.remove(target)
+        except OSError:
+            pass  # it was not made
+        raise
+
+
+def capacity_of(path):
+    """Octets of the file system, 0 where it does not tell."""
+    try:
+        space = os.statvfs(path)
+    except OSError:
+        return 0
+    return space[1] * space[2]  # f_frsize, f_blocks

@@ -1,0 +1,209 @@
+"""`leveret log`: what check counts and finds, what dump prints, and a compaction that is killed at any operation of the store."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from leveret.core import durability, log
+from leveret.core.amqp_0_9 import properties
+from leveret.ports.store_file import FileStore
+from leveret.tools import log as tool
+from peer import Peer, encoded, new_broker
+
+PERSISTENT = {"delivery_mode": 2, "headers": {"n": 1}}
+
+
+def broker_on(directory, segment_size=2000):
+    """(broker, store, report)."""
+    store = FileStore(str(directory))
+    broker = new_broker(arena_size=1 << 20, message_count_max=4096, entry_count_max=4096)
+    broker.read_messages_with(properties)
+    return broker, store, durability.make_durable(broker, store, "each", 100, 65536, segment_size, 1 << 24)
+
+
+def fill(directory):
+    """A log with two queues, a stream, a deleted queue, many acks, and a few messages that are wanted."""
+    broker, store, _ = broker_on(directory)
+    peer = Peer(broker)
+    for name in ("q", "other", "gone"):
+        peer.declare(name, durable=True)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-length-bytes": 3000})
+    for number in range(120):
+        for queue in ("q", "s", "gone"):
+            peer.publish(queue, b"%d " % number + bytes(50), given=PERSISTENT)
+        if number % 40 == 0:
+            peer.publish("other", b"%d " % number + b"\xff", given=PERSISTENT)
+        if number >= 10:
+            peer.give(encoded("basic_get", 1, 0, "q", False))
+            peer.frames()
+            peer.give(encoded("basic_ack", 1, number - 9, False))
+    peer.ask("queue_delete", "queue_delete_ok", 0, "gone", False, False, False)
+    broker.journal.finish()
+    store.close()
+
+
+def state(directory):
+    """What a broker that starts on the directory has."""
+    broker, store, _ = broker_on(directory)
+    found = {name: [] for name in ("q", "other")}
+    for name in found:
+        peer = Peer(broker)
+        found[name] = [int(each[3].split(b" ")[0]) for each in peer.consume(name)]
+    stream = broker.queues["s"]
+    store.close()
+    return found, sorted(broker.queues), stream.id, stream.first_offset, stream.next_offset()
+
+
+def leveret_log(*arguments):
+    """(exit status, standard output, standard error)."""
+    command = [sys.executable, "-m", "leveret.tools.cli", "log", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def directory(tmp_path):
+    fill(tmp_path / "data")
+    return tmp_path / "data"
+
+
+def contents(directory):
+    return {name: (directory / name).read_bytes() for name in os.listdir(directory)}
+
+
+def test_check_counts_and_changes_nothing(directory):
+    before = contents(directory)
+    status, told, errors = leveret_log("check", directory)
+    assert status == 0 and errors == "" and "damage: none" in told, told
+    assert "\n  q: 10\n" in told and "\n  other: 3\n" in told and "queue 3" in told, told
+    assert contents(directory) == before
+
+
+def test_check_shows_the_first_damage(directory):
+    last = sorted(name for name in os.listdir(directory) if name.endswith(".log"))[-2]
+    octets = bytearray((directory / last).read_bytes())
+    octets[500] ^= 1
+    (directory / last).write_bytes(octets)
+    status, told, _ = leveret_log("check", directory)
+    assert status == 1 and f"damage: segment {int(last[:8])} at octet " in told and "CRC does not fit" in told, told
+    status, told, errors = leveret_log("compact", directory)
+    assert status == 1 and "is damaged" in errors and errors.count("\n") == 1
+    status, told, _ = leveret_log("dump", directory)
+    lines = [json.loads(line) for line in told.splitlines()]
+    assert status == 1 and [line for line in lines if "damage" in line][0]["segment"] == int(last[:8])
+
+
+def test_dump_prints_every_record_as_a_line_of_json(directory):
+    status, told, _ = leveret_log("dump", directory)
+    lines = [json.loads(line) for line in told.splitlines()]
+    assert status == 0 and {line["type"] for line in lines} == {"message", "settled", "defined"}
+    messages = [line for line in lines if line["type"] == "message" and line["routing_key"] == "other"]
+    assert {"hex": (b"80 \xff").hex()} in [line["body"] for line in messages] and messages[0]["properties"]["headers"] == {"n": 1}
+    names = {line["definition"]["name"] for line in lines if line["type"] == "defined"}
+    assert {"q", "s", "gone", "other"} <= names
+
+
+def test_compact_keeps_what_is_wanted_and_no_more(directory):
+    shutil.copytree(directory, str(directory) + ".copy")
+    before, wanted = sum(map(len, contents(directory).values())), state(str(directory) + ".copy")
+    status, told, errors = leveret_log("compact", directory)
+    after = sum(map(len, contents(directory).values()))
+    assert status == 0 and errors == "" and after < before / 2, (told, errors, before, after)
+    assert leveret_log("check", directory)[0] == 0
+    assert state(directory) == wanted
+    assert wanted[0] == {"q": list(range(110, 120)), "other": [0, 40, 80]} and wanted[4] == 120
+
+
+class Killed(BaseException):
+    """The program ends here."""
+
+
+def cut_store(directory, count):
+    """A store whose operation `count` does not happen; nor does anything after it."""
+    store = FileStore(str(directory))
+    left = [count]
+
+    def counted(action):
+        def run(*arguments):
+            left[0] -= 1
+            if left[0] <= 0:
+                raise Killed
+            action(*arguments)
+        return run
+
+    for name in ("append", "sync", "remove"):
+        setattr(store, name, counted(getattr(store, name)))
+    return store, left
+
+
+def test_a_compaction_may_be_killed_anywhere(directory, tmp_path):
+    shutil.copytree(directory, tmp_path / "copy")
+    wanted = state(tmp_path / "copy")
+    kills = 0
+    while True:
+        shutil.rmtree(tmp_path / "copy")
+        shutil.copytree(directory, tmp_path / "copy")
+        store, _ = cut_store(tmp_path / "copy", kills + 1)
+        try:
+            tool.compact(store, "copy")
+            break
+        except Killed:
+            kills += 1
+        finally:
+            store.close()
+        assert state(tmp_path / "copy") == wanted, kills
+        assert state(tmp_path / "copy") == wanted, kills
+    assert kills > 5 and state(tmp_path / "copy") == wanted
+
+
+def test_a_disk_without_room_changes_nothing(directory, tmp_path):
+    before = contents(directory)
+    store = FileStore(str(directory))
+
+    def full(number, octets):
+        raise OSError(28, "No space left on device")
+
+    store.append = full
+    with pytest.raises(tool.LogFailed, match="nothing was changed"):
+        tool.compact(store, str(directory))
+    store.close()
+    assert contents(directory) == before
+
+
+def test_what_cannot_be_looked_at_is_one_sentence(directory, tmp_path):
+    held = FileStore(str(directory))
+    for action in ("check", "dump", "compact"):
+        status, told, errors = leveret_log(action, directory)
+        assert (status, told) == (1, "") and "in use by another broker" in errors and errors.count("\n") == 1
+    held.append(9999, log.record(0, log.HEAD, (log.MAGIC, b"\x00\x63" + bytes(8)), 14))
+    held.close()
+    status, _, errors = leveret_log("check", directory)
+    assert status == 1 and "version 99" in errors and errors.count("\n") == 1
+    (tmp_path / "empty").mkdir()
+    assert "there is no log" in leveret_log("check", tmp_path / "empty")[2]
+    assert os.listdir(tmp_path / "empty") == []
+    assert "No such file" in leveret_log("check", tmp_path / "absent")[2]
+
+
+def test_memory_does_not_grow_with_the_log(tmp_path):
+    """Twenty times the messages: the same memory, within a few MiB."""
+    sizes = []
+    for count in (500, 10000):
+        path = tmp_path / str(count)
+        store = FileStore(str(path))
+        writer = log.Log(store, 1 << 20, 1 << 40)
+        writer.begin(1, 0)
+        for _ in range(count):
+            writer.append(log.MESSAGE, (b"\x00\x00" + bytes(14), bytes(1000)))
+            if writer.parts_size > 50000:
+                writer.commit(False)
+        writer.commit()
+        store.close()
+        code = ("import resource, sys; from leveret.tools.cli import main; status = main(); "
+                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)")
+        done = subprocess.run([sys.executable, "-c", code, "log", "check", str(path)], capture_output=True, text=True, timeout=60)
+        sizes.append(int(done.stderr))
+    assert sizes[1] < sizes[0] + 4096, sizes

@@ -1,0 +1,200 @@
+"""A busy channel does not starve a quiet one, a busy connection no other, a long queue no short one: the quiet one's waits are measured.
+
+The bounds are wide, because the tests' own threads share two cores with the broker; without fairness the waits are seconds, or for ever.
+The floods move whole buffers and decode nothing. `python -m pytest -s tests/interop/test_fairness.py` prints what was measured.
+"""
+import socket
+import statistics
+import threading
+import time
+
+import pytest
+
+from amqp_wire import encode_properties, method, publish
+
+WORST_MS = 1500
+MEDIAN_MS = 300
+SAMPLES = 25
+FLOODS = 4
+
+
+class Busy:
+    """A thread that keeps a connection busy until the end of the `with`; `turns` counts what it has moved."""
+
+    def __init__(self, client, turn):
+        self.client = client
+        self.turn = turn
+        self.turns = 0
+        self.octets = 0
+        self.going = True
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        self.client.socket.settimeout(20)
+        try:
+            while self.going:
+                self.octets += self.turn(self.client) or 0
+                self.turns += 1
+        except OSError:
+            pass  # the end of the test closes the socket
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.going = False
+        self.client.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self.client.socket.close()
+        self.thread.join(20)
+
+
+def flooding(octets):
+    """Sends `octets` over and over."""
+    return lambda client: client.socket.sendall(octets)
+
+
+def draining(client):
+    """Reads and forgets."""
+    return len(client.socket.recv(1 << 18))
+
+
+def small_publishes(queue, count=4000):
+    """About 300 KB of publishes."""
+    return publish(1, "", queue, b"x" * 32) * count
+
+
+def waits_of(action):
+    """Milliseconds that an action takes, SAMPLES times with a pause between."""
+    found = []
+    for _ in range(SAMPLES):
+        began = time.monotonic()
+        action()
+        found.append((time.monotonic() - began) * 1000)
+        time.sleep(0.02)
+    return found
+
+
+def judge(what, found):
+    """Print and check the quiet one's waits."""
+    print("\n%s: median %.1f ms, worst %.1f ms" % (what, statistics.median(found), max(found)))
+    assert statistics.median(found) < MEDIAN_MS and max(found) < WORST_MS, sorted(found)
+
+
+def consume(client, queue, channel=1, **given):
+    client.call("basic.consume-ok", channel, "basic.consume", queue=queue, no_ack=True, **given)
+
+
+def round_trip(publisher, consumer, queue):
+    """A function: publish to the quiet queue, and wait for the body among whatever else comes."""
+    count = [0]
+
+    def action():
+        count[0] += 1
+        mark = b"<quiet message %d>" % count[0]
+        publisher.publish("", queue, mark)
+        seen = b""
+        while mark not in seen:
+            seen = seen[-len(mark):] + consumer.socket.recv(1 << 18)
+    return action
+
+
+def test_publishers_that_never_pause_do_not_keep_a_quiet_connection_waiting(connect, name):
+    quiet = connect()
+    flooded = [name + str(number) for number in range(FLOODS)]
+    for queue in flooded:
+        quiet.declare_queue(queue, arguments={"x-max-length": 100})
+    quiet.declare_queue(name)
+    consume(quiet, name)
+    busy = [Busy(connect(), flooding(small_publishes(queue))) for queue in flooded]
+    for each in busy:
+        each.__enter__()
+    try:
+        time.sleep(0.5)
+        judge("%d publishers that never pause" % FLOODS, waits_of(round_trip(quiet, quiet, name)))
+        assert all(each.turns for each in busy), "every one of them has its turn"
+    finally:
+        for each in busy:
+            each.__exit__()
+    for queue in flooded + [name]:
+        quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)
+
+
+def test_a_request_on_a_quiet_connection_is_answered_under_load(connect, name):
+    quiet = connect()
+    quiet.declare_queue(name, arguments={"x-max-length": 100})
+    with Busy(connect(), flooding(small_publishes(name))), Busy(connect(), flooding(small_publishes(name))):
+        time.sleep(0.3)
+        judge("requests beside 2 floods", waits_of(lambda: quiet.call("basic.qos-ok", 1, "basic.qos", prefetch_count=1)))
+    quiet.call("queue.delete-ok", 1, "queue.delete", queue=name)
+
+
+def fill(client, queue, count, body):
+    """`count` messages, and know that they are there."""
+    portion = publish(1, "", queue, body) * 100
+    for _ in range(count // 100):
+        client.send(portion)
+    client.wait_for_count(queue, count, 60)
+
+
+def test_a_long_queue_does_not_keep_a_short_one_waiting(connect, name):
+    """60,000 messages flow to a fast reader meanwhile."""
+    quiet, reader = connect(), connect()
+    long_queue = name + ".long"
+    quiet.declare_queue(long_queue)
+    quiet.declare_queue(name)
+    fill(quiet, long_queue, 60000, b"x" * 16)
+    consume(quiet, name)
+    reader.send(method(1, "basic.consume", queue=long_queue, no_ack=True))
+    with Busy(reader, draining) as busy:
+        judge("beside a queue of 60,000", waits_of(round_trip(quiet, quiet, name)))
+        assert busy.octets > 100000
+    for queue in (long_queue, name):
+        quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)
+
+
+@pytest.mark.parametrize("size", [16, 30000])
+def test_a_busy_channel_does_not_keep_a_quiet_one_waiting(connect, name, size):
+    """Both are channels of one connection; the busy one's queue never runs dry."""
+    both, publisher, filler = connect(channels=2, receive_buffer=65536), connect(), connect()
+    busy_queue = name + ".busy"
+    publisher.declare_queue(busy_queue, arguments={"x-max-length-bytes": 20000000})
+    publisher.declare_queue(name)
+    fill(publisher, busy_queue, 200 if size > 1000 else 20000, b"x" * size)
+    consume(both, name, 2)
+    both.send(method(1, "basic.consume", queue=busy_queue, no_ack=True))
+    with Busy(filler, flooding(publish(1, "", busy_queue, b"x" * size) * (2000 if size < 1000 else 10))):
+        judge("beside a channel with %d octets a message" % size, waits_of(round_trip(publisher, both, name)))
+    for queue in (busy_queue, name):
+        publisher.call("queue.delete-ok", 1, "queue.delete", queue=queue)
+
+
+def test_a_filter_that_looks_through_a_long_stream_does_not_keep_others_waiting(connect, broker, name):
+    """x-stream-filter (Leveret's on 0-9-1): 60,000 messages of which none fits, looked at again and again by new consumers."""
+    if broker.kind == "rabbitmq":
+        pytest.skip("RabbitMQ 3.10 has no filters")
+    quiet, looker = connect(), connect()
+    stream = name + ".stream"
+    quiet.declare_queue(stream, durable=True, arguments={"x-queue-type": "stream"})
+    quiet.declare_queue(name)
+    octets = publish(1, "", stream, b"x", encode_properties({"headers": {"x-stream-filter-value": "other"}})) * 100
+    for _ in range(600):
+        quiet.send(octets)
+    quiet.wait_for_count(stream, 60000, 60)
+    consume(quiet, name)
+    turn = [0]
+
+    def look(client):
+        turn[0] += 1
+        tag = "t%d" % turn[0]
+        client.call("basic.consume-ok", 1, "basic.consume", queue=stream, consumer_tag=tag,
+                    arguments={"x-stream-offset": "first", "x-stream-filter": "mine"})
+        time.sleep(0.2)
+        client.call("basic.cancel-ok", 1, "basic.cancel", consumer_tag=tag)
+
+    looker.call("basic.qos-ok", 1, "basic.qos", prefetch_count=100)
+    with Busy(looker, look) as busy:
+        judge("beside a filter over 60,000", waits_of(round_trip(quiet, quiet, name)))
+        assert busy.turns
+    for queue in (stream, name):
+        quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)

@@ -1,0 +1,110 @@
+"""Runs seeds of the simulation: `python tests/simulate/run.py --seeds N [--first S] [--cuts N] [--workers N]`.
+
+A seed that fails prints one line that reruns it alone, with its story. The last line is what was done: seeds, power cuts, crashes, messages checked.
+Exit status 1 when a seed failed. `--cuts N`: go on until there were so many power cuts.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SEEDS = os.path.join(HERE, "seeds.txt")
+
+sys.path[:0] = [path for path in (HERE, os.path.join(ROOT, "tests", "unit")) if path not in sys.path]
+
+CHUNK = 10  # seeds that a worker gets at once
+
+
+def kept_seeds():
+    """The seeds that found something once."""
+    with open(SEEDS, encoding="utf-8") as file:
+        return [int(line.split()[0]) for line in file if line.strip() and not line.startswith("#")]
+
+
+def one(seed, printing=False):
+    """(seed, counts, what went wrong or "")."""
+    from world import World
+    world = World(seed, printing=printing)
+    try:
+        return seed, world.run(), ""
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        if printing:
+            traceback.print_exc()
+        return seed, world.counts, "%s at %s:%d: %s" % (type(error).__name__, os.path.basename(place.filename), place.lineno, error)
+
+
+def rerun(seed):
+    """The command line that reruns a seed."""
+    return "python tests/simulate/run.py --seeds 1 --first %d" % seed
+
+
+def add(total, counts):
+    """Add counts to a total."""
+    for name in counts:
+        total[name] = total.get(name, 0) + counts[name]
+
+
+def seeds_of(options):
+    """The seeds to run, in order; without end for --cuts."""
+    seed = options.first
+    while options.cuts or seed < options.first + options.seeds:
+        yield seed
+        seed += 1
+
+
+def run_all(options):
+    """(total counts, number of seeds, failures)."""
+    total, count, failures = {}, 0, []
+    with multiprocessing.get_context("fork").Pool(options.workers) as pool:
+        for seed, counts, wrong in pool.imap_unordered(one, seeds_of(options), CHUNK if not options.cuts else 1):
+            count += 1
+            add(total, counts)
+            if wrong:
+                failures.append(seed)
+                print("%s  # %s" % (rerun(seed), wrong[:600]), flush=True)
+            if options.cuts and total["cuts"] >= options.cuts:
+                pool.terminate()
+                break
+    return total, count, failures
+
+
+def summary(total, count, seconds):
+    """What was done, in one line."""
+    return ("%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped; %d confirms, %d recovered messages checked, "
+            "%d deliveries; %d failed writes and syncs, %d segments freed, %d messages copied forward"
+            % (count, seconds, total["cuts"], total["recovery_cuts"], total["kills"], total["flips"], total["confirmed"], total["checked"],
+               total["delivered"], total["troubles"], total["freed"], total["copied"]))
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Simulate power cuts.")
+    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--cuts", type=int, default=0, help="go on until there were so many power cuts")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    return parser.parse_args()
+
+
+def main():
+    """Run; 1 when something failed."""
+    options = arguments()
+    started = time.monotonic()
+    if options.seeds == 1 and not options.cuts:
+        seed, counts, wrong = one(options.first, True)
+        print("seed %d: %s" % (seed, wrong or counts))
+        return 1 if wrong else 0
+    total, count, failures = run_all(options)
+    print(summary(total, count, time.monotonic() - started))
+    print("no seed failed" if not failures else "%d seeds failed: %s" % (len(failures), sorted(failures)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""A few hundred seeds of the simulation, those that found something once, and the canaries that it has to catch."""
+
+import multiprocessing
+
+import pytest
+
+import run
+from canaries import CANARIES, SEEDS_MAX
+from world import World, Wrong
+
+SEEDS = 400
+FIRST = 100001
+
+
+def in_parallel(seeds):
+    """Run seeds on all cores: the failures, as lines that rerun them, and the counts."""
+    total, failures = {}, []
+    with multiprocessing.get_context("fork").Pool() as pool:
+        for seed, counts, wrong in pool.imap_unordered(run.one, seeds, 5):
+            run.add(total, counts)
+            if wrong:
+                failures.append("%s  # %s" % (run.rerun(seed), wrong[:500]))
+    return failures, total
+
+
+def test_what_was_found_once_stays_mended():
+    """seeds.txt."""
+    failures, _ = in_parallel(run.kept_seeds())
+    assert not failures, "\n".join(failures)
+
+
+def test_hundreds_of_seeds():
+    """Nothing that is confirmed is lost, nothing settled and synced comes back, whatever the store does."""
+    failures, total = in_parallel(range(FIRST, FIRST + SEEDS))
+    print(run.summary(total, SEEDS, 0))
+    assert not failures, "\n".join(failures)
+    for name in ("cuts", "kills", "recovery_cuts", "flips", "troubles", "freed", "copied", "confirmed", "checked", "delivered"):
+        assert total[name] > 0, "the seeds try no " + name
+
+
+def test_a_seed_reruns_exactly():
+    """The same counts, to the last one."""
+    assert World(7).run() == World(7).run()
+
+
+@pytest.mark.parametrize("canary, spoils_store, mode", CANARIES, ids=[row[0].__name__ for row in CANARIES])
+def test_canaries_are_caught(canary, spoils_store, mode):
+    """A broker that is deliberately wrong does not get through."""
+    for seed in range(1, SEEDS_MAX + 1):
+        spoiled = {"spoil_store": canary} if spoils_store else {"spoil_journal": canary}
+        try:
+            World(seed, mode=mode, **spoiled).run()
+        except Wrong as caught:
+            print("%s: caught with seed %d: %s" % (canary.__name__, seed, str(caught)[:200]))
+            return
+    raise AssertionError("%s went through %d seeds" % (canary.__name__, SEEDS_MAX))

@@ -1,0 +1,656 @@
+"""One seed of the simulation: a broker on a faulty store, clients, time; lives that end in a crash, and recovery after each.
+
+Everything is drawn from the seed, so that it reruns exactly. `World(seed).run()` returns counts, or raises `Wrong` with what does not hold.
+"""
+
+from leveret.core import durability, layout
+from leveret.core.amqp_0_9 import properties
+from leveret.core.broker import Broker
+from leveret.core.limits import BOARD, Limits
+from leveret.core.policies import Policy
+from leveret.core.stream import EPOCH
+from chance import Chance
+from faulty_store import FaultyStore, PowerCut
+from model import EMPTY, State, state_of
+from peer import idle
+from wire_client import CONFIRMS, CONSUMES, TRANSACTIONS, WireClient
+
+QUEUES = ("q0", "q1", "q2", "q3", "q4", "q5", "s0", "s1")
+EXCHANGES = ("e0", "e1", "e2")
+
+STREAM = {"x-queue-type": "stream"}
+
+# (durable, exclusive, auto-delete, arguments) of queues to be declared, with how often
+KINDS = (
+    ((True, False, False, {}), 6),
+    ((False, False, False, {}), 2),
+    ((True, True, False, {}), 1),
+    ((True, False, True, {}), 1),
+    ((True, False, False, {"x-message-ttl": 300}), 2),
+    ((True, False, False, {"x-max-length": 4}), 2),
+    ((True, False, False, {"x-max-length-bytes": 200}), 1),
+    ((True, False, False, {"x-max-length": 4, "x-overflow": "reject-publish"}), 1),
+    ((True, False, False, {"x-max-length": 6, "x-overflow": "block"}), 1),
+    ((True, False, False, {"x-max-priority": 3}), 2),
+    ((True, False, False, {"x-max-priority": 3, "x-max-length": 3}), 1),
+    ((True, False, False, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q1", "x-message-ttl": 200}), 2),
+    ((True, False, False, {"x-dead-letter-exchange": "e0", "x-max-length": 3}), 2),
+    ((True, False, False, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q2", "x-delivery-limit": 1}), 1),
+    ((True, False, False, {"x-delayed-retry-min": 50}), 1),
+    ((True, False, False, {"x-last-value-key": "key"}), 1),
+)
+STREAM_KINDS = (
+    ((True, False, False, {"x-queue-type": "stream"}), 2),
+    ((True, False, False, {"x-queue-type": "stream", "x-max-length-bytes": 1500}), 3),
+    ((True, False, False, {"x-queue-type": "stream", "x-max-age": "5s"}), 1),
+)
+
+# What a client may do next, and how often.
+DEEDS = (
+    ("publish", 30), ("burst", 4), ("settle", 20), ("consume", 4), ("cancel", 1), ("get", 5), ("commit", 4), ("roll_back", 1), ("purge", 1),
+    ("declare", 4), ("delete", 1), ("bind", 3), ("unbind", 1), ("declare_exchange", 2), ("delete_exchange", 1), ("lose", 1), ("policy", 1),
+)
+
+
+UNCOMMITTED_MAX = 2000  # octets that a transaction may bring at once, beyond what the log has room for
+
+
+class Wrong(Exception):
+    """Something that the broker promises does not hold."""
+
+
+class SimulatedBroker(Broker):
+    """Tells the world which message came when; changes nothing."""
+
+    world = None
+
+    def put(self, message, targets, expires, delay_ms=0):
+        tables = self.tables
+        body = tables.octets(message, tables.size_of(message) - tables.messages[message + layout.MESSAGE_BODY],
+                             tables.messages[message + layout.MESSAGE_BODY])
+        name = self.world.identify(message, body)
+        outcome = Broker.put(self, message, targets, expires, delay_ms)
+        persistent = tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE
+        if outcome == 0:
+            self.world.pushes += 1
+            logged = any([found.id_in_log and (persistent or found.is_stream) for found in targets])
+            self.world.pushed_at.setdefault(name, self.world.pushes if logged else 0)
+        return outcome
+
+
+def body_of(message, size):
+    """The body of a message: its id, and as much more as makes `size` octets."""
+    name = message.encode() + b"|"
+    return (name * (size // len(name) + 1))[:max(size, len(name))]
+
+
+class World:
+    """Everything of one seed. `spoil_store`, `spoil_journal`: get the store, each new journal, for canaries; `lives`, `mode`: not drawn."""
+
+    def __init__(self, seed, spoil_store=None, spoil_journal=None, lives=None, printing=False, mode=None):
+        self.seed = seed
+        self.printing = printing
+        self.chance = chance = Chance(seed)
+        self.mode = chance.weighted((("each", 4), ("batch", 4), ("none", 2)))
+        if mode is not None:
+            self.mode = mode
+        self.segment_size = chance.pick((512, 1024, 2048, 4096))
+        self.large = chance.one_in(2)  # there are large messages; a log takes four of the largest
+        self.size_max = self.segment_size * chance.between(8, 30) + (20000 if self.large else 4096)
+        self.batch_ms = chance.pick((5, 50, 200))
+        self.batch_size = chance.pick((300, 4000, 65536))
+        self.flips = chance.one_in(6)
+        self.lives = lives or chance.between(4, 12)
+        self.limits = dict(BOARD)
+        self.limits.update(connection_count_max=16, binding_count_max=200, binding_share_max=190, password_rounds=1)
+        if chance.one_in(3):
+            self.limits.update(message_count_max=32, entry_count_max=40)
+        self.store = FaultyStore(chance)
+        self.spoil_journal = spoil_journal
+        if spoil_store is not None:
+            spoil_store(self.store)
+        self.candidates = [EMPTY]
+        self.pushes = 0
+        self.pushed_at = {}  # message id -> number of the push
+        self.ids = {}  # message record -> message id
+        self.acknowledged = []  # message ids that were confirmed since the last recovery
+        self.seen = {}  # (stream id, offset) -> message id
+        self.seen_next = {}  # stream id -> one above the highest offset seen
+        self.delivered_last = {}
+        self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
+                       "troubles": 0, "freed": 0, "copied": 0}
+        self.broker = None
+        self.clients = []
+        self.now = chance.pick((0, 0x3FFFFF00, 5000))
+        self.seconds = EPOCH + 1000000
+        self.names = 0
+        self.was_weak = False
+        self.report = ""
+
+    def note(self, text):
+        """Say what happens, where somebody looks."""
+        if self.printing:
+            print(text)
+
+    # What the broker and the clients tell
+
+    def identify(self, message, body):
+        """Note which message a record is: its id. A body that is not whole is wrong."""
+        name = str(body.split(b"|")[0], "utf-8")
+        if body != body_of(name, len(body)):
+            raise Wrong("a body is not what was published: %r" % body[:60])
+        self.ids[message] = name
+        return name
+
+    def confirmed(self, message):
+        """A client has got the confirm of a message."""
+        self.acknowledged.append(message)
+        self.counts["confirmed"] += 1
+
+    def delivered(self, client, side, name, arguments, given, body):
+        """A client has got a message."""
+        message = str(body.split(b"|")[0], "utf-8")
+        if body != body_of(message, len(body)):
+            raise Wrong("a delivered body is not what was published: %r" % body[:60])
+        self.counts["delivered"] += 1
+        tag, again = (arguments[1], arguments[2]) if name == "basic_deliver" else (arguments[0], arguments[1])
+        offset = (given.get("headers") or {}).get("x-stream-offset")
+        if name == "basic_get_ok":
+            queue = "q-got"
+        else:
+            queue = side.consumers.get(arguments[0])
+        if offset is not None:
+            self.read_from_stream(queue, offset, message)
+        elif queue is not None and not again and name == "basic_deliver" and "x-death" not in given["headers"]:
+            self.in_order(client, queue, message)
+        if queue is None or not queue.startswith("-"):
+            side.unsettled.append((tag, message))
+
+    def read_from_stream(self, queue, offset, message):
+        """A stream's offset has one message for ever."""
+        found = self.broker.queues.get(queue)
+        if found is None or not found.is_stream:
+            return
+        key = (found.id, offset)
+        if self.seen.get(key, message) != message:
+            raise Wrong("offset %d of stream %s was %s and is %s now" % (offset, queue, self.seen[key], message))
+        self.seen[key] = message
+        self.seen_next[found.id] = max(self.seen_next.get(found.id, 0), offset + 1)
+
+    def in_order(self, client, queue, message):
+        """First deliveries of one publisher's messages from a queue without priorities and the like come in their order."""
+        found = self.broker.queues.get(queue)
+        publisher, number = message.split("-")
+        if found is None or not plain(found) or publisher.endswith("d"):
+            return
+        key = (client.name, found.id_in_log or found.name, found.handle, publisher)
+        if self.delivered_last.get(key, -1) >= int(number):
+            raise Wrong("queue %s delivers %s after number %d" % (queue, message, self.delivered_last[key]))
+        self.delivered_last[key] = int(number)
+
+    def before_append(self):
+        """The log gives something to the store: what the broker holds now may survive."""
+        self.candidates.append(state_of(self.broker, self.ids, self.pushes))
+
+    def after_sync(self):
+        """What was given last is durable."""
+        self.candidates = [self.candidates[-1]]
+
+    # Lives
+
+    def run(self):
+        """All lives, a crash after each but the last, and the end: the counts."""
+        for life in range(self.lives):
+            if self.start() and self.live(life):
+                continue
+        self.finish()
+        return self.counts
+
+    def start(self):
+        """Recover and check; false when the power went meanwhile."""
+        self.arm_recovery()
+        self.broker = SimulatedBroker(Limits(**self.limits), b"life%d" % self.counts["crashes"])
+        self.broker.world = self
+        self.broker.read_messages_with(properties)
+        self.broker.tick(self.now & layout.MASK, self.seconds)
+        self.store.watcher = None
+        self.clients = []
+        self.ids = {}
+        try:
+            self.report = durability.make_durable(self.broker, self.store, self.mode, self.batch_ms, self.batch_size, self.segment_size,
+                                                  self.size_max)
+        except PowerCut:
+            self.counts["recovery_cuts"] += 1
+            self.crash(True)
+            return False
+        self.store.faults.cut_at = 0
+        self.store.faults.aside_fails = 0
+        self.note(self.report)
+        self.check_recovered()
+        if self.spoil_journal is not None:
+            self.spoil_journal(self.broker.journal)
+        self.store.watcher = self
+        self.delivered_last = {}
+        return True
+
+    def arm_recovery(self):
+        """Now and then the power goes during recovery, or the bad end cannot be put aside."""
+        faults = self.store.faults
+        faults.full_until = faults.sync_fails = faults.remove_fails = 0
+        faults.cut_at = self.store.operations + self.chance.between(1, 4) if self.chance.one_in(6) else 0
+        faults.aside_fails = 2 if self.chance.one_in(8) else 0
+
+    def arm(self):
+        """What will go wrong in this life."""
+        faults = self.store.faults
+        faults.cut_at = self.store.operations + self.chance.between(1, self.chance.pick((6, 40, 150))) if not self.chance.one_in(5) else 0
+        faults.sync_fails = self.chance.between(2, 10) if self.chance.one_in(5) else 0
+        faults.remove_fails = 2 if self.chance.one_in(8) else 0
+
+    def live(self, life):
+        """Clients at work until the power goes, or the program is killed."""
+        self.arm()
+        try:
+            for _ in range(self.chance.between(1, 4)):
+                self.connect()
+            for _ in range(self.chance.between(20, 200)):
+                self.step()
+        except PowerCut:
+            self.crash(True)
+            return True
+        self.crash(not self.chance.one_in(3))
+        return True
+
+    def crash(self, power):
+        """The broker is gone. `power`: what the store had in its cache is uncertain too."""
+        self.counts["crashes"] += 1
+        self.counts["cuts" if power else "kills"] += 1
+        self.store.faults.full_until = 0
+        if self.broker.journal is not None:
+            self.counts["troubles"] += self.broker.journal.log.counters["log_troubles"]
+            self.counts["freed"] += self.broker.journal.log.counters["log_segments_removed"]
+            self.counts["copied"] += self.broker.journal.log.counters["log_copied_forward"]
+        if not power:
+            self.note("--- killed")
+            if self.store.forget_lost() and self.mode == "none":
+                self.was_weak = True
+            return
+        self.note("--- power cut at operation %d" % self.store.operations)
+        self.store.lose_power()
+        if self.mode == "none":
+            self.was_weak = True
+        if self.flips and self.chance.one_in(3):
+            where = self.store.flip()
+            self.note("flipped a bit of %s" % (where,))
+            if where is not None:
+                self.counts["flips"] += 1
+                self.was_weak = True
+
+    def connect(self):
+        """One more client."""
+        self.names += 1
+        client = WireClient(self, "c%d" % self.names)
+        self.clients.append(client)
+        return client
+
+    def step(self):
+        """A little time passes, somebody does something, octets move."""
+        chance = self.chance
+        self.now += chance.below(20)
+        if chance.one_in(60):
+            self.now += chance.pick((1000, 40000, 400000))
+        self.seconds = max(self.seconds + (0 if chance.one_in(3) else 1), EPOCH)
+        if chance.one_in(200):
+            self.seconds += chance.pick((-100000, 100000, 3))
+        self.broker.tick(self.now & layout.MASK, self.seconds)
+        for connection in list(self.broker.connections):
+            connection.tick(self.now & layout.MASK)
+        if chance.one_in(120):
+            self.store.faults.full_until = self.store.operations + chance.between(1, 30)
+        self.clients = [client for client in self.clients if not client.connection.closed]
+        if not self.clients or (len(self.clients) < 4 and chance.one_in(40)):
+            self.connect()
+        client = chance.pick(self.clients)
+        if len(client.outbox) < 3000:
+            self.do(client, chance.weighted(DEEDS))
+        for each in self.clients:
+            if chance.below(3):
+                each.move(chance.pick((7, 100, 1000, 1 << 20)))
+        if chance.below(4):
+            self.broker.run()
+            self.look()
+
+    def look(self):
+        """What must hold at every moment."""
+        if self.broker.counters["internal_errors"]:
+            raise Wrong("the broker had an internal error")
+        journal = self.broker.journal
+        junk = sum([segment.junk for segment in journal.log.segments])
+        if not journal.log.trouble and self.store.octets_in_all() - junk > self.size_max + 2 * self.segment_size + UNCOMMITTED_MAX:
+            raise Wrong("the log has %d octets, size_max is %d" % (self.store.octets_in_all(), self.size_max))
+
+    # Deeds
+
+    def do(self, client, deed):
+        """One deed of a client, where it makes sense now."""
+        getattr(self, "do_" + deed)(client)
+
+    def free(self, client, number):
+        """The side of a channel where nothing is asked, or None."""
+        side = client.sides[number]
+        return side if side.open and not side.asked else None
+
+    def do_publish(self, client):
+        """One message, with confirm or in a transaction."""
+        chance = self.chance
+        number = CONFIRMS if chance.below(3) else TRANSACTIONS
+        side = self.free(client, number)
+        if side is None or len(side.uncommitted) > 4:
+            return
+        self.names += 1
+        delayed = chance.one_in(15)
+        message = "%s.%d%s-%d" % (client.name, number, "d" if delayed else "", self.names)
+        given = {"headers": {"key": chance.pick(("a", "b", "c"))}}
+        if chance.below(5):
+            given["delivery_mode"] = 2
+        if chance.one_in(8):
+            given["expiration"] = str(chance.pick((0, 100, 10000)))
+        if chance.one_in(4):
+            given["priority"] = chance.below(5)
+        if delayed:
+            given["headers"]["x-delay"] = chance.pick((50, 500))
+        size = chance.pick((0, 20, 60, 200))
+        if self.large and number == CONFIRMS and chance.one_in(20):
+            size = chance.pick((1500, 5000))
+        if chance.one_in(3):
+            exchange = chance.pick([name for name in EXCHANGES if name in self.broker.exchanges] or [""])
+            key = chance.pick(("a.b", "a.c", "b"))
+        else:
+            exchange, key = "", chance.pick(QUEUES)
+        client.publish(number, exchange, key, message, body_of(message, size), given, chance.one_in(5))
+
+    def do_burst(self, client):
+        """Many messages in a row."""
+        for _ in range(self.chance.between(3, 10)):
+            self.do_publish(client)
+
+    def do_settle(self, client):
+        """Acknowledge or refuse what was delivered: one or many, in any order."""
+        side = self.free(client, CONSUMES)
+        chance = self.chance
+        if side is None or not side.unsettled:
+            return
+        at = 0 if chance.below(3) else chance.below(len(side.unsettled))
+        tag = side.unsettled[at][0]
+        multiple = chance.one_in(3)
+        side.unsettled = side.unsettled[at + 1:] if multiple else side.unsettled[:at] + side.unsettled[at + 1:]
+        if chance.below(4):
+            client.send(CONSUMES, "basic_ack", tag, multiple)
+        else:
+            client.send(CONSUMES, "basic_nack", tag, multiple, chance.below(2) == 1)
+
+    def do_consume(self, client):
+        """A consumer of a queue that is there."""
+        side = self.free(client, CONSUMES)
+        queue = self.chance.pick(QUEUES)
+        if side is None or queue not in self.broker.queues or len(side.consumers) > 3:
+            return
+        side.tags += 1
+        tag = "t%d" % side.tags
+        stream = self.broker.queues[queue].is_stream
+        no_ack = not stream and self.chance.one_in(4)
+        arguments = {}
+        if stream:
+            arguments["x-stream-offset"] = self.chance.pick(("first", "next", "last"))
+            if self.chance.one_in(3):
+                arguments = {"x-stream-consumer": "reader"}
+        side.consumers[tag] = ("-" if no_ack else "") + queue
+        client.ask(side, "basic_consume", "basic_consume_ok", None, 0, queue, tag, False, no_ack, False, False, arguments)
+
+    def do_cancel(self, client):
+        """The end of a consumer."""
+        side = self.free(client, CONSUMES)
+        if side is not None and side.consumers:
+            tag = self.chance.pick(sorted(side.consumers))
+
+            def cancelled(_):
+                side.consumers.pop(tag, None)
+            client.ask(side, "basic_cancel", "basic_cancel_ok", cancelled, tag, False)
+
+    def do_get(self, client):
+        """basic.get."""
+        side = self.free(client, CONSUMES)
+        queue = self.chance.pick(QUEUES)
+        if side is not None and queue in self.broker.queues and not self.broker.queues[queue].is_stream:
+            client.ask(side, "basic_get", "basic_get_ok", None, 0, queue, False)
+
+    def do_commit(self, client):
+        """tx.commit; now and then with acknowledgements of what is got in the transaction."""
+        if self.free(client, TRANSACTIONS) is not None:
+            client.commit()
+
+    def do_roll_back(self, client):
+        """tx.rollback."""
+        if self.free(client, TRANSACTIONS) is not None:
+            client.roll_back()
+
+    def ask(self, client, name, *arguments):
+        """Something about definitions, on the consumers' channel."""
+        side = self.free(client, CONSUMES)
+        if side is not None:
+            client.ask(side, name, name + "_ok", None, *arguments)
+
+    def do_purge(self, client):
+        """queue.purge."""
+        queue = self.chance.pick(QUEUES)
+        if queue in self.broker.queues:
+            self.ask(client, "queue_purge", 0, queue, False)
+
+    def do_declare(self, client):
+        """A queue or stream that is not there."""
+        name = self.chance.pick(QUEUES)
+        if name in self.broker.queues:
+            return
+        kind = self.chance.weighted(STREAM_KINDS if name.startswith("s") else KINDS)
+        self.ask(client, "queue_declare", 0, name, False, kind[0], kind[1], kind[2], False, kind[3])
+
+    def do_delete(self, client):
+        """queue.delete."""
+        self.ask(client, "queue_delete", 0, self.chance.pick(QUEUES), False, False, False)
+
+    def do_declare_exchange(self, client):
+        """An exchange that is not there."""
+        name = self.chance.pick(EXCHANGES)
+        if name not in self.broker.exchanges:
+            type_ = self.chance.pick(("fanout", "topic", "direct", "x-delayed-message"))
+            arguments = {"x-delayed-type": "fanout"} if type_ == "x-delayed-message" else {}
+            self.ask(client, "exchange_declare", 0, name, type_, False, self.chance.below(4) != 0, False, False, False, arguments)
+
+    def do_delete_exchange(self, client):
+        """exchange.delete."""
+        self.ask(client, "exchange_delete", 0, self.chance.pick(EXCHANGES), False, False)
+
+    def do_bind(self, client):
+        """A binding of a queue or between exchanges."""
+        queue, exchange = self.chance.pick(QUEUES), self.chance.pick(EXCHANGES)
+        if queue in self.broker.queues and exchange in self.broker.exchanges and self.broker.binding_count < 25:
+            self.ask(client, "queue_bind", 0, queue, exchange, self.chance.pick(("#", "a.*", "b", "a.b")), False,
+                     {"n": 1} if self.chance.one_in(4) else {})
+        if self.chance.one_in(6) and "e0" in self.broker.exchanges and "e1" in self.broker.exchanges:
+            self.ask(client, "exchange_bind", 0, "e1", "e0", "#", False, {})
+
+    def do_unbind(self, client):
+        """The end of a binding, if it is there."""
+        queue, exchange = self.chance.pick(QUEUES), self.chance.pick(EXCHANGES)
+        if queue in self.broker.queues and exchange in self.broker.exchanges:
+            self.ask(client, "queue_unbind", 0, queue, exchange, self.chance.pick(("#", "a.*", "b", "a.b")), {})
+
+    def do_policy(self, client):
+        """A policy comes or goes."""
+        if self.chance.one_in(2):
+            self.broker.policies.set(self.broker, Policy("p", "q[0-2]", {"max-length": 8}))
+        else:
+            self.broker.policies.remove(self.broker, "p")
+
+    def do_lose(self, client):
+        """The link is lost, perhaps in the middle of something."""
+        client.move(self.chance.below(60))
+        client.lose()
+
+    # Checks
+
+    def check_recovered(self):
+        """The broker that came back holds what it may and must."""
+        for found in self.broker.queues.values():
+            self.identify_all(found)
+        for each in self.broker.waiting.heap:
+            self.identify_entry(each[3])
+        mine = state_of(self.broker, self.ids, self.pushes)
+        matching = [each for each in self.candidates if each.same(mine)]
+        self.counts["checked"] += sum([len(mine.queues[name]) for name in mine.queues])
+        if matching:
+            mine = matching[-1]
+            if not self.was_weak:
+                self.check_confirmed(mine)
+                self.check_seen(mine)
+        elif not self.was_weak:
+            raise Wrong("the broker came back in a state that it cannot be in; against the last synced one: %s; against the newest: %s"
+                        % (self.candidates[0].difference(mine), self.candidates[-1].difference(mine)))
+        elif self.store.flipped and ";" not in self.report and not self.store.aside and self.mode != "none":
+            raise Wrong("a flipped bit was not reported, and this is gone: %s" % self.candidates[0].difference(mine))
+        self.check_weakly(mine)
+        if self.was_weak:
+            self.seen = {}
+            self.seen_next = {}
+        self.was_weak = False
+        self.store.flipped = False
+        self.store.aside = []
+        self.candidates = [State(mine.queues, mine.streams, mine.definitions, self.pushes)]
+        self.acknowledged = []
+
+    def identify_all(self, found):
+        """Read the ids of the ready messages of a queue."""
+        entry = found.head()
+        while entry != layout.NONE:
+            self.identify_entry(entry)
+            entry = self.broker.tables.entries[entry + layout.ENTRY_NEXT]
+
+    def identify_entry(self, entry):
+        """Read the id of a message."""
+        tables = self.broker.tables
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        size = tables.messages[message + layout.MESSAGE_BODY]
+        self.identify(message, tables.octets(message, tables.size_of(message) - size, size))
+
+    def check_confirmed(self, mine):
+        """Everything that a client was told to be safe had been taken at that moment."""
+        for message in self.acknowledged:
+            if self.pushed_at.get(message, 0) > mine.pushes:
+                raise Wrong("%s was confirmed and is not in the log" % message)
+
+    def check_seen(self, mine):
+        """No stream begins again below an offset that a reader has seen."""
+        for identity, name in mine.streams:
+            if mine.streams[(identity, name)][1] < self.seen_next.get(identity, 0):
+                raise Wrong("stream %s goes on at %d; a reader has seen up to %d"
+                            % (name, mine.streams[(identity, name)][1], self.seen_next[identity] - 1))
+
+    def check_weakly(self, mine):
+        """What holds whatever was lost: no message twice at one position, positions rise, pools agree."""
+        count = 0
+        for name in mine.queues:
+            positions = [position for position, _ in mine.queues[name]]
+            count += len(positions)
+            if len(set(positions)) != len(positions):
+                raise Wrong("queue %s has a position twice: %s" % (name, mine.queues[name]))
+        state = self.broker.tables.state
+        used = self.broker.limits.entry_count_max - state[layout.POOL_ENTRIES + 2]
+        waiting = len(self.settled_list())
+        if used != count + waiting:
+            raise Wrong("%d entries are used, %d are in queues" % (used, count + waiting))
+
+    def settled_list(self):
+        """The entries that wait for the journal."""
+        tables = self.broker.tables
+        entry = tables.state[layout.STATE_SETTLED_LIST]
+        found = []
+        while entry != layout.NONE:
+            found.append(entry)
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        return found
+
+    # The end
+
+    def finish(self):
+        """Without faults everything comes to rest: all is confirmed, drained, deleted, and nothing is left."""
+        while not self.start():
+            pass
+        self.store.faults.cut_at = 0
+        for _ in range(3):
+            self.connect()
+        for _ in range(40):
+            self.step()
+            self.store.faults.full_until = 0
+        self.rest()
+        for _ in range(6):
+            self.drain()
+        self.rest()
+        busy = [client for client in self.clients if client.busy()]
+        if busy:
+            raise Wrong("%s waits for ever: %s" % (busy[0].name, [(side.asked, side.unconfirmed) for side in busy[0].sides.values()]))
+        self.leave_nothing()
+
+    def rest(self):
+        """Let everything move until nothing does."""
+        for _ in range(60):
+            self.now += 60
+            self.broker.tick(self.now & layout.MASK, self.seconds)
+            for connection in list(self.broker.connections):
+                connection.tick(self.now & layout.MASK)
+            self.broker.run()
+            for client in self.clients:
+                client.move(1 << 20)
+            self.clients = [client for client in self.clients if not client.connection.closed]
+        self.look()
+
+    def drain(self):
+        """Take everything that is ready out of all queues, and settle everything."""
+        for client in self.clients:
+            side = client.sides[CONSUMES]
+            if not client.connection.reading:
+                client.lose()  # what it would acknowledge comes behind a publish that waits for just that
+            elif side.unsettled:
+                client.send(CONSUMES, "basic_ack", side.unsettled[-1][0], True)
+                side.unsettled = []
+        for name in sorted(self.broker.queues):
+            found = self.broker.queues[name]
+            if not found.is_stream and found.owner is None:
+                self.broker.purge(None, name)
+        self.rest()
+
+    def leave_nothing(self):
+        """Delete everything: the pools are full again, and the log is small."""
+        for client in self.clients:
+            client.lose()
+        broker = self.broker
+        for name in sorted(broker.queues):
+            broker.delete_queue(None, name, False, False)
+        for name in EXCHANGES:
+            broker.delete_exchange(name, False)
+        broker.policies.remove(broker, "p")
+        for _ in range(30):
+            self.now += 300
+            broker.tick(self.now & layout.MASK, self.seconds)
+            broker.run()
+        fresh = Broker(Limits(**self.limits), b"fresh")
+        if idle(broker) != idle(fresh):
+            raise Wrong("with everything deleted the pools are %s, of a new broker %s" % (idle(broker), idle(fresh)))
+        self.counts["troubles"] += broker.journal.log.counters["log_troubles"]
+        self.counts["freed"] += broker.journal.log.counters["log_segments_removed"]
+        self.counts["copied"] += broker.journal.log.counters["log_copied_forward"]
+        self.counts["left"] = self.store.octets_in_all()
+
+
+def plain(found):
+    """True for a queue that delivers in the order of arrival and gets nothing but publishes."""
+    return found.rules is None and not found.is_stream and not found.prioritised

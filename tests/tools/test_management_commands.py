@@ -1,0 +1,149 @@
+"""`leveret status`, `leveret definitions`, `leveret serve --definitions` and [[policy]]: what they print, and their mistakes."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from leveret.tools import config, definitions
+from leveret.tools.cable import Cable
+from leveret.tools.usage import UsageError
+from test_serve import refused, serve  # noqa: F401 - serve is a fixture
+
+DEFINITIONS = {
+    "vhosts": [{"name": "/"}, {"name": "x"}],
+    "queues": [{"name": "q %d" % number, "vhost": "/", "durable": True, "auto_delete": False, "arguments": {"x-max-length": number + 1}}
+               for number in range(700)],
+    "exchanges": [{"name": "e", "vhost": "/", "type": "topic", "durable": True, "auto_delete": False, "internal": False, "arguments": {}}],
+    "bindings": [{"source": "e", "vhost": "/", "destination": "q 1", "destination_type": "queue", "routing_key": "a.#", "arguments": {}}],
+}
+
+
+def command(*arguments, given=None):
+    """(status, standard output, standard error)."""
+    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", *arguments], capture_output=True, text=True, timeout=60, input=given)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def url_of(server):
+    return server.urls[0].replace("amqp://", "amqp://guest:guest@")
+
+
+def test_seven_hundred_queues_go_in_and_come_out_in_pages(serve, tmp_path):  # noqa: F811
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    status, output, told = command("definitions", "import", "--to", url_of(server), "-", given=json.dumps(DEFINITIONS))
+    assert (status, output) == (0, "loaded 0 users, 0 permissions, 0 policies, 1 exchanges, 700 queues, 1 bindings\n")
+    assert told == "leveret definitions: vhosts: 1 left out ('x'): this broker has one virtual host, '/'\n"
+    path = str(tmp_path / "out.json")
+    assert command("definitions", "export", "--from", url_of(server), path) == (0, "", "")
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    assert [dict(each, type=None) for each in found["queues"]] == sorted(
+        [dict(each, type=None) for each in DEFINITIONS["queues"]], key=lambda each: each["name"])
+    assert found["bindings"] == DEFINITIONS["bindings"] and found["exchanges"] == DEFINITIONS["exchanges"]
+    again = serve("--listen", "amqp://127.0.0.1:0", "--definitions", path)
+    assert command("definitions", "export", "--from", url_of(again), "-")[1] == open(path, encoding="utf-8").read()
+
+
+def test_status_has_one_fact_a_line(serve):  # noqa: F811
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    connection = server.connect()
+    channel = connection.channel()
+    channel.queue_declare("a queue")
+    channel.queue_declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    for key in ("a queue", "s", "nowhere"):
+        channel.basic_publish("", key, b"12345")
+    channel.queue_declare("a queue")
+    status, output, told = command("status", url_of(server))
+    lines = output.splitlines()
+    assert (status, told) == (0, "") and lines[0].startswith("product Leveret ")
+    assert 'queue "a queue" messages 1 unsettled 0 octets 5 consumers 0 full no policy -' in lines
+    assert any(line.startswith('stream "s" first_offset 0 next_offset 1 octets 10 ') for line in lines), output
+    assert "counter unroutable 1" in lines and "total queues 3" in lines and "memory messages_used 3" in lines
+    assert sum(line.startswith("connection ") for line in lines) == 2
+    known = ("product", "uptime_ms", "memory", "total", "counter", "queue", "stream", "connection")
+    assert all(line.split(" ")[0] in known for line in lines)
+    connection.close()
+
+
+def test_status_over_a_serial_line(serve):  # noqa: F811
+    cable = Cable()
+    try:
+        serve("--listen", f"serial://{cable.ends[0]}?baud=115200")
+        status, output, told = command("status", f"serial://{cable.ends[1]}?baud=115200")
+        assert status == 0 and output.startswith("product Leveret "), told
+    finally:
+        cable.close()
+
+
+def test_what_goes_wrong_is_one_sentence(serve, tmp_path):  # noqa: F811
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"queues": 5}')
+    for arguments, status, word in (
+            (("status", "amqp://127.0.0.1:1/"), 1, "no broker answers"),
+            (("status", url_of(server).replace("guest:guest", "guest:secret")), 1, "refuses the log-in"),
+            (("status", "http://x"), 1, "amqp://"),
+            (("definitions", "import", "--to", url_of(server), str(wrong)), 2, "'queues' of definitions must be a list"),
+            (("definitions", "import", "--to", url_of(server), str(tmp_path / "absent")), 2, "No such file"),
+            (("definitions", "export", "--from", url_of(server), str(tmp_path / "no" / "out.json")), 2, "No such file"),
+            (("definitions", "export", "--from", "amqp://127.0.0.1:1/", "-"), 1, "no broker answers")):
+        found, output, told = command(*arguments)
+        assert (found, output) == (status, "") and told.count("\n") == 1 and word in told, (arguments, found, told)
+        assert "secret" not in told
+    assert os.listdir(tmp_path) == ["wrong.json"]
+
+
+def test_a_user_without_a_tag_is_told_so(serve, tmp_path):  # noqa: F811
+    path = tmp_path / "users.toml"
+    path.write_text('[[user]]\nname = "plain"\npassword = "p"\nconfigure = ".*"\nwrite = ".*"\nread = ".*"\n')
+    server = serve("--listen", "amqp://127.0.0.1:0", "--config", str(path))
+    status, _, told = command("status", server.urls[0].replace("amqp://", "amqp://plain:p@"))
+    assert status == 1 and "403" in told and "needs the tag" in told
+
+
+def test_policies_of_the_configuration_apply(serve, tmp_path):  # noqa: F811
+    path = tmp_path / "policies.toml"
+    path.write_text('[[policy]]\nname = "short"\npattern = "^s"\ndefinition = { max-length = 2 }\npriority = 3\napply-to = "queues"\n')
+    server = serve("--listen", "amqp://127.0.0.1:0", "--config", str(path))
+    connection = server.connect()
+    channel = connection.channel()
+    channel.queue_declare("sensor")
+    for _ in range(5):
+        channel.basic_publish("", "sensor", b"x")
+    assert channel.queue_declare("sensor").method.message_count == 2
+    assert 'policy "short"' in command("status", url_of(server))[1]
+    connection.close()
+
+
+@pytest.mark.parametrize("text, word", [
+    ("policy = 5", "[[policy]]"), ('[[policy]]\nname = "p"', "a pattern"),
+    ('[[policy]]\nname = "p"\npattern = "("\ndefinition = {max-length = 1}', "regular expression"),
+    ('[[policy]]\nname = "p"\npattern = ""', "definition"),
+    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {ha-mode = "all"}', "ha-mode"),
+    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = -1}', "max-length"),
+    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\ncolour = 1', "colour"),
+    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\napply-to = "some"', "apply-to"),
+])
+def test_a_wrong_policy_is_one_sentence(tmp_path, text, word):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="wrong.toml") as caught:
+        config.policies(str(path))
+    assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_definitions_that_are_none_do_not_start(tmp_path):
+    path = tmp_path / "wrong.json"
+    path.write_text("[]")
+    status, told = refused("--listen", "amqp://127.0.0.1:0", "--definitions", str(path))
+    assert status == 2 and "does not hold definitions" in told
+
+
+def test_items_are_cut_into_portions_that_fit():
+    items = [{"name": "x" * size} for size in (10, 10, 10, 500, 10)]
+    sentences = []
+    found = list(definitions.portions("queues", items, 70, sentences))
+    assert [len(portion) for portion in found] == [2, 2] and len(sentences) == 1 and "the broker takes 70" in sentences[0]

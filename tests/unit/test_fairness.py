@@ -1,0 +1,98 @@
+"""Turns: of queues within one run of the broker, and of a connection's consumers when its send buffer is what is short."""
+
+from peer import Peer, encoded, new_broker
+
+
+def consumers_in_order(peer, octets, count):
+    """Which consumers the next `count` deliveries are for, taken in pieces of `octets`."""
+    order = []
+    while len(order) < count:
+        peer.broker.run()
+        view = peer.connection.pending()
+        size = min(len(view), octets)
+        assert size, "nothing more comes after %r" % order
+        peer.inbox += bytes(view[:size])
+        peer.connection.sent(size)
+        while len(peer.inbox) >= 7 and len(peer.inbox) >= 8 + int.from_bytes(peer.inbox[3:7], "big"):
+            whole = 8 + int.from_bytes(peer.inbox[3:7], "big")
+            if peer.inbox[0] == 1 and peer.inbox[7:11] == b"\x00\x3c\x00\x3c":
+                order.append(str(peer.inbox[12:12 + peer.inbox[11]], "utf-8"))
+            peer.inbox = peer.inbox[whole:]
+    return order
+
+
+def backlog(queue_names, body, count, **limits):
+    """A broker whose queues have `count` messages each."""
+    broker = new_broker(message_count_max=1024, entry_count_max=1024, arena_size=1 << 20, **limits)
+    filler = Peer(broker)
+    for name in queue_names:
+        filler.declare(name)
+        for _ in range(count):
+            filler.publish(name, body)
+    return broker
+
+
+def test_consumers_of_one_connection_have_their_turns_when_the_send_buffer_is_short():
+    """One message fills the buffer: without turns the first consumer would have it whenever there is room. On channels, and within one."""
+    for channels in ((1, 2, 3), (1, 1, 1)):
+        broker = backlog(("a", "b", "c"), b"x" * 500, 30)
+        peer = Peer(broker)
+        for number in sorted(set(channels)):
+            if number > 1:
+                peer.ask("channel_open", "channel_open_ok", "", channel=number)
+        for name, number in zip("abc", channels):
+            peer.give(encoded("basic_consume", number, 0, name, name, False, True, False, True, {}))
+        order = consumers_in_order(peer, 300, 30)
+        for name in "abc":
+            assert 9 <= order.count(name) <= 11, order
+
+
+def test_a_quiet_queue_comes_before_the_rest_of_a_busy_one():
+    """Large bodies that go out frame by frame: a message for the quiet consumer is next, or the one after."""
+    broker = backlog(("busy",), b"x" * 3000, 40)
+    peer, publisher = Peer(broker), Peer(broker)
+    peer.ask("channel_open", "channel_open_ok", "", channel=2)
+    publisher.declare("quiet")
+    peer.give(encoded("basic_consume", 2, 0, "quiet", "quiet", False, True, False, True, {}))
+    peer.give(encoded("basic_consume", 1, 0, "busy", "busy", False, True, False, True, {}))
+    assert consumers_in_order(peer, 500, 5) == ["busy"] * 5
+    publisher.publish("quiet", b"now")
+    assert "quiet" in consumers_in_order(peer, 500, 3)
+
+
+def test_one_run_of_the_broker_is_bounded_and_the_next_goes_on():
+    broker = new_broker(message_count_max=8192, entry_count_max=8192, arena_size=1 << 20, send_buffer_size=1 << 20)
+    filler, peer = Peer(broker), Peer(broker)
+    for name in ("long", "short"):
+        filler.declare(name)
+    for _ in range(5000):
+        filler.publish("long", b"x")
+    filler.publish("short", b"x")
+    for name in ("long", "short"):
+        view = peer.connection.writable()
+        octets = encoded("basic_consume", 1, 0, name, name, False, True, False, True, {})
+        target = view[0:len(octets)]
+        target[:] = octets
+        peer.connection.received(len(octets))
+    broker.run()
+    assert broker.queues["short"].message_count() == 0
+    left = broker.queues["long"].message_count()
+    assert 0 < left < 5000 and broker.active
+    for _ in range(5):
+        broker.run()
+    assert broker.queues["long"].message_count() == 0 and not broker.active
+
+
+def test_a_filter_that_finds_nothing_gives_others_their_turn():
+    broker = new_broker(message_count_max=8192, entry_count_max=8192, arena_size=1 << 20)
+    filler, peer = Peer(broker), Peer(broker)
+    filler.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    for _ in range(5000):
+        filler.publish("s", b"", given={"headers": {"x-stream-filter-value": "other"}})
+    peer.ask("basic_qos", "basic_qos_ok", 0, 10, False)
+    peer.give(encoded("basic_consume", 1, 0, "s", "s", False, False, False, False, {"x-stream-offset": "first", "x-stream-filter": "mine"}))
+    looking = peer.connection.session.channels[1].consumers["s"]
+    assert 0 < looking.cursor_offset < 5000 and broker.active
+    for _ in range(3):
+        broker.run()
+    assert looking.cursor_offset == 5000 and not broker.active

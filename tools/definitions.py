@@ -1,0 +1,146 @@
+"""`leveret definitions`: users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON.
+
+    leveret definitions export [--from URL] FILE     FILE may be -, standard output
+    leveret definitions import [--to URL] FILE       FILE may be -, standard input
+
+A file that `rabbitmqctl export_definitions` wrote loads, and one from here loads with `rabbitmqctl import_definitions`. Laws: what is left
+out is named on standard error, one sentence each, and the exit status is still 0; nothing is removed by an import; importing again changes
+nothing. Exit status 1: the broker did not do it; 2: the file is not one of definitions.
+"""
+import json
+import sys
+
+from leveret.core import portable_definitions
+from leveret.core.portable_definitions import SECTIONS
+from leveret.core.version import PRODUCT, VERSION
+
+from . import manage
+from .usage import UsageError
+
+ORDER = ("users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters", "policies", "queues", "exchanges",
+         "bindings")
+REQUEST_BESIDE = 64  # octets of an import request beside its items
+
+
+def add_arguments(parser):
+    """The subcommand's arguments."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, option, text in (("export", "--from", "write the definitions of a running broker to a file"),
+                               ("import", "--to", "load the definitions of a file into a running broker")):
+        action = actions.add_parser(name, help=text)
+        action.add_argument(option, dest="url", default=manage.URL_DEFAULT, metavar="URL", help=manage.URL_HELP)
+        action.add_argument("file", metavar="FILE", help="JSON as RabbitMQ has it; - for standard output or input")
+
+
+def read(path):
+    """The definitions in a file, checked in form. Raises UsageError."""
+    try:
+        if path == "-":
+            text = sys.stdin.read()
+        else:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        document = json.loads(text)
+        portable_definitions.checked(document)
+    except OSError as error:
+        raise UsageError(f"the definitions file {path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} does not hold definitions: {error}") from None
+    return document
+
+
+def identity(item):
+    """An order that stays from export to export."""
+    return [str(item.get(name, "")) for name in ("name", "user", "source", "destination_type", "destination", "routing_key", "arguments")]
+
+
+def document_of(items):
+    """RabbitMQ's document, of the items of a broker."""
+    document = {"product_name": PRODUCT, "product_version": VERSION}
+    for name in ORDER:
+        document[name] = [{"name": "/"}] if name == "vhosts" else sorted(items.get(name, []), key=identity)
+    return document
+
+
+def export_to(path, manager):
+    """Write a broker's definitions; sentences about what was left out."""
+    _, items = manager.pages("definitions")
+    text = json.dumps(document_of(items), indent=2, ensure_ascii=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    told = [f"user {user['name']!r}: the password hash is of use to Leveret alone; RabbitMQ takes it and lets nobody in by it"
+            for user in items.get("users", []) if user["hashing_algorithm"] != portable_definitions.RABBIT_HASH]
+    return sorted(items.get("left_out", [])) + sorted(told)
+
+
+def import_from(document, manager):
+    """Send definitions in portions that the broker takes: (items loaded by section, sentences about what was left out)."""
+    sentences = portable_definitions.left_out(document)
+    loaded = dict.fromkeys(SECTIONS, 0)
+    size_max = manager.ask("overview")["overview"]["management_size_max"] - REQUEST_BESIDE
+    for section in SECTIONS:
+        for portion in portions(section, portable_definitions.ours(document.get(section, [])), size_max, sentences):
+            while portion:
+                answer = manager.ask("import", definitions={section: portion})
+                loaded[section] += answer["loaded"][section]
+                sentences += answer["left_out"]
+                portion = portion[answer["rest"][1]:] if answer["rest"] else []
+    return loaded, sentences
+
+
+def portions(section, items, size_max, sentences):
+    """Lists of items that fit in a request; an item that never does is named in `sentences`."""
+    portion, size = [], 0
+    for item in items:
+        item_size = len(json.dumps(item)) + 2
+        if item_size > size_max:
+            name = portable_definitions.title(section, item)
+            sentences.append(f"{name} left out: it takes {item_size} octets and the broker takes {size_max}")
+            continue
+        if size + item_size > size_max:
+            yield portion
+            portion, size = [], 0
+        portion.append(item)
+        size += item_size
+    yield portion
+
+
+def load_into(broker, document):
+    """Load definitions into a broker of this process: what `import_from` answers."""
+    sentences = portable_definitions.left_out(document)
+    loaded = dict.fromkeys(SECTIONS, 0)
+    for section in SECTIONS:
+        for item in portable_definitions.ours(document.get(section, [])):
+            done, sentence = portable_definitions.load(broker, section, item)
+            loaded[section] += done
+            sentences += [sentence] if sentence else []
+    return loaded, sentences
+
+
+def counted(loaded):
+    """What was loaded, in words."""
+    return "loaded " + ", ".join(f"{count} {section}" for section, count in loaded.items())
+
+
+def run(options):
+    """Export or import; the exit status."""
+    document = read(options.file) if options.action == "import" else None
+    try:
+        with manage.Manager(options.url) as manager:
+            if document is None:
+                sentences = export_to(options.file, manager)
+            else:
+                loaded, sentences = import_from(document, manager)
+                print(counted(loaded))
+    except manage.ManageFailed as error:
+        print(f"leveret definitions: {error}", file=sys.stderr)
+        return 1
+    for sentence in sentences:
+        print(f"leveret definitions: {sentence}", file=sys.stderr)
+    return 0

@@ -1,0 +1,79 @@
+"""Asking a running broker: core/management.py's requests over an ordinary connection, TCP or serial.
+
+Laws: an answer comes in pages and is put together here; a broker that cannot be reached, refuses or does not know the request is one
+sentence (ManageFailed). It keeps nothing: one connection, closed at the end.
+"""
+import json
+
+from leveret.core import shim
+from leveret.ports.client import connect
+from leveret.ports.client_errors import ClientError
+from leveret.ports.clock import now_ms
+
+URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
+URL_HELP = f"the broker's URL with the user's name and password (default {URL_DEFAULT}), or serial:///dev/ttyX?baud=115200"
+KEY = "amq.leveret.management"
+REPLY_TO = "amq.rabbitmq.reply-to"
+TIMEOUT_MS = 20000
+
+
+class ManageFailed(Exception):
+    """What the broker, or the way to it, said; one sentence."""
+
+
+class Manager:
+    """A connection for requests; use it in a `with`."""
+
+    def __init__(self, url):
+        try:
+            self._client = connect(url, TIMEOUT_MS)
+        except (ClientError, ValueError) as error:
+            raise ManageFailed(f"{url_without_password(url)}: {error}") from None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self._client.close()
+        except ClientError:
+            pass  # what went wrong has been said
+
+    def ask(self, request, **given):
+        """The answer to one request, a dict. Raises ManageFailed."""
+        try:
+            body = self._exchange(json.dumps(dict(given, request=request)).encode())
+        except ClientError as error:
+            raise ManageFailed(str(error)) from None
+        answer = json.loads(body)
+        if not answer["ok"]:
+            raise ManageFailed(answer["error"])
+        return answer
+
+    def _exchange(self, body):
+        client = self._client
+        tag = client.consume(REPLY_TO, no_ack=True)
+        client.publish("", KEY, body, {"content_type": "application/json", "reply_to": REPLY_TO}, mandatory=True)
+        started = now_ms()
+        while shim.elapsed(now_ms(), started) < TIMEOUT_MS:
+            for message in client.poll(100):
+                client.cancel(tag)
+                return message.body
+        raise ManageFailed(f"no answer in {TIMEOUT_MS} ms")
+
+    def pages(self, request):
+        """(the first answer, all items by section) of a request that is answered in pages. Raises ManageFailed."""
+        first = answer = self.ask(request)
+        items = {}
+        while True:
+            for section, found in answer["items"].items():
+                items.setdefault(section, []).extend(found)
+            if answer["next"] is None:
+                return first, items
+            answer = self.ask(request, after=answer["next"])
+
+
+def url_without_password(url):
+    """For messages."""
+    head, slashes, rest = url.partition("://")
+    return head + slashes + rest.rpartition("@")[2]

@@ -1,0 +1,73 @@
+"""`leveret status [URL]`: what a running broker holds and has done, as plain text.
+
+One fact a line: a word, a space, the rest. The order and the words stay: scripts may read them.
+
+    product Leveret 0.1.0
+    uptime_ms N
+    memory blocks_used N ...        counter NAME N
+    total queues N ...              queue NAME messages N unsettled N octets N consumers N full yes|no policy NAME|-
+    stream NAME first_offset N next_offset N octets N octets_max N dropped N consumers N policy NAME|-
+    connection NAME user NAME|- state STATE channels N
+
+Names are written as JSON strings, so that one with a space in it is still one word to who reads JSON. Exit status 1: no answer.
+"""
+import json
+import sys
+
+from . import manage
+
+MEMORY = ("block_size", "blocks_used", "blocks_free", "messages_used", "messages_free", "entries_used", "entries_free", "octets_max")
+TOTALS = ("connections", "channels", "consumers", "queues", "exchanges", "bindings", "policies", "users")
+COLUMNS = {
+    "queues": ("queue", ("messages", "unsettled", "octets", "consumers", "full", "policy")),
+    "streams": ("stream", ("first_offset", "next_offset", "octets", "octets_max", "dropped", "consumers", "policy")),
+    "connections": ("connection", ("user", "state", "channels")),
+}
+
+
+def add_arguments(parser):
+    """The subcommand's arguments."""
+    parser.add_argument("url", nargs="?", default=manage.URL_DEFAULT, metavar="URL", help=manage.URL_HELP)
+
+
+def word(value):
+    """A value as one word."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return json.dumps(value) if isinstance(value, str) else str(value)
+
+
+def lines(overview, items):
+    """The text, line by line."""
+    yield f"product {overview['product']} {overview['version']}"
+    yield f"uptime_ms {overview['uptime_ms']}"
+    for name in MEMORY:
+        yield f"memory {name} {overview['memory'][name]}"
+    for name in TOTALS:
+        yield f"total {name} {overview['totals'][name]}"
+    for each in sorted(items.get("counters", []), key=list):
+        for name, count in each.items():
+            yield f"counter {name} {count}"
+    for section, (title, columns) in COLUMNS.items():
+        for row in sorted(items.get(section, []), key=lambda row: row["name"]):
+            yield " ".join([title, word(row["name"]), *(f"{name} {plain(name, row[name])}" for name in columns)])
+
+
+def plain(name, value):
+    """A column's value; the few words that the broker chooses itself stand without quotes."""
+    return value if name == "state" else word(value)
+
+
+def run(options):
+    """Print it; the exit status."""
+    try:
+        with manage.Manager(options.url) as manager:
+            first, items = manager.pages("overview")
+    except manage.ManageFailed as error:
+        print(f"leveret status: {error}", file=sys.stderr)
+        return 1
+    for line in lines(first["overview"], items):
+        print(line)
+    return 0
