@@ -229,3 +229,19 @@ def test_idempotent_publish():
     for name, sequence in (("p", 1), ("p", 2), ("p", 2), ("q", 2), ("p", 1), ("p", 3)):
         peer.publish("s", b"x", given={"headers": {"x-publisher-id": name, "x-publisher-sequence": sequence}})
     assert peer.frames()[-1][2][0] == 6 and state(peer)[:2] == (0, 4) and broker.queues["s"].publishers.doubles == 2
+
+
+def test_a_partitioned_stream():
+    """Streams bound to an x-consistent-hash exchange: one key always goes to one partition, and keys spread over all of them."""
+    broker = new_broker(queue_count_max=20)
+    peer = Peer(broker)
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "telemetry", "x-consistent-hash", False, True, False, False, False, {})
+    for number in range(3):
+        name = "telemetry-%d" % number
+        peer.declare(name, durable=True, arguments={"x-queue-type": "stream"})
+        peer.ask("queue_bind", "queue_bind_ok", 0, name, "telemetry", "1", False, {})
+    for _ in range(2):
+        for device in range(20):
+            peer.publish("device-%d" % device, b"x", "telemetry")
+    counts = [broker.queues["telemetry-%d" % number].message_count() for number in range(3)]
+    assert sum(counts) == 40 and min(counts) > 0 and [count % 2 for count in counts] == [0, 0, 0], counts

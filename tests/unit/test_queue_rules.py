@@ -359,3 +359,18 @@ def test_rules_leave_nothing_behind():
         peer.ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False)
     peer.connection.received(0)
     assert idle(broker) == before
+
+
+def test_a_build_without_a_feature_refuses_what_asks_for_it():
+    """A board leaves a feature's file out: 406, and queues without it are as they were."""
+    from leveret.core import rules
+    carried = rules.feature_class
+    rules.feature_class = lambda name: None if name == "priority" else carried(name)
+    try:
+        peer = Peer(new_broker())
+        peer.give(encoded("queue_declare", 1, 0, "q", False, False, False, False, False, {"x-max-priority": 3}))
+        text = "PRECONDITION_FAILED - this build of the broker does not carry the argument 'x-max-priority'"
+        assert peer.expect("channel_close")[:2] == [406, text]
+        Peer(new_broker()).declare("q", arguments={"x-max-length": 3})
+    finally:
+        rules.feature_class = carried
