@@ -1,9 +1,9 @@
 """The journal: what of the broker goes into the log, and when a confirm may leave.
 
 Messages that are persistent and lie in durable queues, everything in streams, settlements as ranges, and definitions. A confirm leaves
-after the sync that covers its message (`durable`), and so does the reply to what makes or removes something or commits (`promised`); a stream
-shows its readers only what is durable, because they remember offsets. Each commit holds all that has happened since the one before, so that
-what the log holds is always a state that the broker was in; nothing is committed in the middle of a verb.
+after the sync that covers its message (`durable`), and so does the reply to what makes or removes something or commits (`promised`); a
+stream shows its readers only what is durable, because they remember offsets. Each commit holds all that has happened since the one before,
+so that what the log holds is always a state that the broker was in; nothing is committed in the middle of a verb.
 
 Places: a message in a queue is (queue id, position); ids are never given twice, positions count up by one for each message of the queue.
 """
@@ -286,10 +286,16 @@ class Journal:
             self.free_segments()
 
     def worth_turning(self):
-        """True when the log has no room and at least a quarter of it is not wanted: the oldest segment goes behind the newest then."""
+        """True when the oldest segment is to go behind the newest: the log has no room, and a quarter of it is not wanted.
+
+        Two segments that are not wanted are enough when what is kept for settlements and definitions is half used up.
+        """
         writer = self.log
-        wanted = sum([segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
-        return writer.lacks_room() and wanted * 4 <= 3 * writer.octets
+        if not writer.lacks_room():
+            return False
+        unwanted = sum([segment.size - segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
+        pressing = writer.size() + writer.largest // 2 > writer.size_max
+        return unwanted * 4 >= writer.octets or pressing and unwanted > 2 * writer.largest
 
     def worth_snapshot(self):
         """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""

@@ -4,11 +4,11 @@
     record:   long crc32 of all that follows | long size of payload | long sequence | octet type | payload
     head:     a record whose payload is "LVRT" | short version | long number | long number of the oldest segment then
 
-All that is appended between two commits becomes one record (a GROUP: octet type | long size | payload, and so on), so that a crash leaves all
-of it or nothing: the log always holds a state that the broker was in. The sequence counts records over all segments (30 bits, wrapping); a head
-bears the sequence of the record behind it. A record is believed when its CRC and its sequence fit. A new run always begins a new segment: it
-never writes behind a torn end. Neither does a run behind a write or a sync that failed: it leaves that segment and writes the same once
-more in the next one, whose head says by its sequence where the one before has ended.
+All that is appended between two commits becomes one record (a GROUP: octet type | long size | payload, and so on), so that a crash leaves
+all of it or nothing: the log always holds a state that the broker was in. The sequence counts records over all segments (30 bits,
+wrapping); a head bears the sequence of the record behind it. A record is believed when its CRC and its sequence fit. A new run always
+begins a new segment: it never writes behind a torn end. Neither does a run behind a write or a sync that failed: it leaves that segment and
+writes the same once more in the next one, whose head says by its sequence where the one before has ended.
 
 The store is a port (ports/store_file.py, and others): an object with
     numbers() -> segment numbers, rising             size(number) -> octets

@@ -2,8 +2,8 @@
 
 Two passes over the segments, in fixed memory. The first reads what is defined and what is settled; the second puts every message that is
 not settled in its queues, in its place. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
-and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says from where on. A segment
-whose removal a power cut took back is removed again. A log of a newer version is not touched.
+and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says from where on. A
+segment whose removal a power cut took back is removed again. A log of a newer version is not touched.
 """
 
 import json

@@ -20,7 +20,6 @@ class Channel:
         self.number = number
         self.handle = handle
         self.closing = False  # channel.close was sent; everything but its answer is dropped
-        self.flowing = True  # the client wants deliveries (channel.flow)
         self.last_queue = ""
         self.prefetch = 0  # for consumers to come (basic.qos)
         self.tags_made = 0

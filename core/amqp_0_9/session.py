@@ -349,7 +349,7 @@ class Session:
 
     def deliver(self, consumer, most):
         """Write up to `most` deliveries for a consumer: how many (0: no room, no credit, or nothing there)."""
-        if self.closing or not consumer.channel.flowing:
+        if self.closing:
             return 0
         if self.outgoing.active() or self.replies:
             self.starve(consumer, 0)

@@ -62,11 +62,10 @@ def channel_close_ok(session, channel, arguments):
 
 
 def channel_flow(session, channel, arguments):
-    """Deliveries stop, or go on."""
-    channel.flowing = arguments[0]
-    session.reply(channel.number, "channel_flow_ok", (arguments[0],))
-    for consumer in channel.consumers.values():
-        session.broker.activate(consumer.queue)
+    """Section 1.5.2.3; as in RabbitMQ deliveries cannot be stopped with it (540): prefetch is for that."""
+    if not arguments[0]:
+        raise ProtocolError(NOT_IMPLEMENTED, "active=false")
+    session.reply(channel.number, "channel_flow_ok", (True,))
 
 
 def channel_flow_ok(session, channel, arguments):

@@ -126,7 +126,7 @@ def fill(directory, count):
     from leveret.core.broker import TAKEN, Broker, nobody
     from leveret.core.limits import Limits
     from leveret.ports.store_file import FileStore
-    broker = Broker(Limits(arena_size=1024 * count + (64 << 20), message_count_max=2 * count, entry_count_max=2 * count))
+    broker = Broker(Limits(arena_size=min(1024 * count + (64 << 20), 1 << 30), message_count_max=2 * count, entry_count_max=2 * count))
     broker.read_messages_with(properties)
     store = FileStore(directory)
     durability.make_durable(broker, store, "none", 5, 1 << 18, 8 << 20, 1 << 40)

@@ -1,6 +1,7 @@
 """Runs plain test files inside MicroPython: `python tests/micropython/run.py [--interpreter wasm|unix|all] [files...]`.
 
-Without files: tests/unit/test_*.py, which run on both interpreters, and tests/memory/device_*.py, which ask for what only MicroPython has.
+Without files: tests/unit/test_*.py, which run on both interpreters, tests/memory/device_*.py, which ask for what only MicroPython has, and
+tests/simulate/device_*.py, a part of what is simulated on CPython.
 Each file gets an interpreter of its own (a fresh heap, and a hang or a crash costs one file). A file may say `HEAP_KB = n` at its top
 level: it then runs with n KiB of heap free and no more to be had; only the WebAssembly build can do that, so the unix build leaves it out.
 
@@ -72,6 +73,9 @@ class WebAssembly:
         return None
 
 
+HEAP_MB = 16  # of the unix build: some tests have brokers larger than its default of 2 MB
+
+
 class Unix:
     """A `micropython` binary on the PATH."""
 
@@ -83,7 +87,7 @@ class Unix:
 
     def command(self, staged, path, heap_kb):
         program = "import device_runner; device_runner.main(%r, %r)" % (staged + device_directory(path), module_name(path))
-        return [self.binary, "-c", program]
+        return [self.binary, "-X", "heapsize=%dm" % HEAP_MB, "-c", program]
 
     def environment(self, staged):
         return dict(os.environ, MICROPYPATH=os.path.join(staged, "lib"))
@@ -210,7 +214,7 @@ def interpreters(wanted):
 
 def arguments():
     parser = argparse.ArgumentParser(description="Run the plain test files inside MicroPython.")
-    parser.add_argument("files", nargs="*", help="test files; without: tests/unit/test_*.py and tests/memory/device_*.py")
+    parser.add_argument("files", nargs="*", help="test files; without: tests/unit/test_*.py, device_*.py of tests/memory, tests/simulate")
     parser.add_argument("--interpreter", choices=("wasm", "unix", "all"), default="all")
     parser.add_argument("--heap-kb", type=int, default=0, help="leave so many KiB of heap free, and no more (WebAssembly build)")
     parser.add_argument("--timeout", type=float, default=FILE_TIMEOUT_S, metavar="SECONDS", help="for each file")
@@ -218,7 +222,7 @@ def arguments():
 
 
 def default_files():
-    patterns = (("unit", "test_*.py"), ("memory", "device_*.py"))
+    patterns = (("unit", "test_*.py"), ("memory", "device_*.py"), ("simulate", "device_*.py"))
     return [path for pattern in patterns for path in sorted(glob.glob(os.path.join(stage.ROOT, "tests", *pattern)))]
 
 

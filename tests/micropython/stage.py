@@ -2,7 +2,7 @@
 
     /lib/leveret/core, /lib/leveret/ports   the sources, .py only; not ports/spark, which runs where Java does
     /lib/*.py                               the runner's own files for the inside
-    /tests/unit, /tests/memory, ...         the test files' directories as in the source tree, and /tests/vectors
+    /tests/unit, /tests/memory, ...         the test files' directories as in the source tree, /tests/unit and /tests/vectors in any case
 
 It copies; it changes no text.
 """
@@ -36,6 +36,6 @@ def make(stage, test_directories=()):
     for name in INSIDE:
         if os.path.exists(os.path.join(HERE, name)):
             shutil.copyfile(os.path.join(HERE, name), os.path.join(library, name))
-    for directory in set(test_directories) | {os.path.join(ROOT, "tests", "vectors")}:
+    for directory in set(test_directories) | {os.path.join(ROOT, "tests", "vectors"), os.path.join(ROOT, "tests", "unit")}:
         if os.path.isdir(directory):
             copy_tree(directory, os.path.join(stage, "tests", os.path.basename(directory)), SUFFIXES)

@@ -1,9 +1,9 @@
 """A store of log segments in memory that fails as media do. The contract is in core/log.py.
 
-What is appended lies in a cache until it is synced. A power cut comes at the n-th operation, in the middle of it; what the cache held then is
-kept, lost, torn, or kept in some pages and lost in others. A sync that fails may lose what it should have made durable, and the next one
-succeeds all the same (Linux does that). A disk is full for a while: an append fails and may leave a part of its octets. Removals become durable
-in their order, at a sync; a cut takes the last of them back. `flip` turns one bit of what was synced.
+What is appended lies in a cache until it is synced. A power cut comes at the n-th operation, in the middle of it; what the cache held then
+is kept, lost, torn, or kept in some pages and lost in others. A sync that fails may lose what it should have made durable, and the next one
+succeeds all the same (Linux does that). A disk is full for a while: an append fails and may leave a part of its octets. Removals become
+durable in their order, at a sync; a cut takes the last of them back. `flip` turns one bit of what was synced.
 """
 
 PAGES = (1, 16, 64, 512)

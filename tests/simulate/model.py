@@ -1,9 +1,9 @@
 """What a broker on a log must come back with: the naive side of the simulation.
 
-`state_of` writes down everything durable that a broker holds, from its memory alone: for each queue in the log its definition, and which message
-stands at which position (ready, unsettled or waiting); streams with their offsets; all durable definitions. The world notes it each time that
-something is given to the store. After a crash the broker must be in one of the states noted since the last sync that succeeded, that one
-included: nothing confirmed is missing, nothing settled and synced is back, no transaction in half, no order changed.
+`state_of` writes down everything durable that a broker holds, from its memory alone: for each queue in the log its definition, and which
+message stands at which position (ready, unsettled or waiting); streams with their offsets; all durable definitions. The world notes it each
+time that something is given to the store. After a crash the broker must be in one of the states noted since the last sync that succeeded,
+that one included: nothing confirmed is missing, nothing settled and synced is back, no transaction in half, no order changed.
 """
 
 from leveret.core import durable, layout
@@ -69,8 +69,15 @@ def definitions_of(broker):
     """Every durable definition as a text, without what a stream counts up."""
     texts = []
     for definition in durable.all_definitions(broker):
-        texts.append(repr(sorted([(name, repr(definition[name])) for name in definition if name not in ("next", "kept", "id")])))
+        texts.append(text_of({name: definition[name] for name in definition if name not in ("next", "kept", "id")}))
     return sorted(texts)
+
+
+def text_of(item):
+    """An argument or a definition as a text that does not depend on the order of a dict."""
+    if isinstance(item, dict):
+        return "{" + ", ".join(["%s: %s" % (name, text_of(item[name])) for name in sorted(item)]) + "}"
+    return repr(item)
 
 
 def places(broker):

@@ -1,7 +1,7 @@
 """Runs seeds of the simulation: `python tests/simulate/run.py --seeds N [--first S] [--cuts N] [--workers N]`.
 
-A seed that fails prints one line that reruns it alone, with its story. The last line is what was done: seeds, power cuts, crashes, messages checked.
-Exit status 1 when a seed failed. `--cuts N`: go on until there were so many power cuts.
+A seed that fails prints one line that reruns it alone, with its story. The last line is what was done: seeds, power cuts, crashes, messages
+checked. Exit status 1 when a seed failed. `--cuts N`: go on until there were so many power cuts.
 """
 
 import argparse
@@ -76,8 +76,8 @@ def run_all(options):
 
 def summary(total, count, seconds):
     """What was done, in one line."""
-    return ("%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped; %d confirms, %d recovered messages checked, "
-            "%d deliveries; %d failed writes and syncs, %d segments freed, %d messages copied forward"
+    return ("%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped; %d confirms, "
+            "%d recovered messages checked, %d deliveries; %d failed writes and syncs, %d segments freed, %d messages copied forward"
             % (count, seconds, total["cuts"], total["recovery_cuts"], total["kills"], total["flips"], total["confirmed"], total["checked"],
                total["delivered"], total["troubles"], total["freed"], total["copied"]))
 

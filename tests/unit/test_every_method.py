@@ -20,7 +20,7 @@ CALLS = (
     ("connection_update_secret", 0, (b"secret", "why"), ("connection_update_secret_ok",)),
     ("channel_open", 1, ("",), (504, "connection_close")),
     ("channel_flow", 1, (True,), ("channel_flow_ok",)),
-    ("channel_flow", 1, (False,), ("channel_flow_ok",)),  # 540 from RabbitMQ; section 1.5.2.3 has it
+    ("channel_flow", 1, (False,), (540, "connection_close")),  # as RabbitMQ; section 1.5.2.3 has it
     ("channel_flow_ok", 1, (True,), ()),
     ("channel_close", 1, (200, "bye", 0, 0), ("channel_close_ok",)),
     ("channel_close_ok", 1, (), (504, "connection_close")),
@@ -75,9 +75,8 @@ SESSION = (
     ("basic_recover_async", (True,), ("basic_deliver", "header", "body")),
     ("basic_nack", (3, False, True), ("basic_deliver", "header", "body")),
     ("basic_reject", (4, True), ("basic_deliver", "header", "body")),
-    ("channel_flow", (False,), ("channel_flow_ok",)),
-    ("basic_nack", (5, False, True), ()),
-    ("channel_flow", (True,), ("channel_flow_ok", "basic_deliver", "header", "body")),
+    ("basic_nack", (5, False, True), ("basic_deliver", "header", "body")),
+    ("channel_flow", (True,), ("channel_flow_ok",)),
     ("basic_ack", (6, False), ()),
     ("basic_cancel", ("c", False), ("basic_cancel_ok",)),
     ("tx_select", (), ("tx_select_ok",)),

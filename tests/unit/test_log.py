@@ -368,16 +368,17 @@ def test_priorities_and_lifetimes_are_restored():
 def test_a_transient_queue_beside_a_durable_one_does_not_free_its_segment():
     """A fanout to both: what the transient queue settles is not counted against the log."""
     store = MemoryStore()
-    broker, _ = durable_broker(store)
+    broker, _ = durable_broker(store, segment_size=512)
     peer = Peer(broker)
     peer.declare("kept", durable=True)
     peer.declare("passing")
+    peer.declare("passing too")
     peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
-    for queue in ("kept", "passing", "s"):
+    for queue in ("kept", "passing", "passing too", "s"):
         peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
     peer.publish("", b"persistent", "amq.fanout", PERSISTENT)
     peer.publish("", b"transient", "amq.fanout")
-    assert bodies(peer, "passing") == [b"persistent", b"transient"]
+    assert bodies(peer, "passing") == bodies(peer, "passing too") == [b"persistent", b"transient"]
     broker.run()
     peer.ask("queue_unbind", "queue_unbind_ok", 0, "kept", "amq.fanout", "", {})
     for _ in range(60):
