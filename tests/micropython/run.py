@@ -73,7 +73,7 @@ class WebAssembly:
         return None
 
 
-HEAP_MB = 16  # of the unix build: some tests have brokers larger than its default of 2 MB
+HEAP_MB = 64  # of the unix build: some tests have brokers larger than its default of 2 MB
 
 
 class Unix:
