@@ -24,6 +24,8 @@ RANGES_MAX = 256  # settled ranges that are gathered before they are written
 
 RETRY_MS = 100  # after a write that failed
 
+TURNS_MAX = 4  # segments that go behind the newest after one commit
+
 SEGMENTS_MAX = 64  # with more of them small ones are put together
 
 BIG = layout.MASK + 1
@@ -258,16 +260,17 @@ class Journal:
         What was copied is durable before, whatever the mode: these messages may have been for a long time.
         """
         writer = self.log
-        may_turn = may_snapshot = True
+        turns = TURNS_MAX
+        may_snapshot = True
         while len(writer.segments) > 2:
             oldest = writer.segments[0]
             if oldest.pinned:
                 return
             if oldest.live > 0:
                 if oldest.live * 4 > oldest.written:
-                    if not may_turn or not self.worth_turning():
+                    if not turns or not self.worth_turning():
                         break
-                    may_turn = False
+                    turns -= 1
                 self.copy_forward(oldest)
             if oldest.defines:
                 if not may_snapshot or not self.worth_snapshot():
@@ -288,14 +291,14 @@ class Journal:
     def worth_turning(self):
         """True when the oldest segment is to go behind the newest: the log has no room, and a quarter of it is not wanted.
 
-        Two segments that are not wanted are enough when what is kept for settlements and definitions is half used up.
+        The octets of one segment are enough when what is kept for settlements and definitions is half used up.
         """
         writer = self.log
         if not writer.lacks_room():
             return False
         unwanted = sum([segment.size - segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
         pressing = writer.size() + writer.largest // 2 > writer.size_max
-        return unwanted * 4 >= writer.octets or pressing and unwanted > 2 * writer.largest
+        return unwanted * 4 >= writer.octets or pressing and unwanted > writer.largest
 
     def worth_snapshot(self):
         """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""

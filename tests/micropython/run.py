@@ -222,7 +222,8 @@ def arguments():
 
 
 def default_files():
-    patterns = (("unit", "test_*.py"), ("memory", "device_*.py"), ("simulate", "device_*.py"))
+    patterns = (("unit", "test_*.py"), ("memory", "device_*.py"), ("simulate", "device_*.py"),
+                ("durable", "device_*.py"))
     return [path for pattern in patterns for path in sorted(glob.glob(os.path.join(stage.ROOT, "tests", *pattern)))]
 
 
