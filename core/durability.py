@@ -20,5 +20,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
         journal.define(gone(definition))
     broker.waiting.restore(broker)
     for queue in by_id.values():
+        if queue.rules is not None:
+            queue.rules.recovered(broker, queue)
         broker.activate(queue)
     return report

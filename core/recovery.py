@@ -287,11 +287,7 @@ def close_queue(broker, queue, settled):
     if settled:
         queue.log_position = max(queue.log_position, settled[-1][1] - 1)
     broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
-    if queue.is_stream:
-        return queue.recovered()
-    if queue.rules is not None:
-        queue.rules.recovered(broker, queue)
-    return 0
+    return queue.recovered() if queue.is_stream else 0
 
 
 def recover(broker, store, writer):

@@ -569,7 +569,7 @@ def test_channel_flow_on_is_answered(raw):
 
 
 def test_channel_flow_off_is_not_served(raw):
-    """class channel: "This method asks the peer to pause or restart the flow of content data". RabbitMQ has it not, and clients count on 540."""
+    """class channel: "asks the peer to pause or restart the flow of content data". RabbitMQ has it not, and clients count on 540."""
     raw.send(method(1, "channel.flow", active=False))
     raw.expect_connection_close(540, "NOT_IMPLEMENTED - active=false", "channel.flow")
 

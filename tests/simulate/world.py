@@ -326,7 +326,8 @@ class World:
             raise Wrong("the broker had an internal error")
         journal = self.broker.journal
         junk = sum([segment.junk for segment in journal.log.segments])
-        if not journal.log.trouble and self.store.octets_in_all() - junk > self.size_max + 2 * self.segment_size + UNCOMMITTED_MAX:
+        allowed = self.size_max + 2 * journal.log.largest + UNCOMMITTED_MAX + junk
+        if not journal.log.trouble and self.store.octets_in_all() > allowed:
             raise Wrong("the log has %d octets, size_max is %d" % (self.store.octets_in_all(), self.size_max))
 
     # Deeds

@@ -380,6 +380,7 @@ def test_a_transient_queue_beside_a_durable_one_does_not_free_its_segment():
     peer.publish("", b"transient", "amq.fanout")
     assert bodies(peer, "passing") == bodies(peer, "passing too") == [b"persistent", b"transient"]
     broker.run()
+    assert sum([segment.live for segment in broker.journal.log.segments]) == 4
     peer.ask("queue_unbind", "queue_unbind_ok", 0, "kept", "amq.fanout", "", {})
     for _ in range(60):
         peer.publish("kept", bytes(250), given=PERSISTENT)
@@ -569,3 +570,28 @@ def test_a_message_to_more_queues_than_an_octet_counts():
     again, report = durable_broker(store.cut(), queue_count_max=310, queue_share_max=310, entry_count_max=400, binding_count_max=310,
                                    binding_share_max=310, arena_size=65536)
     assert "recovered 300 messages" in report, report
+
+
+def test_delayed_messages_of_queues_with_rules_wait_on_after_recovery():
+    """They are in no level and replace nothing before they come."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "late", "x-delayed-message", False, True, False, False, False,
+             {"x-delayed-type": "fanout"})
+    peer.declare("p", durable=True, arguments={"x-max-priority": 3})
+    peer.declare("v", durable=True, arguments={"x-last-value-key": "key"})
+    for queue in ("p", "v"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, "late", "", False, {})
+    given = {"delivery_mode": 2, "priority": 2, "headers": {"key": "a", "x-delay": 10000}}
+    peer.publish("", b"late", "late", given)
+    again, _ = durable_broker(store.cut())
+    before = again.tables.state[layout.POOL_ENTRIES + 2]
+    peer = Peer(again)
+    for number in range(3):
+        for queue in ("p", "v"):
+            peer.publish(queue, b"%d" % number, given={"headers": {"key": "a"}, "priority": 2})
+    assert bodies(peer, "p") == [b"0", b"1", b"2"] and bodies(peer, "v") == [b"2"]
+    assert again.tables.state[layout.POOL_ENTRIES + 2] == before
+    again.tick(11000, EPOCH)
+    assert bodies(peer, "p") == [b"late"] and bodies(peer, "v") == [b"late"]
