@@ -34,7 +34,13 @@ ARGUMENTS = (
     ("x-last-value-key", TEXT, "last_value"),
     ("x-group-key", TEXT, "groups"),
     ("x-deduplication", POSITIVE, "deduplication"),
+    ("x-queue-mode", ("default", "lazy"), ""),  # where RabbitMQ keeps messages and which node has them: nothing to this broker
+    ("x-queue-version", POSITIVE, ""),
+    ("x-queue-leader-locator", TEXT, ""),
+    ("x-queue-master-locator", TEXT, ""),
 )
+
+WITHOUT_EFFECT = ("x-queue-mode", "x-queue-version", "x-queue-leader-locator", "x-queue-master-locator")
 
 PRIORITY_MAX = 255
 
@@ -175,7 +181,7 @@ def __package_name():
 
 def rules_of(arguments, before=None):
     """The Rules for checked arguments, or None when they ask for nothing. `before`: the queue's Rules so far, which know its messages."""
-    asked = [name for name in arguments if row_of(name) is not None]
+    asked = [name for name in arguments if row_of(name) is not None and name not in WITHOUT_EFFECT]
     if not asked:
         return None
     rules = Rules(arguments)

@@ -20,7 +20,7 @@ QUEUES = {
              "x-dead-letter-routing-key": "dead", "x-max-priority": 5, "x-expires": 3600000, "x-max-length-bytes": 100000},
     "single": {"x-single-active-consumer": True, "x-overflow": "drop-head", "note": "kept"},
     "stream": {"x-queue-type": "stream", "x-max-length-bytes": 1000000, "x-max-age": "7D"},
-    "lazy": {"x-queue-mode": "lazy"},
+    "lazy": {"x-ha-policy": "all"},
     "quorum": {"x-queue-type": "quorum"},
 }
 SLOW = "pbkdf2-sha256$1$c2FsdA==$" + base64.b64encode(bytes(32)).decode()
@@ -112,7 +112,7 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
         "vhosts: 1 left out ('other'): this broker has one virtual host, '/'",
         "policy 'ha' left out: this broker does not serve ha-mode",
         "policy 'ttl': loaded without ha-mode, which this broker does not serve",
-        "queue 'lazy' left out: this broker does not serve the argument 'x-queue-mode' of a queue",
+        "queue 'lazy' left out: this broker does not serve the argument 'x-ha-policy' of a queue",
         "queue 'quorum' left out: invalid arg 'x-queue-type' for queue 'quorum' in vhost '/': this broker has classic and stream, "
         "not 'quorum'",
         "binding from exchange 'e.direct' to queue 'lazy' with key 'l' left out: no queue 'lazy' in vhost '/'",

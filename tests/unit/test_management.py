@@ -299,7 +299,7 @@ def test_what_is_not_served_is_named_with_its_reason():
     hash_ = "UCIm0R77oFbHxSLjbvR/9FwPlWtRbbmwRrcpnc5Qu5kc4tz+"
     peer.declare("there", durable=True)
     for section, item, took, word in (
-            ("queues", {"name": "lazy", "arguments": {"x-queue-mode": "lazy"}}, False, "x-queue-mode"),
+            ("queues", {"name": "lazy", "arguments": {"x-ha-policy": "all"}}, False, "x-ha-policy"),
             ("queues", {"name": "quorum", "type": "quorum", "durable": True}, False, "quorum"),
             ("queues", {"name": "there", "durable": False}, False, "inequivalent"),
             ("queues", {"name": ""}, False, "no name"), ("queues", {"arguments": {}}, False, "name is not a text"),

@@ -374,3 +374,15 @@ def test_a_build_without_a_feature_refuses_what_asks_for_it():
         Peer(new_broker()).declare("q", arguments={"x-max-length": 3})
     finally:
         rules.feature_class = carried
+
+
+def test_arguments_about_nodes_and_disks_are_taken_without_effect():
+    """RabbitMQ's x-queue-mode and the like: applications declare them; a queue with them alone has no rules."""
+    broker = new_broker()
+    arguments = {"x-queue-mode": "lazy", "x-queue-version": 2, "x-queue-master-locator": "min-masters"}
+    Peer(broker).declare("q", arguments=arguments)
+    assert broker.queues["q"].rules is None and broker.queues["q"].arguments == arguments
+    Peer(broker).declare("q", arguments=arguments)
+    peer = Peer(broker)
+    peer.give(encoded("queue_declare", 1, 0, "p", False, False, False, False, False, {"x-queue-mode": "fast"}))
+    assert peer.expect("channel_close")[0] == 406
