@@ -39,6 +39,13 @@ class Tables:
             raise InUse(f"another pipeline is writing {self.path}") from None
         for name in os.listdir(self.at("_staging")):
             shutil.rmtree(self.at("_staging", name))
+        self._forget_unbegun()
+
+    def _forget_unbegun(self):
+        """Removes a checkpoint that was left before its first batch was planned: Spark refuses it for the half-written file in it."""
+        planned = self.at("_checkpoint", "offsets")
+        if os.path.isdir(planned) and not any(name.isdigit() for name in os.listdir(planned)) and not os.listdir(self.at("_batches")):
+            shutil.rmtree(self.at("_checkpoint"))
 
     def close(self):
         """Lets another pipeline have the folder."""
