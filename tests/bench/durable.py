@@ -22,10 +22,10 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import psutil  # noqa: E402 - the path of amqp_wire has to be set first
 
-from amqp_wire import RawClient, frame, header, method  # noqa: E402
-from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402
-from load import BODY_SIZE, WINDOW, Publisher  # noqa: E402
-from run import machine  # noqa: E402
+from amqp_wire import RawClient, frame, header, method  # noqa: E402 - the path above has to be set first
+from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the path above has to be set first
+from load import BODY_SIZE, WINDOW, Publisher  # noqa: E402 - the path above has to be set first
+from run import machine  # noqa: E402 - the path above has to be set first
 
 RUNS = 3
 WARM_UP_COUNT = 4000

@@ -19,8 +19,8 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import psutil  # noqa: E402 - the path of amqp_wire has to be set first; one block of imports is easier to read
 
-from amqp_wire import RawClient  # noqa: E402
-from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402
+from amqp_wire import RawClient  # noqa: E402 - the path above has to be set first
+from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the path above has to be set first
 
 LOAD = os.path.join(HERE, "load.py")
 RUNS = 3

@@ -26,9 +26,9 @@ CRASHES = os.path.join(HERE, "crashes")
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import amqp_wire  # noqa: E402 - its path has to be set first
-from leveret.core.broker import Broker  # noqa: E402
-from leveret.core.connection import Connection  # noqa: E402
-from leveret.core.limits import BOARD, Limits  # noqa: E402
+from leveret.core.broker import Broker  # noqa: E402 - the path above has to be set first
+from leveret.core.connection import Connection  # noqa: E402 - the path above has to be set first
+from leveret.core.limits import BOARD, Limits  # noqa: E402 - the path above has to be set first
 
 CLOSE_CODES = {200, 311, 313, 320, 402, 403, 404, 405, 406, 501, 502, 503, 504, 505, 506, 530, 540}
 SHRINK_S = 10

@@ -17,11 +17,11 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 from leveret.tools import components  # noqa: E402 - after the path, with the others
 
-import amqp_tools_checks  # noqa: E402
-import archives  # noqa: E402
-import checks  # noqa: E402
-from broker_process import BrokerProcess, free_port  # noqa: E402
-from certificates import Authority  # noqa: E402
+import amqp_tools_checks  # noqa: E402 - the path above has to be set first
+import archives  # noqa: E402 - the path above has to be set first
+import checks  # noqa: E402 - the path above has to be set first
+from broker_process import BrokerProcess, free_port  # noqa: E402 - the path above has to be set first
+from certificates import Authority  # noqa: E402 - the path above has to be set first
 
 SUITE_S_MAX = 150
 

@@ -19,13 +19,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import aio_pika  # noqa: E402 - the path of amqp_wire has to be set first
-import amqp  # noqa: E402
-import pika  # noqa: E402
-import pika.frame  # noqa: E402
+import amqp  # noqa: E402 - the path above has to be set first
+import pika  # noqa: E402 - the path above has to be set first
+import pika.frame  # noqa: E402 - the path above has to be set first
 
-import amqp_wire  # noqa: E402
-import vectors  # noqa: E402
-from broker_process import BrokerProcess  # noqa: E402
+import amqp_wire  # noqa: E402 - the path above has to be set first
+import vectors  # noqa: E402 - the path above has to be set first
+from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
 
 JSON_PATH = os.path.join(HERE, "amqp_0_9_1.json")
 MODULE_PATH = os.path.join(HERE, os.pardir, "unit", "vectors_0_9_1.py")

@@ -7,7 +7,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import amqp_wire  # noqa: E402 - its path has to be set first
-import vectors  # noqa: E402
+import vectors  # noqa: E402 - the path above has to be set first
 
 with open(os.path.join(HERE, "amqp_0_9_1.json"), encoding="utf-8") as _file:
     ROWS = json.load(_file)
