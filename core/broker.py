@@ -93,7 +93,6 @@ class Broker(Definitions):
         self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
-        self.active = []  # queues that may have something to deliver
         self.buffers = []  # (receive, send) pairs of connections that are gone
         self.counters = {name: 0 for name in COUNTERS}
 
@@ -291,6 +290,7 @@ class Broker(Definitions):
         if found.rules is not None and found.rules.expires:
             return
         found.rules = with_expiry(found.rules)
+        found.update_plain()
         entry = found.head()
         while entry != layout.NONE:
             self.tables.entries[entry + layout.ENTRY_DEADLINE] = 0
@@ -345,6 +345,7 @@ class Broker(Definitions):
         while at and found.consumers[at - 1].priority < priority:
             at -= 1
         found.consumers.insert(at, consumer)
+        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
 
     def cancel(self, consumer):
         """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
@@ -355,6 +356,7 @@ class Broker(Definitions):
                 self.journal.kept(found, consumer.keeps)
         del consumer.channel.consumers[consumer.tag]
         found.consumers.remove(consumer)
+        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         found.exclusive_consumer = False
         entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
         while entry != layout.NONE:
@@ -437,9 +439,11 @@ class Broker(Definitions):
 
     def activate(self, found):
         """Remember that a queue may have something to deliver."""
-        if not found.active and found.consumers:
-            found.active = True
-            self.active.append(found)
+        hot.activate(self.tables.queues, self.tables.state, found.handle)
+
+    def has_active(self):
+        """True when a queue may have something to deliver."""
+        return self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
 
     def delete_queue(self, connection, name, if_unused, if_empty):
         """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already."""
@@ -468,9 +472,7 @@ class Broker(Definitions):
             for channel in connection.channels():
                 if not channel.closing:
                     self.forget_unsettled(channel, found)
-        if found.active:
-            found.active = False
-            self.active.remove(found)  # its record may soon be another queue's
+        hot.deactivate(self.tables.queues, self.tables.state, found.handle)  # its record may soon be another queue's
         count = self.forget_queue(found)
         self.counters["dropped_with_queue"] += lost + count
         return count

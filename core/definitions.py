@@ -191,6 +191,7 @@ class Definitions:
         self.policies.apply_to_queue(self, made)
         if durable and not exclusive and self.journal is not None:
             self.journal.queue_made(made)
+        made.update_plain()
         return made
 
     def same_queue(self, found, durable, exclusive, auto_delete, arguments):

@@ -1,10 +1,11 @@
 """Who gets the next message: queues in turn, and each queue's consumers in turn.
 
-A queue is in `broker.active` when something changed for it: a message came, credit came, room came. Each turn is short, so that a busy
-queue does not keep another waiting; a session that has no room says so by delivering nothing, and its queues are activated again
-when its peer has read.
+A queue is in the list of active ones (layout.STATE_ACTIVE_HEAD) when something changed for it: a message came, credit came, room came.
+Each turn is short, so that a busy queue does not keep another waiting; a session that has no room says so by delivering nothing, and its
+queues are activated again when its peer has read.
 """
 
+from . import hot, layout
 from .shim import const
 
 _TURN = const(32)  # deliveries of one queue before the next queue has its turn
@@ -13,12 +14,14 @@ _TURNS = const(64)  # turns before everything else that the broker does has its 
 
 def run(broker):
     """Give the active queues their turns, one after the other; those that are still active after _TURNS go on the next time."""
-    active = broker.active
+    tables = broker.tables
     left = _TURNS
-    while active and left:
+    while left:
         left -= 1
-        found = active.pop(0)
-        found.active = False
+        handle = hot.next_active(tables.queues, tables.state)
+        if handle == layout.NONE:
+            return
+        found = broker.queue_objects[handle]
         if found.rules is not None or found.prioritised:
             again = careful_turn(broker, found)
         else:

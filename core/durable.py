@@ -72,6 +72,7 @@ def restore(broker, definitions, nobody):
     for each in of_kind(definitions, "queue"):
         found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], each["arguments"])
         found.id_in_log = each["id"]
+        found.update_plain()
         if found.is_stream:
             found.id = each["stream"]
             found.log_position = each["next"] - 1

@@ -39,6 +39,9 @@ _QUEUE_UNSETTLED = const(3)
 _QUEUE_BLOCKS = const(4)
 _QUEUE_POSITION = const(5)
 _QUEUE_OCTETS = const(6)
+_QUEUE_CONSUMERS = const(8)
+_QUEUE_ACTIVE = const(9)
+_QUEUE_NEXT_ACTIVE = const(10)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
@@ -63,6 +66,8 @@ _STATE_CURSOR_OFFSET = const(11)
 _STATE_DELIVERED = const(13)
 _STATE_SETTLED = const(14)
 _STATE_SETTLED_LIST = const(15)
+_STATE_ACTIVE_HEAD = const(16)
+_STATE_ACTIVE_TAIL = const(17)
 
 
 def take(table, state, pool, width):
@@ -170,6 +175,51 @@ def push(messages, entries, queues, state, queue, message):
     queues[queue + _QUEUE_BLOCKS] += messages[message + _MESSAGE_BLOCKS]
     messages[message + _MESSAGE_REFERENCES] += 1
     return entry
+
+
+def activate(queues, state, queue):
+    """Put a queue that has consumers at the end of the list of those that may have something to deliver, unless it is in it."""
+    if queues[queue + _QUEUE_ACTIVE] or queues[queue + _QUEUE_CONSUMERS] == 0:
+        return
+    queues[queue + _QUEUE_ACTIVE] = 1
+    queues[queue + _QUEUE_NEXT_ACTIVE] = -1
+    tail = state[_STATE_ACTIVE_TAIL]
+    if tail >= 0:
+        queues[tail + _QUEUE_NEXT_ACTIVE] = queue
+    else:
+        state[_STATE_ACTIVE_HEAD] = queue
+    state[_STATE_ACTIVE_TAIL] = queue
+
+
+def next_active(queues, state):
+    """Take the first queue out of that list: its handle, or -1."""
+    queue = state[_STATE_ACTIVE_HEAD]
+    if queue >= 0:
+        behind = queues[queue + _QUEUE_NEXT_ACTIVE]
+        state[_STATE_ACTIVE_HEAD] = behind
+        if behind < 0:
+            state[_STATE_ACTIVE_TAIL] = -1
+        queues[queue + _QUEUE_ACTIVE] = 0
+    return queue
+
+
+def deactivate(queues, state, queue):
+    """Take a queue out of that list wherever it stands in it."""
+    if queues[queue + _QUEUE_ACTIVE] == 0:
+        return
+    queues[queue + _QUEUE_ACTIVE] = 0
+    behind = queues[queue + _QUEUE_NEXT_ACTIVE]
+    before = -1
+    each = state[_STATE_ACTIVE_HEAD]
+    while each != queue:
+        before = each
+        each = queues[each + _QUEUE_NEXT_ACTIVE]
+    if before >= 0:
+        queues[before + _QUEUE_NEXT_ACTIVE] = behind
+    else:
+        state[_STATE_ACTIVE_HEAD] = behind
+    if behind < 0:
+        state[_STATE_ACTIVE_TAIL] = before
 
 
 def unlink_ready(messages, entries, queues, queue, entry):

@@ -40,7 +40,16 @@ QUEUE_UNSETTLED = 3  # entries delivered and not settled
 QUEUE_BLOCKS = 4  # arena blocks of both
 QUEUE_POSITION = 5  # of the next entry
 QUEUE_OCTETS = 6  # of the bodies of ready messages
-QUEUE_WIDTH = 7
+QUEUE_PLAIN = 7  # what may be pushed without asking Python, see below; Queue.update_plain keeps it
+QUEUE_CONSUMERS = 8  # how many it has
+QUEUE_ACTIVE = 9  # 1: in the list of queues that may have something to deliver (STATE_ACTIVE_HEAD)
+QUEUE_NEXT_ACTIVE = 10  # behind it in that list
+QUEUE_WIDTH = 11
+
+# QUEUE_PLAIN: a queue takes messages without a look at them ...
+NOT_PLAIN = 0  # ... never: it has rules, is a stream, or keeps messages beyond memory
+PLAIN = 1  # ... always
+PLAIN_TRANSIENT = 2  # ... when they are transient: persistent ones go into the log
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1
@@ -74,4 +83,6 @@ STATE_PUBLISHED = 12  # counters, 30 bits, folded into Broker.counters by each t
 STATE_DELIVERED = 13
 STATE_SETTLED = 14
 STATE_SETTLED_LIST = 15  # entries whose settlement has to be logged, linked by ENTRY_NEXT; NONE: none
-STATE_WIDTH = 16
+STATE_ACTIVE_HEAD = 16  # queues that may have something to deliver, linked by QUEUE_NEXT_ACTIVE; NONE: none
+STATE_ACTIVE_TAIL = 17
+STATE_WIDTH = 18

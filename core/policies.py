@@ -135,6 +135,7 @@ class Policies:
                 queue.rules = rules.with_expiry(queue.rules)
             if queue.rules is not None and queue.rules.expiry is not None:
                 queue.rules.expiry.begin_anew(broker, queue)
+            queue.update_plain()
             broker.activate(queue)
 
     def apply_to_exchange(self, exchange):

@@ -26,7 +26,6 @@ class Queue:
         self.bound = {}  # its bindings, by the identity of the object
         self.consumer_next = 0
         self.exclusive_consumer = False
-        self.active = False  # in the broker's list of queues to deliver from
         self.rules = None  # core/rules.py; None: nothing but first in, first out
         self.effective = arguments  # what `rules` was made of: arguments and policy
         self.policy = None  # the name of the policy that applies
@@ -39,6 +38,19 @@ class Queue:
             queues[handle + field] = 0
         queues[handle + layout.QUEUE_HEAD] = layout.NONE
         queues[handle + layout.QUEUE_TAIL] = layout.NONE
+        self.update_plain()
+
+    def update_plain(self):
+        """Say in the flat record which messages the queue takes without a look at them (QUEUE_PLAIN): hot.ingest pushes those itself.
+
+        To be called whenever `rules`, `id_in_log` or anything else changes that wants to see what is pushed.
+        """
+        plain = layout.PLAIN
+        if self.is_stream or self.rules is not None:
+            plain = layout.NOT_PLAIN
+        elif self.id_in_log:
+            plain = layout.PLAIN_TRANSIENT
+        self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
 
     def message_count(self):
         """Messages ready (what queue.declare-ok tells)."""

@@ -28,7 +28,8 @@ class Tables:
         self.queue_pool = table(3)
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
-        self.state[layout.STATE_SETTLED_LIST] = layout.NONE
+        for place in (layout.STATE_SETTLED_LIST, layout.STATE_ACTIVE_HEAD, layout.STATE_ACTIVE_TAIL):
+            self.state[place] = layout.NONE
         start_pool(self.state, layout.POOL_BLOCKS, count)
         start_pool(self.state, layout.POOL_MESSAGES, limits.message_count_max)
         start_pool(self.state, layout.POOL_ENTRIES, limits.entry_count_max)

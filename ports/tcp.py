@@ -184,7 +184,7 @@ class Loop:
         """Wait up to `timeout_ms` for something to do and do it."""
         left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
         unread = self.unread() if self.needy else ()
-        if unread or (self.broker is not None and (self.broker.jobs or self.broker.active)):
+        if unread or (self.broker is not None and (self.broker.jobs or self.broker.has_active())):
             left = 0
         for key, flags in self.poller.poll(max(0, min(timeout_ms, left))):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
@@ -241,7 +241,7 @@ class Loop:
             for slot in self.used:
                 if len(self.endpoints[slot].pending()):
                     moved = self.flush(slot) or moved
-            if not moved or self.broker is None or not self.broker.active or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
+            if not moved or self.broker is None or not self.broker.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
 
     def flush(self, slot):

@@ -77,10 +77,10 @@ def test_one_run_of_the_broker_is_bounded_and_the_next_goes_on():
     broker.run()
     assert broker.queues["short"].message_count() == 0
     left = broker.queues["long"].message_count()
-    assert 0 < left < 5000 and broker.active
+    assert 0 < left < 5000 and broker.has_active()
     for _ in range(5):
         broker.run()
-    assert broker.queues["long"].message_count() == 0 and not broker.active
+    assert broker.queues["long"].message_count() == 0 and not broker.has_active()
 
 
 def test_a_filter_that_finds_nothing_gives_others_their_turn():
@@ -92,7 +92,7 @@ def test_a_filter_that_finds_nothing_gives_others_their_turn():
     peer.ask("basic_qos", "basic_qos_ok", 0, 10, False)
     peer.give(encoded("basic_consume", 1, 0, "s", "s", False, False, False, False, {"x-stream-offset": "first", "x-stream-filter": "mine"}))
     looking = peer.connection.session.channels[1].consumers["s"]
-    assert 0 < looking.cursor_offset < 5000 and broker.active
+    assert 0 < looking.cursor_offset < 5000 and broker.has_active()
     for _ in range(3):
         broker.run()
-    assert looking.cursor_offset == 5000 and not broker.active
+    assert looking.cursor_offset == 5000 and not broker.has_active()
