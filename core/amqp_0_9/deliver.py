@@ -16,6 +16,7 @@ ACK = b"\x00\x3c\x00\x50"
 NACK = b"\x00\x3c\x00\x78"
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
+PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
 
 FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
 
@@ -117,7 +118,7 @@ def deliver_stream(session, consumer, most):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
         octets = tables.properties_of(message)
         if consumer.filter is not None and not stream_reading.fits(consumer, octets, properties.decode):
-            move_on(tables, consumer, 1)
+            move_on(tables, consumer)
             looked_at += 1
             if looked_at == FILTER_TURN:
                 session.broker.activate(consumer.queue)
@@ -146,32 +147,43 @@ def deliver_record(session, consumer, message, octets):
                                   properties.with_header(octets, pair))
     method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
     session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
-    move_on(tables, consumer, 1)
+    move_on(tables, consumer)
 
 
 def deliver_packed(session, consumer, message):
-    """Many messages of a stream in one; false when the arena has no room for it now."""
+    """Many messages of a stream in one, as many as the send buffer takes; false when it is better to wait for room.
+
+    A single record too large for the buffer goes out piece by piece, through the arena.
+    """
     tables = session.broker.tables
-    most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max)
-    body, count = packed.collect(tables, consumer, most)
-    if not tables.has_room(tables.blocks_for(len(body)), 1):
+    send = session.send
+    room = send.room() - limits.REPLY_ROOM
+    if send.start != send.end and room < send.size // 2:
         return False
-    whole = tables.new_message(b"", 0, len(body), session.broker.seconds)
-    tables.append(whole, memoryview(body), 0, len(body))
-    header = packed.header(consumer.channel.number, len(body), consumer.cursor_offset, count)
+    room = min(room, session.frame_size_max) - PACKED_HEADS - len(consumer.prefix) - tables.messages[message + layout.MESSAGE_ROUTE]
+    most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max, room)
+    body, count, behind = packed.collect(tables, consumer, most)
+    if len(body) > room and not tables.has_room(tables.blocks_for(len(body)), 1):
+        return False
+    number = consumer.channel.number
+    header = packed.header(number, len(body), consumer.cursor_offset, count)
     method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
-    session.outgoing.start(session, consumer.channel.number, whole, method_frame, header)
-    tables.release(whole)
-    move_on(tables, consumer, count)
+    if len(body) <= room:
+        send.write(method_frame + header + frame.encode(frame.BODY, number, body))
+    else:
+        whole = tables.new_message(b"", 0, len(body), session.broker.seconds)
+        tables.append(whole, memoryview(body), 0, len(body))
+        session.outgoing.start(session, number, whole, method_frame, header)
+        tables.release(whole)
+    consumer.cursor_offset += count
+    consumer.cursor = behind
     return True
 
 
-def move_on(tables, consumer, count):
-    """Move a cursor by `count` messages."""
-    consumer.cursor_offset += count
-    while count:
-        consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
-        count -= 1
+def move_on(tables, consumer):
+    """Move a cursor by one message."""
+    consumer.cursor_offset += 1
+    consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
 
 
 def stream_entry(tables, consumer, message):

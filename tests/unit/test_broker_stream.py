@@ -167,12 +167,27 @@ def test_packed_fetch():
     assert [each[2]["headers"] for each in found] == [{"x-stream-offset": 2, "x-stream-records": 5},
                                                       {"x-stream-offset": 7, "x-stream-records": 3}]
     records = packed.unpack(found[0][3]) + packed.unpack(found[1][3])
-    assert [(each[0], each[2], each[4]) for each in records] == [(number, b"s", str(number).encode()) for number in range(2, 10)]
-    assert records[0][3].endswith(b"\x02m2")
+    wanted = [(number, b"", b"s", str(number).encode()) for number in range(2, 10)]
+    assert [(each[0], each[2], each[3], each[5]) for each in records] == wanted
+    assert records[0][4].endswith(b"\x02m2")
     peer.publish("s", b"10")
     assert packed.unpack(peer.contents()[0][3])[0][0] == 10
     small = consume_with(Peer_with_prefetch(broker), offset=0, pack_records=100, pack_octets=100)
     assert len(small) > 2 and sum([each[2]["headers"]["x-stream-records"] for each in small]) == 11
+
+
+def test_packed_fetch_of_records_larger_than_the_send_buffer():
+    """A record that no send buffer holds comes alone and whole; the others come as many as the buffer takes."""
+    broker, peer = stream_of(0)
+    peer.declare("large", durable=True, arguments={"x-queue-type": "stream"})
+    large = bytes(range(256)) * (broker.limits.send_buffer_size // 256 + 1)
+    bodies = [b"first", large, large] + [str(number).encode() for number in range(100)]
+    for body in bodies:
+        peer.publish("large", body)
+    found = Peer_with_prefetch(broker).consume("large", arguments={"x-stream-offset": 0, "x-stream-pack-records": 1000})
+    records = [record for each in found for record in packed.unpack(each[3])]
+    assert [(record[0], record[5]) for record in records] == list(enumerate(bodies))
+    assert max([len(each[3]) for each in found if each[2]["headers"]["x-stream-records"] > 1]) < broker.limits.send_buffer_size
 
 
 def Peer_with_prefetch(broker):
