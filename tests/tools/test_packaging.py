@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FOLDERS = {"core": "leveret/core", "ports": "leveret/ports", "tools": "leveret/tools"}
+FOLDERS = {"core": "leveret/core", "ports": "leveret/ports", "tools": "leveret/tools", "boards": "leveret/boards"}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
-    assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith(".py") for name in names), names
+    assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith((".py", "/board.toml")) for name in names), names
     assert "leveret/__init__.py" not in names and not [name for name in names if "devtool" in name]
     for folder, package in FOLDERS.items():
         expected = {package + "/" + name for name in os.listdir(os.path.join(ROOT, folder)) if name.endswith(".py")}

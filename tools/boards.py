@@ -1,0 +1,165 @@
+"""The boards: what `boards/<NAME>/board.toml` says, checked, and which source files a board carries.
+
+    description    one line for a person
+    interpreter    "micropython" or "cpython"
+    machines       what sys.implementation._machine may be there (cpython: platform.machine())
+    architecture   of mpy-cross -march, for native code
+    heap_size      octets of heap before anything is imported
+    flash_size     octets of the file system
+    code           "mpy" (files that are loaded into the heap), "romfs", "frozen" or "wheel"
+    network        "wifi", "ethernet" or "none"
+    connections_of_network   TCP connections that the stock firmware's network stack has, listeners and our own included
+    [carries]      dialects, exchanges, rules: names of files in core/, core/exchange_types/ and core/features/; parts: names of PARTS
+    [uart]         id, baud, tx, rx of machine.UART (cpython: device, baud)
+    [pins]         led and what else the board's firmware uses
+    [limits]       rows of core/limits.py that differ from its board column (cpython: from its gateway column)
+
+What is not carried is not on the board: the core imports those files where they are first needed and refuses what is missing
+with the protocol's words. The files of a board are found by following the imports at the head of each file from what it carries, so
+there is no list to keep. It compiles and copies nothing.
+"""
+import ast
+import os
+import tomllib
+
+from leveret.core.limits import BOARD, GATEWAY, Limits
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BOARDS = os.path.join(ROOT, "boards")
+
+# What [carries] parts may name, and where the imports begin.
+PARTS = {
+    "log": ("core/durability.py",),
+    "management": ("core/management.py",),
+    "policies": ("core/policies.py",),
+    "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/packed.py"),
+    "transactions": ("core/amqp_0_9/transaction.py",),
+    "link": ("core/link.py",),
+    "tcp": ("ports/tcp.py",),
+    "client": ("core/amqp_0_9/client.py", "ports/client.py"),
+}
+ALWAYS = ("core/connection.py", "core/broker.py")
+CODES = ("mpy", "romfs", "frozen", "wheel")
+NETWORKS = ("wifi", "ethernet", "none")
+# field: what it must be
+FIELDS = {"description": str, "interpreter": ("micropython", "cpython"), "machines": list, "architecture": str, "heap_size": int,
+          "flash_size": int, "code": CODES, "network": NETWORKS, "connections_of_network": int, "carries": dict, "uart": dict, "pins": dict,
+          "limits": dict}
+OPTIONAL = ("architecture", "connections_of_network", "uart", "pins")
+
+
+class BoardError(ValueError):
+    """A board that there is not, or whose file is wrong: one sentence."""
+
+
+class Board:
+    """One board, its fields as attributes, `limits` a core.limits.Limits, `carries` with tuples of names."""
+
+    def __init__(self, name, fields):
+        self.name = name
+        for field in FIELDS:
+            setattr(self, field, fields.get(field))
+        self.uart, self.pins = self.uart or {}, self.pins or {}
+        base = GATEWAY if self.interpreter == "cpython" else BOARD
+        self.limits = Limits(**dict(base, **fields["limits"]))
+
+    def roots(self):
+        """The source files that the board's `carries` names."""
+        carries = self.carries
+        return (ALWAYS + tuple(f"core/{name}/session.py" for name in carries["dialects"])
+                + tuple(f"core/exchange_types/{name}.py" for name in carries["exchanges"])
+                + tuple(f"core/features/{name}.py" for name in carries["rules"])
+                + tuple(path for part in carries["parts"] for path in PARTS[part]))
+
+    def files(self):
+        """Paths of all source files that the board carries, relative to the tree, sorted."""
+        return closure(self.roots())
+
+
+def names():
+    """The boards there are, sorted."""
+    return sorted(entry.name for entry in os.scandir(BOARDS) if os.path.exists(os.path.join(entry.path, "board.toml")))
+
+
+def load(name):
+    """The Board of that name. Raises BoardError."""
+    if name not in names():
+        raise BoardError(f"there is no board {name!r}; there are {', '.join(names())}")
+    path = os.path.join(BOARDS, name, "board.toml")
+    with open(path, "rb") as file:
+        try:
+            fields = tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise BoardError(f"{path} is not TOML: {error}") from None
+    try:
+        check(fields)
+        return Board(name, fields)
+    except ValueError as error:
+        raise BoardError(f"{path}: {error}") from None
+
+
+def check(fields):
+    """Raise ValueError for the first field that is missing, unknown or not what it must be."""
+    unknown = [name for name in fields if name not in FIELDS]
+    if unknown:
+        raise ValueError(f"there is no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
+    for name, kind in FIELDS.items():
+        if name not in fields:
+            if name not in OPTIONAL:
+                raise ValueError(f"{name} is missing")
+        elif isinstance(kind, tuple):
+            if fields[name] not in kind:
+                raise ValueError(f"{name} is {fields[name]!r}; it must be one of {', '.join(kind)}")
+        elif not isinstance(fields[name], kind) or isinstance(fields[name], bool):
+            raise ValueError(f"{name} is {fields[name]!r}; it must be of type {kind.__name__}")
+    check_carried(fields["carries"])
+
+
+def check_carried(carries):
+    """Raise ValueError unless each name in [carries] is something that there is."""
+    folders = {"exchanges": "core/exchange_types/%s.py", "rules": "core/features/%s.py", "dialects": "core/%s/session.py"}
+    for name in ("dialects", "exchanges", "rules", "parts"):
+        for each in carries.get(name, ()):
+            there = each in PARTS if name == "parts" else os.path.exists(os.path.join(ROOT, folders[name] % each))
+            if not there:
+                raise ValueError(f"carries.{name}: there is no {each!r}")
+        if name not in carries:
+            raise ValueError(f"carries.{name} is missing")
+
+
+def closure(roots):
+    """`roots` and every file of the tree that they import at their heads, directly or not, sorted."""
+    found, waiting = set(), list(roots)
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += imported(path)
+    return sorted(found)
+
+
+def imported(path):
+    """Paths of the files of the tree that `path` imports when it is imported itself."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        tree = ast.parse(file.read(), path)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield from places(path, node)
+
+
+def places(path, node):
+    """The files that one relative import names."""
+    folder = path.split("/")[:-node.level]
+    base = "/".join(folder + (node.module.split(".") if node.module else []))
+    if is_file(base + ".py"):
+        yield base + ".py"
+        return
+    if is_file(base + "/__init__.py"):
+        yield base + "/__init__.py"
+    for alias in node.names:
+        if is_file(f"{base}/{alias.name}.py"):
+            yield f"{base}/{alias.name}.py"
+
+
+def is_file(path):
+    return os.path.isfile(os.path.join(ROOT, path))
