@@ -20,7 +20,7 @@ from ..core.backoff import Backoff
 from ..core.shim import after, elapsed
 from .client import SIZES
 from .clock import now_ms
-from .url import parse_url
+from .url import read_url
 
 RECONNECT_MS_MIN, RECONNECT_MS_MAX = 200, 30000
 STABLE_MS = 10000  # a connection that held so long was a good one: the next loss starts with a short pause again
@@ -39,7 +39,8 @@ class Side(Events):
     def __init__(self, bridge, role, url, steps):
         self.bridge = bridge
         self.role = role
-        self.host, self.port, self._user, self._password, self._virtual_host = parse_url(url)
+        self._url = read_url(url)
+        self.host, self.port = self._url.host, self._url.port
         self._steps = steps
         self._backoff = Backoff(RECONNECT_MS_MIN, RECONNECT_MS_MAX)
         self._step = 0
@@ -56,8 +57,9 @@ class Side(Events):
         """A new connection with a client of its own: nothing of the old stream can reach it."""
         self.over = False
         settings = dict(SIZES)
+        settings.update(self._url.login())
         settings["send_size"] = settings["receive_size"] + 2048  # what came in with its header can go out with it
-        self.client = Client(self, self._user, self._password, self._virtual_host, **settings)
+        self.client = Client(self, **settings)
         self.channel = self.client.channels[1]
         try:
             loop.connect(self.host, self.port, self.client)

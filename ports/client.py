@@ -32,7 +32,7 @@ from .client_errors import (
 )
 from .clock import now_ms
 from .tcp import SocketStream
-from .url import parse_url
+from .url import read_url
 
 # What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
 if MICROPYTHON:
@@ -58,8 +58,33 @@ def open_tcp(host, port, timeout_ms):
     raise refusal
 
 
+def open_tls(url, timeout_ms):
+    """A connected stream with TLS to the broker of a Url. Raises OSError, or ConnectFailed with what is wrong with certificates."""
+    from .tls import TlsClientStream, TlsFailed, client_context
+    try:
+        context = client_context(url.tls)
+    except TlsFailed as error:
+        raise ConnectFailed(str(error))
+    plain = open_tcp(url.host, url.port, timeout_ms)
+    stream = TlsClientStream(plain.pollable, plain.name, context, url.tls["name"])
+    started = now_ms()
+    poll = select.poll()
+    poll.register(stream.pollable, select.POLLIN)
+    while not stream.open:
+        if stream.read_into(bytearray(0)) == 0 and not stream.open:
+            stream.close()
+            raise ConnectFailed(stream.failure or "%s ended the TLS handshake" % stream.name)
+        if elapsed(now_ms(), started) > timeout_ms:
+            stream.close()
+            raise ConnectFailed("%s: no TLS handshake in %d ms" % (stream.name, timeout_ms))
+        if not stream.open:
+            poll.modify(stream.pollable, stream.needs or select.POLLIN)
+            poll.poll(50)
+    return stream
+
+
 def connect(url, timeout_ms=10000, **options):
-    """A Connection to the broker at `url`, amqp://user:password@host:port/virtual-host or serial:///dev/ttyX?baud=115200.
+    """A Connection to the broker at `url`, a URL of ports/url.py (amqp://, amqps://) or serial:///dev/ttyX?baud=115200.
 
     `options` go to core's Client (receive_size, heartbeat_s, confirm_window ...). Raises ConnectFailed, LoginRefused or ValueError.
     """
@@ -67,14 +92,14 @@ def connect(url, timeout_ms=10000, **options):
         from .serial_line import connect_serial
         device, _, baud = url[9:].partition("?baud=")
         return connect_serial(device, int(baud or 115200), timeout_ms, **options)
-    host, port, user, password, virtual_host = parse_url(url)
+    url = read_url(url)
     settings = dict(SIZES)
     settings.update(options)
-    settings.update({"user": user, "password": password, "virtual_host": virtual_host})
+    settings.update(url.login())
     try:
-        stream = open_tcp(host, port, timeout_ms)
+        stream = open_tls(url, timeout_ms) if url.tls else open_tcp(url.host, url.port, timeout_ms)
     except OSError as error:
-        raise ConnectFailed("no broker answers at %s:%d: %s" % (host, port, error))
+        raise ConnectFailed("no broker answers at %s: %s" % (url.place(), error))
     try:
         return Connection(stream, timeout_ms, settings)
     except Timeout as error:
@@ -164,7 +189,8 @@ class Connection(Events):
         writing = self._end is None and self._flush()
         if self._end is None:
             self._poll.modify(stream.pollable, select.POLLIN | select.POLLOUT if writing else select.POLLIN)
-            if self._poll.poll(min(timeout_ms, STEP_MS_MAX)):
+            unread = getattr(stream, "needs", 0) & select.POLLIN  # deciphered already: poll knows nothing of it
+            if unread or self._poll.poll(min(timeout_ms, STEP_MS_MAX)):
                 self._read()
             client.tick(now_ms())
             self._flush()

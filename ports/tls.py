@@ -1,10 +1,11 @@
-"""TLS under a stream (core/DESIGN.md section 2), for amqps:// listeners. CPython only: it is a thin layer over the ssl module.
+"""TLS under a stream (core/DESIGN.md section 2), for amqps:// listeners and for clients. CPython only: a thin layer over the ssl module.
 
 Laws: nothing waits. The handshake goes on whenever the loop finds the socket ready; a peer that stalls in it holds its slot and nothing
 else, until login_timeout_ms. `needs` tells the loop what the socket's state does not show: POLLOUT while the handshake has something to
 write, POLLIN while octets that are deciphered already wait to be read. TLS 1.2 and later; no renegotiation.
 """
 import select
+import socket
 import ssl
 
 # Short names of attributes, as RabbitMQ writes a distinguished name (RFC 4514 section 3 has the first ones).
@@ -67,18 +68,42 @@ def reason(error):
     return (getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)).replace("_", " ").lower()
 
 
+def client_context(tls):
+    """An SSLContext for the `tls` settings of a ports/url.py Url: authority, own certificate, name check. Raises TlsFailed."""
+    for path in (tls["ca"], tls["cert"], tls["key"]):
+        try:
+            if path is not None:
+                open(path, "rb").close()
+        except OSError as error:
+            raise TlsFailed(f"the file {path} cannot be read: {error.strerror}") from None
+    try:
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls["ca"])
+    except (OSError, ValueError) as error:
+        raise TlsFailed(f"{tls['ca']} holds no certificate of an authority: {reason(error)}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        if tls["cert"] is not None:
+            context.load_cert_chain(tls["cert"], tls["key"], password=lambda: b"")
+    except (OSError, ValueError) as error:
+        raise TlsFailed(f"{tls['cert']} and {tls['key']} are not a certificate and its key: {reason(error)}") from None
+    return context
+
+
 class TlsStream:
     """An accepted socket. `refused(stream, text)` is called when the peer fails the handshake, but not when it just leaves."""
 
     def __init__(self, connected, name, from_loopback, address, context, refused):
         connected.setblocking(False)
-        self.pollable = context.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
+        self.pollable = self._wrapped(connected, context)
         self.name = name
         self.from_loopback = from_loopback
         self.address = address
         self.needs = 0
         self.refused = refused
         self.open = False
+
+    def _wrapped(self, connected, context):
+        return context.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
 
     def read_into(self, view):
         """Octets read; 0: the peer is gone; None: nothing now."""
@@ -147,10 +172,56 @@ class TlsStream:
         except (ssl.SSLEOFError, ConnectionError):
             return 0
         except OSError as error:
-            self.refused(self, reason(error))
+            self.refused(self, getattr(error, "verify_message", "") or reason(error))
             return 0
         self.open = True
         return 1
+
+
+class TlsClientStream(TlsStream):
+    """A connecting socket that becomes TLS when it is connected; `server_name`: what the broker's certificate must be made out to.
+
+    `failure`: why there is no TLS, in words, once that is known.
+    """
+
+    def __init__(self, connecting, name, context, server_name):
+        self._context = context
+        self._server_name = server_name
+        self._connected = False
+        self.failure = ""
+        TlsStream.__init__(self, connecting, name, False, "", context, self._failed)
+        self.needs = select.POLLOUT
+
+    def _wrapped(self, connecting, context):
+        return connecting  # TLS can begin only on a connected socket
+
+    def _failed(self, stream, text):
+        self.failure = f"TLS with {self.name} ({self._server_name}) failed: {text}"
+
+    def _shake_hands(self):
+        """1: done; None: not yet; 0: failed."""
+        if not self._connected:
+            try:
+                self.pollable.getpeername()
+            except OSError:
+                if self.pollable.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                    return 0
+                self.needs = select.POLLOUT
+                return None
+            try:
+                self.pollable = self._context.wrap_socket(self.pollable, do_handshake_on_connect=False, server_hostname=self._server_name)
+            except (OSError, ValueError) as error:
+                self._failed(self, str(error))
+                return 0
+            self._connected = True
+        return TlsStream._shake_hands(self)
+
+    def close(self):
+        """As TlsStream; a socket that never became TLS is just closed."""
+        if self._connected:
+            TlsStream.close(self)
+        else:
+            self.pollable.close()
 
 
 def names_of(subject):

@@ -1,8 +1,40 @@
-"""A client's URL: amqp://user:password@host:port/virtual-host, on both interpreters (there is no urllib on a board)."""
+"""A client's URL, on both interpreters (there is no urllib on a board):
+
+    amqp://user:password@host:port/virtual-host
+    amqps://user:password@host:port/virtual-host?ca=FILE&cert=FILE&key=FILE&name=HOST&auth=external
+
+`ca`: PEM file of the authorities that the broker's certificate must come from (left out: those of the system). `cert`, `key`: the client's
+own certificate. `name`: what the broker's certificate must be made out to (left out: the host). `auth=external`: the broker is to take the
+user from the certificate. The certificate is always checked.
+"""
+
+TLS_KEYS = ("ca", "cert", "key", "name", "auth")
+
+
+class Url:
+    """The parts of a URL. `tls`: None, or a dict with ca, cert, key (file names or None) and name. `external`: log in by certificate."""
+
+    def __init__(self, host, port, user, password, virtual_host, tls=None, external=False):
+        self.host = host
+        self.port = port
+        self.user = user
+        self.password = password
+        self.virtual_host = virtual_host
+        self.tls = tls
+        self.external = external
+
+    def place(self):
+        """host:port, for messages."""
+        return ("[%s]:%d" if ":" in self.host else "%s:%d") % (self.host, self.port)
+
+    def login(self):
+        """What core's Client is given for the log-in, by name."""
+        return {"user": self.user, "password": self.password, "virtual_host": self.virtual_host,
+                "mechanism": "EXTERNAL" if self.external else "PLAIN"}
 
 
 def unquote(text):
-    """Percent-decoding (RFC 3986 section 2.1)."""
+    """Percent-decoding (RFC 3986 section 2.1). Raises ValueError."""
     parts = text.split("%")
     octets = parts[0].encode("utf-8")
     for part in parts[1:]:
@@ -10,14 +42,16 @@ def unquote(text):
     return str(octets, "utf-8")
 
 
-def parse_url(url):
-    """amqp://user:password@host:port/virtual-host as (host, port, user, password, virtual host). Raises ValueError.
+def read_url(url):
+    """A Url. Raises ValueError with a sentence.
 
-    Left out: guest, guest, 127.0.0.1, 5672 and the virtual host "/".
+    Left out: guest, guest, 127.0.0.1, 5672 (with TLS 5671) and the virtual host "/".
     """
-    if not url.startswith("amqp://"):
-        raise ValueError("not an amqp:// URL: " + url)
-    place, _, path = url[7:].partition("/")
+    secure = url.startswith("amqps://")
+    if not secure and not url.startswith("amqp://"):
+        raise ValueError("not an amqp:// or amqps:// URL: " + url)
+    whole, _, query = url[8 if secure else 7:].partition("?")
+    place, _, path = whole.partition("/")
     login, at, address = place.rpartition("@")
     user, _, password = login.partition(":") if at else ("guest", "", "guest")
     if address.startswith("["):
@@ -25,4 +59,29 @@ def parse_url(url):
         port = port.lstrip(":")
     else:
         host, _, port = address.partition(":")
-    return host or "127.0.0.1", int(port or 5672), unquote(user), unquote(password), unquote(path) or "/"
+    host = host or "127.0.0.1"
+    asked = _query(query, secure)
+    tls = {"ca": asked.get("ca"), "cert": asked.get("cert"), "key": asked.get("key"), "name": asked.get("name") or host} if secure else None
+    return Url(host, _port(port or ("5671" if secure else "5672")), unquote(user), unquote(password), unquote(path) or "/", tls,
+               "auth" in asked)
+
+
+def _port(text):
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise ValueError("port %r is not a number from 1 to 65535" % text)
+    return int(text)
+
+
+def _query(query, secure):
+    """The settings behind the question mark, checked."""
+    asked = {}
+    for part in query.split("&") if query else ():
+        name, _, text = part.partition("=")
+        if not secure or name not in TLS_KEYS:
+            raise ValueError("there is no setting %r in a client's URL; amqps:// has %s" % (name, ", ".join(TLS_KEYS)))
+        asked[name] = unquote(text)
+    if ("cert" in asked) != ("key" in asked):
+        raise ValueError("a client certificate needs both cert and key")
+    if "auth" in asked and (asked["auth"] != "external" or "cert" not in asked):
+        raise ValueError("auth can only be external, and needs cert and key")
+    return asked

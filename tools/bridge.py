@@ -13,7 +13,7 @@ import time
 
 from leveret.ports.bridge import Bridge
 from leveret.ports.tcp import Loop
-from leveret.ports.url import parse_url
+from leveret.ports.url import read_url
 
 STEP_MS = 100
 
@@ -21,7 +21,7 @@ STEP_MS = 100
 def broker_url(text):
     """An argument that is an amqp:// URL; for argparse."""
     try:
-        parse_url(text)
+        read_url(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not a broker's URL, as amqp://user:password@host:5672/: {error}") from None
     return text

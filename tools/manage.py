@@ -11,7 +11,7 @@ from leveret.ports.client_errors import ClientError
 from leveret.ports.clock import now_ms
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
-URL_HELP = f"the broker's URL with the user's name and password (default {URL_DEFAULT}), or serial:///dev/ttyX?baud=115200"
+URL_HELP = f"the broker's URL with the user's name and password (default {URL_DEFAULT}), amqps://... with TLS, or serial:///dev/ttyX?baud=115200"
 KEY = "amq.leveret.management"
 REPLY_TO = "amq.rabbitmq.reply-to"
 TIMEOUT_MS = 20000

@@ -11,7 +11,7 @@ Laws
 - The end comes once, as `events.ended(code, text)`; `reset()` makes the client ready for a new stream.
 - Room for the answers that the protocol demands (close-ok, flow-ok, heartbeat, close) is kept free in the send buffer.
 
-It does not reconnect (a port does, with core/backoff.py) and does not log in with anything but PLAIN.
+It does not reconnect (a port does, with core/backoff.py). It logs in with PLAIN, or with EXTERNAL where TLS has shown a certificate.
 """
 
 from struct import unpack_from
@@ -50,7 +50,8 @@ class Client:
     """
 
     def __init__(self, events, user="guest", password="guest", virtual_host="/", receive_size=2048, send_size=2048, channel_count=1,
-                 frame_size_max=8192, content_size_max=4096, confirm_window=32, heartbeat_s=60, open_timeout_ms=10000):
+                 frame_size_max=8192, content_size_max=4096, confirm_window=32, heartbeat_s=60, open_timeout_ms=10000,
+                 mechanism="PLAIN"):
         assert frame_size_max >= frame.FRAME_MIN_SIZE
         kept = channel_count * _ANSWER_ROOM + _CLOSE_ROOM
         assert receive_size >= 1024 and send_size >= 1024 + kept
@@ -58,7 +59,8 @@ class Client:
         self.events = events
         self.content_size_max = content_size_max
         assert len(user) + len(password) <= 400
-        self._login = b"\x00" + user.encode("utf-8") + b"\x00" + password.encode("utf-8")
+        self._mechanism = mechanism
+        self._login = b"" if mechanism == "EXTERNAL" else b"\x00" + user.encode("utf-8") + b"\x00" + password.encode("utf-8")
         self._virtual_host = virtual_host
         self._offered_frame_size_max = frame_size_max
         self._offered_heartbeat_s = heartbeat_s
@@ -74,6 +76,7 @@ class Client:
         self.closed = False
         self.blocked = False
         self.state = "start"
+        self.server_properties = {}
         self.frame_size_max = self._offered_frame_size_max
         self.heartbeat_s = 0
         self._filled = 0
@@ -268,13 +271,14 @@ class Client:
             raise ProtocolError(COMMAND_INVALID, "%s in the state %s" % (name.replace("_", ".", 1), self.state))
 
     def _on_start(self, arguments):
-        """connection.start: log in with PLAIN (section 2.2.4)."""
-        if b"PLAIN" not in arguments[3].split(b" "):
-            self._finish(0, "the broker offers no PLAIN log-in but %s" % text_of(arguments[3]))
+        """connection.start: log in (section 2.2.4)."""
+        if self._mechanism.encode("utf-8") not in arguments[3].split(b" "):
+            self._finish(0, "the broker offers no %s log-in but %s" % (self._mechanism, text_of(arguments[3])))
             return
+        self.server_properties = arguments[2]
         properties = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}
         self._enter("tune")
-        self.output.put(method.encode(method.named(METHODS, "connection_start_ok"), 0, (properties, "PLAIN", self._login, "en_US")))
+        self.output.put(method.encode(method.named(METHODS, "connection_start_ok"), 0, (properties, self._mechanism, self._login, "en_US")))
 
     def _on_tune(self, arguments):
         """connection.tune: the smaller of both sides' limits, 0 being none (section 1.4.2.5 of the reference)."""

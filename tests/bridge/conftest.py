@@ -1,7 +1,10 @@
 """Fixtures of the bridge tests: a Leveret gateway for each test, one RabbitMQ for all, started when first asked for."""
 import os
+import sys
 
 import pytest
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "interop"))  # certificates.py
 
 from leveret.ports.client import connect
 from nodes import RABBITMQ_SERVER, BridgeProcess, Leveret, RabbitMQ, Relay

@@ -11,7 +11,7 @@ import leveret.core
 import pytest
 
 from leveret.ports.client import ConnectionLost, NotConfirmed, Timeout, connect
-from leveret.ports.url import parse_url
+from leveret.ports.url import read_url
 from nodes import wait_until
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "board_client.py")
@@ -128,10 +128,19 @@ def test_a_consumer_whose_queue_is_deleted_is_told(broker):
 
 
 def test_urls():
-    assert parse_url("amqp://") == ("127.0.0.1", 5672, "guest", "guest", "/")
-    assert parse_url("amqp://h:1/") == ("h", 1, "guest", "guest", "/")
-    assert parse_url("amqp://u%40x:p%3a%2F@h/v%2Fw") == ("h", 5672, "u@x", "p:/", "v/w")
-    assert parse_url("amqp://[::1]:7/%C3%A4") == ("::1", 7, "guest", "guest", "\u00e4")
-    for url in ("http://h/", "amqp://h:x/", "amqp://u:%zz@h/"):
+    def parts(text):
+        url = read_url(text)
+        return url.host, url.port, url.user, url.password, url.virtual_host
+
+    assert parts("amqp://") == ("127.0.0.1", 5672, "guest", "guest", "/")
+    assert parts("amqp://h:1/") == ("h", 1, "guest", "guest", "/")
+    assert parts("amqp://u%40x:p%3a%2F@h/v%2Fw") == ("h", 5672, "u@x", "p:/", "v/w")
+    assert parts("amqp://[::1]:7/%C3%A4") == ("::1", 7, "guest", "guest", "\u00e4")
+    assert parts("amqps://h") == ("h", 5671, "guest", "guest", "/")
+    assert read_url("amqp://h").tls is None and read_url("amqps://h").tls == {"ca": None, "cert": None, "key": None, "name": "h"}
+    secure = read_url("amqps://h/?ca=/a%20b.pem&cert=c&key=k&name=broker.example&auth=external")
+    assert secure.tls == {"ca": "/a b.pem", "cert": "c", "key": "k", "name": "broker.example"} and secure.external
+    for url in ("http://h/", "amqp://h:x/", "amqp://u:%zz@h/", "amqp://h:0/", "amqp://h:70000", "amqp://h/?ca=x", "amqps://h/?verify=no",
+                "amqps://h/?cert=x", "amqps://h/?auth=external", "amqps://h/?cert=a&key=b&auth=plain"):
         with pytest.raises(ValueError):
-            parse_url(url)
+            read_url(url)
