@@ -7,7 +7,7 @@ connection `resume()`. Nothing here blocks: a publisher that finds no room is `h
 where a rule of a queue asks for it.
 """
 
-from . import deliver, hot, layout, routing, stream_reading
+from . import deliver, hot, layout, routing
 from .access import default as default_access
 from .definitions import Definitions
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
@@ -15,11 +15,11 @@ from .failures import Failures
 from .receive_buffer import ReceiveBuffer
 from .send_buffer import SendBuffer
 from .features.feature import REFUSED
+from .layout import EPOCH
 from .limits import REPLY_ROOM
+from .parts import needed, part
 from .rules import with_expiry
 from .shim import elapsed
-from .stream import EPOCH
-from .stream_publishers import Publishers
 from .tables import clear
 from .waiting import Waiting
 
@@ -321,7 +321,7 @@ class Broker(Definitions):
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
         consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
         if found.is_stream:
-            stream_reading.begin(consumer, found, arguments, prefetch)
+            needed("stream_reading", "streams").begin(consumer, found, arguments, prefetch)
         handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         consumer.handle = handle
         tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
@@ -504,18 +504,18 @@ class Broker(Definitions):
 
     def manage(self, user, message):
         """A complete message with MANAGEMENT_ROUTE: TAKEN, NO_ROOM, or UNROUTABLE where this build has no management."""
-        try:
-            from . import management
-        except ImportError:
-            return UNROUTABLE
-        return management.answer(self, user, message)
+        management = part("management")
+        return UNROUTABLE if management is None else management.answer(self, user, message)
 
     # Looking into messages, for rules
 
     def read_messages_with(self, properties):
         """Use a wire family's reader and writer of properties."""
-        self.properties = properties
-        Publishers.reader = staticmethod(properties.decode_all)
+        if self.properties is not properties:
+            self.properties = properties
+            streams = part("stream_publishers")
+            if streams is not None:
+                streams.Publishers.reader = staticmethod(properties.decode_all)
 
     def properties_of(self, message):
         """A message's properties by name."""

@@ -14,15 +14,30 @@ from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FA
 from .exchange import ALTERNATE, Binding
 from .exchanges import PREDECLARED, SYSTEM, type_named
 from .hot import give, take
-from .policies import Policies
+from .parts import needed, part
 from .queue import Queue
-from .stream import Stream, age_of
 from .tables import Tables
 from .type_words import type_word
 
 VHOST = "/"
 
 STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes", "x-max-age", "x-stream-max-segment-size-bytes")
+
+
+class NoPolicies:
+    """Stands for policies.Policies on a board that does not carry them."""
+
+    by_name = {}
+
+    def apply_to_queue(self, broker, queue):
+        """Nothing."""
+
+    def apply_to_exchange(self, exchange):
+        """Nothing."""
+
+    def make(self, broker, *given):
+        """The log has a policy, which another build wrote."""
+        needed("policies", "policies")
 
 
 class Definitions:
@@ -35,7 +50,8 @@ class Definitions:
         self.names_made = 0
         self.binding_count = 0
         self.journal = None  # journal.Journal of a durable broker
-        self.policies = Policies()
+        policies = part("policies")
+        self.policies = NoPolicies() if policies is None else policies.Policies()
         self.exchanges = {}
         self.queues = {}
         self.queue_objects = {}  # by record handle
@@ -154,6 +170,7 @@ class Definitions:
             rules.check("queue '%s' in vhost '%s'" % (name, VHOST), arguments)
         else:
             self.check_arguments(arguments, STREAM_ARGUMENTS)
+            age_of = needed("stream", "streams").age_of
             for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
                 if given:
                     raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for queue '%s' in vhost '%s': a stream is durable, not "
@@ -178,7 +195,7 @@ class Definitions:
         tables = self.tables
         handle = take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
         if arguments.get("x-queue-type") == "stream":
-            made = Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits)
+            made = needed("stream", "streams").Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits)
         else:
             made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
             made.rules = rules.rules_of(arguments)

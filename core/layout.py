@@ -8,6 +8,8 @@ hot.py has the same numbers as its own constants (a test compares them).
 NONE = -1
 MASK = 0x3FFFFFFF
 
+EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits
+
 # A message: its octets lie in a chain of arena blocks: route (exchange and routing key, as two short strings), properties, body.
 MESSAGE_FIRST = 0  # block; in a free record: the next free record
 MESSAGE_LAST = 1

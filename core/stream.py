@@ -7,10 +7,9 @@ message that is left, or, when it asked for that (x-stream-strict), is told and 
 """
 
 from . import hot, layout
+from .layout import EPOCH
 from .queue import Queue
 from .stream_publishers import Publishers
-
-EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits
 
 KEPT_MAX = 256  # names of consumers whose offset a stream keeps
 

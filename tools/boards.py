@@ -32,7 +32,7 @@ PARTS = {
     "log": ("core/durability.py",),
     "management": ("core/management.py",),
     "policies": ("core/policies.py",),
-    "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/packed.py"),
+    "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
     "transactions": ("core/amqp_0_9/transaction.py",),
     "link": ("core/link.py",),
     "tcp": ("ports/tcp.py",),

@@ -11,7 +11,7 @@ headers have x-stream-offset (the first) and x-stream-records (the count).
 import struct
 
 from .. import layout
-from ..stream import EPOCH
+from ..layout import EPOCH
 from . import field_table, frame, properties
 
 VERSION = 2

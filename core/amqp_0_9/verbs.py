@@ -6,9 +6,9 @@ One function a method, named as the method (section 1.5 to 1.9): (session, chann
 from .. import layout
 from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
 from ..hot import find_tag
+from ..parts import needed
 from . import content, deliver, method, permissions
 from .channel import NO_CONTENT
-from .transaction import Transaction
 
 
 def take(session, channel, row, octets, at, end):
@@ -310,7 +310,7 @@ def tx_select(session, channel, arguments):
     if session.broker.tables.channels[channel.handle + layout.CHANNEL_CONFIRM]:
         raise ProtocolError(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
-        channel.transaction = Transaction()
+        channel.transaction = needed("amqp_0_9.transaction", "transactions").Transaction()
     session.reply(channel.number, "tx_select_ok", ())
 
 

@@ -7,7 +7,7 @@ When there is no room for it, it waits and is tried again; x-dead-letter-strateg
 
 from .. import broker as broker_core
 from .. import layout
-from ..stream import EPOCH
+from ..layout import EPOCH
 from .feature import REFUSED, Feature
 
 

@@ -1,0 +1,109 @@
+"""Contents of a stream to a client: at the consumer's cursor, each with its offset among the headers, or many packed into one.
+
+The message stays in the stream; the delivery gets an entry of its own until it is settled. A board without streams does not carry it.
+"""
+
+import struct
+
+from .. import hot, layout, limits, stream_reading
+from . import frame, packed, properties
+from .deliver import has_credit, start_delivery
+
+STREAM_OFFSET = b"\x0fx-stream-offsetl"
+PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
+
+FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
+
+
+def deliver_stream(session, consumer, most):
+    """Deliver from a stream at the consumer's cursor; the message stays, and the delivery gets an entry of its own until it is settled."""
+    if consumer.overtaken and consumer.strict:
+        session.end_overtaken(consumer)
+        return 0
+    tables = session.broker.tables
+    count = 0
+    looked_at = 0
+    end = consumer.queue.readable_offset()
+    while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and has_credit(tables, consumer):
+        message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
+        octets = tables.properties_of(message)
+        if consumer.filter is not None and not stream_reading.fits(consumer, octets, properties.decode):
+            move_on(tables, consumer)
+            looked_at += 1
+            if looked_at == FILTER_TURN:
+                session.broker.activate(consumer.queue)
+                break
+            continue
+        heads = len(consumer.prefix) + 40 + len(STREAM_OFFSET) + tables.messages[message + layout.MESSAGE_ROUTE] + len(octets) + 20
+        if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or tables.state[layout.POOL_ENTRIES + 2] < 1:
+            session.starved = True
+            break
+        if consumer.pack_records:
+            if not deliver_packed(session, consumer, message):
+                session.starved = True
+                break
+        else:
+            deliver_record(session, consumer, message, octets)
+        tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
+        count += 1
+    return count
+
+
+def deliver_record(session, consumer, message, octets):
+    """One message of a stream, with its offset among the headers."""
+    tables = session.broker.tables
+    pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
+    header = frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
+                                  properties.with_header(octets, pair))
+    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
+    session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
+    move_on(tables, consumer)
+
+
+def deliver_packed(session, consumer, message):
+    """Many messages of a stream in one, as many as the send buffer takes; false when it is better to wait for room.
+
+    A single record too large for the buffer goes out piece by piece, through the arena.
+    """
+    tables = session.broker.tables
+    send = session.send
+    room = send.room() - limits.REPLY_ROOM
+    if send.start != send.end and room < send.size // 2:
+        return False
+    room = min(room, session.frame_size_max) - PACKED_HEADS - len(consumer.prefix) - tables.messages[message + layout.MESSAGE_ROUTE]
+    most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max, room)
+    body, count, behind = packed.collect(tables, consumer, most)
+    if len(body) > room and not tables.has_room(tables.blocks_for(len(body)), 1):
+        return False
+    number = consumer.channel.number
+    header = packed.header(number, len(body), consumer.cursor_offset, count)
+    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
+    if len(body) <= room:
+        send.write(method_frame + header + frame.encode(frame.BODY, number, body))
+    else:
+        whole = tables.new_message(b"", 0, len(body), session.broker.seconds)
+        tables.append(whole, memoryview(body), 0, len(body))
+        session.outgoing.start(session, number, whole, method_frame, header)
+        tables.release(whole)
+    consumer.cursor_offset += count
+    consumer.cursor = behind
+    return True
+
+
+def move_on(tables, consumer):
+    """Move a cursor by one message."""
+    consumer.cursor_offset += 1
+    consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
+
+
+def stream_entry(tables, consumer, message):
+    """An entry in no list, for a delivery of a stream's message; its position is the offset."""
+    entries = tables.entries
+    entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
+    entries[entry + layout.ENTRY_MESSAGE] = message
+    entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle
+    entries[entry + layout.ENTRY_POSITION] = consumer.cursor_offset & layout.MASK
+    entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE
+    tables.messages[message + layout.MESSAGE_REFERENCES] += 1
+    tables.queues[consumer.queue.handle + layout.QUEUE_BLOCKS] += tables.messages[message + layout.MESSAGE_BLOCKS]
+    return entry
