@@ -30,6 +30,8 @@ SEGMENTS_MAX = 64  # with more of them small ones are put together
 
 BIG = layout.MASK + 1
 
+NOT_WRITTEN = BIG  # Segment.needs while its last settlement is gathered
+
 
 class Journal:
     """The broker's side of a log. `mode` EACH, BATCH (after `batch_ms` or `batch_size` octets) or NONE."""
@@ -51,7 +53,11 @@ class Journal:
         self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
         self.failed_at = 0  # when a write failed
         self.definitions_size = 0  # octets of the last snapshot
-        self.grown = []  # streams with messages that are not durable yet
+        self.grown = []  # streams with messages that are not written yet
+        self.written = []  # (stream, the offset behind its last message then) of what the log was given and is not durable yet
+        self.settled_in = []  # segments of which something is in `settled`
+        self.turns = 0  # segments that may still go behind the newest, until there is something new to write
+        self.may_snapshot = False
 
     # Messages
 
@@ -132,6 +138,9 @@ class Journal:
         segment = self.log.by_number.get(segment_number)
         if segment is not None:
             segment.live -= 1
+            if segment.needs != NOT_WRITTEN:
+                segment.needs = NOT_WRITTEN
+                self.settled_in.append(segment)
         add_to_ranges(self.settled.setdefault(found.id_in_log, []), self.position(found, low))
         self.settled_count += 1
         if self.settled_count >= RANGES_MAX:
@@ -147,6 +156,9 @@ class Journal:
             self.log.append(log.SETTLED, parts)
         self.settled = {}
         self.settled_count = 0
+        for segment in self.settled_in:
+            segment.needs = self.log.appended
+        self.settled_in = []
 
     # Definitions
 
@@ -186,6 +198,7 @@ class Journal:
             self.settled_count = sum([len(ranges) for ranges in self.settled.values()])
         if found in self.grown:
             self.grown.remove(found)
+        self.written = [each for each in self.written if each[0] is not found]
         self.define({"gone": "queue", "id": found.id_in_log, "name": found.name})
 
     # Time
@@ -197,8 +210,17 @@ class Journal:
             self.dirty_since = self.broker.now
 
     def run(self):
-        """After a round of the broker: write and sync what the mode asks for, free what is no longer wanted, let go on who waits for it."""
+        """After a round of the broker: write and sync what the mode asks for, free what is no longer wanted, let go on who waits for it.
+
+        With a store that can, writing goes on meanwhile: what happens until it is done is written together then.
+        """
         self.gather_settled()
+        if self.log.is_busy():
+            if not self.log.look():
+                return
+            self.ended()
+            if self.log.is_busy():
+                return
         if not self.was_dirty and not self.settled:
             self.find_room()
             return
@@ -206,7 +228,24 @@ class Journal:
             return
         if self.log.trouble and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
             return
-        if self.commit():
+        self.allow_turns()
+        self.commit(self.mode != NONE)
+        if not self.log.is_busy():
+            self.ended()
+
+    def ended(self):
+        """What was begun is done: those who wait for it go on, and there may be something to free."""
+        good = self.log.doubtful is None
+        if not good:
+            self.was_dirty = True
+            self.failed_at = self.broker.now
+        else:
+            for stream, offset in self.written:
+                stream.durable_offset = offset
+                self.broker.activate(stream)
+            self.written = []
+        self.free_segments()
+        if good:
             waiting, self.waiting = self.waiting, []
             for session in waiting:
                 session.connection.resume()
@@ -225,67 +264,82 @@ class Journal:
 
     def wait_ms(self):
         """Milliseconds after which `run` should be called again at the latest."""
-        if self.mode != BATCH or not self.was_dirty or self.log.trouble:
+        if self.mode != BATCH or not self.was_dirty or self.log.trouble or self.log.is_busy():
             return IDLE_MS
         return max(0, self.batch_ms - elapsed(self.broker.now, self.dirty_since))
 
     def finish(self):
         """The broker ends: write and sync all there is, in every mode; false when that cannot be."""
-        return self.commit() and (self.mode != NONE or self.log.sync())
+        self.log.wait()
+        self.commit(self.mode != NONE)
+        self.log.wait()
+        return self.log.doubtful is None and (self.mode != NONE or self.log.sync())
 
     def figures(self):
         """What is written and what that does to the medium: a dict, see log_figures.py."""
         return log_figures.figures(self)
 
-    def commit(self):
-        """Write and sync; then streams' readers may go on."""
+    def commit(self, syncs):
+        """Write what has happened, and sync it where asked for, or begin that: true when it is done."""
         self.gather_settled()
         self.write_settled()
-        if not self.log.commit(self.mode != NONE):
-            self.failed_at = self.broker.now
-            return False
-        self.was_dirty = False
-        for stream in self.grown:
-            stream.durable_offset = stream.next_offset()
-            self.broker.activate(stream)
+        self.written += [(stream, stream.next_offset()) for stream in self.grown]
         self.grown = []
-        self.free_segments()
-        return True
+        self.was_dirty = False
+        return self.log.commit(syncs)
 
     # Room
+
+    def allow_turns(self):
+        """There is something new to write: segments may be turned, and definitions be written anew, after it."""
+        self.turns = TURNS_MAX
+        self.may_snapshot = True
 
     def free_segments(self):
         """Remove the oldest segments as long as nothing in them is wanted, copying a few stragglers forward.
 
-        What was copied is durable before, whatever the mode: these messages may have been for a long time.
+        What was copied is durable before, whatever the mode: these messages may have been for a long time. While the log cannot be
+        written those go that need no writing.
         """
         writer = self.log
-        turns = TURNS_MAX
-        may_snapshot = True
         while len(writer.segments) > 2:
             oldest = writer.segments[0]
-            if oldest.pinned:
+            if oldest.pinned or writer.trouble and (oldest.live > 0 or oldest.defines or oldest.needs > writer.synced):
                 return
             if oldest.live > 0:
                 if oldest.live * 4 > oldest.written:
-                    if not turns or not self.worth_turning():
+                    if not self.turns or not self.worth_turning():
                         break
-                    turns -= 1
+                    self.turns -= 1
                 self.copy_forward(oldest)
             if oldest.defines:
-                if not may_snapshot or not self.worth_snapshot():
+                if not self.may_snapshot or not self.worth_snapshot():
                     break
-                may_snapshot = False
+                self.may_snapshot = False
                 self.snapshot()
-            if not writer.commit() or not writer.remove_oldest():
+                oldest.needs = writer.appended
+                writer.owes_sync = True
+            if oldest.needs > writer.synced and not (writer.owes_sync and self.written_before(oldest)):
+                return
+            if not writer.remove_oldest():
                 return
         if writer.lacks_room():
             self.shorten_streams()
         writer.asked = 0
 
+    def written_before(self, oldest):
+        """Write what has to be durable before a segment is removed: true when that is done, and it has not come to need more."""
+        writer = self.log
+        done = self.commit(True)
+        if writer.doubtful is not None:
+            self.was_dirty = True
+            self.failed_at = self.broker.now
+        return done and oldest.needs <= writer.synced
+
     def find_room(self):
         """Nothing is to be written: with publishers waiting for room in the log there may be something to be freed all the same."""
         if self.broker.held and self.log.lacks_room():
+            self.allow_turns()
             self.free_segments()
 
     def worth_turning(self):
@@ -335,6 +389,8 @@ class Journal:
             self.write_message(message, found[message])
             self.log.counters["log_copied_forward"] += 1
         oldest.live = 0
+        oldest.needs = self.log.appended
+        self.log.owes_sync = True
 
     def live_entries(self):
         """All (queue, entry) with a place in the log: ready, unsettled, waiting."""

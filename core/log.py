@@ -17,8 +17,13 @@ The store is a port (ports/store_file.py, and others): an object with
     sync(number): when this returns it is durable, its name too; also one of an earlier run, whose program may have been killed
     remove(number); removals become durable in the order in which they are made
     keep_aside(number, offset): save what lies behind `offset`, then cut it off
-    free() -> octets that can be counted on; only of a store that pads what it writes
+    free() -> octets that can be counted on; only of a store that knows
 It raises OSError for what the medium refuses; the log then says `trouble` and takes nothing more until `commit` succeeds again.
+
+A store that can do so without keeping its caller waiting has three functions more; one thing at a time is begun, and ended before the next:
+    begin(number, octets): append and sync              begin_remove(number): remove
+    ended() -> true when what was begun is done, false while it is under way; raises what that raised
+    wait(): until `ended` has something else to say than false
 """
 
 import struct
@@ -32,6 +37,8 @@ SETTLED = const(2)
 DEFINED = const(3)
 GROUP = const(4)
 KEPT = const(5)
+
+GATHERED_MAX = const(1 << 20)  # octets gathered while a write is under way; beyond it, or half a segment, publishers wait for its end
 
 VERSION = const(1)
 MAGIC = b"LVRT"
@@ -56,6 +63,19 @@ class Segment:
         self.written = 0
         self.defines = False
         self.pinned = False  # holds messages that found no room in memory: not to be removed
+        self.needs = 0  # the thing appended that has to be durable before it is removed: the last settlement in it, the last copy out of it
+
+
+class Flight:
+    """A record that was given to the store and is not known to be durable: what is in it, to be written once more if it has to be."""
+
+    def __init__(self, log, size):
+        self.segment = log.current()
+        self.size = size  # octets, with the head of a new segment
+        self.parts = log.parts
+        self.parts_size = log.parts_size
+        self.parts_count = log.parts_count
+        self.appended = log.appended
 
 
 class Log:
@@ -75,10 +95,16 @@ class Log:
         self.parts_size = 0
         self.parts_count = 0
         self.appended = 0  # things appended in this run
+        self.begun = 0  # of these, given to the store
         self.synced = 0  # of these, durable (or, where nobody asks for that, written)
-        self.doubtful = False  # a write or a sync failed: what is behind `size` of the last segment is not to be built on
+        self.flight = None  # the Flight that is under way
+        self.removing = None  # the Segment whose removal is under way
+        self.owes_sync = False  # what comes next is to be synced, whatever is asked for
+        self.doubtful = None  # the Segment that a write or a sync failed in: what is behind its `size` is not to be built on
         self.trouble = ""  # why nothing can be written now
+        self.gathered_max = min(GATHERED_MAX, segment_size // 2)
         self.free = getattr(store, "free", None)
+        self.begins = hasattr(store, "begin")
         self.counters = {"log_octets": 0, "log_payload_octets": 0, "log_syncs": 0, "log_segments_removed": 0, "log_copied_forward": 0,
                          "log_troubles": 0}
 
@@ -106,7 +132,7 @@ class Log:
 
     def size(self):
         """Octets in all segments, with what is not yet written."""
-        return self.octets + self.parts_size
+        return self.octets + self.parts_size + (0 if self.flight is None else self.flight.size)
 
     def tight(self):
         """True when there is no more room than is kept for settlements, definitions, and copies of what has to stay."""
@@ -115,16 +141,24 @@ class Log:
             return True
         return self.size() + reserve > self.size_max
 
+    def has_no_room(self, octets):
+        """True when a message of so many octets finds no room now."""
+        if self.free is not None and self.free() < octets + self.parts_size + self.segment_size // 4:
+            return True
+        return self.tight() or self.size() + octets > self.size_max
+
     def full(self, octets=0):
-        """True when no further message of so many octets is to be taken; that much is asked for then."""
-        if not self.trouble and not self.tight() and self.size() + octets <= self.size_max:
+        """True when no further message of so many octets is to be taken; that much is asked for then, unless a write only has to end."""
+        if self.flight is not None and self.parts_size and self.parts_size + octets > self.gathered_max:
+            return True
+        if not self.trouble and not self.has_no_room(octets):
             return False
         self.asked = max(self.asked, octets)
         return True
 
     def lacks_room(self):
         """True when room is to be made: it is tight, or there was none for what was asked for since the last commit."""
-        return self.tight() or self.size() + self.asked > self.size_max
+        return self.has_no_room(self.asked)
 
     def append(self, type_, parts):
         """Append a thing made of `parts` (bytes-like): its number in this run, to be compared with `synced`."""
@@ -137,39 +171,91 @@ class Log:
         self.counters["log_payload_octets"] += size
         return self.appended
 
-    def dirty(self):
-        """True when something has been appended that is not written."""
-        return self.parts_count != 0
-
     def commit(self, syncs=True):
-        """Write what was appended, and make it durable (unless `syncs` is false); true when that worked."""
+        """Write what was appended, and make it durable (unless `syncs` is false): true when that is done.
+
+        False when it failed (`trouble` says why) or is under way (`is_busy`, then `look`).
+        """
         if not self.parts_count:
             return True
-        if self.doubtful and not self.leave():
+        if self.doubtful is not None and not self.leave():
             return False
         segment = self.current()
         octets = (b"" if segment.size else self.head_of(segment)) + self.record_of_parts()
-        try:
-            self.store.append(segment.number, octets)
-            self.counters["log_octets"] += len(octets)
-            if syncs:
-                self.store.sync(segment.number)
-                self.counters["log_syncs"] += 1
-        except OSError as error:
-            self.doubtful = True
-            self.troubled("the log cannot be written: %r" % (error,))
-            return False
-        segment.size += len(octets)
-        self.octets += len(octets)
-        self.largest = max(self.largest, segment.size)
-        self.sequence = (self.sequence + 1) & _MASK
+        self.flight = Flight(self, len(octets))
         self.parts = []
         self.parts_size = self.parts_count = 0
-        self.trouble = ""
-        self.synced = self.appended
-        if segment.size >= self.segment_size:
+        self.begun = self.appended
+        self.sequence = (self.sequence + 1) & _MASK
+        if segment.size + len(octets) >= self.segment_size:
             self.begin(segment.number + 1, self.sequence)
+        syncs = syncs or self.owes_sync
+        try:
+            if syncs and self.begins:
+                self.store.begin(segment.number, octets)
+                return False
+            self.store.append(segment.number, octets)
+            if syncs:
+                self.store.sync(segment.number)
+                self.synced_once()
+        except OSError as error:
+            return self.crashed(error)
+        return self.landed()
+
+    def is_busy(self):
+        """True while the store is at work on something that was begun."""
+        return self.flight is not None or self.removing is not None
+
+    def look(self):
+        """See whether what was begun is done: false while it is under way. It may have failed."""
+        try:
+            if not self.store.ended():
+                return False
+        except OSError as error:
+            if self.flight is not None:
+                self.crashed(error)
+            self.removing = None
+            return True
+        if self.flight is not None:
+            self.synced_once()
+            self.landed()
+        else:
+            self.removed()
         return True
+
+    def wait(self):
+        """Until nothing is under way any more."""
+        while self.is_busy():
+            self.store.wait()
+            self.look()
+
+    def synced_once(self):
+        """A sync has succeeded."""
+        self.counters["log_syncs"] += 1
+        self.owes_sync = False
+
+    def landed(self):
+        """What was in flight is as durable as was asked for: true."""
+        flight, self.flight = self.flight, None
+        segment = flight.segment
+        self.counters["log_octets"] += flight.size
+        segment.size += flight.size
+        self.octets += flight.size
+        self.largest = max(self.largest, segment.size)
+        self.trouble = ""
+        self.synced = flight.appended
+        return True
+
+    def crashed(self, error):
+        """What was in flight is doubtful; it is written once more, before what was appended meanwhile: false."""
+        flight, self.flight = self.flight, None
+        self.parts = flight.parts + self.parts
+        self.parts_size += flight.parts_size
+        self.parts_count += flight.parts_count
+        self.sequence = (self.sequence - 1) & _MASK
+        self.doubtful = flight.segment
+        self.troubled("the log cannot be written: %r" % (error,))
+        return False
 
     def head_of(self, segment):
         """The first record of a segment."""
@@ -184,7 +270,7 @@ class Log:
 
     def leave(self):
         """Leave what a failed write has left: a segment with nothing good in it goes, another stays as it is; false when that fails."""
-        segment = self.current()
+        segment = self.doubtful
         try:
             if segment.number in self.store.numbers():
                 if segment.size == 0:
@@ -196,8 +282,8 @@ class Log:
         except OSError as error:
             self.troubled("the log cannot be written: %r" % (error,))
             return False
-        self.doubtful = False
-        if segment.size:
+        self.doubtful = None
+        if segment.size and segment is self.current():
             self.begin(segment.number + 1, self.sequence)
         return True
 
@@ -219,20 +305,32 @@ class Log:
         return True
 
     def remove_oldest(self):
-        """Remove the oldest segment; nothing in it is wanted any more. False when the store refuses: then it is tried again later."""
-        segment = self.segments[0]
+        """Remove the oldest segment; nothing in it is wanted any more: true when it is gone.
+
+        False when that is under way (`is_busy`), or the store refuses: then it is tried again later.
+        """
+        segment = self.removing = self.segments[0]
         try:
             if segment.number in self.store.numbers():
+                if self.begins:
+                    self.store.begin_remove(segment.number)
+                    return False
                 self.store.remove(segment.number)
         except OSError:
+            self.removing = None
             return False
-        self.segments.pop(0)
+        self.removed()
+        return True
+
+    def removed(self):
+        """The oldest segment is gone."""
+        self.removing = None
+        segment = self.segments.pop(0)
         del self.by_number[segment.number]
         self.octets -= segment.size + segment.junk
         if segment.size == self.largest:
             self.see_largest()
         self.counters["log_segments_removed"] += 1
-        return True
 
 
 def record(sequence, type_, parts, size):

@@ -11,6 +11,7 @@ SUFFIX = ".log"
 PAGE = 4096  # what a sync makes the medium write at least
 CYCLES = 1000  # how often a cell of a memory card bears to be written: what makers of cheap ones promise
 COPY_SIZE = 65536
+LOOK_S = 0.1  # how often the file system is asked for its room
 
 
 class DirectoryInUse(Exception):
@@ -45,6 +46,8 @@ class FileStore:
             raise DirectoryInUse("the directory %s is in use by another broker or by leveret log" % path) from None
         space = os.fstatvfs(self.directory)
         self.capacity = space.f_blocks * space.f_frsize
+        self.left = 0  # octets of the file system that were free when it was asked, less what was written since
+        self.look_at = 0.0
 
     def name(self, number):
         """The path of a segment."""
@@ -65,8 +68,18 @@ class FileStore:
             file.seek(offset)
             return file.read(size)
 
+    def free(self):
+        """Octets that the file system has left for us."""
+        now = time.monotonic()
+        if now >= self.look_at:
+            self.look_at = now + LOOK_S
+            space = os.fstatvfs(self.directory)
+            self.left = space.f_bavail * space.f_frsize
+        return self.left
+
     def append(self, number, octets):
         """Write at the end of a segment. After an error a part may be there."""
+        self.left -= len(octets)
         if number != self.number:
             self.open_file(number)
         view = memoryview(octets)
@@ -107,6 +120,7 @@ class FileStore:
         if number == self.number:
             self.close_file()
         os.remove(self.name(number))
+        self.look_at = 0.0
         self.sync_directory()
 
     def keep_aside(self, number, offset):

@@ -97,7 +97,7 @@ class Loop:
         self.endpoints = [None] * slot_count
         self.masks = [0] * slot_count
         self.used = []  # slot numbers
-        self.by_key = {}  # what poll answers -> slot number, or a Listener
+        self.by_key = {}  # what poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something
         self.listeners = []
         self.needy = []  # slots whose streams have `needs` of their own (DESIGN.md section 2)
         self.ticked = clock.now_ms()
@@ -139,6 +139,11 @@ class Loop:
         self.by_key[key_of(listening)] = listener
         self.poller.register(listening, _IN)
         return host, listening.getsockname()[1] if hasattr(listening, "getsockname") else port
+
+    def watch(self, source):
+        """Call `source.accept(loop)` whenever its `pollable` can be read."""
+        self.by_key[key_of(source.pollable)] = source
+        self.poller.register(source.pollable, _IN)
 
     def connect(self, host, port, endpoint):
         """Connect `endpoint` without waiting; a connection that fails is its received(0). Raises OSError for a bad name."""
@@ -188,10 +193,11 @@ class Loop:
             left = 0
         for key, flags in self.poller.poll(max(0, min(timeout_ms, left))):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
-            if isinstance(found, Listener):
+            if isinstance(found, int):
+                if flags & ~_OUT or found in self.needy:
+                    self.read(found, flags)
+            elif found is not None:
                 found.accept(self)
-            elif found is not None and (flags & ~_OUT or found in self.needy):
-                self.read(found, flags)
         for slot in unread:
             self.read(slot, _IN)
         self.tell_time()

@@ -18,7 +18,8 @@ from leveret.core.errors import ProtocolError
 from leveret.core.journal import BATCH, EACH, NONE
 from leveret.core.log import NewerLog
 from leveret.core.recovery import TooSmall
-from leveret.ports.store_file import DirectoryInUse, FileStore
+from leveret.ports.store_file import DirectoryInUse
+from leveret.ports.store_thread import ThreadedFileStore
 
 from .usage import UsageError
 
@@ -64,7 +65,7 @@ class Data:
         """Bring back what the directory holds and log into it from now on: (store, report). Raises DataFailed, with nothing changed."""
         store = None
         try:
-            store = FileStore(self.directory)
+            store = ThreadedFileStore(self.directory)
             broker.read_messages_with(properties)
             report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, self.disk_max)
         except (DirectoryInUse, NewerLog, TooSmall, ProtocolError, OSError) as error:

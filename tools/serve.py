@@ -88,6 +88,7 @@ class Server:
     def keep(self, chosen):
         """Keep messages as `chosen` (a data.Data) says, beginning with what is there. Raises data.DataFailed."""
         self.store, report = chosen.open(self.broker)
+        self.loop.watch(self.store)
         say(report)
         say(chosen.window())
         free = data.free_octets(chosen.directory)

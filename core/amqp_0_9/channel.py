@@ -25,7 +25,9 @@ class Channel:
         self.tags_made = 0
         self.consumers = {}
         self.returns = []  # (message, reply code, reply text) that wait to be written
-        self.log_number = 0  # the log record that has to be durable before this channel is confirmed
+        self.log_number = 0  # what has to be durable in the log before the last publish is confirmed
+        self.begun_number = 0  # the same for the publish `begun_published` (low 30 bits): the last one that the log is writing already
+        self.begun_published = 0
         self.refusals = []  # low 30 bits of publishes that wait for a negative confirm
         self.transaction = None  # transaction.Transaction after tx.select
         self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
@@ -40,6 +42,13 @@ class Channel:
         self.expires = False
         self.message = layout.NONE
         self.body_left = 0
+
+    def logged(self, journal):
+        """A publish, not yet counted, was taken: before its confirm all must be durable that the log has got by now."""
+        if self.log_number <= journal.log.begun:
+            self.begun_number = self.log_number
+            self.begun_published = self.session.broker.tables.channels[self.handle + layout.CHANNEL_PUBLISHED]
+        self.log_number = journal.last()
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""

@@ -179,7 +179,7 @@ def settle(session, channel, message, mandatory, outcome):
             broker.counters["unroutable"] += 1
         broker.tables.release(message)
     if broker.journal is not None:
-        channel.log_number = broker.journal.last()
+        channel.logged(broker.journal)
     session.published(channel, outcome == REFUSED)
 
 

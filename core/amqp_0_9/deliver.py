@@ -15,6 +15,13 @@ RETURN = b"\x00\x3c\x00\x32"
 ACK = b"\x00\x3c\x00\x50"
 NACK = b"\x00\x3c\x00\x78"
 
+HALF = 0x1FFFFFFF  # of the numbers of publishes: one that is so far ahead of another lies behind it
+
+# What writing confirms came to.
+NO_ROOM = 0
+WRITTEN = 1
+NOT_YET = 2
+
 
 def prefix(channel_number, tag):
     """The octets of a basic.deliver frame up to and with the consumer tag; its size is filled in for each delivery."""
@@ -134,7 +141,7 @@ def get_stream(session, channel, found):
 
 
 def returns_and_confirms(session, channel):
-    """Write a channel's returned contents, then its confirms; false when there is no room for all of it.
+    """Write a channel's returned contents, then its confirms: WRITTEN, or NO_ROOM for all of it, or NOT_YET (see `confirm`).
 
     A return goes before the confirm of its content, as clients expect of RabbitMQ.
     """
@@ -144,38 +151,42 @@ def returns_and_confirms(session, channel):
         octets = frame.encode(frame.METHOD, channel.number, RETURN + struct.pack(">H", code) + field_table.shortstr(text)
                               + tables.route_of(message))
         if len(octets) + 20 + tables.messages[message + layout.MESSAGE_PROPERTIES] > session.send.room() - limits.REPLY_ROOM:
-            return False
+            return NO_ROOM
         channel.returns.pop(0)
         session.outgoing.start(session, channel.number, message, octets, None)
         tables.release(message)
         if session.outgoing.active():
-            return False
+            return NO_ROOM
     return confirm(session, channel)
 
 
 def confirm(session, channel):
-    """Write the confirms of all publishes since the last one: one basic.ack for a run of those taken, a basic.nack for each refused.
+    """Write the confirms of all durable publishes since the last one: a basic.ack for a run of those taken, a basic.nack for each refused.
 
-    False when there is no room for all of them.
+    NO_ROOM when there is no room for all of them, NOT_YET when some are not durable yet, else WRITTEN.
     """
     channels = session.broker.tables.channels
-    published = channels[channel.handle + layout.CHANNEL_PUBLISHED]
+    last = channels[channel.handle + layout.CHANNEL_PUBLISHED]
     journal = session.broker.journal
+    outcome = WRITTEN
     if journal is not None and not journal.durable(channel.log_number):
         journal.wait_for(session)
-        return False
-    while channel.refusals:
+        if not journal.durable(channel.begun_number):
+            return NOT_YET
+        outcome = NOT_YET
+        last = channel.begun_published
+    while channel.refusals and (last - channel.refusals[0]) & layout.MASK <= HALF:
         refused = channel.refusals[0]
         if session.send.room() < 43:
-            return False
+            return NO_ROOM
         acknowledge(session, channel, (refused - 1) & layout.MASK)
         session.send.write(frame.encode(frame.METHOD, channel.number, NACK + confirm_tag(channels, channel, refused) + b"\x00"))
         channels[channel.handle + layout.CHANNEL_CONFIRMED] = refused
         channel.refusals.pop(0)
     if session.send.room() < 21:
-        return False
-    acknowledge(session, channel, published)
-    return True
+        return NO_ROOM
+    acknowledge(session, channel, last)
+    return outcome
 
 
 def acknowledge(session, channel, last):

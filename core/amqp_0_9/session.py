@@ -290,6 +290,8 @@ class Session:
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""
+        if self.broker.journal is not None and self.broker.journal.promised != self.promised_before:
+            self.promised = self.promised_before = self.broker.journal.promised
         if not self.keeps_promises() or self.replies or self.outgoing.active() or self.send.room() < len(octets):
             self.replies.append(octets)
         else:
@@ -298,11 +300,7 @@ class Session:
     def keeps_promises(self):
         """True when what our replies promise is durable; else the journal has us go on when it is."""
         journal = self.broker.journal
-        if journal is None:
-            return True
-        if journal.promised != self.promised_before:
-            self.promised = self.promised_before = journal.promised
-        if journal.durable(self.promised):
+        if journal is None or journal.durable(self.promised):
             return True
         journal.wait_for(self)
         return False
@@ -331,10 +329,15 @@ class Session:
             if not self.keeps_promises() or self.send.room() < len(self.replies[0]):
                 return
             self.send.write(self.replies.pop(0))
-        while self.writing and not self.closing:
-            if not deliver.returns_and_confirms(self, self.writing[0]):
+        at = 0
+        while at < len(self.writing) and not self.closing:
+            outcome = deliver.returns_and_confirms(self, self.writing[at])
+            if outcome == deliver.NO_ROOM:
                 return
-            self.writing.pop(0).waits_to_write = False
+            if outcome == deliver.NOT_YET:
+                at += 1
+            else:
+                self.writing.pop(at).waits_to_write = False
 
     def room(self):
         """The peer has read: go on writing, and let the queues of our consumers deliver again."""

@@ -44,18 +44,58 @@ def writes_transactions_in_pieces(journal):
 def writes_on_behind_a_failure(journal):
     """After a write that failed the same segment is written on."""
     def leave():
-        journal.log.doubtful = False
+        journal.log.doubtful = None
         return True
     journal.log.leave = leave
 
 
-# name, function, whether it spoils the store, mode of the log (None: as drawn)
+def confirms_before_a_sync_has_ended(journal):
+    """A confirm leaves when its sync has been begun."""
+    journal.durable = lambda number: journal.log.begun >= number
+
+
+def says_too_early_that_it_ended(store):
+    """The store's thread says that it is done, and goes on later."""
+    ended = store.ended
+
+    def ended_too_early():
+        store.late = store.late + 1 if store.under_way is not None else 0
+        return ended() if store.late % 4 == 0 else True
+
+    begin, begin_remove, interrupt = store.begin, store.begin_remove, store.interrupt
+
+    def before(action):
+        def finish_first(*given):
+            store.left = 0
+            ended()
+            action(*given)
+        return finish_first
+    store.late = 0
+    store.ended = ended_too_early
+    store.begin, store.begin_remove, store.interrupt = before(begin), before(begin_remove), interrupt
+
+
+def frees_what_is_not_settled_on_disk(journal):
+    """A segment is removed as soon as nothing in it is wanted in memory."""
+    free_segments = journal.free_segments
+
+    def free_at_once():
+        for segment in journal.log.segments:
+            segment.needs = 0
+        free_segments()
+    journal.free_segments = free_at_once
+
+
+# name, function, whether it spoils the store, mode of the log (None: as drawn), whether syncs take their time (None: as drawn)
 CANARIES = (
-    (confirms_before_syncing, False, "batch"),
-    (ignores_sync, True, "each"),
-    (forgets_acknowledgements, False, None),
-    (frees_what_is_wanted, False, None),
-    (writes_transactions_in_pieces, False, "each"),
-    (writes_on_behind_a_failure, False, None),
+    (confirms_before_syncing, False, "batch", None),
+    (ignores_sync, True, "each", None),
+    (forgets_acknowledgements, False, None, None),
+    (frees_what_is_wanted, False, None, None),
+    (writes_transactions_in_pieces, False, "each", None),
+    (writes_on_behind_a_failure, False, None, None),
+    (confirms_before_a_sync_has_ended, False, "each", True),
+    (says_too_early_that_it_ended, True, "each", True),
+    (frees_what_is_not_settled_on_disk, False, "batch", True),
 )
 SEEDS_MAX = 60  # within so many seeds a canary has to be caught

@@ -60,6 +60,10 @@ class FaultyStore:
     def append(self, number, octets):
         if self.watcher is not None:
             self.watcher.before_append()
+        self.put(number, octets)
+
+    def put(self, number, octets):
+        """Append; the watcher has been told."""
         cut = self.operation()
         segment = self.segments.get(number)
         if segment is None:
@@ -197,3 +201,67 @@ class FaultyStore:
     def octets_in_all(self):
         """Octets of all segments."""
         return sum([len(segment.octets) for segment in self.segments.values()])
+
+
+class DelayedStore(FaultyStore):
+    """A FaultyStore that has a thread, as it were: what is begun takes some calls of `ended`, and the power may go at any time meanwhile.
+
+    `delays` draws how many.
+    """
+
+    def __init__(self, chance, delays):
+        FaultyStore.__init__(self, chance)
+        self.delays = delays
+        self.under_way = None  # (number, octets); octets None: a removal
+        self.left = 0  # calls of `ended` that find it under way
+        self.delayed = 0  # things that were begun and not done at once
+        self.interrupted = 0  # crashes in the middle of one
+
+    def begin(self, number, octets):
+        """Begin to append and sync."""
+        assert self.under_way is None, "one thing at a time"
+        if self.watcher is not None:
+            self.watcher.before_append()
+        self.under_way = (number, octets)
+        self.left = self.delays.pick((0, 1, 3, 10, 40))
+        self.delayed += self.left > 0
+
+    def begin_remove(self, number):
+        """Begin to remove a segment."""
+        assert self.under_way is None, "one thing at a time"
+        self.under_way = (number, None)
+        self.left = self.delays.pick((0, 1, 3))
+
+    def ended(self):
+        """True when what was begun is done."""
+        if self.left:
+            self.left -= 1
+            return False
+        if self.under_way is not None:
+            (number, octets), self.under_way = self.under_way, None
+            if octets is None:
+                self.remove(number)
+            else:
+                self.put(number, octets)
+                self.sync(number)
+        return True
+
+    def wait(self):
+        """Until it is done."""
+        self.left = 0
+
+    def interrupt(self):
+        """The program has ended in the middle of what was begun: the thread may have come to any point of it."""
+        if self.under_way is None:
+            return
+        (number, octets), self.under_way = self.under_way, None
+        self.left = 0
+        self.interrupted += 1
+        if octets is None:
+            if self.chance.one_in(2) and number in self.segments:
+                self.removed.append((number, self.segments.pop(number)))
+            return
+        segment = self.segments.setdefault(number, Segment())
+        segment.octets += bytes(octets[:self.chance.below(len(octets) + 1)] if self.chance.one_in(2) else octets)
+        if self.chance.one_in(3):
+            self.make_durable(segment)

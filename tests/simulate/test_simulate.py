@@ -34,22 +34,24 @@ def test_hundreds_of_seeds():
     failures, total = in_parallel(range(FIRST, FIRST + SEEDS))
     print(run.summary(total, SEEDS, 0))
     assert not failures, "\n".join(failures)
-    for name in ("cuts", "kills", "recovery_cuts", "flips", "troubles", "freed", "copied", "confirmed", "checked", "delivered"):
+    for name in ("cuts", "kills", "recovery_cuts", "flips", "troubles", "freed", "copied", "confirmed", "checked", "delivered",
+                 "delayed", "interrupted"):
         assert total[name] > 0, "the seeds try no " + name
 
 
 def test_a_seed_reruns_exactly():
     """The same counts, to the last one."""
-    assert World(7).run() == World(7).run()
+    for delayed in (False, True):
+        assert World(7, delayed=delayed).run() == World(7, delayed=delayed).run()
 
 
-@pytest.mark.parametrize("canary, spoils_store, mode", CANARIES, ids=[row[0].__name__ for row in CANARIES])
-def test_canaries_are_caught(canary, spoils_store, mode):
+@pytest.mark.parametrize("canary, spoils_store, mode, delayed", CANARIES, ids=[row[0].__name__ for row in CANARIES])
+def test_canaries_are_caught(canary, spoils_store, mode, delayed):
     """A broker that is deliberately wrong does not get through."""
     for seed in range(1, SEEDS_MAX + 1):
         spoiled = {"spoil_store": canary} if spoils_store else {"spoil_journal": canary}
         try:
-            World(seed, mode=mode, **spoiled).run()
+            World(seed, mode=mode, delayed=delayed, **spoiled).run()
         except Wrong as caught:
             print("%s: caught with seed %d: %s" % (canary.__name__, seed, str(caught)[:200]))
             return

@@ -10,7 +10,7 @@ from leveret.core.limits import BOARD, Limits
 from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
 from chance import Chance
-from faulty_store import FaultyStore, PowerCut
+from faulty_store import DelayedStore, FaultyStore, PowerCut
 from model import EMPTY, State, state_of
 from peer import idle
 from wire_client import CONFIRMS, CONSUMES, TRANSACTIONS, WireClient
@@ -85,9 +85,10 @@ def body_of(message, size):
 
 
 class World:
-    """Everything of one seed. `spoil_store`, `spoil_journal`: get the store, each new journal, for canaries; `lives`, `mode`: not drawn."""
+    """Everything of one seed. `spoil_store`, `spoil_journal`: get the store, each new journal, for canaries; `lives`, `mode`, `delayed`:
+    not drawn."""
 
-    def __init__(self, seed, spoil_store=None, spoil_journal=None, lives=None, printing=False, mode=None):
+    def __init__(self, seed, spoil_store=None, spoil_journal=None, lives=None, printing=False, mode=None, delayed=None):
         self.seed = seed
         self.printing = printing
         self.chance = chance = Chance(seed)
@@ -105,7 +106,9 @@ class World:
         self.limits.update(connection_count_max=16, binding_count_max=200, binding_share_max=190, password_rounds=1)
         if chance.one_in(3):
             self.limits.update(message_count_max=32, entry_count_max=40)
-        self.store = FaultyStore(chance)
+        delays = Chance(seed + 0x5EED)
+        self.delayed = delays.one_in(2) if delayed is None else delayed  # syncs and removals take their time
+        self.store = DelayedStore(chance, delays) if self.delayed else FaultyStore(chance)
         self.spoil_journal = spoil_journal
         if spoil_store is not None:
             spoil_store(self.store)
@@ -118,7 +121,7 @@ class World:
         self.seen_next = {}  # stream id -> one above the highest offset seen
         self.delivered_last = {}
         self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
-                       "troubles": 0, "freed": 0, "copied": 0}
+                       "troubles": 0, "freed": 0, "copied": 0, "delayed": 0, "interrupted": 0}
         self.broker = None
         self.clients = []
         self.now = chance.pick((0, 0x3FFFFF00, 5000))
@@ -204,6 +207,9 @@ class World:
             if self.start() and self.live(life):
                 continue
         self.finish()
+        if self.delayed:
+            self.counts["delayed"] = self.store.delayed
+            self.counts["interrupted"] = self.store.interrupted
         return self.counts
 
     def start(self):
@@ -270,6 +276,8 @@ class World:
             self.counts["troubles"] += self.broker.journal.log.counters["log_troubles"]
             self.counts["freed"] += self.broker.journal.log.counters["log_segments_removed"]
             self.counts["copied"] += self.broker.journal.log.counters["log_copied_forward"]
+        if self.delayed:
+            self.store.interrupt()
         if not power:
             self.note("--- killed")
             if self.store.forget_lost() and self.mode == "none":

@@ -1,0 +1,81 @@
+"""The file store of a broker that has others to serve: what waits for the disk is done in one thread, one thing at a time.
+
+The contract is in core/log.py (`begin`, `begin_remove`, `ended`, `wait`). A memory card may take half a second for a sync; meanwhile the
+loop goes on. `pollable` can be read when what was begun is done: `Loop.watch` (tcp.py) wakes for it, and calls `accept`.
+"""
+
+import errno
+import os
+import queue
+import threading
+
+from .store_file import FileStore
+
+
+class ThreadedFileStore(FileStore):
+    """A FileStore that need not be waited for. Raises DirectoryInUse, OSError."""
+
+    def __init__(self, path):
+        FileStore.__init__(self, path)
+        self.pollable = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._asked = queue.SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._error = None  # what was begun last has failed
+        self._thread = threading.Thread(target=self._work, name="leveret-store", daemon=True)
+        self._thread.start()
+
+    def begin(self, number, octets):
+        """Begin to append octets to a segment and to make them durable."""
+        self._begin(self._write, number, octets)
+
+    def begin_remove(self, number):
+        """Begin to remove a segment."""
+        self._begin(self.remove, number)
+
+    def ended(self):
+        """True when what was begun is done, false while it is under way. Raises OSError when it failed."""
+        if not self._idle.is_set():
+            return False
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return True
+
+    def wait(self):
+        """Until what was begun is done."""
+        self._idle.wait()
+
+    def accept(self, _):
+        """The loop was woken; the broker looks by itself."""
+        try:
+            os.eventfd_read(self.pollable)
+        except BlockingIOError:
+            return
+
+    def close(self):
+        """End the thread, and let go of the directory."""
+        self._asked.put(None)
+        self._thread.join()
+        os.close(self.pollable)
+        FileStore.close(self)
+
+    def _begin(self, *asked):
+        assert self._idle.is_set(), "one thing at a time"
+        self._idle.clear()
+        self._asked.put(asked)
+
+    def _write(self, number, octets):
+        self.append(number, octets)
+        self.sync(number)
+
+    def _work(self):
+        while (asked := self._asked.get()) is not None:
+            try:
+                asked[0](*asked[1:])
+            except OSError as error:
+                self._error = error
+            except Exception as error:
+                self._error = OSError(errno.EIO, f"an error of this broker: {error!r}")
+            self._idle.set()
+            os.eventfd_write(self.pollable, 1)
