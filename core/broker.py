@@ -31,6 +31,7 @@ NO_ROOM = 2
 HEADS = 128  # octets of a delivery's method and header frames beside consumer tag, route and properties, with a stream's offset
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
+NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
 
 MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"  # the route of a request to core/management.py: no client can declare such a queue
 
@@ -40,7 +41,7 @@ COUNTERS = (
     "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered", "dead_letters_lost",
     "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks", "blocked", "channel_errors",
     "connection_errors", "dropped_with_queue", "retained_out", "stream_duplicates", "readers_overtaken", "consumers_cancelled",
-    "management_requests", "management_failures",
+    "management_requests", "management_failures", "moved",
 )
 
 
@@ -87,6 +88,7 @@ class Broker(Definitions):
         self.uptime_ms = 0  # does not wrap
         self.began_ms = None  # what it was at the first tick
         self.rules_at = 0  # uptime of the last time that rules were told the time
+        self.noted_at = 0
         self.properties = None
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
         self.waiting = Waiting()
@@ -95,6 +97,7 @@ class Broker(Definitions):
         self.held = []  # connections that are not read because a queue or the arena has no room
         self.buffers = []  # (receive, send) pairs of connections that are gone
         self.counters = {name: 0 for name in COUNTERS}
+        self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge_requests.py
 
     def tick(self, now, seconds):
         """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules."""
@@ -121,8 +124,17 @@ class Broker(Definitions):
             self.counters[name] += counts[name]
             counts[name] = 0
 
+    def note_readers(self):
+        """Have the log note the offsets that streams keep for their readers, so that a power cut costs them a second."""
+        self.noted_at = self.uptime_ms
+        for found in self.queues.values():
+            if found.is_stream and found.id_in_log:
+                found.note_kept(self.journal)
+
     def tell_rules(self):
         """Let the rules of queues act on the time."""
+        if self.journal is not None and self.uptime_ms - self.noted_at >= NOTE_EVERY_MS:
+            self.note_readers()
         self.waiting.run(self)
         for found in list(self.queues.values()):
             if self.queue_objects.get(found.handle) is not found:
@@ -299,7 +311,7 @@ class Broker(Definitions):
     def make_room(self, block_total):
         """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it."""
         for found in self.queues.values():
-            while found.is_stream and found.message_count() > 1 and found.over_share(block_total):
+            while found.is_stream and found.message_count() > 1 and found.over_share(block_total) and found.may_drop_first():
                 found.drop_first()
 
     def route(self, exchange_name, key, properties):

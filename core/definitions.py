@@ -21,7 +21,7 @@ from .type_words import type_word
 
 VHOST = "/"
 
-STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes", "x-max-age", "x-stream-max-segment-size-bytes")
+STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes", "x-max-age", "x-stream-max-segment-size-bytes", "x-stream-hold")
 
 
 class NoPolicies:
@@ -182,6 +182,9 @@ class Definitions:
             if not isinstance(size, int) or size < 1:
                 raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-length-bytes' for queue '%s' in vhost '%s': it must be a "
                                     "number above 0" % (name, VHOST))
+            if not isinstance(arguments.get("x-stream-hold", "-"), str):
+                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-stream-hold' for queue '%s' in vhost '%s': the name of a consumer"
+                                    % (name, VHOST))
 
     def check_queue_room(self, connection):
         """Raise resource-error when the broker or the connection's share has no place for one more queue."""

@@ -374,6 +374,8 @@ class Journal:
                         count = at
                     entry = tables.entries[entry + layout.ENTRY_NEXT]
                 for _ in range(min(count, found.message_count() - 1)):
+                    if not found.may_drop_first():
+                        break
                     found.drop_first()
 
     def copy_forward(self, oldest):

@@ -46,6 +46,7 @@ ROWS = (
     ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
     ("user_count_max", 1024, 8, 1, 65535, "users", "a further one in definitions is left out"),
+    ("bridge_count_max", 64, 0, 0, 4096, "bridges whose status is kept for who asks", "the one that has been silent longest is forgotten"),
     ("granted_count_max", 256, 16, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
 )
 
@@ -112,6 +113,7 @@ def memory_parts(limits):
         ("users", (600 + 3 * limits.argument_size_max) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 200 * limits.login_address_max),
+        ("bridges", 4096 * limits.bridge_count_max),
     )
 
 

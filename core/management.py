@@ -9,6 +9,7 @@ for the answer the request waits, as any publisher does; a request may so be car
     counters                    the counters alone
     definitions {"after"}       RabbitMQ's JSON, page by page (administrator)
     import {"definitions"}      loads; "rest": [section, items done] when the answer was full before the end (administrator)
+    bridge, report-bridge, bridges      of and for bridges: core/bridge_requests.py
     set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
 """
 
@@ -17,6 +18,7 @@ import json
 from . import layout, overview, paging, portable_definitions
 from .broker import NO_ROOM
 from .errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
+from .parts import needed
 from .policies import Policy
 from .shim import json_text
 
@@ -70,6 +72,7 @@ def perform(broker, user, body):
         if changes and not room_for(broker, broker.limits.management_size_max):
             return None
         broker.counters["management_requests"] += 1
+        request["user"] = user
         return action(broker, request)
     except ProtocolError as error:
         if error.condition == ACCESS_REFUSED:
@@ -205,6 +208,21 @@ def remove_policy(broker, request):
     return json_text({"ok": True})
 
 
+def bridge(broker, request):
+    """A bridge's round."""
+    return needed("bridge_requests", "bridges").bridge(broker, request)
+
+
+def report_bridge(broker, request):
+    """What a bridge says of itself."""
+    return needed("bridge_requests", "bridges").report(broker, request)
+
+
+def tell_bridges(broker, request):
+    """What bridges have said."""
+    return needed("bridge_requests", "bridges").bridges(broker, request)
+
+
 # Request: (function, tags of those who may, whether it changes something)
 REQUESTS = {
     "overview": (tell_overview, READERS, False),
@@ -213,4 +231,7 @@ REQUESTS = {
     "import": (load_definitions, ADMINISTRATORS, True),
     "set-policy": (set_policy, POLICY_MAKERS, True),
     "remove-policy": (remove_policy, POLICY_MAKERS, True),
+    "bridge": (bridge, READERS, True),
+    "report-bridge": (report_bridge, READERS, True),
+    "bridges": (tell_bridges, READERS, False),
 }

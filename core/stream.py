@@ -34,6 +34,8 @@ class Stream(Queue):
         self.dropped = 0
         self.publishers = Publishers()
         self.kept = {}  # consumer name -> next offset it wants
+        self.noted = {}  # the same as the log has them
+        self.hold = arguments.get("x-stream-hold")
 
     def keep_within(self, arguments, limits):
         """Take x-max-length-bytes and x-max-age from `arguments`; a stream never holds more than the arena."""
@@ -75,8 +77,24 @@ class Stream(Queue):
         return self.first_offset + self.message_count()
 
     def full(self, block_total):
-        """Never: a stream makes room by retention."""
+        """Never: a stream makes room by retention; unless it holds what a consumer has not settled, and that is all it has room for."""
+        if self.hold is None:
+            return False
+        size = block_total * self.tables.block_size
+        while self.message_count() and (self.size + size > self.size_max or self.over_share(block_total)):
+            if not self.may_drop_first():
+                return True
+            self.drop_first()
         return False
+
+    def may_drop_first(self):
+        """True when nobody holds the oldest message."""
+        if self.hold is None:
+            return True
+        for consumer in self.consumers:
+            if consumer.keeps == self.hold:
+                self.keep(consumer)
+        return self.first_offset < self.kept.get(self.hold, 0)
 
     def push(self, message):
         """Append a message, unless its publisher has published it before, and drop the oldest ones that no longer fit."""
@@ -86,7 +104,7 @@ class Stream(Queue):
             return
         self.size += tables.size_of(message)
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
-        while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)):
+        while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)) and self.may_drop_first():
             self.drop_first()
         for consumer in self.consumers:
             if consumer.cursor == layout.NONE:
@@ -100,7 +118,7 @@ class Stream(Queue):
         tables = self.tables
         while self.message_count():
             message = tables.entries[self.head() + layout.ENTRY_MESSAGE]
-            if seconds - tables.messages[message + layout.MESSAGE_ARRIVED] <= self.age_max_s:
+            if seconds - tables.messages[message + layout.MESSAGE_ARRIVED] <= self.age_max_s or not self.may_drop_first():
                 return
             self.drop_first()
 
@@ -183,15 +201,36 @@ class Stream(Queue):
         """Remember, under a consumer's name, the offset of its oldest unsettled delivery (or of its cursor)."""
         if consumer.keeps is None:
             return
-        tables = self.tables
         offset = consumer.cursor_offset
-        entry = tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
-            if tables.entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
-                offset -= (offset - tables.entries[entry + layout.ENTRY_POSITION]) & layout.MASK
-                break
-            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        entry = self.first_unsettled(consumer)
+        if entry != layout.NONE:
+            offset -= (offset - self.tables.entries[entry + layout.ENTRY_POSITION]) & layout.MASK
         self.kept[consumer.keeps] = offset
+
+    def first_unsettled(self, consumer):
+        """The entry of a consumer's oldest unsettled delivery, or NONE."""
+        entries = self.tables.entries
+        entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE and entries[entry + layout.ENTRY_CONSUMER] != consumer.handle:
+            entry = entries[entry + layout.ENTRY_NEXT]
+        return entry
+
+    def drop_settled(self):
+        """Let go what its holder has settled, before retention asks for it."""
+        dropped = self.dropped
+        while self.hold is not None and self.message_count() and self.may_drop_first():
+            self.drop_first()
+        self.tables.counts["retained_out"] -= self.dropped - dropped
+        self.dropped = dropped
+
+    def note_kept(self, journal):
+        """Have the log note the offsets that its consumers' names have come to."""
+        for consumer in self.consumers:
+            self.keep(consumer)
+        for name in self.kept:
+            if self.noted.get(name) != self.kept[name]:
+                self.noted[name] = self.kept[name]
+                journal.kept(self, name)
 
     def may_keep(self, name):
         """True when there is a place for this consumer name."""

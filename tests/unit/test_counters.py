@@ -388,12 +388,21 @@ def management_failures():
     return broker, 1
 
 
+def moved():
+    broker, peer = fresh(management_size_max=4096)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.publish("q", b"1")
+    peer.publish("q", b"2")
+    manage(peer, b'{"request":"bridge","stream":"s","queue":"q","count":5}')
+    return broker, 2
+
+
 CASES = (
     connections, connections_refused, logins_refused, addresses_refused, access_refused, published, delivered, settled, returned,
     unroutable, alternate_routed, lost_on_purpose, delayed, redelivered, rejected, purged, held, blocked, internal_errors, channel_errors,
     connection_errors, expired, queues_expired, dropped_head, rejected_publishes, dead_lettered, dead_letters_lost, delivery_limit,
     deduplicated, replaced, settle_timeouts, commits, rollbacks, dropped_with_queue, retained_out, stream_duplicates, readers_overtaken,
-    consumers_cancelled, management_requests, management_failures,
+    consumers_cancelled, management_requests, management_failures, moved,
 )
 
 

@@ -1,0 +1,141 @@
+"""What a bridge asks of the broker that it sends from, by management (core/management.py).
+
+    bridge {"name", "stream", "consumer", "queue", "count", "status"}
+        Moves up to `count` messages from the head of `queue` (null: none) to the stream, whose settled ones go; keeps `status` for who
+        asks; and answers what the stream has: "id", "logged", "first", "next", "position" (of the consumer; null: none kept), "octets",
+        "octets_max", "age_max_s", "oldest" (seconds since 1970 of the message at the position, null: none), "moved", "queued" (messages
+        left in `queue`)
+    report-bridge {"name", "status"}
+        Keeps `status`, of a bridge that has no stream
+    bridges {"name"}
+        "status" of a bridge with "reported_ms_ago"; without a name "names" of all
+
+A move is one verb: out of the queue and into the stream stand in one commit of the log.
+"""
+
+from . import layout
+from .access import READ, WRITE, check
+from .errors import NOT_FOUND, PRECONDITION_FAILED, ProtocolError
+from .layout import EPOCH
+from .shim import json_text
+
+MOVE_MAX = 1000
+STATUS_MAX = 4096  # octets of a status
+
+
+def bridge(broker, request):
+    """A bridge's round."""
+    stream = named(broker, request, "stream")
+    if not stream.is_stream:
+        raise ProtocolError(PRECONDITION_FAILED, "queue '%s' is no stream" % stream.name)
+    if isinstance(request.get("status"), dict):
+        keep_status(broker, request)
+    moved = 0
+    queued = 0
+    if request.get("queue") is not None:
+        queue = named(broker, request, "queue")
+        if queue.is_stream:
+            raise ProtocolError(PRECONDITION_FAILED, "'%s' is a stream: it needs no other one" % queue.name)
+        check(broker, request["user"], READ, "queue", queue.name)
+        check(broker, request["user"], WRITE, "exchange", "")
+        stream.drop_settled()
+        moved = move(broker, queue, stream, number(request, "count", MOVE_MAX))
+        queued = queue.message_count()
+    return json_text({"ok": True, "id": stream.id, "logged": stream.id_in_log != 0, "first": stream.first_offset,
+                      "next": stream.next_offset(), "position": position(stream, request.get("consumer")), "octets": stream.size,
+                      "octets_max": stream.size_max, "age_max_s": stream.age_max_s,
+                      "oldest": oldest(stream, request.get("consumer")), "moved": moved, "queued": queued})
+
+
+def named(broker, request, key):
+    """The queue that a request names."""
+    name = request.get(key)
+    if not isinstance(name, str) or name not in broker.queues:
+        raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '/'" % name)
+    return broker.queues[name]
+
+
+def number(request, key, most):
+    """A whole number from 0 to `most`."""
+    value = request.get(key, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ProtocolError(PRECONDITION_FAILED, "%s must be a whole number from 0 to %d" % (key, most))
+    return value
+
+
+def move(broker, queue, stream, most):
+    """Move messages from the head of a queue to the end of a stream while there is room: how many."""
+    tables = broker.tables
+    count = 0
+    while count < most:
+        if queue.rules is not None:
+            queue.rules.before_delivery(broker, queue)
+        entry = queue.head()
+        if entry == layout.NONE:
+            break
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
+        if not broker.has_entries(2) or broker.is_full([stream], blocks, broker.journal is not None):
+            break
+        tables.messages[message + layout.MESSAGE_REFERENCES] += 1
+        queue.drop(queue.pop())
+        broker.put(message, [stream], False)
+        tables.release(message)
+        count += 1
+    broker.counters["moved"] += count
+    return count
+
+
+def position(stream, consumer):
+    """The offset kept for a consumer's name, up to this moment; None: there is none."""
+    for each in stream.consumers:
+        if each.keeps is not None and each.keeps == consumer:
+            stream.keep(each)
+    return stream.kept.get(consumer)
+
+
+def oldest(stream, consumer):
+    """Seconds since 1970 at which the message at a consumer's position came, or None."""
+    entries = stream.tables.entries
+    found = [each for each in stream.consumers if each.keeps is not None and each.keeps == consumer]
+    if found:
+        entry = stream.first_unsettled(found[0])
+        if entry == layout.NONE:
+            entry = found[0].cursor
+    else:
+        offset = stream.kept.get(consumer, stream.first_offset)
+        entry, _ = stream.at(min(max(offset, stream.first_offset), stream.next_offset()))
+    if entry == layout.NONE:
+        return None
+    return stream.tables.messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED] + EPOCH
+
+
+def keep_status(broker, request):
+    """Keep what a bridge says of itself; the one that has been silent longest goes when there are too many."""
+    name = request.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= 255 or len(json_text(request["status"])) > STATUS_MAX:
+        raise ProtocolError(PRECONDITION_FAILED, "a bridge has a name of at most 255 characters and a status of at most %d" % STATUS_MAX)
+    if broker.limits.bridge_count_max == 0:
+        return
+    if name not in broker.bridges and len(broker.bridges) >= broker.limits.bridge_count_max:
+        del broker.bridges[min(broker.bridges, key=lambda each: broker.bridges[each][0])]
+    broker.bridges[name] = (broker.uptime_ms, request["status"])
+
+
+def report(broker, request):
+    """Keep a bridge's status, of one that has no stream."""
+    if not isinstance(request.get("status"), dict):
+        raise ProtocolError(PRECONDITION_FAILED, "a report has a status")
+    keep_status(broker, request)
+    return json_text({"ok": True})
+
+
+def bridges(broker, request):
+    """What bridges have said of themselves: one of them, or the names of all."""
+    name = request.get("name")
+    if name is None:
+        return json_text({"ok": True, "names": sorted(broker.bridges)})
+    if name not in broker.bridges:
+        raise ProtocolError(NOT_FOUND, "there is no bridge '%s'" % name)
+    at, status = broker.bridges[name]
+    return json_text({"ok": True, "status": status, "reported_ms_ago": broker.uptime_ms - at})
