@@ -25,6 +25,8 @@ class User:
     """`stored`: a hash of core/password.py, or None (no password logs in). `permissions`: three expressions, or None: no way into the
     virtual host. Raises ValueError, with a sentence, for an expression that this interpreter cannot use."""
 
+    numbers = 0
+
     def __init__(self, name, stored, tags=(), permissions=None, granted_max=256):
         self.name = name
         self.stored = stored
@@ -38,6 +40,8 @@ class User:
         """Change the permissions; they hold for the next method of every session of this user."""
         self.patterns = None if permissions is None else [pattern(each) for each in permissions]
         self.permissions = permissions
+        User.numbers += 1
+        self.number = User.numbers  # what was cached for other permissions is not found under it
         for names in self.granted:
             names.clear()
 

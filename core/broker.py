@@ -7,7 +7,7 @@ connection `resume()`. Nothing here blocks: a publisher that finds no room is `h
 where a rule of a queue asks for it.
 """
 
-from . import deliver, hot, layout, routing
+from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
 from .definitions import Definitions
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
@@ -67,6 +67,7 @@ class Consumer:
         self.pack_records = 0
         self.pack_octets = 0
         self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
+        self.prefix_at = None  # the same as the engine wants it
 
 
 def nothing(sentence):
@@ -105,7 +106,7 @@ class Broker(Definitions):
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
         self.now = now
-        self.seconds = max(seconds - EPOCH, 0)
+        self.seconds = self.tables.state[layout.STATE_SECONDS] = max(seconds - EPOCH, 0)
         self.failures.tick(now)
         self.fold_counters()
         if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
@@ -180,7 +181,8 @@ class Broker(Definitions):
             pair[0].reset()
             pair[1].reset()
             return pair
-        return ReceiveBuffer(self.limits.receive_buffer_size), SendBuffer(self.limits.send_buffer_size)
+        engine = self.tables.engine
+        return ReceiveBuffer(self.limits.receive_buffer_size, engine), SendBuffer(self.limits.send_buffer_size, engine)
 
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
@@ -318,6 +320,15 @@ class Broker(Definitions):
         """The queues for a message, each once; nothing is counted and no draw is used up. The list is not to be changed."""
         targets = routing.near(self, exchange_name, key, properties)
         return routing.Walk(self, exchange_name, key, properties).queues if targets is None else targets
+
+    def remember_route(self, user, exchange_name, route):
+        """Have `ingest` know where messages of the user with this number go, unless that depends on more than exchange and key.
+
+        `route`: both as two short strings (bytes).
+        """
+        exchange = self.exchanges.get(exchange_name)
+        if exchange_name == "" or exchange is not None and exchange.plain and exchange.by_key:
+            routes.remember(self.tables, user, route, routing.near(self, exchange_name, route[2 + route[0]:], None))
 
     # Consuming
 

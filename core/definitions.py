@@ -7,7 +7,7 @@ RabbitMQ's, because clients and their users know those (core/SPEC.md). `connecti
 import binascii
 import hashlib
 
-from . import layout, rules
+from . import layout, routes, rules
 from .access import CONFIGURE, check
 from .durable import binding_definition, exchange_definition, gone, is_durable
 from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError)
@@ -127,6 +127,7 @@ class Definitions:
     def exchange_gone(self, found):
         """Forget an exchange's name."""
         del self.exchanges[found.name]
+        routes.forget(self.tables)
         if found.durable and self.journal is not None:
             self.journal.define(gone(exchange_definition(found)))
 
@@ -235,6 +236,7 @@ class Definitions:
             self.journal.queue_gone(found)
         del self.queues[found.name]
         del self.queue_objects[found.handle]
+        routes.forget(self.tables)
         give(self.tables.queues, self.tables.queue_pool, 0, found.handle)
         return count
 
@@ -270,6 +272,7 @@ class Definitions:
         connection.bindings_made += weight
         self.binding_count += weight
         exchange.bind(binding)
+        routes.forget(self.tables)
         if self.journal is not None and is_durable(binding):
             self.journal.define(binding_definition(binding))
 
@@ -299,6 +302,7 @@ class Definitions:
         Auto-delete looks only at the bindings of which an exchange is the source, as in RabbitMQ.
         """
         waiting = list(bindings)
+        routes.forget(self.tables)
         while waiting:
             binding = waiting.pop()
             exchange = binding.exchange

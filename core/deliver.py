@@ -8,58 +8,60 @@ queues are activated again when its peer has read.
 from . import hot, layout
 from .shim import const
 
-_TURN = const(32)  # deliveries of one queue before the next queue has its turn
 _TURNS = const(64)  # turns before everything else that the broker does has its turn
+_DELIVERIES = const(2048)  # and as many deliveries
+_CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose messages are looked at
 
 
 def run(broker):
-    """Give the active queues their turns, one after the other; those that are still active after _TURNS go on the next time."""
+    """Give the active queues their turns, one after the other; those that are still active behind _TURNS go on the next time."""
     tables = broker.tables
-    left = _TURNS
-    while left:
-        left -= 1
+    turns = _TURNS
+    left = _DELIVERIES
+    while turns > 0 and left > 0:
+        turns -= 1
         handle = hot.next_active(tables.queues, tables.state)
         if handle == layout.NONE:
             return
         found = broker.queue_objects[handle]
-        if found.rules is not None or found.prioritised:
-            again = careful_turn(broker, found)
-        else:
-            again = turn(found)
-        if again:
+        careful = found.rules is not None or found.prioritised
+        count = careful_turn(broker, found) if careful else turn(found)
+        left -= count
+        if count >= (_CAREFUL_TURN if careful else tables.engine.turn):
             broker.activate(found)
 
 
 def turn(found):
-    """Up to _TURN deliveries of one queue, one consumer after the other; true when there may be more."""
+    """Up to engine.turn deliveries of one queue, one consumer after the other: how many."""
     consumers = found.consumers
     count = len(consumers)
+    most = found.tables.engine.turn
     if count == 1:
         consumer = consumers[0]
-        return consumer.channel.session.deliver(consumer, _TURN) >= _TURN
-    left = _TURN
+        return consumer.channel.session.deliver(consumer, most)
+    done = 0
     idle = 0
-    while left > 0 and idle < count and (found.is_stream or found.message_count()):
+    while done < most and idle < count and (found.is_stream or found.message_count()):
         if found.consumer_next >= count:
             found.consumer_next = 0
         consumer = consumers[found.consumer_next]
         found.consumer_next += 1
         if consumer.channel.session.deliver(consumer, 1):
-            left -= 1
+            done += 1
             idle = 0
         else:
             idle += 1
-    return left == 0
+    return done
 
 
 def careful_turn(broker, found):
     """The same for a queue with rules or consumer priorities: each message is looked at before it goes."""
-    for _ in range(_TURN):
+    for done in range(_CAREFUL_TURN):
         if found.rules is not None:
             found.rules.before_delivery(broker, found)
         if not found.message_count() or not one_delivery(broker, found):
-            return False
-    return True
+            return done
+    return _CAREFUL_TURN
 
 
 def one_delivery(broker, found):

@@ -36,6 +36,7 @@ class Exchange:
     is_exchange = True
     looks_at_key = True  # False: a message with several keys (CC) is matched once
     delays = False  # True: the message's x-delay counts
+    by_key = False  # True: what `match` gives depends on the key alone, until a binding changes
     draws = False  # True: `match` depends on a draw, which `drawn` uses up when the message is taken
     arguments_served = ()  # of exchange.declare, those that begin with x-
 

@@ -305,19 +305,27 @@ def settle(blocks, messages, entries, queues, channels, consumers, state, channe
 
 
 def find_tag(entries, channels, channel, tag):
-    """The unsettled entry with this delivery tag (low 30 bits), or -1. Consumers settle near the head, so the walk is short."""
+    """The unsettled entry with this delivery tag (low 30 bits), or -1. The walk is from both ends: consumers settle near one of them."""
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD]
+    other = channels[channel + _CHANNEL_UNSETTLED_TAIL]
     while entry >= 0 and entries[entry + _ENTRY_TAG] != tag:
+        if entries[other + _ENTRY_TAG] == tag:
+            return other
+        if entry == other:
+            return -1
         entry = entries[entry + _ENTRY_NEXT]
+        if entry == other:
+            return -1
+        other = entries[other + _ENTRY_PREVIOUS]
     return entry
 
 
-def next_tag(channels, channel):
-    """Count a channel's delivery tag up by one, over two fields of 30 bits."""
-    tag = (channels[channel + _CHANNEL_TAG] + 1) & _MASK
-    channels[channel + _CHANNEL_TAG] = tag
-    if tag == 0:
-        channels[channel + _CHANNEL_TAG_HIGH] += 1
+def next_number(channels, place):
+    """Count a number up by one, over two fields of 30 bits: the low ones at `place`, the high ones behind it."""
+    low = (channels[place] + 1) & _MASK
+    channels[place] = low
+    if low == 0:
+        channels[place + 1] += 1
 
 
 def put_number(target, at, high, low):
@@ -422,7 +430,7 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
         size = prefix_size + 10 + messages[message + _MESSAGE_ROUTE] + 20 + messages[message + _MESSAGE_PROPERTIES] + 8 + body
         if at + size > end or body + 8 > frame_size_max:
             break
-        next_tag(channels, channel)
+        next_number(channels, channel + _CHANNEL_TAG)
         at = put_deliver(arena, blocks, messages, channels, state, prefix, prefix_size, channel, message,
                          1 if entries[entry + _ENTRY_REDELIVERED] & 255 else 0, target, at)
         at = put_content_header(arena, blocks, messages, state, message, number, target, at)

@@ -63,7 +63,11 @@ CHANNEL_CONFIRM = 6  # 1: confirm mode
 CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8
 CHANNEL_CONFIRMED = 9  # low 30 bits of the last that an acknowledgement was written for
-CHANNEL_WIDTH = 10
+CHANNEL_PLAIN = 10  # 1: publishes and acknowledgements need no look at the channel: open, no transaction, no content begun
+CHANNEL_COUNTED = 11  # 1: in the list of channels whose publishes hot.ingest has counted (STATE_COUNTED_HEAD)
+CHANNEL_NEXT_COUNTED = 12  # behind it in that list
+CHANNEL_NUMBER = 13
+CHANNEL_WIDTH = 14
 
 CONSUMER_QUEUE = 0  # in a free record: the next free record
 CONSUMER_CHANNEL = 1
@@ -87,4 +91,34 @@ STATE_SETTLED = 14
 STATE_SETTLED_LIST = 15  # entries whose settlement has to be logged, linked by ENTRY_NEXT; NONE: none
 STATE_ACTIVE_HEAD = 16  # queues that may have something to deliver, linked by QUEUE_NEXT_ACTIVE; NONE: none
 STATE_ACTIVE_TAIL = 17
-STATE_WIDTH = 18
+STATE_SECONDS = 18  # since 2020-01-01
+STATE_COUNTED_HEAD = 19  # channels with publishes to confirm, linked by CHANNEL_NEXT_COUNTED; NONE: none
+STATE_AT = 20  # the parameters of `ingest`, see ingest.py
+STATE_END = 21
+STATE_SIZE = 22
+STATE_FRAME_MAX = 23
+STATE_NUMBERS = 24
+STATE_USER = 25
+STATE_CONTENT_MAX = 26  # limits that it keeps
+STATE_PROPERTIES_MAX = 27
+STATE_ROUTE_EPOCH = 28  # slots of the route cache with another one are empty
+STATE_ROUTE_SLOTS = 29  # a power of two
+STATE_ROUTE_LAST = 30  # the slot that was used last
+STATE_ROUTE_OCTETS = 31  # used of the cache's octets, and of its targets
+STATE_ROUTE_TARGETS = 32
+STATE_WIDTH = 33
+
+# A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
+ROUTE_EPOCH = 0
+ROUTE_USER = 1
+ROUTE_SIZE = 2
+ROUTE_OCTETS = 3  # where its octets begin
+ROUTE_TARGETS = 4  # where the handles of its queues begin
+ROUTE_COUNT = 5
+ROUTE_WIDTH = 6
+ROUTE_PROBES = 8  # slots that are looked at for one route
+
+# What `ingest` answers.
+INCOMPLETE = -1
+ASK = -2
+ASK_ROUTE = -3

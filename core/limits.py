@@ -30,6 +30,8 @@ ROWS = (
     ("binding_share_max", 12288, 32, 8, 1 << 20, "bindings that one connection makes", "queue.bind is refused with 506"),
     ("policy_count_max", 256, 8, 0, 65535, "policies", "a further one is refused"),
     ("consumer_count_max", 4096, 16, 1, 65535, "consumers", "basic.consume is refused with 506"),
+    ("route_count_max", 8192, 8, 8, 1 << 20, "ways (user, exchange, routing key) that are remembered, rounded up to a power of two",
+     "they are looked up again"),
     ("name_size_max", 255, 64, 16, 255, "octets of a queue, exchange or consumer name", "406"),
     ("argument_size_max", 4096, 256, 64, 1 << 20, "octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
     ("copy_size_max", 4096, 128, 0, 65535, "octets of the routing keys in CC and BCC of one content", "channel closed with 406"),
@@ -89,6 +91,18 @@ def require(holds, reason):
         raise ValueError(reason)
 
 
+ROUTE_SIZE_MEAN = 32  # octets of exchange and key that a remembered way has room for, and queues, when all places are taken
+ROUTE_TARGETS_MEAN = 2
+
+
+def route_slots(limits):
+    """Places in the route cache: a power of two."""
+    slots = 8
+    while slots < limits.route_count_max:
+        slots *= 2
+    return slots
+
+
 TOPIC_NODE = 128  # octets of a node of core/topic.py on a 32-bit interpreter
 
 
@@ -106,9 +120,11 @@ def memory_parts(limits):
         ("queues", (4 * layout.QUEUE_WIDTH + 300 + limits.name_size_max + limits.argument_size_max) * limits.queue_count_max),
         ("channels", (4 * layout.CHANNEL_WIDTH + 300 + limits.copy_size_max) * limits.channel_count_max),
         ("consumers", (4 * layout.CONSUMER_WIDTH + 200 + 2 * limits.name_size_max) * limits.consumer_count_max),
+        ("routes", (4 * layout.ROUTE_WIDTH + ROUTE_SIZE_MEAN + 4 * ROUTE_TARGETS_MEAN) * route_slots(limits)),
         ("exchanges", (300 + limits.name_size_max + limits.argument_size_max) * limits.exchange_count_max),
         ("bindings", (200 + 255 + 3 * TOPIC_NODE + limits.argument_size_max) * limits.binding_count_max),
-        ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 1500) * limits.connection_count_max),
+        ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 1500)
+         * limits.connection_count_max),
         ("policies", (400 + 2 * limits.name_size_max + limits.argument_size_max) * limits.policy_count_max),
         ("users", (600 + 3 * limits.argument_size_max) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),

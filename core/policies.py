@@ -7,7 +7,7 @@ lifetimes the smaller one. A policy acts on what is there as soon as it is set o
 
 import re
 
-from . import rules
+from . import routes, rules
 from .access import unserved
 from .durable import gone, policy_definition
 from .errors import PRECONDITION_FAILED, ProtocolError
@@ -116,6 +116,7 @@ class Policies:
             self.apply_to_queue(broker, queue)
         for exchange in broker.exchanges.values():
             self.apply_to_exchange(exchange)
+        routes.forget(broker.tables)
 
     def apply_to_queue(self, broker, queue):
         """Give a queue the rules of its own arguments and its policy, where they have changed."""

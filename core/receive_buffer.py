@@ -6,9 +6,10 @@ from .shim import copy, octets
 class ReceiveBuffer:
     """`size` octets. `octets` is the view to read from, between `start` and `end`."""
 
-    def __init__(self, size):
+    def __init__(self, size, engine):
         self.size = size
         self.octets = octets(size)
+        self.address = engine.octets(self.octets)  # for the hot functions
         self.start = 0
         self.end = 0
 

@@ -6,9 +6,10 @@ from .shim import copy, octets
 class SendBuffer:
     """`size` octets. `octets` is the view to write into, behind `end`."""
 
-    def __init__(self, size):
+    def __init__(self, size, engine):
         self.size = size
         self.octets = octets(size)
+        self.address = engine.octets(self.octets)  # for the hot functions
         self.start = 0
         self.end = 0
 

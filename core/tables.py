@@ -3,8 +3,8 @@
 `Tables` owns them and offers what the control plane does with them; the hot functions work on the same memory.
 """
 
-from . import hot, layout
-from .limits import block_count
+from . import engine, hot, layout
+from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots
 from .shim import octets, table
 
 
@@ -28,7 +28,7 @@ class Tables:
         self.queue_pool = table(3)
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
-        for place in (layout.STATE_SETTLED_LIST, layout.STATE_ACTIVE_HEAD, layout.STATE_ACTIVE_TAIL):
+        for place in (layout.STATE_SETTLED_LIST, layout.STATE_ACTIVE_HEAD, layout.STATE_ACTIVE_TAIL, layout.STATE_COUNTED_HEAD):
             self.state[place] = layout.NONE
         start_pool(self.state, layout.POOL_BLOCKS, count)
         start_pool(self.state, layout.POOL_MESSAGES, limits.message_count_max)
@@ -36,6 +36,15 @@ class Tables:
         start_pool(self.queue_pool, 0, limits.queue_count_max)
         start_pool(self.channel_pool, 0, limits.channel_count_max)
         start_pool(self.consumer_pool, 0, limits.consumer_count_max)
+        slots = route_slots(limits)
+        self.routes = table(layout.ROUTE_WIDTH * slots)  # the route cache, see routes.py
+        self.route_octets = octets(ROUTE_SIZE_MEAN * slots)
+        self.route_targets = table(ROUTE_TARGETS_MEAN * slots)
+        self.state[layout.STATE_ROUTE_SLOTS] = slots
+        self.state[layout.STATE_ROUTE_EPOCH] = 1
+        self.state[layout.STATE_CONTENT_MAX] = limits.content_size_max
+        self.state[layout.STATE_PROPERTIES_MAX] = limits.properties_size_max
+        self.engine = engine.chosen(self)
 
     def blocks_for(self, size):
         """Blocks that `size` octets take."""

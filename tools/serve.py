@@ -19,6 +19,7 @@ import socket
 import sys
 import time
 
+from leveret import c_accel
 from leveret.core.access import GUEST
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
@@ -78,6 +79,7 @@ class Server:
     """One broker with its listeners."""
 
     def __init__(self, limits, line_count, access=None):
+        self.form = c_accel.install()  # before there are tables
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, say)
         self.loop = Loop(limits.connection_count_max + line_count, self.broker)
         self.store = None  # of a broker that keeps messages on disk
@@ -251,7 +253,7 @@ def run(options):
     except UsageError:
         server.close()
         raise
-    say(f"{'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
+    say(f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
         f"at most {memory_needed(limits) >> 20} MiB when every limit is reached")
     while not asked:
         if reloads:

@@ -47,6 +47,7 @@ def publish(session, channel, buffer, at, end):
         raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal exchange '%s' in vhost '/'" % channel.exchange)
     channel.mandatory = flags & 1 != 0
     channel.content = HEADER_NEXT
+    session.begun += 1
 
 
 def header(session, channel, buffer, at, end):
@@ -151,9 +152,13 @@ def complete(session, channel):
                 session.hold(channel)
                 return
         settle(session, channel, channel.message, channel.mandatory, outcome)
+        if outcome == broker_core.TAKEN and session.route_asked:
+            session.route_asked = False
+            session.broker.remember_route(session.connection.user.number, channel.exchange, channel.route)
     channel.message = layout.NONE
     channel.content = NO_CONTENT
     session.unfinished -= 1
+    session.begun -= 1
 
 
 def manage(session, channel):
@@ -190,6 +195,8 @@ def abandon(session, channel):
         tables.release(channel.message)
         channel.message = layout.NONE
         session.unfinished -= 1
+    if channel.content != NO_CONTENT:
+        session.begun -= 1
     channel.content = NO_CONTENT
     if channel.transaction is not None:
         channel.transaction.rollback(session.broker)

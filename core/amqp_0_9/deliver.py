@@ -38,9 +38,8 @@ def deliver(session, consumer, most):
     send.room()
     queue = consumer.queue.handle
     before = tables.queues[queue + layout.QUEUE_LENGTH]
-    send.end = hot.pump(tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers,
-                        tables.state, consumer.handle, most, consumer.prefix, len(consumer.prefix), session.frame_size_max, send.octets,
-                        send.end, send.size - limits.REPLY_ROOM)
+    send.end = tables.engine.pump(consumer.handle, most, consumer.prefix_at, len(consumer.prefix), session.frame_size_max, send.address,
+                                  send.end, send.size - limits.REPLY_ROOM)
     count = before - tables.queues[queue + layout.QUEUE_LENGTH]
     if count < most and before > count and has_credit(tables, consumer):
         return count + deliver_large(session, consumer)
@@ -97,7 +96,7 @@ def start_delivery(session, consumer, entry, redelivered):
 
 def count_tag(tables, channel):
     """Count the channel's delivery tag up: the eight octets of the new one."""
-    hot.next_tag(tables.channels, channel.handle)
+    hot.next_number(tables.channels, channel.handle + layout.CHANNEL_TAG)
     return number_at(tables.channels, channel.handle + layout.CHANNEL_TAG_HIGH, channel.handle + layout.CHANNEL_TAG)
 
 

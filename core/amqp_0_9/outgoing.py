@@ -55,8 +55,8 @@ class Outgoing:
             state[layout.STATE_CURSOR_BLOCK] = self.block
             state[layout.STATE_CURSOR_OFFSET] = self.offset
             at = send.end
-            left = hot.put_body(tables.arena, tables.blocks, state, self.left, session.frame_size_max, self.channel_number, send.octets, at,
-                                send.size - limits.REPLY_ROOM)
+            left = tables.engine.put_body(self.left, session.frame_size_max, self.channel_number, send.address, at,
+                                          send.size - limits.REPLY_ROOM)
             send.end = left
             self.left -= payload_octets(left - at, self.left, session.frame_size_max)
             self.block = state[layout.STATE_CURSOR_BLOCK]

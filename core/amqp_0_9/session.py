@@ -10,13 +10,17 @@ frame, as the peer reads (`outgoing`); meanwhile contents and acknowledgements a
 from .. import layout, limits
 from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR,
                       SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError)
-from ..shim import elapsed
+from ..shim import elapsed, table
 from . import content, deliver, frame, handshake, method, outgoing, properties, replies, verbs
 from .channel import BODY_NEXT, NO_CONTENT, Channel
 from .spec_0_9_1 import METHODS
 
 # Methods that are answered by nothing and so are taken in even while nothing can be written.
 SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_close_ok", "connection_close_ok")
+
+NUMBERS_LEAST = 4  # channel numbers that a session begins with
+
+INGEST_WAIT_MS = 100  # a content of which nothing more came for so long is taken in as far as it is there
 
 TOLD_AFTER_MS = 200  # a publisher that is held this long is told with connection.blocked
 
@@ -43,6 +47,12 @@ class Session:
         self.closing_method = (0, 0)
         self.code = -1  # class and method of the last method frame, and its row in METHODS
         self.row = None
+        self.numbers = None  # channel number -> record, for `ingest`; None: no channel was opened yet
+        self.numbers_at = None  # the same as the engine wants it
+        self.begun = 0  # contents that are taken in frame by frame
+        self.route_asked = False  # `ingest` did not know the route of what comes next
+        self.incomplete = False  # `ingest` waits for the rest of a frame or a content
+        self.patient = True  # false: what is incomplete is taken in frame by frame
         self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
         self.body_channel = None  # None: the octets are dropped
         self.unfinished = 0  # contents that have begun
@@ -73,8 +83,12 @@ class Session:
             self.held = None
             content.complete(self, channel)
         connection = self.connection
-        while self.held is None and not self.paused and not connection.ending and not connection.closed and self.one_frame():
-            pass
+        ingests = self.patient and self.broker.tables.engine.ingests
+        while self.held is None and not self.paused and not connection.ending and not connection.closed:
+            if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.ingest():
+                break
+            if not self.one_frame():
+                break
         if connection.closed:
             return
         connection.reading = self.held is None and not self.waiting and not self.paused
@@ -82,6 +96,39 @@ class Session:
             self.told_blocked = False
             self.reply(0, "connection_unblocked", ())
         self.flush()
+
+    def ingest(self):
+        """Let the engine take publishes and acknowledgements that need no thought; true when what comes next is not whole: wait for it."""
+        receive = self.receive
+        tables = self.broker.tables
+        state = tables.state
+        state[layout.STATE_AT] = receive.start
+        state[layout.STATE_END] = receive.end
+        state[layout.STATE_SIZE] = receive.size
+        state[layout.STATE_FRAME_MAX] = self.frame_size_max
+        state[layout.STATE_NUMBERS] = len(self.numbers)
+        state[layout.STATE_USER] = self.connection.user.number
+        answer = tables.engine.ingest(self.numbers_at, receive.address)
+        receive.start = state[layout.STATE_AT]
+        if state[layout.STATE_COUNTED_HEAD] != layout.NONE:
+            self.counted(tables)
+        self.route_asked = answer == layout.ASK_ROUTE
+        available = receive.end - receive.start
+        self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
+        self.waiting = False
+        return answer == layout.INCOMPLETE and available < receive.size
+
+    def counted(self, tables):
+        """The engine has counted publishes of channels in confirm mode: they are to be confirmed."""
+        handle = tables.state[layout.STATE_COUNTED_HEAD]
+        tables.state[layout.STATE_COUNTED_HEAD] = layout.NONE
+        while handle != layout.NONE:
+            tables.channels[handle + layout.CHANNEL_COUNTED] = 0
+            channel = self.channels[tables.channels[handle + layout.CHANNEL_NUMBER]]
+            if self.broker.journal is not None:
+                channel.log_number = self.broker.journal.last()
+            self.wants_to_write(channel)
+            handle = tables.channels[handle + layout.CHANNEL_NEXT_COUNTED]
 
     def one_frame(self):
         """Take the next frame or a piece of a body; false when there is nothing whole, or it must wait."""
@@ -263,7 +310,20 @@ class Session:
         if handle is None:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d channels at most" % self.broker.limits.channel_count_max)
         self.channels[number] = Channel(self, number, handle)
+        self.broker.tables.channels[handle + layout.CHANNEL_NUMBER] = number
+        self.broker.tables.channels[handle + layout.CHANNEL_PLAIN] = 1
+        self.number_channel(number, handle)
         self.reply(number, "channel_open_ok", (b"",))
+
+    def number_channel(self, number, handle):
+        """Have `ingest` find the record of a channel by its number; NONE: no more."""
+        if self.numbers is None or number >= len(self.numbers):
+            before = () if self.numbers is None else self.numbers
+            self.numbers = table(min(max(number + 1, 2 * len(before), NUMBERS_LEAST), self.broker.limits.channel_max + 1))
+            for each in range(len(self.numbers)):
+                self.numbers[each] = before[each] if each < len(before) else layout.NONE
+            self.numbers_at = self.broker.tables.engine.integers(self.numbers)
+        self.numbers[number] = handle
 
     def shut_channel(self, channel, code, text):
         """Close a channel from our side; its content and deliveries end here, frames that are under way are dropped."""
@@ -277,6 +337,7 @@ class Session:
         """Give back what a channel holds."""
         if channel.closing:
             return
+        self.number_channel(channel.number, layout.NONE)
         content.abandon(self, channel)
         if channel in self.writing:
             self.writing.remove(channel)
@@ -317,6 +378,10 @@ class Session:
                 channel.refusals.append(number)
         elif not channel.returns:
             return
+        self.wants_to_write(channel)
+
+    def wants_to_write(self, channel):
+        """A channel has confirms or returns to write."""
         if not channel.waits_to_write:
             channel.waits_to_write = True
             self.writing.append(channel)
@@ -446,6 +511,10 @@ class Session:
         """Time passes: heartbeats (section 4.2.7), handshake and content that do not move, publishers to be told."""
         now = self.broker.now
         connection = self.connection
+        if self.incomplete and elapsed(now, connection.last_received) > INGEST_WAIT_MS:
+            self.incomplete = self.patient = False
+            self.process()
+            self.patient = True
         if self.closing:
             if elapsed(now, connection.ending_since) > 3000:
                 connection.finish()

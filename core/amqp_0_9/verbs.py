@@ -195,6 +195,7 @@ def basic_consume(session, channel, arguments):
         raise ProtocolError(PRECONDITION_FAILED, "this consumer tag is longer than the %d octets that this broker takes" % size_max)
     consumer = session.broker.subscribe(channel, queue, tag, no_ack, exclusive, table, channel.prefetch)
     consumer.prefix = deliver.prefix(channel.number, tag)
+    consumer.prefix_at = session.broker.tables.engine.octets(consumer.prefix)
     answer(session, channel, no_wait, "basic_consume_ok", (tag,))
 
 
@@ -311,6 +312,7 @@ def tx_select(session, channel, arguments):
         raise ProtocolError(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
         channel.transaction = needed("amqp_0_9.transaction", "transactions").Transaction()
+        session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 0
     session.reply(channel.number, "tx_select_ok", ())
 
 

@@ -7,6 +7,7 @@ class Type(Exchange):
     """Destinations by key."""
 
     type = "direct"
+    by_key = True
 
     def __init__(self, *given):
         Exchange.__init__(self, *given)

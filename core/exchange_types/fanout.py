@@ -7,6 +7,7 @@ class Type(Exchange):
     """Destinations in the order of their bindings."""
 
     type = "fanout"
+    by_key = True
     looks_at_key = False
 
     def __init__(self, *given):

@@ -8,6 +8,7 @@ class Type(Exchange):
     """A tree of patterns."""
 
     type = "topic"
+    by_key = True
 
     def __init__(self, *given):
         Exchange.__init__(self, *given)

@@ -7,25 +7,41 @@ import zipfile
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FOLDERS = {"core": "leveret/core", "ports": "leveret/ports", "tools": "leveret/tools", "boards": "leveret/boards"}
+FOLDERS = {"core": "leveret/core", "c_accel": "leveret/c_accel", "ports": "leveret/ports", "tools": "leveret/tools",
+           "boards": "leveret/boards"}
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("wheel")
+def built_wheel(directory, **environment):
     source = directory / "source"
     # Built from a copy: a build leaves folders behind in the tree it builds from.
     subprocess.run(["cp", "-r", *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
                     str(source.mkdir() or source)], check=True)
     done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(source)],
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=300, env=dict(os.environ, **environment))
     assert done.returncode == 0, done.stderr
     return next(directory.glob("leveret-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return built_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def c_module(names):
+    return [name for name in names if name.startswith("leveret/c_accel/_hot.") and name.endswith(".so")]
+
+
+def test_a_machine_without_a_compiler_gets_a_wheel_without_the_c_module(tmp_path):
+    with zipfile.ZipFile(built_wheel(tmp_path, CC="no-such-compiler")) as archive:
+        names = archive.namelist()
+    assert "leveret/c_accel/__init__.py" in names and not c_module(names)
 
 
 def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert len(c_module(names)) == 1
+    names = [name for name in names if name not in c_module(names)]
     assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith((".py", "/board.toml")) for name in names), names
     assert "leveret/__init__.py" not in names and not [name for name in names if "devtool" in name]
     for folder, package in FOLDERS.items():

@@ -42,7 +42,9 @@ def wanted_extras(command):
 def _project_hash():
     """Of all that says what is installed."""
     octets = b""
-    for path in (os.path.join(ROOT, "pyproject.toml"), CONSTRAINTS):
+    folder = os.path.join(ROOT, "c_accel")
+    c_files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith((".c", ".h"))]
+    for path in [os.path.join(ROOT, "pyproject.toml"), CONSTRAINTS] + c_files:
         with open(path, "rb") as file:
             octets += file.read()
     return hashlib.sha256(octets).hexdigest()

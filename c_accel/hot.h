@@ -1,0 +1,40 @@
+/* The hot functions of core/hot.py and core/ingest.py in C, over the same flat memory: same arguments, same state, same octets.
+ *
+ * The records are those of core/layout.py (layout.h is generated from it). No function checks an index that it finds in a table: the tables are
+ * the broker's own. What comes from a peer (`source`) is checked against its end before it is read.
+ */
+#ifndef LEVERET_HOT_H
+#define LEVERET_HOT_H
+
+#include <stdint.h>
+
+/* Everything that belongs to one broker; the memory stays where it is as long as the broker lives. */
+typedef struct {
+    uint8_t *arena;
+    int32_t *blocks;
+    int32_t *messages;
+    int32_t *entries;
+    int32_t *queues;
+    int32_t *channels;
+    int32_t *consumers;
+    int32_t *state;
+    int32_t *routes;
+    uint8_t *route_octets;
+    int32_t *route_targets;
+} leveret_tables;
+
+/* See ingest.ingest. */
+int32_t leveret_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source);
+
+/* See hot.pump. */
+int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
+                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+
+/* See hot.append. */
+void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size);
+
+/* See hot.put_body. */
+int32_t leveret_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target, int32_t at,
+                         int32_t end);
+
+#endif

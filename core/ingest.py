@@ -1,0 +1,435 @@
+"""Ingest: publishes and acknowledgements that need no decision, straight from a receive buffer to their queues.
+
+Written in the viper dialect as hot.py is, with the same laws; c_accel/hot.c has the same functions in C. `ingest` takes whole publishes
+(method, content header, body frames of one channel in a row) and basic.ack as long as nothing about them is uncommon, and stops at the
+first frame that needs thought: session.py reads that one, from its first octet. Until all of a publish has been looked at nothing is
+changed.
+
+What is known flat: the channels of the connection by number (`numbers`), whether a channel takes publishes as they come (CHANNEL_PLAIN),
+whether a queue does (QUEUE_PLAIN), and where a route leads for a user who may write there (the route cache, core/routes.py).
+"""
+
+from .hot import activate, append, find_tag, next_number, push, settle, take
+from .shim import const, same
+
+_MASK = const(0x3FFFFFFF)
+
+_MESSAGE_FIRST = const(0)
+_MESSAGE_LAST = const(1)
+_MESSAGE_ROUTE = const(2)
+_MESSAGE_PROPERTIES = const(3)
+_MESSAGE_BODY = const(4)
+_MESSAGE_FILLED = const(5)
+_MESSAGE_BLOCKS = const(6)
+_MESSAGE_REFERENCES = const(7)
+_MESSAGE_ARRIVED = const(8)
+_MESSAGE_SEGMENT = const(9)
+_MESSAGE_WIDTH = const(10)
+
+_ENTRY_NEXT = const(1)
+_ENTRY_QUEUE = const(6)
+
+_QUEUE_LENGTH = const(2)
+_QUEUE_UNSETTLED = const(3)
+_QUEUE_BLOCKS = const(4)
+_QUEUE_PLAIN = const(7)
+
+_CHANNEL_UNSETTLED_HEAD = const(0)
+_CHANNEL_UNSETTLED_TAIL = const(1)
+_CHANNEL_TAG_HIGH = const(4)
+_CHANNEL_PREFETCH = const(5)
+_CHANNEL_CONFIRM = const(6)
+_CHANNEL_PUBLISHED = const(7)
+_CHANNEL_PLAIN = const(10)
+_CHANNEL_COUNTED = const(11)
+_CHANNEL_NEXT_COUNTED = const(12)
+
+_POOL_BLOCKS = const(0)
+_POOL_MESSAGES = const(3)
+_POOL_ENTRIES = const(6)
+_STATE_BLOCK_SIZE = const(9)
+_STATE_PUBLISHED = const(12)
+_STATE_SECONDS = const(18)
+_STATE_COUNTED_HEAD = const(19)
+_STATE_AT = const(20)
+_STATE_END = const(21)
+_STATE_SIZE = const(22)
+_STATE_FRAME_MAX = const(23)
+_STATE_NUMBERS = const(24)
+_STATE_USER = const(25)
+_STATE_CONTENT_MAX = const(26)
+_STATE_PROPERTIES_MAX = const(27)
+_STATE_ROUTE_EPOCH = const(28)
+_STATE_ROUTE_SLOTS = const(29)
+_STATE_ROUTE_LAST = const(30)
+
+_ROUTE_EPOCH = const(0)
+_ROUTE_USER = const(1)
+_ROUTE_SIZE = const(2)
+_ROUTE_OCTETS = const(3)
+_ROUTE_TARGETS = const(4)
+_ROUTE_COUNT = const(5)
+_ROUTE_WIDTH = const(6)
+_ROUTE_PROBES = const(8)
+
+_INCOMPLETE = const(-1)
+_ASK = const(-2)
+_ASK_ROUTE = const(-3)
+
+_DEPTH_MAX = const(8)
+
+
+def ingest(arena, blocks, messages, entries, queues, channels, consumers, state, routes, route_octets, route_targets, numbers, source):
+    """Take what needs no thought from source[state[AT]:state[END]]; state[AT] is behind it then.
+
+    _INCOMPLETE: the next frame, or the content that it begins, is not whole; _ASK: it needs thought; _ASK_ROUTE: only its route was not
+    known. The parameters stand in state: SIZE (octets that `source` can hold), FRAME_MAX, NUMBERS (length of `numbers`), USER.
+    """
+    end = state[_STATE_END]
+    while True:
+        at = state[_STATE_AT]
+        if end - at < 7:
+            return _INCOMPLETE
+        number = source[at + 1] << 8 | source[at + 2]
+        if source[at] != 1 or source[at + 3] or number >= state[_STATE_NUMBERS]:
+            return _ASK
+        channel = numbers[number]
+        size = source[at + 4] << 16 | source[at + 5] << 8 | source[at + 6]
+        if channel < 0 or size < 5 or size > state[_STATE_FRAME_MAX] or size + 8 > state[_STATE_SIZE]:
+            return _ASK
+        if channels[channel + _CHANNEL_PLAIN] == 0:
+            return _ASK
+        if end - at < size + 8:
+            return _INCOMPLETE
+        if source[at + 7 + size] != 0xCE or source[at + 7] or source[at + 8] != 60 or source[at + 9]:
+            return _ASK
+        if source[at + 10] == 40:
+            behind = take_publish(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source,
+                                  channel, size)
+        elif source[at + 10] == 80 and size == 13:
+            behind = take_ack(blocks, messages, entries, queues, channels, consumers, state, source, channel)
+        else:
+            return _ASK
+        if behind < 0:
+            return behind
+        state[_STATE_AT] = behind
+
+
+def take_ack(blocks, messages, entries, queues, channels, consumers, state, source, channel):
+    """The basic.ack frame at state[AT]: the position behind it, or _ASK."""
+    at = state[_STATE_AT] + 11
+    if source[at] or channels[channel + _CHANNEL_PREFETCH]:
+        return _ASK
+    high = source[at + 1] << 18 | source[at + 2] << 10 | source[at + 3] << 2 | source[at + 4] >> 6
+    low = (source[at + 4] & 63) << 24 | source[at + 5] << 16 | source[at + 6] << 8 | source[at + 7]
+    multiple = source[at + 8] & 1
+    if multiple and high == 0 and low == 0:
+        last = channels[channel + _CHANNEL_UNSETTLED_TAIL]
+        if last < 0:
+            return at + 10
+    else:
+        if high != channels[channel + _CHANNEL_TAG_HIGH] and high + 1 != channels[channel + _CHANNEL_TAG_HIGH]:
+            return _ASK
+        last = find_tag(entries, channels, channel, low)
+        if last < 0:
+            return _ASK
+    entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
+    while True:
+        queue = entries[entry + _ENTRY_QUEUE]
+        if queues[queue + _QUEUE_LENGTH] > 0:
+            activate(queues, state, queue)
+        if entry == last:
+            break
+        entry = entries[entry + _ENTRY_NEXT]
+    settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple)
+    return at + 10
+
+
+def take_publish(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source, channel, size):
+    """The publish whose method frame of `size` octets of payload stands at state[AT]: the position behind its content, or why not."""
+    start = state[_STATE_AT]
+    route = start + 13
+    route_size = size - 7
+    if route_size < 2:
+        return _ASK
+    names = 1 + source[route]
+    if names >= route_size or names + 1 + source[route + names] != route_size or source[start + 6 + size] & 2:
+        return _ASK
+    slot = find_route(state, routes, route_octets, source, route, route_size)
+    if slot < 0:
+        return _ASK_ROUTE
+    if queues[route_targets[routes[slot + _ROUTE_TARGETS]] + _QUEUE_PLAIN] == 0:
+        return _ASK
+    header = start + size + 8
+    behind = header_end(state, source, start, header)
+    if behind < 0:
+        return behind
+    body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18]
+    kind = check_properties(source, header + 19, behind - 1)
+    if kind == 0:
+        return _ASK
+    blocks_needed = (route_size + behind - header - 20 + body + state[_STATE_BLOCK_SIZE] - 1) // state[_STATE_BLOCK_SIZE]
+    if may_push(queues, state, routes, route_targets, slot, kind, blocks_needed) == 0:
+        return _ASK
+    whole = body_end(state, source, start, behind, body)
+    if whole < 0:
+        return whole
+    message = fill(arena, blocks, messages, state, source, route, route_size, header, behind - header - 20, body, blocks_needed)
+    messages[message + _MESSAGE_SEGMENT] = 0 if kind == 2 else -1
+    target = routes[slot + _ROUTE_TARGETS]
+    left = routes[slot + _ROUTE_COUNT]
+    while left > 0:
+        push(messages, entries, queues, state, route_targets[target], message)
+        activate(queues, state, route_targets[target])
+        target += 1
+        left -= 1
+    state[_STATE_PUBLISHED] = (state[_STATE_PUBLISHED] + 1) & _MASK
+    if channels[channel + _CHANNEL_CONFIRM]:
+        count_publish(channels, state, channel)
+    return whole
+
+
+def header_end(state, source, start, header):
+    """The position behind the content header frame at `header`, of the publish at `start`; _INCOMPLETE; or _ASK when it is not as usual."""
+    left = state[_STATE_END] - header
+    if left < 7:
+        return _INCOMPLETE
+    size = source[header + 4] << 16 | source[header + 5] << 8 | source[header + 6]
+    if source[header] != 2 or source[header + 1] != source[start + 1] or source[header + 2] != source[start + 2] or source[header + 3]:
+        return _ASK
+    if size < 14 or size > state[_STATE_FRAME_MAX] or size - 12 > state[_STATE_PROPERTIES_MAX] or size + 8 > state[_STATE_SIZE]:
+        return _ASK
+    if left < size + 8:
+        return _INCOMPLETE
+    at = header + 7
+    if source[at + size] != 0xCE or source[at] or source[at + 1] != 60 or source[at + 2] or source[at + 3]:
+        return _ASK
+    if source[at + 4] or source[at + 5] or source[at + 6] or source[at + 7] or source[at + 8] > 31:
+        return _ASK
+    if (source[at + 8] << 24 | source[at + 9] << 16 | source[at + 10] << 8 | source[at + 11]) > state[_STATE_CONTENT_MAX]:
+        return _ASK
+    return header + size + 8
+
+
+def body_end(state, source, start, at, left):
+    """The position behind the body frames at `at` that hold `left` octets; _INCOMPLETE; _ASK: not as usual, or too large for `source`."""
+    if at - start + left + 8 > state[_STATE_SIZE]:
+        return _ASK
+    end = state[_STATE_END]
+    while left > 0:
+        if end - at < 7:
+            return _INCOMPLETE
+        size = source[at + 4] << 16 | source[at + 5] << 8 | source[at + 6]
+        if source[at] != 3 or source[at + 1] != source[start + 1] or source[at + 2] != source[start + 2] or source[at + 3]:
+            return _ASK
+        if size == 0 or size > left or size > state[_STATE_FRAME_MAX]:
+            return _ASK
+        if end - at < size + 8:
+            return _INCOMPLETE
+        if source[at + 7 + size] != 0xCE:
+            return _ASK
+        at += size + 8
+        left -= size
+    return at
+
+
+def check_properties(source, at, end):
+    """Properties that are valid and ask for nothing: 1, or 2 when they say persistent; 0: session.py is to look at them.
+
+    As properties.walk does; besides, user-id, expiration, the direct reply queue, and CC or BCC among the headers are for session.py.
+    """
+    high = source[at]
+    low = source[at + 1]
+    if low & 0x13 or high & 1:
+        return 0
+    at += 2
+    kind = 1
+    bit = 0x8000
+    while bit > 2:
+        if (high << 8 | low) & bit:
+            size = 1
+            if bit == 0x2000:
+                if end - at < 4 or source[at]:
+                    return 0
+                size = 4 + (source[at + 1] << 16 | source[at + 2] << 8 | source[at + 3])
+                if size > end - at or check_table(source, at + 4, at + size, 1) == 0:
+                    return 0
+            elif bit == 0x1000:
+                if at < end and source[at] == 2:
+                    kind = 2
+            elif bit == 0x0040:
+                size = 8
+            elif bit != 0x0800 and at < end:
+                size = 1 + source[at]
+                if bit == 0x0200 and size == 22:
+                    return 0  # as long as amq.rabbitmq.reply-to
+            at += size
+            if at > end:
+                return 0
+        bit >>= 1
+    return kind if at == end else 0
+
+
+def check_table(source, at, end, depth):
+    """1 when the pairs between `at` and `end` are a valid field table as field_table.pairs reads it, all names ASCII, and at the first
+    level none of them CC or BCC; else 0."""
+    if depth > _DEPTH_MAX:
+        return 0
+    while at < end:
+        size = source[at]
+        if end - at - 1 <= size:
+            return 0
+        at += 1
+        if depth == 1 and (size == 2 or size == 3) and source[at + size - 1] == 67 and source[at + size - 2] == 67:
+            if size == 2 or source[at] == 66:
+                return 0
+        behind = at + size
+        while at < behind:
+            if source[at] > 127:
+                return 0
+            at += 1
+        at = value_end(source, at, end, depth)
+        if at < 0:
+            return 0
+    return 1
+
+
+def value_end(source, at, end, depth):
+    """The position behind the typed value at `at` (below `end`), or -1 when it is not valid."""
+    letter = source[at]
+    at += 1
+    size = -1
+    if letter == 0x56:  # V
+        size = 0
+    elif letter == 0x74 or letter == 0x62 or letter == 0x42:  # t b B
+        size = 1
+    elif letter == 0x73 or letter == 0x75:  # s u
+        size = 2
+    elif letter == 0x49 or letter == 0x69 or letter == 0x66:  # I i f
+        size = 4
+    elif letter == 0x44:  # D
+        size = 5
+    elif letter == 0x6C or letter == 0x4C or letter == 0x64 or letter == 0x54:  # l L d T
+        size = 8
+    if size >= 0:
+        return at + size if size <= end - at else -1
+    if letter != 0x53 and letter != 0x78 and letter != 0x41 and letter != 0x46:  # S x A F
+        return -1
+    if end - at < 4 or source[at]:
+        return -1
+    size = source[at + 1] << 16 | source[at + 2] << 8 | source[at + 3]
+    at += 4
+    if size > end - at:
+        return -1
+    if letter == 0x46 and check_table(source, at, at + size, depth + 1) == 0:
+        return -1
+    if letter == 0x41 and check_array(source, at, at + size, depth + 1) == 0:
+        return -1
+    return at + size
+
+
+def check_array(source, at, end, depth):
+    """1 when the values between `at` and `end` are a valid field array; else 0."""
+    if depth > _DEPTH_MAX:
+        return 0
+    while at < end:
+        at = value_end(source, at, end, depth)
+        if at < 0:
+            return 0
+    return 1
+
+
+def route_hash(source, at, size):
+    """A number below 2^25 for the octets of a route."""
+    found = size
+    end = at + size
+    while at < end:
+        found = (found << 5 & 0x1FFFFFF) ^ (found >> 20) ^ source[at]
+        at += 1
+    return found
+
+
+def find_route(state, routes, route_octets, source, at, size):
+    """The slot of the route cache that has these octets (exchange and routing key as two short strings) for the user of state, or -1."""
+    slot = state[_STATE_ROUTE_LAST]
+    if is_route(state, routes, route_octets, slot, source, at, size):
+        return slot
+    slots = state[_STATE_ROUTE_SLOTS]
+    place = route_hash(source, at, size) & (slots - 1)
+    probes = _ROUTE_PROBES
+    while probes > 0:
+        slot = place * _ROUTE_WIDTH
+        if is_route(state, routes, route_octets, slot, source, at, size):
+            state[_STATE_ROUTE_LAST] = slot
+            return slot
+        place = (place + 1) & (slots - 1)
+        probes -= 1
+    return -1
+
+
+def is_route(state, routes, route_octets, slot, source, at, size):
+    """1 when a slot holds these octets, for this user, and is not from before the cache was emptied; else 0."""
+    if routes[slot + _ROUTE_SIZE] != size or routes[slot + _ROUTE_EPOCH] != state[_STATE_ROUTE_EPOCH]:
+        return 0
+    if routes[slot + _ROUTE_USER] != state[_STATE_USER]:
+        return 0
+    return 1 if same(route_octets, routes[slot + _ROUTE_OCTETS], source, at, size) else 0
+
+
+def may_push(queues, state, routes, route_targets, slot, kind, block_total):
+    """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; else 0.
+
+    Each queue's share is Queue.over_share: at most four times what is left of blocks, messages and entries.
+    """
+    left = routes[slot + _ROUTE_COUNT]
+    if state[_POOL_BLOCKS + 2] < block_total or state[_POOL_MESSAGES + 2] < 1 or state[_POOL_ENTRIES + 2] < left:
+        return 0
+    target = routes[slot + _ROUTE_TARGETS]
+    while left > 0:
+        queue = route_targets[target]
+        plain = queues[queue + _QUEUE_PLAIN]
+        if plain == 0 or plain == 2 and kind == 2:
+            return 0
+        held = queues[queue + _QUEUE_LENGTH] + queues[queue + _QUEUE_UNSETTLED]
+        if held > 0:
+            if held >= 4 * state[_POOL_ENTRIES + 2] or held >= 4 * state[_POOL_MESSAGES + 2]:
+                return 0
+            if queues[queue + _QUEUE_BLOCKS] + block_total > 4 * state[_POOL_BLOCKS + 2]:
+                return 0
+        target += 1
+        left -= 1
+    return 1
+
+
+def fill(arena, blocks, messages, state, source, route, route_size, header, properties_size, body, block_total):
+    """A message record, without a reference yet, with its octets: route, properties behind `header`, and `body` octets in the body
+    frames behind that. The caller has seen that there is room."""
+    message = take(messages, state, _POOL_MESSAGES, _MESSAGE_WIDTH)
+    state[_POOL_BLOCKS + 2] -= block_total
+    messages[message + _MESSAGE_FIRST] = -1
+    messages[message + _MESSAGE_LAST] = -1
+    messages[message + _MESSAGE_ROUTE] = route_size
+    messages[message + _MESSAGE_PROPERTIES] = properties_size
+    messages[message + _MESSAGE_BODY] = body
+    messages[message + _MESSAGE_FILLED] = 0
+    messages[message + _MESSAGE_BLOCKS] = block_total
+    messages[message + _MESSAGE_REFERENCES] = 0
+    messages[message + _MESSAGE_ARRIVED] = state[_STATE_SECONDS]
+    append(arena, blocks, messages, state, message, source, route, route_size)
+    append(arena, blocks, messages, state, message, source, header + 19, properties_size)
+    at = header + 20 + properties_size
+    while body > 0:
+        size = source[at + 4] << 16 | source[at + 5] << 8 | source[at + 6]
+        append(arena, blocks, messages, state, message, source, at + 7, size)
+        at += size + 8
+        body -= size
+    return message
+
+
+def count_publish(channels, state, channel):
+    """Count a publish in confirm mode, and put the channel on the list of those that have something to confirm."""
+    next_number(channels, channel + _CHANNEL_PUBLISHED)
+    if channels[channel + _CHANNEL_COUNTED] == 0:
+        channels[channel + _CHANNEL_COUNTED] = 1
+        channels[channel + _CHANNEL_NEXT_COUNTED] = state[_STATE_COUNTED_HEAD]
+        state[_STATE_COUNTED_HEAD] = channel
