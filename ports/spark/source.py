@@ -1,138 +1,103 @@
-"""The Spark data source `amqp`: a stream queue as a table of messages, streaming and batch.
+"""The Spark data source `amqp`: stream queues as a table of messages, streaming and batch.
 
     from leveret.ports.spark import register
     register(spark)
     spark.readStream.format("amqp").option("url", "amqp://127.0.0.1:5672").option("stream", "readings").load()
 
-Options: `url` (amqp://[user@]host[:port][/vhost], no password in it: options are shown in plans and pickled), `passwordEnv` (the name of an
-environment variable) or `passwordFile` (a file's path), read in the process that connects; without user: guest/guest; `stream`;
-`startingOffsets` earliest (default), latest or a number, for a new query only; `maxRowsPerTrigger`; `failOnDataLoss` (default true).
+Options: options.py. Columns: columns.py. `mode=queue` is queue_source.py.
 
-Laws: a Spark offset is {stream: {"id", "start", "next"}}: the stream's id, where this query began, the next offset to read; it lies in
-the checkpoint, and a planned range is read again after a crash, so a batch is always the same rows. Gone offsets, another id, a
-shrunken stream are errors that name the offsets (`failOnDataLoss` false: they are passed over). The broker is told nothing: `commit`
-removes nothing.
-The planner reconnects by itself for RETRY_S. Only the columns of the schema that was asked for are built.
-It does not parse the value, and it has no sink.
+Laws: a Spark offset is {label: {"id", "start", "from", "next", "lost"}} for each stream: its id, where this query began, where this batch
+begins, the next offset to read, how many offsets were passed over; it lies in the checkpoint, and a planned range is read again after a
+crash, so a batch is always the same rows. Gone offsets, another id, a shrunken stream are errors that name the offsets
+(`failOnDataLoss` false: they are passed over and counted). The broker is told nothing: `commit` removes nothing.
+A stream that is new among the options begins at its earliest offset. A label is the stream's name; with several brokers
+host:port/name. The planner reconnects by itself for RETRY_S. Only the columns of the schema that was asked for are built.
 """
 import os
+import sys
 import time
-from urllib.parse import unquote, urlsplit
 
-import pyarrow
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
-from pyspark.sql.types import BinaryType, LongType, StringType, StructType, TimestampType
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import BinaryType, LongType, MapType, StringType, StructType, TimestampType
 
-from .stream_client import Address, DataLoss, StreamClient, StreamError, StreamUnavailable
+from .columns import record_batch
+from .options import Options
+from .stream_client import DataLoss, StreamClient, StreamError, StreamUnavailable
 
 RETRY_S = 60
 RETRY_PAUSE_MAX_S = 5.0
 SHRUNKEN_WAIT_S = 10
+ROWS_PER_PARTITION_MIN = 5_000
 SCHEMA = (StructType().add("value", BinaryType()).add("stream", StringType()).add("offset", LongType()).add("timestamp", TimestampType())
-          .add("routing_key", StringType()).add("content_type", StringType()).add("message_id", StringType()))
-OPTIONS = ("url", "passwordEnv", "passwordFile", "stream", "startingOffsets", "maxRowsPerTrigger", "failOnDataLoss")
-TIMESTAMP_MAX_S = 253402300799  # the end of the year 9999: what Spark can show
-
-
-def register(spark):
-    """Makes `format("amqp")` known to this session. Executors import leveret by name: it must be installed (or shipped) there too."""
-    spark.dataSource.register(AmqpDataSource)
-
-
-class Options:
-    """The checked options of one source. Raises ValueError with one sentence. Holds no password, only where it is found."""
-
-    def __init__(self, options):
-        options = {name.lower(): text for name, text in options.items()}
-        unknown = set(options) - {name.lower() for name in OPTIONS}
-        if unknown:
-            raise ValueError(f"amqp: unknown option {', '.join(sorted(unknown))}; known are {', '.join(OPTIONS)}")
-        if not options.get("stream"):
-            raise ValueError("amqp: option stream is missing: the name of a queue with x-queue-type=stream")
-        self.stream = options["stream"]
-        self.starting_offsets = _starting_offsets(options.get("startingoffsets", "earliest"))
-        self.rows_per_trigger_max = _row_limit(options.get("maxrowspertrigger"))
-        self.fail_on_data_loss = _truth("failOnDataLoss", options.get("failondataloss", "true"))
-        self.password_env, self.password_file = options.get("passwordenv"), options.get("passwordfile")
-        self._set_url(options.get("url", ""))
-
-    def address(self):
-        """The broker's address with the password, which is looked up here: in the process that connects."""
-        return Address(self.host, self.port, self.user, self._password(), self.virtual_host)
-
-    def _set_url(self, url):
-        parts = urlsplit(url)
-        if parts.scheme != "amqp" or not parts.hostname:
-            raise ValueError(f"amqp: option url must be amqp://[user@]host[:port][/vhost], not {url!r}")
-        if parts.password is not None:
-            raise ValueError("amqp: no password in the url, options are shown in query plans: use passwordEnv or passwordFile")
-        self.host, self.port = parts.hostname, parts.port or 5672
-        self.user = unquote(parts.username) if parts.username else "guest"
-        self.virtual_host = unquote(parts.path[1:]) or "/"
-        if self.user != "guest" and not self.password_env and not self.password_file:
-            raise ValueError(f"amqp: user {self.user} needs passwordEnv or passwordFile")
-
-    def _password(self):
-        if self.password_env:
-            if self.password_env not in os.environ:
-                raise StreamError(f"amqp: environment variable {self.password_env} (passwordEnv) is not set in this process")
-            return os.environ[self.password_env]
-        if self.password_file:
-            with open(self.password_file, encoding="utf-8") as file:
-                return file.read().rstrip("\r\n")
-        return "guest"
-
-
-def _starting_offsets(text):
-    if text in ("earliest", "latest"):
-        return text
-    if text.isdecimal():
-        return int(text)
-    raise ValueError(f"amqp: startingOffsets is earliest, latest or a number, not {text!r}")
-
-
-def _row_limit(text):
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"amqp: maxRowsPerTrigger is a number from 1, not {text!r}")
-    return int(text)
-
-
-def _truth(name, text):
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"amqp: {name} is true or false, not {text!r}")
-    return text.lower() == "true"
+          .add("exchange", StringType()).add("routing_key", StringType()).add("headers", MapType(StringType(), StringType()))
+          .add("content_type", StringType()).add("message_id", StringType()).add("gateway", StringType()).add("sequence", LongType()))
 
 
 class AmqpDataSource(DataSource):
     """`format("amqp")`."""
-
-    def __init__(self, options):
-        DataSource.__init__(self, options)
-        self._checked = Options(options)
 
     @classmethod
     def name(cls):
         return "amqp"
 
     def schema(self):
+        Options(self.options)
         return SCHEMA
 
     def reader(self, schema):
-        return AmqpReader(self._checked, schema)
+        options = Options(self.options)
+        if options.mode == "queue":
+            raise ValueError("amqp: mode=queue has no batch reader, for reading takes the messages away: use readStream, or a stream queue")
+        return AmqpReader(options, schema)
 
     def streamReader(self, schema):
-        return AmqpStreamReader(self._checked, schema)
+        try:
+            options = Options(self.options)
+        except ValueError as error:
+            return _Refusal(str(error))
+        if options.mode == "queue":
+            from .queue_source import QueueStreamReader
+            return QueueStreamReader(options, arrow_schema(schema))
+        return AmqpStreamReader(options, schema)
+
+    def streamWriter(self, schema, overwrite):
+        from .sink import writer
+        return writer(self.options, schema)
+
+
+class _Refusal(DataSourceStreamReader):
+    """Says what is wrong with the options when it is asked for something: an error of `streamReader` itself is hidden by Spark."""
+
+    def __init__(self, text):
+        self._text = text
+
+    def initialOffset(self):
+        raise ValueError(self._text)
+
+    def latestOffset(self, start, limit):
+        raise ValueError(self._text)
+
+    def partitions(self, start, end):
+        raise ValueError(self._text)
+
+    def read(self, partition):
+        raise ValueError(self._text)
 
 
 class Range(InputPartition):
-    """Offsets [start, end) of the stream."""
+    """Offsets [start, end) of the stream with this label."""
 
-    def __init__(self, start, end):
-        self.start, self.end = start, end
+    def __init__(self, label, start, end):
+        self.label, self.start, self.end = label, start, end
+
+
+class State:
+    """What a stream is now: its id, the first and the next offset, its octets (0: not known)."""
+
+    def __init__(self, identity, first, following, octets):
+        self.id, self.first, self.next, self.octets = identity, first, following, octets
 
 
 class _Reading:
@@ -144,108 +109,161 @@ class _Reading:
 
     def read(self, partition):
         """Yields a RecordBatch per chunk. A broken connection is made again and reading goes on where it broke."""
-        schema = _arrow_schema(self._schema)
-        for rows in _fetch(self._options, partition.start, partition.end):
-            yield _record_batch(rows, schema, self._options.stream)
+        schema = arrow_schema(self._schema)
+        for chunk in _fetch(self._options, partition):
+            yield record_batch(chunk, schema, partition.label)
 
-    def _state(self, next_min=0):
-        """The stream's (id, first, next), waiting out failures; without ids also waits for a head that has not caught up to `next_min`."""
-        patience, shrunken_until = _Patience(), time.monotonic() + SHRUNKEN_WAIT_S
+    def _state(self, label, next_min=0):
+        """The stream's State, waiting out failures; without ids also waits for a head that has not caught up to `next_min`."""
+        shrunken_until = time.monotonic() + SHRUNKEN_WAIT_S
         while True:
-            try:
-                state = _client(self._options).state(self._options.stream)
-            except StreamUnavailable as error:
-                patience.wait(error)
-                continue
-            if state[0] or state[2] >= next_min or time.monotonic() > shrunken_until:
+            state = State(*patiently(lambda: client(self._options.address(label)).state(self._options.stream(label))))
+            if state.id or state.next >= next_min or time.monotonic() > shrunken_until:
                 return state
             time.sleep(0.5)
 
-    def _first_offset(self, state):
-        wanted, (_, first, head) = self._options.starting_offsets, state
+    def _first_offset(self, label, state):
+        wanted, name = self._options.starting_offsets[label], f"stream {label!r}"
         if wanted == "earliest":
-            return first
+            return state.first
         if wanted == "latest":
-            return head
-        if wanted > head:
-            raise StreamError(f"stream {self._options.stream!r}: startingOffsets {wanted} is beyond the next offset {head}")
-        if wanted < first and self._options.fail_on_data_loss:
-            raise DataLoss(f"stream {self._options.stream!r}: offsets {wanted} to {first - 1} are gone, the first is {first}")
-        return max(wanted, first)
+            return state.next
+        if isinstance(wanted, tuple):
+            found = patiently(lambda: client(self._options.address(label)).offset_since(self._options.stream(label), wanted[1]))
+            return state.next if found is None else found
+        if wanted > state.next:
+            raise StreamError(f"{name}: startingOffsets {wanted} is beyond the next offset {state.next}")
+        if wanted < state.first and self._options.fail_on_data_loss:
+            raise DataLoss(f"{name}: offsets {wanted} to {state.first - 1} are gone, the first is {state.first}")
+        return max(wanted, state.first)
+
+    def _ranges(self, spans):
+        """Ranges for {label: (start, end)}, cut so that there are partitions_min if there is enough to read."""
+        total = sum(end - start for start, end in spans.values())
+        most = max(-(-total // self._options.partitions_min), ROWS_PER_PARTITION_MIN)
+        ranges = []
+        for label, (start, end) in spans.items():
+            while end - start > 0:
+                count = -(-(end - start) // most)
+                cut = start + -(-(end - start) // count)
+                ranges.append(Range(label, start, cut))
+                start = cut
+        return ranges
 
 
 class AmqpReader(_Reading, DataSourceReader):
     """Batch: from startingOffsets to the head as it is when the query is planned."""
 
     def partitions(self):
-        _arrow_schema(self._schema)
-        state = self._state()
-        return [Range(self._first_offset(state), state[2])]
+        arrow_schema(self._schema)
+        spans = {}
+        for label in self._options.sources:
+            state = self._state(label)
+            spans[label] = (self._first_offset(label, state), state.next)
+        return self._ranges(spans) or [Range(next(iter(spans)), 0, 0)]
 
 
 class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streaming. One object lives in the planner for the whole run; copies of it read in the executors."""
 
     _latest = None
-    _target = None
+    _targets = None
 
     def initialOffset(self):
-        _arrow_schema(self._schema)
-        state = self._state()
-        first = self._first_offset(state)
-        return self._offset(state[0], first, first)
+        arrow_schema(self._schema)
+        return {label: self._begin_new(label, self._state(label)) for label in self._options.sources}
 
     def getDefaultReadLimit(self):
-        limit = self._options.rows_per_trigger_max
-        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+        options = self._options
+        if options.rows_per_trigger_max:
+            return ReadMaxRows(options.rows_per_trigger_max)
+        return ReadMaxBytes(options.octets_per_trigger_max) if options.octets_per_trigger_max else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self):
-        self._target = self._state()
+        self._targets = {label: self._state(label) for label in self._options.sources}
 
     def latestOffset(self, start, limit):
-        """The end of the next batch: the head, or less if the limit or the AvailableNow target says so."""
-        at = self._position(start)
-        state = self._state(at["next"])
-        self._latest = self._offset(state[0], at["start"], state[2])
-        head = state[2]
-        if self._target is not None and self._target[0] == state[0]:
-            head = min(head, max(self._target[2], at["next"]))
-        begin = self._begin(at, state)
-        if isinstance(limit, ReadMaxRows):
-            head = min(head, begin + limit.max_rows)
-        return self._offset(state[0], at["start"], head)
+        """The end of the next batch: the heads, or less if the limit or the AvailableNow target says so."""
+        gone = set(start) - set(self._options.sources)
+        if gone:
+            raise StreamError(f"the checkpoint is of stream {', '.join(sorted(start))}, not of {', '.join(self._options.sources)}: "
+                              "use another checkpoint")
+        planned, heads, rates = {}, {}, []
+        for label in self._options.sources:
+            at = start.get(label)
+            state = self._state(label, at["next"] if at else 0)
+            at = at or self._begin_new(label, state)
+            heads[label] = dict(at, id=state.id, next=state.next)
+            begin, lost = self._begin(label, at, state)
+            planned[label] = {"id": state.id, "start": at["start"], "from": begin, "next": max(self._target(label, at, state), begin),
+                              "lost": at.get("lost", 0) + lost}
+            if state.octets and state.next > state.first:
+                rates.append(state.octets / (state.next - state.first))
+        self._latest = heads
+        if not isinstance(limit, ReadAllAvailable):
+            self._cap(planned, rates, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        # An offset that is not the same as before is new data for Spark.
+        return {label: start[label] if _stands(start.get(label), at) else at for label, at in planned.items()}
+
+    def _target(self, label, at, state):
+        """How far this query may read: the head, or with AvailableNow the head as it was then."""
+        target = self._targets.get(label) if self._targets is not None else None
+        return state.next if target is None or target.id != state.id else min(state.next, max(target.next, at["next"]))
+
+    def _cap(self, planned, rates, rows_max):
+        """Makes the spans of a batch smaller, all by the same share, until the limits hold."""
+        rows = sum(at["next"] - at["from"] for at in planned.values())
+        limits = [most for most in (rows_max, self._options.rows_per_trigger_max) if most]
+        if self._options.octets_per_trigger_max:
+            if rows and not rates:
+                raise StreamError("maxBytesPerTrigger needs a broker that tells a stream's octets (Leveret does): use maxRowsPerTrigger")
+            limits.append(max(int(self._options.octets_per_trigger_max / max(rates)), 1) if rates else rows)
+        left = min(limits, default=rows)
+        if rows <= left:
+            return
+        for at in planned.values():
+            span = at["next"] - at["from"]
+            taken = min(span, left, -(-span * left // rows) if rows else 0)
+            rows, left = rows - span, left - taken
+            at["next"] = at["from"] + taken
 
     def reportLatestOffset(self):
         return self._latest
 
     def partitions(self, start, end):
-        begin, end = self._position(start), self._position(end)
-        first = begin["next"] if begin["id"] == end["id"] else 0
-        return [Range(first, end["next"])] if first < end["next"] else []
+        spans = {}
+        for label, at in end.items():
+            before = start.get(label)
+            behind = before["next"] if before and before["id"] == at["id"] else at["from"]
+            spans[label] = (max(at["from"], behind), at["next"])
+        return self._ranges(spans)
 
-    def _offset(self, identity, start, following):
-        return {self._options.stream: {"id": identity, "start": start, "next": following}}
+    def _begin_new(self, label, state):
+        first = self._first_offset(label, state)
+        return {"id": state.id, "start": first, "from": first, "next": first, "lost": 0}
 
-    def _position(self, offset):
-        if self._options.stream not in offset:
-            raise StreamError(f"the checkpoint is of stream {', '.join(offset)}, not of {self._options.stream!r}: use another checkpoint")
-        return offset[self._options.stream]
-
-    def _begin(self, at, state):
-        """Where the next batch begins. Raises DataLoss, or with failOnDataLoss=false skips what is gone."""
-        (identity, first, head), following, name = state, at["next"], self._options.stream
-        if identity == at["id"] and first <= following <= head:
-            return following
+    def _begin(self, label, at, state):
+        """(where the next batch begins, how many offsets that passes over). Raises DataLoss unless failOnDataLoss is false."""
+        following, name = at["next"], f"stream {label!r}"
+        if state.id == at["id"] and state.first <= following <= state.next:
+            return following, 0
         if not self._options.fail_on_data_loss:
-            return max(following, first) if identity == at["id"] else first
-        if identity != at["id"]:
-            raise DataLoss(f"stream {name!r} was made again (id {at['id']} is now {identity}): what followed offset {following} is gone")
-        if following < first:
-            raise DataLoss(f"stream {name!r}: offsets {following} to {first - 1} are gone (retention), the first is {first}")
-        raise DataLoss(f"stream {name!r}: offsets {head} to {following - 1} were read, but now it ends at {head}")
+            if state.id == at["id"] and following < state.first:
+                return state.first, state.first - following
+            return state.first, state.first
+        if state.id != at["id"]:
+            raise DataLoss(f"{name} was made again (id {at['id']} is now {state.id}): what followed offset {following} is gone")
+        if following < state.first:
+            raise DataLoss(f"{name}: offsets {following} to {state.first - 1} are gone (retention), the first is {state.first}")
+        raise DataLoss(f"{name}: offsets {state.next} to {following - 1} were read, but now it ends at {state.next}")
 
 
-class _Patience:
+def _stands(before, after):
+    """True when nothing is read and nothing was lost between two positions."""
+    return before is not None and all(before.get(name) == after[name] for name in ("id", "next", "lost"))
+
+
+class Patience:
     """Waits between attempts, longer each time, and gives up RETRY_S after it was made."""
 
     def __init__(self):
@@ -259,32 +277,45 @@ class _Patience:
         self._pause = min(self._pause * 2, RETRY_PAUSE_MAX_S)
 
 
+def patiently(ask):
+    """What `ask()` gives, asked again while the broker cannot be reached."""
+    patience = Patience()
+    while True:
+        try:
+            return ask()
+        except StreamUnavailable as error:
+            patience.wait(error)
+
+
 _clients = {}
 
 
-def _client(options):
+def client(address):
     """This process's client for the address: workers are used again from batch to batch. A forked child does not share its parent's."""
-    address = options.address()
     key = (os.getpid(),) + address.key()
     if key not in _clients:
         _clients[key] = StreamClient(address)
     return _clients[key]
 
 
-def _fetch(options, start, end):
-    patience = _Patience()
-    while start < end:
+def _fetch(options, partition):
+    """The chunks of a Range."""
+    patience, start, stream = Patience(), partition.start, options.stream(partition.label)
+    while start < partition.end:
         try:
-            for rows in _client(options).fetch(options.stream, start, end, options.fail_on_data_loss):
-                start = rows[-1][0] + 1
-                yield rows
-                patience = _Patience()
+            for chunk in client(options.address(partition.label)).fetch(stream, start, partition.end, options.fail_on_data_loss):
+                if chunk.first > start:
+                    gone = f"offsets {start} to {chunk.first - 1} are gone and passed over"
+                    print(f"amqp: stream {partition.label!r}: {gone}", file=sys.stderr)
+                start = chunk.first + chunk.count
+                yield chunk
+                patience = Patience()
             return
         except StreamUnavailable as error:
             patience.wait(error)
 
 
-def _arrow_schema(schema):
+def arrow_schema(schema):
     """The Arrow schema of the columns asked for. Raises StreamError for a column or a type that is not in SCHEMA."""
     known = {field.name: field.dataType for field in SCHEMA}
     for field in schema:
@@ -294,32 +325,6 @@ def _arrow_schema(schema):
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def _record_batch(rows, schema, stream):
-    """A RecordBatch of exactly the columns in `schema` from (offset, message) rows. Properties are decoded only if a column needs them."""
-    names = set(schema.names)
-    properties = [message.properties for _, message in rows] if names & {"timestamp", "content_type", "message_id"} else ()
-    arrays = [pyarrow.array(_column(field.name, rows, properties, stream), type=field.type) for field in schema]
-    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _column(name, rows, properties, stream):
-    if name == "value":
-        return [message.body for _, message in rows]
-    if name == "offset":
-        return [offset for offset, _ in rows]
-    if name == "stream":
-        return [stream] * len(rows)
-    if name == "routing_key":
-        return [_text(message.routing_key_octets) for _, message in rows]
-    if name == "timestamp":
-        return [_microseconds(found.get("timestamp")) for found in properties]
-    return [_text(found.get(name)) for found in properties]
-
-
-def _text(text):
-    """Octets that are no UTF-8 must not stop the query: they are replaced."""
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-
-
-def _microseconds(seconds):
-    return seconds * 1_000_000 if seconds is not None and seconds <= TIMESTAMP_MAX_S else None
+def register(spark):
+    """Makes `format("amqp")` known to this session. Executors import leveret by name: it must be installed (or shipped) there too."""
+    spark.dataSource.register(AmqpDataSource)

@@ -8,12 +8,13 @@ Leveret answers `basic.get` on a stream queue with the stream's state (headers x
 x-stream-next-offset): one exact reply. RabbitMQ refuses that get with 540: then the first offset is read with a consumer at "first", and
 the head with a consumer at "last" that reads until the stream is quiet. That is slower (about 0.1 s instead of a round trip), may lag
 behind the head by what is written meanwhile, and there is no stream id, so a stream that was deleted and made again is noticed only when
-it is shorter than what was read.
+it is shorter than what was read. Leveret packs many records into one message (core/amqp_0_9/packed.py); RabbitMQ sends them one by one.
 """
 import time
 from urllib.parse import quote
 
 from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, connect
+from .columns import Chunk
 
 REPLY_TIMEOUT_S = 30
 CONNECT_TIMEOUT_S = 10
@@ -22,6 +23,11 @@ TAIL_S = 0.5
 EMPTY_S = 1.0
 PREFETCH = 2000
 CHUNK_ROWS = 10_000
+CHUNK_OCTETS = 4 << 20
+PACK_RECORDS = 50_000
+PACKS_PREFETCH = 64
+PACK_RECORDS_LIKELY = 300  # in one pack of 64 KiB
+_PACK_MARK = b"\x1fapplication/vnd.leveret.records"
 CONNECTION_FORCED = 320
 NOT_IMPLEMENTED = 540
 _OFFSET_MARK = b"\x0fx-stream-offsetl"  # the header as it stands in a field table: short string, then a 64-bit integer
@@ -50,18 +56,20 @@ class Refused(StreamError):
 class Address:
     """Where a broker is and who asks. `str()` of it carries no password."""
 
-    def __init__(self, host, port, user, password, virtual_host):
+    def __init__(self, host, port, user, password, virtual_host, scheme="amqp", query=""):
         self.host, self.port, self.user, self.password, self.virtual_host = host, port, user, password, virtual_host
+        self.scheme, self.query = scheme, query
 
     def key(self):
         """What tells two addresses apart."""
-        return (self.host, self.port, self.user, self.password, self.virtual_host)
+        return (self.scheme, self.host, self.port, self.user, self.password, self.virtual_host, self.query)
 
     def url(self):
         """With the password: for `connect` only."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         login = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
-        return f"amqp://{login}@{host}:{self.port}/{quote(self.virtual_host, safe='')}"
+        settings = "?" + self.query if self.query else ""
+        return f"{self.scheme}://{login}@{host}:{self.port}/{quote(self.virtual_host, safe='')}{settings}"
 
     def __str__(self):
         return f"{self.host}:{self.port} (user {self.user}, virtual host {self.virtual_host})"
@@ -97,8 +105,8 @@ class StreamClient:
 
     def state(self, stream):
         """
-        (id, first, next): the stream's id ('' where the broker has none), its first offset and the offset after its last.
-        Raises StreamUnavailable, StreamError.
+        (id, first, next, octets): the stream's id ('' where the broker has none), its first offset, the offset after its last, and how
+        many octets that is (0 where the broker does not say). Raises StreamUnavailable, StreamError.
         """
         try:
             if stream not in self._streams:
@@ -110,16 +118,28 @@ class StreamClient:
             self.close()
             raise stream_error(error, stream, self._address) from error
 
+    def offset_since(self, stream, seconds):
+        """The offset of the first message that came at or after `seconds` since 1970, None when there is none. Raises as `state`."""
+        try:
+            found = self._offsets(stream, ("T", seconds), EMPTY_S, 1)
+            return found[0] if found else None
+        except ClientError as error:
+            self.close()
+            raise stream_error(error, stream, self._address) from error
+
     def fetch(self, stream, start, end, fail_on_data_loss=True):
         """
-        Yields lists of (offset, message) that together hold every offset in [start, end), in order; a message is one of
-        core/amqp_0_9/client_message.py. With `fail_on_data_loss` false, offsets that are gone are passed over.
+        Yields columns.Chunk that together hold every offset in [start, end), each once and in order.
+        With `fail_on_data_loss` false, offsets that are gone are passed over.
         Raises DataLoss, StreamUnavailable, StreamError. A generator that is not read to its end closes the connection.
         """
         finished = False
         try:
-            subscription = _Subscription(self._open(), stream, start, min(PREFETCH, end - start))
-            yield from _chunks(subscription, stream, start, end, fail_on_data_loss)
+            packs = self._packs(stream)
+            prefetch = min(PACKS_PREFETCH, 2 + (end - start) // PACK_RECORDS_LIKELY) if packs else min(PREFETCH, end - start)
+            subscription = _Subscription(self._open(), stream, start, prefetch, min(PACK_RECORDS, end - start) if packs else 0)
+            chunks = _unpacked(subscription, stream, start, end) if packs else _gathered(subscription, stream, start, end)
+            yield from _joined(_dense(chunks, stream, start, end, fail_on_data_loss))
             subscription.end()
             finished = True
         except ClientError as error:
@@ -150,6 +170,12 @@ class StreamClient:
         self._answers_get = not self._refuses_get(stream, no_ack=True)
         self._streams.add(stream)
 
+    def _packs(self, stream):
+        """True when the broker is Leveret, which packs."""
+        if stream not in self._streams:
+            self._see_that_it_is_a_stream(stream)
+        return self._answers_get
+
     def _refuses_get(self, stream, no_ack):
         try:
             self._open().get(stream, no_ack=no_ack)
@@ -165,7 +191,7 @@ class StreamClient:
         headers = message.properties.get("headers", {}) if message is not None else {}
         if "x-stream-next-offset" not in headers:
             raise StreamError(f"queue {stream!r} at {self._address} is not a stream any more")
-        return headers["x-stream-id"], headers["x-stream-first-offset"], headers["x-stream-next-offset"]
+        return (headers["x-stream-id"], headers["x-stream-first-offset"], headers["x-stream-next-offset"], headers["x-stream-bytes"])
 
     def _state_by_reading(self, stream):
         count = self._open().queue_declare(stream, passive=True)[1]
@@ -173,11 +199,11 @@ class StreamClient:
         if not first:
             if count:
                 raise StreamUnavailable(f"stream {stream!r}: it has {count} messages, but none came in {REPLY_TIMEOUT_S} s")
-            return "", 0, 0
+            return "", 0, 0, 0
         last = self._offsets(stream, "last", REPLY_TIMEOUT_S, PREFETCH)
         if not last:
             raise StreamUnavailable(f"stream {stream!r}: its last messages did not come in {REPLY_TIMEOUT_S} s")
-        return "", first[0], last[-1] + 1
+        return "", first[0], last[-1] + 1, 0
 
     def _offsets(self, stream, place, wait_s, prefetch):
         """Offsets handed to a consumer at `place` until nothing comes for QUIET_S or TAIL_S is over; the first may take `wait_s`."""
@@ -194,19 +220,25 @@ class StreamClient:
 
 
 class _Subscription:
-    """A consumer on a stream from `place` on, with flow control by prefetch and acknowledgement."""
+    """A consumer on a stream from `place` on, with flow control by prefetch and acknowledgement. `pack`: records in one message, 0: one."""
 
-    def __init__(self, connection, stream, place, prefetch):
+    def __init__(self, connection, stream, place, prefetch, pack=0):
         self._connection = connection
         self._prefetch = prefetch
         self._unacknowledged = 0
         self._last = None
         connection.qos(prefetch)
-        self._tag = connection.consume(stream, arguments={"x-stream-offset": place})
+        arguments = {"x-stream-offset": place}
+        if pack:
+            arguments["x-stream-pack-records"] = pack
+        self._tag = connection.consume(stream, arguments=arguments)
 
-    def messages(self, timeout_s):
-        """What has come; [] when nothing comes in time. It is acknowledged by a later call: the caller has looked at it by then."""
-        if self._unacknowledged > self._prefetch // 2:
+    def messages(self, timeout_s, wanted=1 << 30):
+        """What has come; [] when nothing comes in time. It is acknowledged by a later call: the caller has looked at it by then.
+
+        `wanted`: about how many more the caller needs; what is on its way already is enough, if it is so many.
+        """
+        if self._unacknowledged > self._prefetch // 2 and wanted > self._prefetch - self._unacknowledged:
             self._acknowledge()
         messages = self._connection.poll(int(timeout_s * 1000))
         self._took(messages)
@@ -230,26 +262,67 @@ class _Subscription:
         self._unacknowledged = 0
 
 
-def _chunks(subscription, stream, start, end, fail_on_data_loss):
-    """Lists of about CHUNK_ROWS (offset, message) with the offsets [start, end), each once and in order."""
-    expected, kept = start, []
-    while expected < end:
-        messages = subscription.messages(REPLY_TIMEOUT_S)
-        if not messages:
-            raise StreamUnavailable(f"stream {stream!r}: offset {expected} of [{start}, {end}) did not come in {REPLY_TIMEOUT_S} s")
-        for message in messages:
-            offset = offset_of(message, expected)
+def _delivered(subscription, stream, expected, end, wanted=1 << 30):
+    messages = subscription.messages(REPLY_TIMEOUT_S, wanted)
+    if not messages:
+        raise StreamUnavailable(f"stream {stream!r}: offset {expected} of those up to {end} did not come in {REPLY_TIMEOUT_S} s")
+    return messages
+
+
+def _unpacked(subscription, stream, start, end):
+    """Chunks out of packed messages, the last one reaching `end` or beyond."""
+    reached, mean = start, PACK_RECORDS_LIKELY
+    while reached < end:
+        for message in _delivered(subscription, stream, reached, end, (end - reached) // mean + 1):
+            if _PACK_MARK not in message.properties_octets:
+                raise StreamError(f"stream {stream!r}: the broker sent a message that is not packed")
+            chunk = Chunk.unpack(message.body)
+            reached, mean = chunk.first + chunk.count, chunk.count
+            yield chunk
+
+
+def _gathered(subscription, stream, start, end):
+    """Chunks out of single messages, each chunk's offsets consecutive."""
+    reached = start
+    while reached < end:
+        first, run = reached, []
+        for message in _delivered(subscription, stream, reached, end):
+            offset = offset_of(message, reached)
             if offset is None:
                 raise StreamError(f"queue {stream!r} is not a stream: a delivery has no x-stream-offset")
-            if offset < expected:
+            if offset < reached:
                 continue  # a broker may start at the beginning of the chunk that holds the offset
-            if offset > expected and fail_on_data_loss:
-                raise DataLoss(f"stream {stream!r}: offsets {expected} to {offset - 1} are gone")
-            expected = offset + 1
-            if offset < end:
-                kept.append((offset, message))
-        if len(kept) >= CHUNK_ROWS:
-            yield kept
-            kept = []
+            if offset > reached:
+                if run:
+                    yield Chunk.of_messages(first, run)
+                first, run = offset, []
+            run.append(message)
+            reached = offset + 1
+        if run:
+            yield Chunk.of_messages(first, run)
+
+
+def _dense(chunks, stream, start, end, fail_on_data_loss):
+    """The chunks cut to [start, end). Raises DataLoss for a gap."""
+    expected = start
+    for chunk in chunks:
+        if chunk.first > expected and fail_on_data_loss:
+            raise DataLoss(f"stream {stream!r}: offsets {expected} to {chunk.first - 1} are gone")
+        if chunk.first < end:
+            yield chunk.up_to(end)
+        expected = chunk.first + chunk.count
+
+
+def _joined(chunks):
+    """Chunks of about CHUNK_ROWS, or of at most CHUNK_OCTETS if more than one."""
+    kept, rows, octets = [], 0, 0
+    for chunk in chunks:
+        follows = kept and kept[-1].first + kept[-1].count == chunk.first
+        if kept and (not follows or rows >= CHUNK_ROWS or octets + len(chunk.octets) > CHUNK_OCTETS):
+            yield Chunk.join(kept)
+            kept, rows, octets = [], 0, 0
+        kept.append(chunk)
+        rows += chunk.count
+        octets += len(chunk.octets)
     if kept:
-        yield kept
+        yield Chunk.join(kept)

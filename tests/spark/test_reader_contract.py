@@ -31,16 +31,22 @@ def following(offset, stream):
 
 
 @pytest.mark.parametrize("options, sentence", [
-    ({}, "option stream is missing"), ({"stream": "s"}, "option url must be"), ({"stream": "s", "url": "http://h"}, "option url must be"),
+    ({"url": "amqp://h"}, "option stream is missing"), ({"stream": "s"}, "option url is missing"),
+    ({"stream": "s", "url": "http://h"}, "option url must be"),
     ({"stream": "s", "url": "amqp://u:p@h"}, "no password in the url"), ({"stream": "s", "url": "amqp://u@h"}, "user u needs passwordEnv"),
-    ({"stream": "s", "url": "amqp://h", "startingOffsets": "-1"}, "startingOffsets is earliest, latest or a number"),
+    ({"stream": "s", "url": "amqp://h", "startingOffsets": "-1"}, "startingOffsets is earliest, latest, a number or a time"),
+    ({"stream": "s", "url": "amqp://h", "startingOffsets": '{"t": 1}'}, "startingOffsets names t; the streams are s"),
+    ({"stream": "s", "streams": "t", "url": "amqp://h"}, "either stream or streams"), ({"stream": "s,s", "url": "amqp://h"}, "named twice"),
+    ({"stream": "s", "url": "amqp://h?ca=x"}, "settings of an amqps:// url"), ({"stream": "s", "url": "amqp://h", "mode": "x"}, "mode is"),
     ({"stream": "s", "url": "amqp://h", "maxRowsPerTrigger": "0"}, "maxRowsPerTrigger is a number from 1"),
     ({"stream": "s", "url": "amqp://h", "failOnDataLoss": "no"}, "failOnDataLoss is true or false"),
     ({"stream": "s", "url": "amqp://h", "prefetch": "1"}, "unknown option prefetch"),
 ])
 def test_a_wrong_option_is_one_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        AmqpDataSource(options)
+        AmqpDataSource(options).schema()
+    with pytest.raises(ValueError, match=sentence):
+        AmqpDataSource(options).streamReader(SCHEMA).initialOffset()
 
 
 def test_a_password_is_looked_up_where_the_connection_is_made_and_is_not_pickled(leveret, make_stream, monkeypatch, tmp_path):
@@ -62,16 +68,89 @@ def test_a_password_is_looked_up_where_the_connection_is_made_and_is_not_pickled
 
 def test_every_column_and_only_the_columns_asked_for(broker, make_stream):
     stream = make_stream(broker)
-    stream.publish([b"one"], message_id="m-1", timestamp=1_700_000_000)
-    stream.publish([b"two"], content_type="text/plain", timestamp=253_402_300_800)
+    long = ("l", 2**40)
+    stream.publish([b"one"], message_id="m-1", timestamp=1_700_000_000, headers={"x-gateway": "north", "x-sequence": 7, "unit": "C"})
+    stream.publish([b"two"], content_type="text/plain", timestamp=253_402_300_800, headers={"x-gateway": "south-west", "x-sequence": long})
+    stream.publish([b"", b"four"], timestamp=1)
     reader = make_reader(broker, stream)
     start = reader.initialOffset()
     found = columns(reader, start, reader.latestOffset(start, ALL))
-    assert [moment and moment.timestamp() for moment in found.pop("timestamp")] == [1_700_000_000, None]
-    assert found == {"value": [b"one", b"two"], "stream": [stream.name] * 2, "offset": [0, 1], "routing_key": [stream.name] * 2,
-                     "content_type": ["application/json", "text/plain"], "message_id": ["m-1", None]}
+    moments = [moment and moment.timestamp() for moment in found.pop("timestamp")]
+    assert (moments[0], moments[2:]) == (1_700_000_000, [1, 1]) and (moments[1] is None or moments[1] > 1_700_000_000)
+    headers = [dict(pairs) for pairs in found.pop("headers")]
+    assert [(given.get("x-gateway"), given.get("x-sequence"), given.get("unit")) for given in headers] == [
+        ("north", "7", "C"), ("south-west", str(2**40), None), (None, None, None), (None, None, None)]
+    json = "application/json"
+    assert found == {"value": [b"one", b"two", b"", b"four"], "stream": [stream.name] * 4, "offset": [0, 1, 2, 3], "exchange": [""] * 4,
+                     "routing_key": [stream.name] * 4, "content_type": [json, "text/plain", json, json],
+                     "message_id": ["m-1", None, None, None], "gateway": ["north", "south-west", None, None],
+                     "sequence": [7, 2**40, None, None]}
     narrow = make_reader(broker, stream, StructType().add("offset", LongType()).add("message_id", StringType()))
-    assert columns(narrow, start, narrow.latestOffset(start, ALL)) == {"offset": [0, 1], "message_id": ["m-1", None]}
+    assert columns(narrow, start, narrow.latestOffset(start, ALL)) == {"offset": [0, 1, 2, 3], "message_id": ["m-1", None, None, None]}
+
+
+def test_as_many_layouts_of_properties_as_messages(leveret, make_stream):
+    """Property columns are cut by layouts; messages that all differ, and text that is no UTF-8, come out right nevertheless."""
+    stream = make_stream(leveret)
+    for number in range(100):
+        stream.publish([b"x"], message_id="m" * number, headers={"x-gateway": "g" * (number % 7), "n" * (number + 1): number})
+    stream.publish([b"bad"], message_id=b"\xff", headers={"x-gateway": b"\xfe", "x-sequence": "text"})
+    reader = make_reader(leveret, stream)
+    start = reader.initialOffset()
+    found = columns(reader, start, reader.latestOffset(start, ALL))
+    assert found["message_id"] == ["m" * number for number in range(100)] + ["\ufffd"]
+    assert found["gateway"] == ["g" * (number % 7) for number in range(100)] + ["\ufffd"]
+    assert found["sequence"] == [None] * 101 and found["offset"] == list(range(101))
+
+
+def test_several_streams_share_the_limits_and_each_row_names_its_stream(leveret, make_stream):
+    streams = [make_stream(leveret) for _ in range(3)]
+    for stream, count in zip(streams, (100, 10, 1)):
+        stream.readings(0, count)
+    source = AmqpDataSource({"url": leveret.url, "stream": ", ".join(stream.name for stream in streams), "maxRowsPerTrigger": "60"})
+    reader, read = source.streamReader(SCHEMA), []
+    at = reader.initialOffset()
+    for size in (60, 51, 0):
+        end = reader.latestOffset(at, reader.getDefaultReadLimit())
+        found = columns(reader, at, end)
+        assert len(found.get("offset", ())) == size
+        read += zip(found.get("stream", ()), found.get("offset", ()))
+        at = end
+    assert sorted(read) == sorted((stream.name, number) for stream, count in zip(streams, (100, 10, 1)) for number in range(count))
+
+
+def test_the_same_stream_of_two_brokers(leveret, make_stream):
+    stream = make_stream(leveret)
+    stream.readings(0, 3)
+    urls = f"amqp://127.0.0.1:{leveret.port},amqp://localhost:{leveret.port}"
+    reader = AmqpDataSource({"url": urls, "stream": stream.name}).streamReader(SCHEMA)
+    start = reader.initialOffset()
+    assert sorted(start) == [f"127.0.0.1:{leveret.port}/{stream.name}", f"localhost:{leveret.port}/{stream.name}"]
+    found = columns(reader, start, reader.latestOffset(start, ALL))
+    assert sorted(zip(found["stream"], found["offset"])) == [(label, number) for label in sorted(start) for number in range(3)]
+
+
+def test_a_stream_that_is_named_later_joins_and_one_that_is_no_longer_named_is_an_error(leveret, make_stream):
+    old, new = make_stream(leveret), make_stream(leveret)
+    old.readings(0, 2)
+    new.readings(0, 3)
+    at = make_reader(leveret, old).initialOffset()
+    both = AmqpDataSource({"url": leveret.url, "stream": f"{old.name},{new.name}"}).streamReader(SCHEMA)
+    assert len(columns(both, at, both.latestOffset(at, ALL))["offset"]) == 5
+    with pytest.raises(StreamError, match="use another checkpoint"):
+        make_reader(leveret, new).latestOffset(at, ALL)
+
+
+def test_ranges_are_cut_for_parallel_reading_and_octets_limit_a_batch(leveret, make_stream):
+    stream = make_stream(leveret)
+    stream.publish([bytes(100)] * 20_000)
+    reader = make_reader(leveret, stream, minPartitions="4", maxBytesPerTrigger="1200000")
+    start = reader.initialOffset()
+    whole = reader.latestOffset(start, ALL)
+    parts = reader.partitions(start, whole)
+    assert [(part.start, part.end) for part in parts] == [(0, 5000), (5000, 10000), (10000, 15000), (15000, 20000)]
+    assert columns(reader, start, whole)["offset"] == list(range(20_000))
+    assert 8_000 <= following(reader.latestOffset(start, reader.getDefaultReadLimit()), stream) <= 11_000
 
 
 def test_a_column_that_is_not_there_is_an_error_of_the_first_call_and_not_of_the_constructor(leveret, make_stream):
@@ -84,6 +163,8 @@ def test_starting_offsets(broker, make_stream):
     stream = make_stream(broker)
     stream.readings(0, 30)
     for wanted, first in (("earliest", 0), ("latest", 30), ("17", 17), ("30", 30)):
+        assert following(make_reader(broker, stream, startingOffsets=wanted).initialOffset(), stream) == first
+    for wanted, first in (("2001-01-01T00:00:00Z", 0), ("2125-01-01T00:00:00Z", 30), ('{"%s": 12}' % stream.name, 12)):
         assert following(make_reader(broker, stream, startingOffsets=wanted).initialOffset(), stream) == first
     with pytest.raises(StreamError, match="startingOffsets 31 is beyond the next offset 30"):
         make_reader(broker, stream, startingOffsets="31").initialOffset()
@@ -173,7 +254,7 @@ def test_a_shrunken_stream_without_an_id_is_an_error(rabbitmq, make_stream, monk
 def test_the_checkpoint_of_another_stream_is_refused(leveret, make_stream):
     stream = make_stream(leveret)
     with pytest.raises(StreamError, match="the checkpoint is of stream other"):
-        make_reader(leveret, stream).latestOffset({"other": {"id": "x", "start": 0, "next": 0}}, ALL)
+        make_reader(leveret, stream).latestOffset({"other": {"id": "x", "start": 0, "from": 0, "next": 0, "lost": 0}}, ALL)
 
 
 def test_the_planner_waits_out_a_broker_that_is_away(leveret, make_stream):

@@ -1,0 +1,209 @@
+"""Many messages as Arrow columns, without a look at each: octets in one piece and arrays of sizes.
+
+A chunk's octets are its records one behind the other, each: exchange (short string), routing key (short string), properties (flags and
+list), body. What Leveret packs (core/amqp_0_9/packed.py) is that already; single messages are put together to it.
+
+Laws: only the columns asked for are built. Columns out of properties are cut by layouts (property_layout.py); messages in more than
+LAYOUTS_MAX layouts are read one by one. Nothing a publisher sent raises: text that is no UTF-8 has its bad octets replaced, a number too
+large is null.
+
+    value         the body                             timestamp     the publisher's (property), else when it reached the broker if known
+    stream        its label                            content_type, message_id    properties
+    offset        in the stream                        gateway, sequence   headers x-gateway and x-sequence (the bridge's)
+    exchange, routing_key                              headers       text as it is, everything else as JSON
+"""
+import json
+
+import numpy
+import pyarrow
+
+from leveret.core.amqp_0_9 import properties
+from leveret.core.errors import ProtocolError
+
+from .property_layout import Layout
+
+LAYOUTS_MAX = 32
+VERSION = 2
+TIMESTAMP_MAX_S = 253402300799  # the end of the year 9999: what Spark can show
+PROPERTY_OF = {"timestamp": "timestamp", "content_type": "content_type", "message_id": "message_id",
+               "gateway": "headers.x-gateway", "sequence": "headers.x-sequence"}
+ROW_BY_ROW = ("headers",)
+_WHOLE_NUMBERS = {"b": ">i1", "B": ">u1", "s": ">i2", "u": ">u2", "I": ">i4", "i": ">u4", "l": ">i8", "L": ">i8"}
+_LONG_MAX = 2**63 - 1
+
+
+class Chunk:
+    """Records with the offsets first, first + 1 ... `sizes`: a row of (arrived, route, properties, body) each; arrived 0: not known."""
+
+    def __init__(self, first, sizes, octets):
+        self.first, self.sizes, self.octets = first, sizes, octets
+        self.count = len(sizes)
+
+    @classmethod
+    def unpack(cls, body):
+        """From a packed message's body. Raises ValueError when it is none."""
+        if len(body) < 16 or body[0] != VERSION:
+            raise ValueError(f"packed records of version {body[0] if body else None}; version {VERSION} is known")
+        count, first = int.from_bytes(body[4:8], "big"), int.from_bytes(body[8:16], "big")
+        sizes = numpy.frombuffer(body, ">u4", 4 * count, 16).reshape(4, count).T
+        return cls(first, sizes, memoryview(body)[16 + 16 * count:])
+
+    @classmethod
+    def of_messages(cls, first, messages):
+        """From single messages (core/amqp_0_9/client_message.py) with consecutive offsets."""
+        parts, sizes = [], []
+        for message in messages:
+            exchange, key, given, body = message.exchange_octets, message.routing_key_octets, message.properties_octets, message.body
+            parts += (bytes((len(exchange),)), exchange, bytes((len(key),)), key, given, body)
+            sizes.append((0, len(exchange) + len(key) + 2, len(given), len(body)))
+        return cls(first, numpy.array(sizes, ">u4").reshape(len(sizes), 4), b"".join(parts))
+
+    def up_to(self, end):
+        """The records with offsets below `end`."""
+        if self.first + self.count <= end:
+            return self
+        sizes = self.sizes[:end - self.first]
+        return Chunk(self.first, sizes, self.octets[:int(sizes[:, 1:].astype(numpy.int64).sum())])
+
+    @classmethod
+    def join(cls, chunks):
+        """One of several that follow each other."""
+        if len(chunks) == 1:
+            return chunks[0]
+        return cls(chunks[0].first, numpy.concatenate([chunk.sizes for chunk in chunks]), b"".join([chunk.octets for chunk in chunks]))
+
+
+def record_batch(chunk, schema, label):
+    """A RecordBatch of exactly the columns in `schema` (an Arrow schema with names and types of the source)."""
+    cut = _Cut(chunk)
+    arrays = [cut.column(field.name, label).cast(field.type) for field in schema]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class _Cut:
+    """A chunk cut into its pieces; six a record: size, exchange, size, routing key, properties, body."""
+
+    def __init__(self, chunk):
+        self._chunk, self._count = chunk, chunk.count
+        self._octets = numpy.frombuffer(chunk.octets, numpy.uint8)
+        sizes = chunk.sizes.astype(numpy.int64)
+        self._starts = numpy.cumsum(sizes[:, 1:].sum(axis=1)) - sizes[:, 1:].sum(axis=1)
+        exchange = self._octets[self._starts].astype(numpy.int64)
+        ones = numpy.ones(self._count, numpy.int64)
+        pieces = numpy.stack([ones, exchange, ones, sizes[:, 1] - exchange - 2, sizes[:, 2], sizes[:, 3]], axis=1).reshape(-1)
+        bounds = numpy.zeros(6 * self._count + 1, numpy.int64)
+        numpy.cumsum(pieces, out=bounds[1:])
+        self._given_at, self._given_sizes = bounds[4:-1:6], sizes[:, 2]
+        self._pieces = pyarrow.Array.from_buffers(pyarrow.large_binary(), 6 * self._count,
+                                                  [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(chunk.octets)])
+        self._properties = None
+
+    def column(self, name, label):
+        """One column as an Arrow array."""
+        if name == "value":
+            return self._piece(5)
+        if name == "offset":
+            return pyarrow.array(numpy.arange(self._chunk.first, self._chunk.first + self._count, dtype=numpy.int64))
+        if name == "stream":
+            return pyarrow.repeat(pyarrow.scalar(label), self._count)
+        if name in ("exchange", "routing_key"):
+            return text(self._piece(1 if name == "exchange" else 3))
+        if name == "headers":
+            return self._headers()
+        if self._properties is None:
+            self._properties = list(self._groups())
+        found = [(rows, _values(name, layout, matrix)) for rows, layout, matrix in self._properties]
+        if name == "timestamp":
+            return self._times(found)
+        return _scatter(found, self._count, pyarrow.int64() if name == "sequence" else pyarrow.string())
+
+    def _piece(self, place):
+        return self._pieces.take(pyarrow.array(numpy.arange(place, 6 * self._count, 6)))
+
+    def _groups(self):
+        """(rows, layout, matrix of their properties) for each layout; rows and matrix have one line a message."""
+        left, layouts = numpy.arange(self._count), 0
+        while len(left):
+            if layouts == LAYOUTS_MAX:
+                for row in left:
+                    octets = self._given(row)
+                    yield numpy.array([row]), Layout(octets), numpy.frombuffer(octets, numpy.uint8).reshape(1, -1)
+                return
+            pattern = self._given(left[0])
+            layout, layouts = Layout(pattern), layouts + 1
+            same_size = left[self._given_sizes[left] == len(pattern)]
+            matrix = self._octets[self._given_at[same_size][:, None] + numpy.arange(len(pattern))]
+            fixed = numpy.ones(len(pattern), bool)
+            for _, start, end in layout.values.values():
+                fixed[start:end] = False
+            alike = (matrix[:, fixed] == matrix[0, fixed]).all(axis=1)
+            yield same_size[alike], layout, matrix[alike]
+            left = numpy.setdiff1d(left, same_size[alike], assume_unique=True)
+
+    def _given(self, row):
+        at = self._given_at[row]
+        return self._octets[at:at + self._given_sizes[row]].tobytes()
+
+    def _times(self, found):
+        """The properties' timestamps where there are any, else the arrivals."""
+        arrived = self._chunk.sizes[:, 0].astype(numpy.int64)
+        whole = arrived.copy()
+        for rows, array in found:
+            if array is not None:
+                whole[rows] = array
+        known = (whole > 0) & (whole <= TIMESTAMP_MAX_S)
+        return pyarrow.array(numpy.where(known, whole, 0) * 1_000_000, mask=~known).cast(pyarrow.timestamp("us", tz="UTC"))
+
+    def _headers(self):
+        known, rows = {}, []
+        for octets in self._piece(4).to_pylist():
+            if octets not in known:
+                known[octets] = _headers_of(octets)
+            rows.append(known[octets])
+        return pyarrow.array(rows, pyarrow.map_(pyarrow.string(), pyarrow.string()))
+
+
+def text(array):
+    """A binary array as text; bad octets are replaced."""
+    try:
+        return array.cast(pyarrow.binary()).cast(pyarrow.string())
+    except pyarrow.ArrowInvalid:
+        return pyarrow.array([octets.decode("utf-8", "replace") for octets in array.to_pylist()], pyarrow.string())
+
+
+def _values(name, layout, matrix):
+    """The values of one column for the messages of one layout; None: they have none. Times as seconds in a numpy array."""
+    kind, start, end = layout.values.get(PROPERTY_OF[name], (None, 0, 0))
+    if kind is None or (name in ("timestamp", "sequence")) == (kind in "Sx"):
+        return None
+    if kind not in _WHOLE_NUMBERS and kind not in "Sx":
+        return None
+    cut = numpy.ascontiguousarray(matrix[:, start:end])
+    if kind in "Sx":
+        ends = numpy.arange(len(cut) + 1, dtype=numpy.int64) * (end - start)
+        return text(pyarrow.Array.from_buffers(pyarrow.large_binary(), len(cut), [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(cut)]))
+    numbers = cut.view(_WHOLE_NUMBERS[kind]).reshape(-1).astype(numpy.int64)
+    return numbers if name == "timestamp" else pyarrow.array(numbers)
+
+
+def _scatter(found, count, kind):
+    """One array of `count` out of (rows, array or None)."""
+    rows = numpy.concatenate([rows for rows, _ in found]) if found else numpy.empty(0, numpy.int64)
+    arrays = [pyarrow.nulls(len(rows), kind) if array is None else array for rows, array in found]
+    if len(arrays) == 1:
+        return arrays[0]
+    order = numpy.empty(count, numpy.int64)
+    order[rows] = numpy.arange(count)
+    return pyarrow.chunked_array(arrays, kind).combine_chunks().take(pyarrow.array(order))
+
+
+def _headers_of(octets):
+    try:
+        headers = properties.decode_all(octets).get("headers") or {}
+    except ProtocolError:
+        return []
+    return [(name, value if isinstance(value, str) else json.dumps(value, default=_plain)) for name, value in headers.items()]
+
+
+def _plain(value):
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

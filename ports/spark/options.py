@@ -1,0 +1,171 @@
+"""The options of `format("amqp")`, checked. Each mistake is a ValueError of one sentence.
+
+| option | meaning |
+|---|---|
+| url | amqp:// or amqps://[user@]host[:port][/vhost][?ca=FILE&cert=FILE&key=FILE&name=HOST]; several with commas: each has the streams |
+| passwordEnv, passwordFile | where the password is looked up, in the process that connects (driver and executors); without a user: guest |
+| stream (or streams) | names, with commas |
+| startingOffsets | earliest (default), latest, a number, a time as 2026-01-31T12:00:00Z, or JSON {label: any of these}; for a new query |
+| maxRowsPerTrigger, maxBytesPerTrigger | limits of one micro-batch, over all streams; octets are reckoned with the stream's mean |
+| minPartitions | so many ranges are read in parallel, if there is enough to read |
+| failOnDataLoss | true (default): what is gone is an error; false: it is passed over, counted in the offset ("lost") |
+| mode | stream (default); queue: a classic queue, at least once |
+
+Laws: no password is in an option, hence in no plan, log or checkpoint; an Options is pickled to the executors and holds only where the
+password is found.
+"""
+import calendar
+import json
+import os
+import time
+from urllib.parse import unquote, urlsplit
+
+from .stream_client import Address, StreamError
+
+SOURCE_OPTIONS = ("url", "passwordEnv", "passwordFile", "stream", "streams", "startingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
+                  "minPartitions", "failOnDataLoss", "mode")
+SINK_OPTIONS = ("url", "passwordEnv", "passwordFile", "exchange", "routingKey", "delivery", "maxRowsPerEpoch", "checkpointLocation", "path")
+_IGNORED = ("path",)
+_TLS_SETTINGS = ("ca", "cert", "key", "name")
+
+
+def checked(options, known):
+    """The options by lower-case name, after seeing that each is known."""
+    options = {name.lower(): text for name, text in options.items()}
+    unknown = set(options) - {name.lower() for name in known}
+    if unknown:
+        shown = ", ".join(name for name in known if name not in _IGNORED)
+        raise ValueError(f"amqp: unknown option {', '.join(sorted(unknown))}; known are {shown}")
+    return options
+
+
+class Login:
+    """Where brokers are and where the password is found."""
+
+    def __init__(self, options):
+        self._password_env, self._password_file = options.get("passwordenv"), options.get("passwordfile")
+        texts = [text.strip() for text in options.get("url", "").split(",") if text.strip()]
+        self.places = [self._place(text) for text in texts]
+        if not texts:
+            raise ValueError("amqp: option url is missing: amqp://[user@]host[:port][/vhost]")
+
+    def address(self, place):
+        """The address of a broker (a member of `places`) with the password, which is looked up here: in the process that connects."""
+        scheme, host, port, user, virtual_host, query = place
+        return Address(host, port, user, self._password(), virtual_host, scheme, query)
+
+    def _place(self, text):
+        parts = urlsplit(text)
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"amqp: option url: {error}") from None
+        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+            raise ValueError(f"amqp: option url must be amqp[s]://[user@]host[:port][/vhost], not {_without_password(text)!r}")
+        if parts.password is not None:
+            raise ValueError("amqp: no password in the url, options are shown in query plans: use passwordEnv or passwordFile")
+        settings = [pair.partition("=")[0] for pair in parts.query.split("&") if pair]
+        if settings and (parts.scheme != "amqps" or set(settings) - set(_TLS_SETTINGS)):
+            raise ValueError(f"amqp: the settings of an amqps:// url are {', '.join(_TLS_SETTINGS)}; found {', '.join(settings)}")
+        user = unquote(parts.username) if parts.username else "guest"
+        if user != "guest" and not self._password_env and not self._password_file:
+            raise ValueError(f"amqp: user {user} needs passwordEnv or passwordFile")
+        return (parts.scheme, parts.hostname, port or (5671 if parts.scheme == "amqps" else 5672), user, unquote(parts.path[1:]) or "/",
+                parts.query)
+
+    def _password(self):
+        if self._password_env:
+            if self._password_env not in os.environ:
+                raise StreamError(f"amqp: environment variable {self._password_env} (passwordEnv) is not set in this process")
+            return os.environ[self._password_env]
+        if self._password_file:
+            try:
+                with open(self._password_file, encoding="utf-8") as file:
+                    return file.read().rstrip("\r\n")
+            except OSError as error:
+                raise StreamError(f"amqp: passwordFile {self._password_file}: {error.strerror}") from None
+        return "guest"
+
+
+def _without_password(text):
+    head, at, tail = text.rpartition("@")
+    return "..." + at + tail if at else text
+
+
+class Options:
+    """The checked options of one source. `sources`: {label: (place, stream)}, in order."""
+
+    def __init__(self, options):
+        options = checked(options, SOURCE_OPTIONS)
+        self.login = Login(options)
+        self.mode = options.get("mode", "stream")
+        if self.mode not in ("stream", "queue"):
+            raise ValueError(f"amqp: mode is stream or queue, not {self.mode!r}")
+        self.sources = _sources(self.login.places, options)
+        self.starting_offsets = _starting_offsets(options.get("startingoffsets", "earliest"), self.sources)
+        self.rows_per_trigger_max = _limit("maxRowsPerTrigger", options.get("maxrowspertrigger"))
+        self.octets_per_trigger_max = _limit("maxBytesPerTrigger", options.get("maxbytespertrigger"))
+        self.partitions_min = _limit("minPartitions", options.get("minpartitions")) or 1
+        self.fail_on_data_loss = _truth("failOnDataLoss", options.get("failondataloss", "true"))
+
+    def address(self, label):
+        """The address of the broker that has this source."""
+        return self.login.address(self.sources[label][0])
+
+    def stream(self, label):
+        """The queue's name at that broker."""
+        return self.sources[label][1]
+
+
+def _sources(places, options):
+    if "stream" in options and "streams" in options:
+        raise ValueError("amqp: either stream or streams, not both (they mean the same)")
+    names = [name.strip() for name in options.get("stream", options.get("streams", "")).split(",") if name.strip()]
+    if not names:
+        raise ValueError("amqp: option stream is missing: the name of a queue with x-queue-type=stream, or several with commas")
+    if len(places) == 1:
+        sources = {name: (places[0], name) for name in names}
+    else:
+        sources = {"{1}:{2}/".format(*place) + name: (place, name) for place in places for name in names}
+    if len(sources) != len(places) * len(names):
+        raise ValueError("amqp: a stream or a broker is named twice")
+    return sources
+
+
+def _starting_offsets(text, sources):
+    """{label: "earliest", "latest", a number or ("T", seconds)}."""
+    if not text.lstrip().startswith("{"):
+        return dict.fromkeys(sources, _starting_offset(text))
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"amqp: startingOffsets is no JSON: {error}") from None
+    unknown = set(given) - set(sources)
+    if unknown:
+        raise ValueError(f"amqp: startingOffsets names {', '.join(sorted(unknown))}; the streams are {', '.join(sources)}")
+    return {label: _starting_offset(str(given.get(label, "earliest"))) for label in sources}
+
+
+def _starting_offset(text):
+    if text in ("earliest", "latest"):
+        return text
+    if text.isdecimal():
+        return int(text)
+    try:
+        return "T", calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        raise ValueError(f"amqp: startingOffsets is earliest, latest, a number or a time as 2026-01-31T12:00:00Z, not {text!r}") from None
+
+
+def _limit(name, text):
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"amqp: {name} is a number from 1, not {text!r}")
+    return int(text)
+
+
+def _truth(name, text):
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"amqp: {name} is true or false, not {text!r}")
+    return text.lower() == "true"
