@@ -52,6 +52,7 @@ class Journal:
         self.waiting = []  # sessions that have something to write when the log is durable
         self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
         self.failed_at = 0  # when a write failed
+        self.taken = 0  # counts up, in 30 bits, with what the log takes of publishes, also when it has that already
         self.definitions_size = 0  # octets of the last snapshot
         self.grown = []  # streams with messages that are not written yet
         self.written = []  # (stream, the offset behind its last message then) of what the log was given and is not durable yet
@@ -88,6 +89,7 @@ class Journal:
 
     def message(self, message, places, before):
         """Log a message for what `pushed` gave; none: MESSAGE_SEGMENT is again what it was `before`."""
+        self.taken = (self.taken + 1) & layout.MASK
         if places:
             self.write_message(message, places)
         else:
@@ -165,6 +167,7 @@ class Journal:
     def define(self, definition):
         """Log a definition (a dict); its maker is answered when it is durable."""
         self.touch()
+        self.taken = (self.taken + 1) & layout.MASK
         self.promised = self.log.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
         self.log.current().defines = True
 

@@ -43,12 +43,14 @@ class Channel:
         self.message = layout.NONE
         self.body_left = 0
 
-    def logged(self, journal):
-        """A publish, not yet counted, was taken: before its confirm all must be durable that the log has got by now."""
+    def logged(self, journal, before):
+        """A publish, not yet counted, was taken: before its confirm all must be durable that the log has got by now, if that is more than
+        what it took `before` (Journal.taken): a publish that nothing is logged of waits for nobody's sync."""
         if self.log_number <= journal.log.begun:
             self.begun_number = self.log_number
             self.begun_published = self.session.broker.tables.channels[self.handle + layout.CHANNEL_PUBLISHED]
-        self.log_number = journal.last()
+        if journal.taken != before:
+            self.log_number = journal.last()
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""

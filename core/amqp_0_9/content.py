@@ -140,6 +140,7 @@ def complete(session, channel):
     if channel.transaction is not None:
         channel.transaction.add(channel)
     else:
+        before = 0 if session.broker.journal is None else session.broker.journal.taken
         outcome = put(session.broker, channel.message, channel.exchange, channel.key(), channel.expires)
         if outcome == broker_core.NO_ROOM:
             session.hold(channel)
@@ -151,6 +152,8 @@ def complete(session, channel):
             if outcome == broker_core.NO_ROOM:
                 session.hold(channel)
                 return
+        if session.broker.journal is not None:
+            channel.logged(session.broker.journal, before)
         settle(session, channel, channel.message, channel.mandatory, outcome)
         if outcome == broker_core.TAKEN and session.route_asked:
             session.route_asked = False
@@ -183,8 +186,6 @@ def settle(session, channel, message, mandatory, outcome):
         if outcome == broker_core.UNROUTABLE:
             broker.counters["unroutable"] += 1
         broker.tables.release(message)
-    if broker.journal is not None:
-        channel.logged(broker.journal)
     session.published(channel, outcome == REFUSED)
 
 
