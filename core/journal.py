@@ -51,6 +51,7 @@ class Journal:
         self.settled_count = 0
         self.waiting = []  # sessions that have something to write when the log is durable
         self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
+        self.window_ms = 0 if mode != NONE else None  # of what was confirmed, a power cut takes no more than this; None: not known
         self.failed_at = 0  # when a write failed
         self.taken = 0  # counts up, in 30 bits, with what the log takes of publishes, also when it has that already
         self.definitions_size = 0  # octets of the last snapshot

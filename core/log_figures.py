@@ -19,6 +19,7 @@ def figures(journal):
     store = writer.store
     found = dict(writer.counters)
     found["sync"] = journal.mode
+    found["window_ms"] = journal.window_ms
     found["log_size"] = writer.size()
     found["log_size_max"] = writer.size_max
     found["log_segments"] = len(writer.segments)
@@ -31,6 +32,22 @@ def figures(journal):
     found["life_years"] = life_years(getattr(store, "capacity", 0), getattr(store, "cycles", 0), medium,
                                      journal.broker.uptime_ms - journal.began_ms)
     return found
+
+
+SHOWN = ("sync", "window_ms", "size", "size_max", "segments", "octets", "message_octets", "medium_octets", "syncs", "erases",
+         "amplification", "life_years", "trouble")
+
+
+def shown(journal):
+    """The figures that management shows, in their order, short: numbers with a fraction have two places; None without a journal."""
+    if journal is None:
+        return None
+    found = figures(journal)
+    short = {}
+    for name in SHOWN:
+        value = found[name] if name in found else found["log_" + name]
+        short[name] = int(value * 100 + 0.5) / 100 if isinstance(value, float) else value
+    return short
 
 
 def life_years(capacity, cycles, medium_octets, time_ms):

@@ -1,14 +1,14 @@
 """What a broker holds and has done, as plain dicts for management: counters, memory, queues, streams, connections."""
 
-from . import layout
+from . import layout, log_figures
 from .limits import memory_needed
 from .version import PRODUCT, VERSION
 
 
 def overview(broker):
-    """All that has a fixed size."""
+    """All that has a fixed size. `log`: null when messages are kept in memory only."""
     return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker),
-            "totals": totals(broker), "management_size_max": broker.limits.management_size_max}
+            "totals": totals(broker), "management_size_max": broker.limits.management_size_max, "log": log_figures.shown(broker.journal)}
 
 
 def counters(broker):

@@ -26,6 +26,7 @@ from .usage import UsageError
 MODES = (EACH, BATCH, NONE)
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SEGMENTS_MIN = 4
+CONTENTS_MIN = 4  # of the largest size that a log has room for
 SEGMENTS_USUAL = 16  # files that a small log has when nobody says otherwise
 
 # name, default, least, most, in words
@@ -61,6 +62,14 @@ class Data:
         return (f"sync none: a power cut may take the last {system_window_s()} s of messages and acknowledgements, confirmed or not; "
                 "the end of the broker's process alone takes nothing that was confirmed")
 
+    def check(self, limits):
+        """Raise UsageError when the log has no room to work with contents as large as the limits let in."""
+        largest = min(limits.content_size_max, limits.arena_size)
+        if self.disk_max < CONTENTS_MIN * largest:
+            raise UsageError(f"the log may take {self.disk_max} octets (disk_max), which is less than {CONTENTS_MIN} messages of the "
+                             f"largest size ({largest} octets, content_size_max): raise --disk-max to {as_size(CONTENTS_MIN * largest)}, or make "
+                             f"messages smaller with --config, as in [limits] content_size_max = {self.disk_max // CONTENTS_MIN}")
+
     def open(self, broker):
         """Bring back what the directory holds and log into it from now on: (store, report). Raises DataFailed, with nothing changed."""
         store = None
@@ -72,6 +81,8 @@ class Data:
             if store is not None:
                 store.close()
             raise DataFailed(reason(self.directory, error)) from None
+        if self.sync == NONE:
+            broker.journal.window_ms = system_window_s() * 1000
         return store, report
 
 
@@ -161,6 +172,19 @@ def number(place, value, least, most, words):
         hint = ", or a text as 500K, 64M, 2G" if words == "octets" else ""
         raise UsageError(f"{place} is {value!r}; it must be a whole number of {words} from {least} to {most}{hint}")
     return found
+
+
+def told(figures):
+    """The log of a broker that starts, in words."""
+    files = figures["log_segments"]
+    return (f"the log takes {figures['log_size'] >> 20} MiB in {files} file{'s' * (files != 1)}, {figures['log_size_max'] >> 20} MiB at most; "
+            "`leveret status` tells what it writes from now on, and after a minute how many years the disk bears that")
+
+
+def as_size(octets):
+    """A number of octets, not smaller, as the options take it."""
+    unit = max((unit for unit in UNITS if UNITS[unit] <= octets), key=UNITS.get, default="")
+    return f"{-(-octets // UNITS[unit])}{unit}" if unit else str(octets)
 
 
 def free_octets(directory):

@@ -93,6 +93,7 @@ class Server:
         self.loop.watch(self.store)
         say(report)
         say(chosen.window())
+        say(data.told(self.broker.journal.figures()))
         free = data.free_octets(chosen.directory)
         if free < chosen.disk_max - self.broker.journal.log.size():
             say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full")
@@ -232,6 +233,8 @@ def run(options):
     make_room_for_descriptors(limits, line_count)
     access = config.access(options.config, limits)
     kept = config.kept(options)
+    if kept is not None:
+        kept.check(limits)
     policies = config.policies(options.config)
     document = definitions.read(options.definitions) if options.definitions else None
     asked = []

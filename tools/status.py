@@ -5,6 +5,7 @@ One fact a line: a word, a space, the rest. The order and the words stay: script
     product Leveret 0.1.0
     uptime_ms N
     memory blocks_used N ...        counter NAME N
+    log sync each|batch|none        log NAME N|- ...        with --data: octets written, syncs, write amplification, years the medium lasts
     total queues N ...              queue NAME messages N unsettled N octets N consumers N full yes|no policy NAME|-
     stream NAME first_offset N next_offset N octets N octets_max N dropped N consumers N policy NAME|-
     connection NAME user NAME|- state STATE channels N
@@ -45,6 +46,8 @@ def lines(overview, items):
     yield f"uptime_ms {overview['uptime_ms']}"
     for name in MEMORY:
         yield f"memory {name} {overview['memory'][name]}"
+    for name, value in (overview["log"] or {}).items():
+        yield f"log {name} {value if name == 'sync' else word(value)}"
     for name in TOTALS:
         yield f"total {name} {overview['totals'][name]}"
     for each in sorted(items.get("counters", []), key=list):

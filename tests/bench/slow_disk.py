@@ -113,7 +113,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json", default=os.path.join("build", "slow_disk.json"), metavar="FILE")
     options = parser.parse_args()
-    rows = [measure(class_, sync_ms, options.seconds) for sync_ms in options.sync_ms or SYNC_MS for class_ in (FileStore, ThreadedFileStore)]
+    rows = [measure(class_, sync_ms, options.seconds)
+            for sync_ms in options.sync_ms or SYNC_MS for class_ in (FileStore, ThreadedFileStore)]
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump(rows, file, indent=1)

@@ -47,3 +47,12 @@ def test_nothing_is_said_about_life_without_a_medium_or_before_a_minute():
     assert log_figures.life_years(0, 1000, 5, 120000) is None
     assert log_figures.life_years(1 << 30, 1000, 0, 120000) is None
     assert log_figures.life_years(1 << 30, 1000, 5, 59000) is None
+
+
+def test_what_management_shows_is_short_and_has_all_it_names(tmp_path):
+    broker = new_broker()
+    assert log_figures.shown(broker.journal) is None
+    durability.make_durable(broker, FileStore(str(tmp_path)), "each", 5, 65536, 16384, 1 << 20)
+    assert tuple(log_figures.shown(broker.journal)) == log_figures.SHOWN
+    broker.journal.message_octets, broker.journal.log.counters["log_octets"] = 3, 10
+    assert log_figures.shown(broker.journal)["amplification"] == 3.33

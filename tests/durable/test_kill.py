@@ -15,6 +15,7 @@ from workers import PikaConsumer, PikaPublisher, PikaTransactions, StreamReader,
 KILLS = int(os.environ.get("LEVERET_KILLS", "10"))
 MODES = (("--sync", "each"), ("--sync", "batch", "--batch-ms", "20"), ("--sync", "none"))
 SIZES = ("--segment-size", "64K", "--disk-max", "16M")
+LIMITS = "[limits]\ncontent_size_max = 1048576\n"
 SETTLE_S = 0.5  # after this without traffic all acks are written
 
 
@@ -101,10 +102,13 @@ def test_a_killed_broker_comes_back_with_everything_it_confirmed(tmp_path):
     chance = random.Random(seed)
     ledger = Ledger()
     directory = str(tmp_path / "data")
+    settings = str(tmp_path / "leveret.toml")
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write(LIMITS)
     settles = False
     confirmed = 0
     for kill in range(KILLS + 1):
-        broker = BrokerProcess("leveret", arguments=["--data", directory, *SIZES, *MODES[kill % len(MODES)]])
+        broker = BrokerProcess("leveret", arguments=["--data", directory, "--config", settings, *SIZES, *MODES[kill % len(MODES)]])
         try:
             if kill == 0:
                 declare(broker)

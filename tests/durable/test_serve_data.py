@@ -13,6 +13,7 @@ from leveret.ports.store_file import FileStore
 
 COMMAND = [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0"]
 PERSISTENT = {"delivery_mode": 2}
+SMALL = "[limits]\ncontent_size_max = 65536\n"
 
 
 def refused(*arguments):
@@ -90,6 +91,21 @@ def test_the_window_is_told_at_start(start, tmp_path, arguments, words):
     assert words in told and "recovered 0 messages" in told
 
 
+def test_what_the_log_writes_is_told_at_start_and_by_status(start, tmp_path):
+    broker = start(tmp_path / "data", "--sync", "none", "--disk-max", "256M")
+    assert "the log takes 0 MiB in 1 file, 256 MiB at most; `leveret status` tells" in broker.error_text()
+    fill(broker, "q", 30, 1000)
+    done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=30)
+    told = dict(line.split(" ")[1:] for line in done.stdout.splitlines() if line.startswith("log "))
+    assert told["sync"] == "none" and int(told["window_ms"]) >= 1000 and told["trouble"] == '""'
+    assert int(told["octets"]) > int(told["message_octets"]) > 30000 and int(told["size"]) >= 30000 and told["size_max"] == str(256 << 20)
+    assert float(told["amplification"]) > 1 and told["life_years"] == "-"
+    broker.stop()
+    broker = start(tmp_path / "data")
+    done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=30)
+    assert "log sync each\nlog window_ms 0\n" in done.stdout
+
+
 def test_a_directory_in_use_is_refused(start, tmp_path):
     start(tmp_path / "data")
     status, told = refused("--data", tmp_path / "data")
@@ -142,6 +158,9 @@ def test_a_log_larger_than_the_limits_is_refused_and_not_touched(start, tmp_path
     (("--data", "D", "--disk-max", "-5"), "--disk-max is '-5'"),
     (("--data", "D", "--segment-size", "1K"), "--segment-size is '1K'"),
     (("--data", "D", "--disk-max", "1M", "--segment-size", "512K"), "less than 4 files"),
+    (("--data", "D", "--disk-max", "100M"),
+     "less than 4 messages of the largest size (33554432 octets, content_size_max): raise --disk-max to 128M, or make messages smaller with "
+     "--config, as in [limits] content_size_max = 26214400"),
 ])
 def test_a_wrong_option_is_one_sentence(arguments, words):
     status, told = refused(*arguments)
@@ -167,7 +186,8 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path, text, words):
 
 def test_the_file_says_where_and_how(tmp_path):
     path = tmp_path / "leveret.toml"
-    path.write_text(f"[data]\ndirectory = '{tmp_path}/data'\nsync = 'batch'\nbatch_ms = 9\ndisk_max = '2M'\nsegment_size = 65536\n")
+    path.write_text(f"[data]\ndirectory = '{tmp_path}/data'\nsync = 'batch'\nbatch_ms = 9\ndisk_max = '2M'\nsegment_size = 65536\n"
+                    + SMALL)
     broker = BrokerProcess("leveret", arguments=["--config", str(path)])
     try:
         assert "up to 9 ms" in broker.error_text() and os.path.exists(tmp_path / "data" / "lock")
@@ -221,7 +241,8 @@ def test_a_flipped_octet_costs_what_is_behind_it_and_no_more(start, tmp_path):
 
 
 def test_a_full_log_makes_publishers_wait_and_a_consumer_makes_room(start, tmp_path):
-    broker = start(tmp_path / "data", "--disk-max", "512K", "--segment-size", "32K")
+    (tmp_path / "small.toml").write_text(SMALL)
+    broker = start(tmp_path / "data", "--disk-max", "512K", "--segment-size", "32K", "--config", tmp_path / "small.toml")
     client = connect(broker.url, timeout_ms=1500)
     client.queue_declare("q", durable=True)
     with pytest.raises(Timeout):

@@ -95,6 +95,7 @@ def test_overview_tells_counters_memory_queues_streams_and_connections():
     assert sorted(counted) == sorted(broker.counters)
     assert counted["unroutable"] == 1 and counted["published"] >= 6 and counted["management_requests"] >= 1
     told = head["overview"]
+    assert told["log"] is None
     assert told["product"] == "Leveret" and told["totals"]["queues"] == 3 and told["totals"]["consumers"] == 1
     memory = told["memory"]
     assert memory["messages_used"] == 6  # five kept, and the request
