@@ -26,8 +26,8 @@ ROWS = (
     ("queue_count_max", 1024, 16, 1, 65535, "queues", "queue.declare is refused with 506"),
     ("queue_share_max", 768, 12, 1, 65535, "queues that one connection declares", "queue.declare is refused with 506"),
     ("exchange_count_max", 256, 16, 8, 65535, "exchanges", "exchange.declare is refused with 506"),
-    ("binding_count_max", 16384, 40, 8, 1 << 20, "bindings", "queue.bind is refused with 506"),
-    ("binding_share_max", 12288, 32, 8, 1 << 20, "bindings that one connection makes", "queue.bind is refused with 506"),
+    ("binding_count_max", 16384, 40, 4, 1 << 20, "bindings", "queue.bind is refused with 506"),
+    ("binding_share_max", 12288, 32, 4, 1 << 20, "bindings that one connection makes", "queue.bind is refused with 506"),
     ("policy_count_max", 256, 8, 0, 65535, "policies", "a further one is refused"),
     ("consumer_count_max", 4096, 16, 1, 65535, "consumers", "basic.consume is refused with 506"),
     ("route_count_max", 8192, 8, 8, 1 << 20, "ways (user, exchange, routing key) that are remembered, rounded up to a power of two",
@@ -47,9 +47,9 @@ ROWS = (
      "until then a refused address stays refused"),
     ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
-    ("user_count_max", 1024, 8, 1, 65535, "users", "a further one in definitions is left out"),
+    ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
     ("bridge_count_max", 64, 0, 0, 4096, "bridges whose status is kept for who asks", "the one that has been silent longest is forgotten"),
-    ("granted_count_max", 256, 16, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
+    ("granted_count_max", 256, 8, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
 )
 
 GATEWAY = {row[0]: row[1] for row in ROWS}
@@ -103,36 +103,40 @@ def route_slots(limits):
     return slots
 
 
-TOPIC_NODE = 128  # octets of a node of core/topic.py on a 32-bit interpreter
-
-
 def block_count(limits):
     """Blocks in the arena."""
     return limits.arena_size // limits.block_size
 
 
-def memory_parts(limits):
-    """(what, octets) of everything that is made at start, and of what control objects can grow to."""
-    return (
+def memory_parts(limits, left_out=()):
+    """(what, octets) of everything that is made at start, and of what control objects can grow to, on a 32-bit MicroPython.
+
+    `left_out` names parts that the build does not carry ("management", "policies"). The numbers are measured and compared with what
+    MicroPython holds when everything is at its limit by tests/micropython/test_board_budget.py.
+    """
+    name, arguments = limits.name_size_max, limits.argument_size_max
+    parts = (
+        ("broker", 3600),
         ("arena", block_count(limits) * (limits.block_size + 4)),
         ("messages", 4 * layout.MESSAGE_WIDTH * limits.message_count_max),
         ("queue entries", 4 * layout.ENTRY_WIDTH * limits.entry_count_max),
-        ("queues", (4 * layout.QUEUE_WIDTH + 300 + limits.name_size_max + limits.argument_size_max) * limits.queue_count_max),
-        ("channels", (4 * layout.CHANNEL_WIDTH + 300 + limits.copy_size_max) * limits.channel_count_max),
-        ("consumers", (4 * layout.CONSUMER_WIDTH + 200 + 2 * limits.name_size_max) * limits.consumer_count_max),
-        ("routes", (4 * layout.ROUTE_WIDTH + ROUTE_SIZE_MEAN + 4 * ROUTE_TARGETS_MEAN) * route_slots(limits)),
-        ("exchanges", (300 + limits.name_size_max + limits.argument_size_max) * limits.exchange_count_max),
-        ("bindings", (200 + 255 + 3 * TOPIC_NODE + limits.argument_size_max) * limits.binding_count_max),
-        ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 1500)
+        ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
          * limits.connection_count_max),
-        ("policies", (400 + 2 * limits.name_size_max + limits.argument_size_max) * limits.policy_count_max),
-        ("users", (600 + 3 * limits.argument_size_max) * limits.user_count_max),
+        ("channels", (4 * layout.CHANNEL_WIDTH + 670 + name + limits.copy_size_max) * limits.channel_count_max),
+        ("queues", (4 * layout.QUEUE_WIDTH + 294 + name + arguments) * limits.queue_count_max),
+        ("consumers", (4 * layout.CONSUMER_WIDTH + 280 + 2 * name) * limits.consumer_count_max),
+        ("routes", (4 * layout.ROUTE_WIDTH + ROUTE_SIZE_MEAN + 4 * ROUTE_TARGETS_MEAN) * route_slots(limits)),
+        ("exchanges", (365 + 9 * name // 4 + 6 * arguments // 5) * (limits.exchange_count_max - 5)),
+        ("bindings", (1034 + name // 4 + 2 * arguments) * limits.binding_count_max),
+        ("policies", (400 + 2 * name + arguments) * limits.policy_count_max),
+        ("users", (20 * arguments // 3 + 3 * (45 + 9 * name // 10) * limits.granted_count_max) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 200 * limits.login_address_max),
         ("bridges", 4096 * limits.bridge_count_max),
     )
+    return [part for part in parts if part[0] not in left_out]
 
 
-def memory_needed(limits):
+def memory_needed(limits, left_out=()):
     """Octets in all, when every limit is reached."""
-    return sum([part[1] for part in memory_parts(limits)])
+    return sum([part[1] for part in memory_parts(limits, left_out)])

@@ -6,6 +6,7 @@
     architecture   of mpy-cross -march, for native code
     heap_size      octets of heap before anything is imported
     flash_size     octets of the file system
+    code_heap      octets of heap that the code takes when all of it is loaded (measured by tests/micropython/test_board_budget.py)
     code           "mpy" (files that are loaded into the heap), "romfs", "frozen" or "wheel"
     network        "wifi", "ethernet" or "none"
     connections_of_network   TCP connections that the stock firmware's network stack has, listeners and our own included
@@ -22,14 +23,14 @@ import ast
 import os
 import tomllib
 
-from leveret.core.limits import BOARD, GATEWAY, Limits
+from leveret.core.limits import BOARD, GATEWAY, Limits, memory_parts
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOARDS = os.path.join(ROOT, "boards")
 
 # What [carries] parts may name, and where the imports begin.
 PARTS = {
-    "log": ("core/durability.py",),
+    "log": ("core/durability.py", "ports/store_littlefs.py"),
     "management": ("core/management.py",),
     "policies": ("core/policies.py",),
     "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
@@ -38,13 +39,18 @@ PARTS = {
     "tcp": ("ports/tcp.py",),
     "client": ("core/amqp_0_9/client.py", "ports/client.py"),
 }
+LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
+WORKING_HEAP_MIN = 6144  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
+WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
+OPTIONAL_PARTS = ("management", "policies")  # of memory_parts, where a board may not carry what they stand for
+
 ALWAYS = ("core/connection.py", "core/broker.py")
 CODES = ("mpy", "romfs", "frozen", "wheel")
 NETWORKS = ("wifi", "ethernet", "none")
 # field: what it must be
 FIELDS = {"description": str, "interpreter": ("micropython", "cpython"), "machines": list, "architecture": str, "heap_size": int,
-          "flash_size": int, "code": CODES, "network": NETWORKS, "connections_of_network": int, "carries": dict, "uart": dict, "pins": dict,
-          "limits": dict}
+          "flash_size": int, "code_heap": int, "code": CODES, "network": NETWORKS, "connections_of_network": int, "carries": dict,
+          "uart": dict, "pins": dict, "limits": dict}
 OPTIONAL = ("architecture", "connections_of_network", "uart", "pins")
 
 
@@ -62,6 +68,27 @@ class Board:
         self.uart, self.pins = self.uart or {}, self.pins or {}
         base = GATEWAY if self.interpreter == "cpython" else BOARD
         self.limits = Limits(**dict(base, **fields["limits"]))
+
+    def memory_parts(self):
+        """limits.memory_parts of what the board carries."""
+        return memory_parts(self.limits, [part for part in OPTIONAL_PARTS if part not in self.carries["parts"]])
+
+    def memory_needed(self):
+        """Octets of the broker when every limit is reached."""
+        return sum(size for _, size in self.memory_parts())
+
+    @property
+    def log_heap(self):
+        """Octets of the log beside its code."""
+        return LOG_HEAP if "log" in self.carries["parts"] else 0
+
+    def free(self):
+        """Octets of heap that stay when everything is at its limit; below 0: it does not fit."""
+        return self.heap_size - self.code_heap - self.memory_needed() - self.log_heap
+
+    def working_heap(self):
+        """Octets that must stay free."""
+        return max(WORKING_HEAP_MIN, self.heap_size // WORKING_HEAP_SHARE)
 
     def roots(self):
         """The source files that the board's `carries` names."""
@@ -136,6 +163,22 @@ def closure(roots):
             found.add(path)
             waiting += imported(path)
     return sorted(found)
+
+
+def load_order(board):
+    """The board's files, each behind what it imports at its head: where memory is short the deepest is loaded first."""
+    order, seen = [], set()
+
+    def visit(path):
+        if path not in seen:
+            seen.add(path)
+            for other in imported(path):
+                visit(other)
+            order.append(path)
+
+    for path in board.roots():
+        visit(path)
+    return order
 
 
 def imported(path):

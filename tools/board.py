@@ -1,0 +1,72 @@
+"""`leveret board [NAME]`: what a board's memory goes to, by the numbers of boards/<NAME>/board.toml and core/limits.py.
+
+Without a name: the boards there are. Exit status 1, with a sentence, when the board's limits and code do not fit in its heap.
+It runs nothing on a board.
+"""
+from . import boards
+from .usage import UsageError
+
+# The table's lines, and the parts of limits.memory_parts that each takes together; a number that divides is the count of a limit.
+LINES = (
+    ("the broker itself", ("broker", "addresses", "policies", "users", "management"), ""),
+    ("arena", ("arena", "messages", "queue entries"), ""),
+    ("connections", ("connections",), "connection_count_max"),
+    ("channels", ("channels",), "channel_count_max"),
+    ("queues", ("queues",), "queue_count_max"),
+    ("consumers", ("consumers",), "consumer_count_max"),
+    ("exchanges", ("exchanges",), "exchange_count_max"),
+    ("bindings", ("bindings",), "binding_count_max"),
+)
+
+
+def add_arguments(parser):
+    """The subcommand's arguments."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a board; without it: the boards there are")
+
+
+def lines(board):
+    """The table, line by line, and last whether it fits: (text, True or False)."""
+    yield f"{board.name}: {board.description}"
+    yield f"  {'heap before anything is imported':44}{board.heap_size:>11,} octets"
+    yield f"  {'code ' + FORMS[board.code]:44}{board.code_heap:>11,}"
+    parts = dict(board.memory_parts())
+    for title, names, count in LINES:
+        size = sum(parts.get(name, 0) for name in names)
+        number = getattr(board.limits, count) if count else 0
+        each = f"   {number} of {size // number:,}" if number else ""
+        yield f"  {title:44}{size:>11,}{each}"
+    if board.log_heap:
+        yield f"  {'log':44}{board.log_heap:>11,}"
+    yield f"  {'stays free':44}{board.free():>11,}   for what is in the making: at least {board.working_heap():,}"
+
+
+FORMS = {"mpy": "(.mpy files, loaded into the heap)", "romfs": "(ROMFS image; names and objects)",
+         "frozen": "(frozen in the firmware; names and objects)", "wheel": "(CPython)"}
+
+
+def verdict(board):
+    """One sentence, and whether the board's limits fit."""
+    short = board.working_heap() - board.free()
+    if short > 0:
+        return (f"It does not fit: {short:,} octets are missing. Smaller limits in boards/{board.name}/board.toml (arena_size, "
+                f"connection_count_max, queue_count_max) or less in its [carries] give them.", False)
+    return "It fits.", True
+
+
+def run(options):
+    """Print; the exit status."""
+    if options.name is None:
+        for name in boards.names():
+            print(f"{name:14}{boards.load(name).description}")
+        return 0
+    try:
+        board = boards.load(options.name)
+    except boards.BoardError as error:
+        raise UsageError(str(error)) from None
+    for line in lines(board):
+        print(line)
+    text, fits = verdict(board)
+    print(text)
+    return 0 if fits else 1
+
+
