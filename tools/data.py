@@ -67,8 +67,8 @@ class Data:
         largest = min(limits.content_size_max, limits.arena_size)
         if self.disk_max < CONTENTS_MIN * largest:
             raise UsageError(f"the log may take {self.disk_max} octets (disk_max), which is less than {CONTENTS_MIN} messages of the "
-                             f"largest size ({largest} octets, content_size_max): raise --disk-max to {as_size(CONTENTS_MIN * largest)}, or make "
-                             f"messages smaller with --config, as in [limits] content_size_max = {self.disk_max // CONTENTS_MIN}")
+                             f"largest size ({largest} octets, content_size_max): raise --disk-max to {as_size(CONTENTS_MIN * largest)}, "
+                             f"or make messages smaller with --config, as in [limits] content_size_max = {self.disk_max // CONTENTS_MIN}")
 
     def open(self, broker):
         """Bring back what the directory holds and log into it from now on: (store, report). Raises DataFailed, with nothing changed."""
@@ -177,8 +177,9 @@ def number(place, value, least, most, words):
 def told(figures):
     """The log of a broker that starts, in words."""
     files = figures["log_segments"]
-    return (f"the log takes {figures['log_size'] >> 20} MiB in {files} file{'s' * (files != 1)}, {figures['log_size_max'] >> 20} MiB at most; "
-            "`leveret status` tells what it writes from now on, and after a minute how many years the disk bears that")
+    return (f"the log takes {figures['log_size'] >> 20} MiB in {files} file{'s' * (files != 1)}, "
+            f"{figures['log_size_max'] >> 20} MiB at most; `leveret status` tells what it writes from now on, and after a minute "
+            "how many years the disk bears that")
 
 
 def as_size(octets):

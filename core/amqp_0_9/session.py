@@ -119,14 +119,12 @@ class Session:
         return answer == layout.INCOMPLETE and available < receive.size
 
     def counted(self, tables):
-        """The engine has counted publishes of channels in confirm mode: they are to be confirmed."""
+        """The engine has counted publishes of channels in confirm mode: they are to be confirmed. It takes none that are to be logged."""
         handle = tables.state[layout.STATE_COUNTED_HEAD]
         tables.state[layout.STATE_COUNTED_HEAD] = layout.NONE
         while handle != layout.NONE:
             tables.channels[handle + layout.CHANNEL_COUNTED] = 0
             channel = self.channels[tables.channels[handle + layout.CHANNEL_NUMBER]]
-            if self.broker.journal is not None:
-                channel.log_number = self.broker.journal.last()
             self.wants_to_write(channel)
             handle = tables.channels[handle + layout.CHANNEL_NEXT_COUNTED]
 

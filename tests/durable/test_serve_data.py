@@ -159,8 +159,8 @@ def test_a_log_larger_than_the_limits_is_refused_and_not_touched(start, tmp_path
     (("--data", "D", "--segment-size", "1K"), "--segment-size is '1K'"),
     (("--data", "D", "--disk-max", "1M", "--segment-size", "512K"), "less than 4 files"),
     (("--data", "D", "--disk-max", "100M"),
-     "less than 4 messages of the largest size (33554432 octets, content_size_max): raise --disk-max to 128M, or make messages smaller with "
-     "--config, as in [limits] content_size_max = 26214400"),
+     "less than 4 messages of the largest size (33554432 octets, content_size_max): raise --disk-max to 128M, or make messages smaller "
+     "with --config, as in [limits] content_size_max = 26214400"),
 ])
 def test_a_wrong_option_is_one_sentence(arguments, words):
     status, told = refused(*arguments)
