@@ -1,127 +1,126 @@
-"""A reliable link over a line that flips, drops, doubles and invents octets: the endpoint between a serial stream and a connection.
+"""A reliable link over a line that flips, drops, doubles and invents octets: the endpoint between a serial stream and connections.
 
-Towards the stream a Link is an endpoint; it carries one endpoint inside (same contract: DESIGN.md section 1). What the peer's inner
-endpoint sends arrives in this one's `writable()`, whole, in order, once. One end of a line is the active one and asks for a session,
-the other waits for it.
+Towards the stream a Link is an endpoint (same contract: DESIGN.md section 1). It carries several endpoints inside (link_streams.py): what
+the peer's send arrives in ours, whole, in order, once. One end of a line is the active one and asks for a session and for connections.
 
-    kind     | sequence            | acknowledged    | payload
-    DATA     | its number          | all before this | octets of the inner endpoint
-    ANSWER   | 0                   | all before this | -          go on: room is there
-    BUSY     | 0                   | all before this | -          the inner endpoint takes no more now: send no data
-    REJECT   | 0                   | all before this | -          one was missing: send again from here
-    PING     | next to be sent     | all before this | -          say where you are (ANSWER, BUSY or REJECT)
-    HELLO    | 0                   | 0               | version 1, payload_size_max 2, nonce 4, 0 4          active end: let us begin
-    WELCOME  | 0                   | 0               | version 1, payload_size_max 2, nonce 4, peer's nonce 4   the other: begun
-    RESET    | 0                   | 0               | -          there is no session (any more)
+    kind     | sequence | acknowledged | payload
+    HELLO    | 0        | 0            | version 1, nonce 4, peer's nonce or 0 4, window 2, payload_size_max 2, check 1, streams 1, speed 4
+    WELCOME  | 0        | 0            | the same
+    CALL     | 0        | 0            | version 1                 from the passive end: whoever is there, say HELLO
+    END      | 0        | 0            | -                         the session is over
+    DATA, STATUS, PING, TURN: link_flow.py
 
-Laws: the line keeps the order of what it does not destroy, so a frame of an old session can only come before the handshake of the new one.
-Both nonces belong to a session; either one new means a peer that began again: the inner endpoint gets `received(0)`, the next session
-has a new one. A frame is acknowledged when the inner endpoint has taken all of it: a slow one holds one frame here and stops the peer.
-Nothing is sent again on a clock alone: when an acknowledgement is overdue a PING asks, and the answer says what is missing.
-All buffers are made in the constructor: (window + 4) x payload_size_max + receive_size octets. With its objects a Link takes 5,008 octets
-of a 32-bit MicroPython heap as it stands, 2,320 with window 4, payload_size_max 128, receive_size 64. Numbers stay below 2^30,
-but for a CRC-32 and a foreign nonce, once in a frame.
+Both ends say in the handshake what they can do, and the smaller one counts (of the checks the longer one). A session is known by both
+nonces, which its frames' checks begin with (link_frame.py): a frame of another session is no frame. HELLO with the nonces of a session
+asks whether it still is: so after silence, or when the cable was out (`unplugged`, `plugged`), it goes on where it was, and what is
+missing is sent again; a peer that began anew does not know it, then all connections get `received(0)` and a new session begins.
+Speed: where both ends name one above the one they meet at, the passive end changes to it behind its WELCOME, the active one when it
+has that; who hears nothing there goes back (`speed` 0). Half duplex (`turns`): an end speaks only after it was given the turn, by a
+TURN, a HELLO or a WELCOME, and gives it back with all it has to say; who has the first turn is link_bus.py's affair.
 
-What it does not do yet: send again only what is missing (it goes back to the first missing frame), resume a session over a
-re-opened device, several connections on a line (bits 6 and 7 of `kind` are kept 0 for that).
+All buffers are made in the constructor: about 2 x window_size + 6 x payload_size_max + stream_count x stream_room + receive_size octets.
+Numbers stay below 2^30, but for a check and a foreign nonce, once in a frame.
 """
 
 from struct import pack_into, unpack_from
 
-from .link_frame import CHECK_32, HEADER_SIZE, FrameReader, FrameWriter
-from .link_window import SEQUENCE_MASK, SendWindow
-from .shim import const, copy, elapsed
+from .link_flow import Flow
+from .link_frame import CALL, END, HEADER_SIZE, HELLO, NAME_MASK, TURN, WELCOME, FrameChecks, FrameReader, FrameWriter, is_handshake
+from .link_streams import ROOM_MAX, STREAM_COUNT_MAX, Streams
+from .link_window import WINDOW_SIZES, grain_size
+from .shim import const, elapsed
 
-_DATA = const(1)
-_ANSWER = const(2)
-_BUSY = const(3)
-_REJECT = const(4)
-_PING = const(5)
-_HELLO = const(6)
-_WELCOME = const(7)
-_RESET = const(8)
-_NAME_MASK = const(0x0F)
-_FROM_ACTIVE = const(0x10)
-
-# What is to be sent before data: bits, so that a flood of requests stays one answer.
-_DUE_RESET = const(1)
+# What is to be sent before anything else: bits, so that a flood of requests stays one answer.
+_DUE_END = const(1)
 _DUE_HELLO = const(2)
 _DUE_WELCOME = const(4)
-_DUE_REJECT = const(8)
-_DUE_BUSY = const(16)
-_DUE_ANSWER = const(32)
-_DUE_PING = const(64)
-_DUE_ACKNOWLEDGE = const(128)  # any frame does, data too
+_DUE_CALL = const(8)
 
 _WAITING = const(0)  # for a HELLO
 _OPENING = const(1)  # HELLO is out
 _OPEN = const(2)
 _ENDED = const(3)
 
-_VERSION = const(1)
-_GREETING = ">BHII"
-_GREETING_SIZE = const(11)
+VERSION = 2
 NONCE_MAX = 0x3FFFFFFF
-_NO_GAP = const(255)
+SPEED_MAX = 4000000
+_GREETING = ">BIIHHBBI"
+_GREETING_SIZE = const(19)
+_ASKS_MAX = const(2)  # questions without an answer; then the active end asks with HELLO
+_ASKS_FAST_MAX = const(4)  # and, at a speed that was agreed on, goes back to the one where they meet
+_TRIALS_MAX = const(2)  # speeds that were agreed on and did not work, then the line stays as it is
 
 
 class Link:
     """One end of the line.
 
-    `make_inner()` gives the inner endpoint of a new session, or None to refuse it. `nonce`: 1 to NONCE_MAX, another one each time the
-    program starts (the port takes it from the system's randomness). `active`: this end asks for the session; it is `closed` when its
-    inner endpoint is and everything has arrived, or when `make_inner` refuses; the other end then waits for the next HELLO.
-    `window` 1, 2, 4 ... 64 frames; `payload_size_max` 16 to 4096 octets of a frame, the smaller one of both ends counts;
-    `check_size` 4 (CRC-32) or 2 (CRC-16: once in 65,536 damaged frames goes unseen); `receive_size` 16 to 65536 octets read at once.
-    `retransmit_ms`: an acknowledgement is overdue, at least what a full window takes on the line, both ways. `keepalive_ms`: after so
-    much silence ask whether the peer is there. `dead_ms`: it is not; the session ends. Raises ValueError for a value out of range.
+    `make_inner()` gives the endpoint of a new connection, or None to refuse it. At the active end it is called once for each session and
+    the link is `closed` when that one is and everything has arrived, or when it is refused; with make_inner None the active end
+    stays open, and `open(endpoint)` makes the connections. `nonce`: 1 to NONCE_MAX, another one each time the program starts (the port
+    takes it from the system's randomness). `window_size`: octets on their way in each direction, one of WINDOW_SIZES;
+    `payload_size_max`: 32 to 2048 octets of a frame, fewer where many are damaged; `check_size` 4 (CRC-32) or 2 (CRC-16: once in 65,536
+    damaged frames goes unseen); `receive_size` 16 to 65536 octets read at once. `retransmit_ms`: the longest time until an answer is
+    overdue, at least what two full windows take on the line. `keepalive_ms`: after so much silence ask whether the peer is there.
+    `dead_ms`: without an octet from it for so long the session is over. `speed`: bits per second to agree on, 0 to stay. `address` 1 to
+    255 and `turns`: a station of a half-duplex line; it waits `turnaround_ms` before it speaks. `stream_count`, `stream_room`:
+    connections at a time, octets kept for each. Raises ValueError for a value out of range.
+
+    `trouble`: a sentence about a peer that this end cannot work with, else "".
     """
 
-    def __init__(self, make_inner, nonce, active=False, window=8, payload_size_max=256, check_size=4, receive_size=512,
-                 retransmit_ms=500, keepalive_ms=5000, dead_ms=15000):
+    def __init__(self, make_inner, nonce, active=False, window_size=4096, payload_size_max=512, check_size=4, receive_size=512,
+                 retransmit_ms=1000, keepalive_ms=2000, dead_ms=60000, speed=0, address=0, turns=False, turnaround_ms=2,
+                 stream_count=4, stream_room=2048):
         require(1 <= nonce <= NONCE_MAX, "nonce must be from 1 to 2^30 - 1")
-        require(window in (1, 2, 4, 8, 16, 32, 64), "window must be 1, 2, 4, 8, 16, 32 or 64 frames")
-        require(16 <= payload_size_max <= 4096, "payload_size_max must be from 16 to 4096 octets")
-        require(check_size in (2, 4), "check_size must be 2 or 4 octets")
-        require(16 <= receive_size <= 65536, "receive_size must be from 16 to 65536 octets")
-        require(1 <= retransmit_ms <= keepalive_ms < dead_ms < 1 << 28, "retransmit_ms <= keepalive_ms < dead_ms < 2^28 must hold")
+        require_sizes(window_size, payload_size_max, check_size, receive_size, stream_count, stream_room)
+        require(16 <= retransmit_ms < dead_ms and 1 <= keepalive_ms < dead_ms < 1 << 28,
+                "16 <= retransmit_ms < dead_ms, keepalive_ms < dead_ms and dead_ms < 2^28 must hold")
+        require(0 <= speed <= SPEED_MAX, "speed must be from 0 to %d bits per second" % SPEED_MAX)
+        require(0 <= address <= 255, "address must be from 0 to 255")
         self.closed = False
-        self.inner = None
+        self.trouble = ""
+        self.address = address
         self._make_inner = make_inner
         self._active = active
+        self.turns = turns
+        self._turnaround_ms = turnaround_ms
         self._retransmit_ms = retransmit_ms
         self._keepalive_ms = keepalive_ms
         self._dead_ms = dead_ms
+        self._window_size = window_size
         self._payload_size_max = payload_size_max
-        self._mark = (_FROM_ACTIVE if active else 0) | (CHECK_32 if check_size == 4 else 0)
+        self._check_size = check_size
+        self._stream_count = stream_count
         self._nonce = nonce
         self._peer_nonce = 0
-        self._peer_mark = 0
-        self._payload_size = payload_size_max
-        self._state = _OPENING if active else _WAITING
-        self._due = _DUE_HELLO if active else 0
+        self._checks = FrameChecks(active, address)
+        self._reader = FrameReader(payload_size_max, self._checks)
+        self._writer = FrameWriter(payload_size_max, self._checks)
+        self._flow = Flow(self._writer, window_size, payload_size_max)
+        self.streams = Streams(None if active else make_inner, stream_count, stream_room, payload_size_max)
+        self._only = None  # the active end's one endpoint
         self._receive = memoryview(bytearray(receive_size))
         self._nothing = memoryview(b"")
-        self._reader = FrameReader(payload_size_max)
-        self._writer = FrameWriter(payload_size_max)
         self._small = bytearray(_GREETING_SIZE)
-        self._window = SendWindow(window, payload_size_max)
-        self._held = memoryview(bytearray(payload_size_max))
-        self._held_start = self._held_end = 0
-        self._expected = 0
-        self._gap = _NO_GAP
-        self._peer_busy = False
-        self._said_busy = False
-        self._line_silent = True
-        self._now = 0
+        self._state = _OPENING if active else _WAITING
+        self._due = _DUE_HELLO if active else 0 if turns else _DUE_CALL
+        self._offered_speed = 0 if turns else speed
+        self._now = self._heard_at = self._asked_at = self._called_at = 0
         self._ticking = False
-        self._heard_at = 0
-        self._asked_at = 0
+        self._asks = 0
+        self._unwelcomed = False
+        self._quick_ms = max(16, retransmit_ms // 8)
+        self._ask_ms = self._quick_ms
+        self._welcome_speed = 0
+        self._agreed_speed = 0  # behind the WELCOME that is being sent
+        self.speed = 0  # what the line should have; 0: where the ends meet
+        self.speed_set = 0  # what it has, kept by the port
+        self._trial = False  # nothing has been heard at this speed yet
+        self._trials = 0
+        self.has_turn = False
+        self._turn_at = 0
         self.session_count = 0
-        self.sent_count = 0
-        self.resent_count = 0
-        self.received_count = 0
-        self.discarded_count = 0
+        self.own_count = 0
         self.foreign_count = 0
 
     @property
@@ -130,9 +129,26 @@ class Link:
         return self._state == _OPEN
 
     @property
-    def bad_count(self):
-        """Pieces off the line that were no whole frame."""
-        return self._reader.bad_count
+    def counters(self):
+        """(name, count) of what went over the line."""
+        flow = self._flow
+        return (("sessions", self.session_count), ("sent", flow.sent_count), ("sent again", flow.resent_count),
+                ("received", flow.received_count), ("discarded", flow.discarded_count), ("damaged", self._reader.bad_count),
+                ("foreign", self.foreign_count + flow.foreign_count), ("own", self.own_count))
+
+    @property
+    def moved_count(self):
+        """Frames of data, both ways."""
+        return self._flow.sent_count + self._flow.received_count
+
+    @property
+    def frame_size(self):
+        """Octets of payload in the frames that are sent now."""
+        return self._flow.frame_size
+
+    def open(self, inner):
+        """Open a connection for `inner` (active end); false when there is no session, or none can be opened in it now."""
+        return self._state == _OPEN and self.streams.open(inner)
 
     # The endpoint that the stream sees
 
@@ -140,25 +156,30 @@ class Link:
         return self._nothing if self.closed else self._receive
 
     def received(self, size):
-        if self.closed:
-            return
         if size == 0:
-            self._end_session(_ENDED)
-            self._writer.clear()
-            self._due = 0
-            return
+            self.end()
+        else:
+            self.take(self._receive, size)
+
+    def take(self, octets, size):
+        """octets[0:size] have come off the line."""
         at = 0
-        while at < size:
-            at = self._reader.take(self._receive, at, size)
-            if self._reader.size and not self.closed:
+        while at < size and not self.closed:
+            bad_count = self._reader.bad_count
+            at = self._reader.take(octets, at, size)
+            if self._reader.size:
                 self._take_frame(self._reader.octets, self._reader.size)
+            elif self._reader.bad_count > bad_count and self._state == _WAITING:
+                self._call()
 
     def pending(self):
         writer = self._writer
         if writer.start == writer.end:
-            self._look_after_inner()
-            self._compose()
-            self._line_silent = writer.start == writer.end
+            self._change_speed()
+            if self.speed == self.speed_set:
+                writer.start = writer.end = 0
+                self._compose()
+                writer.line_silent = writer.end == 0
         return writer.octets[writer.start:writer.end]
 
     def sent(self, size):
@@ -167,17 +188,55 @@ class Link:
     def tick(self, now):
         if not self._ticking:
             self._ticking = True
-            self._heard_at = self._asked_at = now
+            self._heard_at = self._asked_at = self._called_at = now
         self._now = now
         if self._state == _OPENING:
-            if elapsed(now, self._asked_at) >= self._retransmit_ms:
+            if not self.turns and elapsed(now, self._asked_at) >= self._retransmit_ms:
                 self._ask(_DUE_HELLO)
         elif self._state == _OPEN:
             if elapsed(now, self._heard_at) >= self._dead_ms:
                 self._lose_session()
             else:
-                self._ask_when_overdue(now)
-                self.inner.tick(now)
+                self.streams.tick(now)
+                if not self.turns:
+                    self._ask_when_overdue(now)
+        self._judge_speed(now)
+
+    # The line
+
+    def end(self):
+        """The line is gone for good: so is the session."""
+        if not self.closed:
+            self._end_session(_ENDED)
+            self._writer.clear()
+            self._due = 0
+
+    def leave(self):
+        """Say that this end is done with the session; what is pending then is that."""
+        if self._state == _OPEN:
+            self._leave_session()
+
+    def give_turn(self, silent):
+        """Half duplex, active end: speak now. `silent`: how many turns in a row the station has not answered."""
+        self._take_turn()
+        if self._state != _OPEN or silent >= _ASKS_MAX:
+            self._due |= _DUE_HELLO
+
+    def unplugged(self):
+        """The line is gone for a while: what is on its way is lost, the session waits."""
+        self._writer.clear()
+        self._reader.clear()
+        self.speed = self.speed_set = self._agreed_speed = 0
+        self._trial = False
+        self.has_turn = False
+
+    def plugged(self):
+        """There is a line again."""
+        self._trials = 0
+        if self._active:
+            self._greet_again()
+        elif not self.turns:
+            self._due |= _DUE_CALL
 
     # Time
 
@@ -185,259 +244,276 @@ class Link:
         self._due |= due
         self._asked_at = self._now
 
+    def _greet_again(self):
+        """The active end: ask with HELLO until it is answered, because a speed is agreed on only by that."""
+        if self._active:
+            self._unwelcomed = True
+            self._called_at = self._now
+            self._ask(_DUE_HELLO)
+
     def _ask_when_overdue(self, now):
-        asked_ms = elapsed(now, self._asked_at)
-        if asked_ms < self._retransmit_ms:
+        if self._unwelcomed and elapsed(now, self._called_at) >= self._retransmit_ms:
+            self._greet_again()
             return
-        waiting = self._peer_busy or self._window.outstanding() > 0
-        if waiting or (elapsed(now, self._heard_at) >= self._keepalive_ms and asked_ms >= self._keepalive_ms):
-            self._ask(_DUE_PING)
+        asked_ms = elapsed(now, self._asked_at)
+        if self._flow.is_waiting() or self._asks:
+            if asked_ms < self._ask_ms:
+                return
+        elif min(asked_ms, elapsed(now, self._heard_at)) < self._keepalive_ms:
+            return
+        self._asked_at = now
+        self._asks += 1
+        self._ask_ms = min(2 * self._ask_ms, self._retransmit_ms)
+        if self._active and self._asks > _ASKS_FAST_MAX and self.speed:
+            self._fall_back()
+        if self._active and self._asks > _ASKS_MAX:
+            self._due |= _DUE_HELLO
+        else:
+            self._flow.ask()
+
+    def _call(self):
+        """Something is on the line that this end does not know: perhaps a session of before it began."""
+        if not self.turns and elapsed(self._now, self._called_at) >= self._retransmit_ms:
+            self._called_at = self._now
+            self._due |= _DUE_CALL
+
+    def _heard(self):
+        """A frame that can only come from the peer we know, at this speed."""
+        self._heard_at = self._now
+        self._asks = 0
+        self._trial = False
+
+    # Speed
+
+    def _change_speed(self):
+        """The WELCOME is on the line: change to what it says."""
+        if self._agreed_speed:
+            self._begin_trial(self._agreed_speed)
+            self._agreed_speed = 0
+
+    def _begin_trial(self, speed):
+        if speed != self.speed:
+            self.speed = speed
+            self._trial = True
+            self._asks = 0
+            self._asked_at = self._heard_at = self._now
+
+    def _judge_speed(self, now):
+        """Go back to the speed where the ends meet when nothing is heard at the other one."""
+        if self.speed == 0:
+            return
+        silent_ms = elapsed(now, self._heard_at)
+        if silent_ms >= (4 * self._retransmit_ms if self._trial else 3 * self._keepalive_ms + 2 * self._retransmit_ms):
+            self._fall_back()
+
+    def _fall_back(self):
+        self._trials += 1 if self._trial else 0
+        self._trial = False
+        self.speed = 0
+        self._greet_again()
+
+    def _speed_offer(self):
+        return self._offered_speed if self._trials < _TRIALS_MAX else 0
 
     # Sessions
 
-    def _begin_session(self, peer_nonce, peer_mark, payload_size):
-        """True when there is an inner endpoint for it."""
-        self.inner = self._make_inner()
-        if self.inner is None:
-            return False
-        self._state = _OPEN
-        self._peer_nonce = peer_nonce
-        self._peer_mark = peer_mark
-        self._payload_size = min(payload_size, self._payload_size_max)
-        self._window.reset()
-        self._held_start = self._held_end = 0
-        self._expected = 0
-        self._gap = _NO_GAP
-        self._peer_busy = False
-        self._said_busy = False
+    def _begin_session(self, greeting):
+        """True when there is an endpoint for it."""
+        self._end_session(_OPEN)
+        _, nonce, _, window_size, payload_size_max, check_size, stream_count, _ = greeting
+        self._peer_nonce = nonce
+        pack_into(">II", self._small, 0, self._nonce if self._active else nonce, nonce if self._active else self._nonce)
+        self._checks.begin(bytes(self._small[:8]), max(check_size, self._check_size))
+        window_size = min(window_size, self._window_size)
+        self._flow.begin(self.streams, window_size, min(payload_size_max, self._payload_size_max, window_size // 2))
+        self.streams.begin(stream_count)
         self._heard_at = self._asked_at = self._now
+        self._asks = 0
+        self._ask_ms = self._quick_ms
         self.session_count += 1
+        if self._active and self._make_inner is not None:
+            self._only = self._make_inner()
+            return self._only is not None and self.streams.open(self._only)
         return True
 
     def _end_session(self, state):
-        inner = self.inner
-        self.inner = None
-        self._due = 0
+        if self._state == _OPEN:
+            self._nonce = self._nonce % NONCE_MAX + 1
         self._state = state
-        self.closed = state == _ENDED
-        if inner is not None and not inner.closed:
-            inner.received(0)
+        self._only = None
+        self.streams.end()
+        if state == _ENDED:
+            self.closed = True
 
     def _lose_session(self):
-        """The peer is gone, or knows nothing of this session: the active end asks for a new one, after a pause of `retransmit_ms`."""
+        """The peer is gone, or knows nothing of this session."""
+        self._end_session(_OPENING if self._active else _WAITING)
+        self._checks.clear()
+        self._due = 0
         if self._active:
-            self._end_session(_OPENING)
-            self._next_nonce()
-            self._asked_at = self._now
-        else:
-            self._end_session(_WAITING)
-            self._due = _DUE_RESET
+            self._ask(_DUE_HELLO)
 
-    def _next_nonce(self):
-        self._nonce = self._nonce % NONCE_MAX + 1
-
-    def _look_after_inner(self):
-        """Give it what waits for room; when it is closed and all it sent has arrived, end the session."""
-        inner = self.inner
-        if inner is None:
-            return
-        if self._held_start < self._held_end:
-            self._held_start = self._deliver(self._held, self._held_start, self._held_end)
-            if self._held_start == self._held_end:
-                self._accept()
-        if inner.closed and self._window.outstanding() == 0 and len(inner.pending()) == 0:
-            self._end_session(_ENDED if self._active else _WAITING)
-            self._due = _DUE_RESET
+    def _leave_session(self):
+        """This end is done with it."""
+        self._end_session(_ENDED if self._active else _WAITING)
+        self._due = _DUE_END
 
     def _greet(self, name, octets, size):
-        """A HELLO or WELCOME. One with a wrong size, version or nonce is counted and not answered."""
-        fits = size == HEADER_SIZE + _GREETING_SIZE
-        version, payload_size, nonce, echo = unpack_from(_GREETING, octets, HEADER_SIZE) if fits else (0, 0, 0, 0)
-        if version != _VERSION or payload_size == 0 or not 0 < nonce <= NONCE_MAX or (name == _HELLO) == self._active:
-            self.foreign_count += 1
-        elif name == _HELLO:
-            self._greeted(nonce, octets[0], payload_size)
-        elif echo == self._nonce:
-            self._welcomed(nonce, octets[0], payload_size)
-
-    def _greeted(self, nonce, mark, payload_size):
-        if self._state == _OPEN and nonce == self._peer_nonce:
-            self._due |= _DUE_WELCOME
+        """A HELLO or WELCOME. One with a wrong size or nonce is counted and not answered."""
+        if size == HEADER_SIZE or octets[HEADER_SIZE] != VERSION:
+            self._refuse_version(octets[HEADER_SIZE] if size > HEADER_SIZE else 0)
             return
-        self._end_session(_WAITING)
-        self._next_nonce()
-        self._due = _DUE_WELCOME if self._begin_session(nonce, mark, payload_size) else _DUE_RESET
-
-    def _welcomed(self, nonce, mark, payload_size):
-        if self._state == _OPEN:
-            if nonce != self._peer_nonce:
-                self._lose_session()
-        elif self._begin_session(nonce, mark, payload_size):
-            self._due = 0
+        greeting = unpack_from(_GREETING, octets, HEADER_SIZE) if size == HEADER_SIZE + _GREETING_SIZE else None
+        if greeting is None or not self._is_sound(greeting):
+            self.foreign_count += 1
+        elif name == HELLO:
+            self._greeted(greeting)
+        elif greeting[2] == self._nonce:
+            self._welcomed(greeting)
         else:
-            self._end_session(_ENDED)
-            self._due = _DUE_RESET
+            self.foreign_count += 1
+
+    def _refuse_version(self, version):
+        self.trouble = ("the other end of the line speaks version %d of the link and this one version %d: "
+                        "put the same release of Leveret on both" % (version, VERSION))
+        if not self._active:
+            self._due |= _DUE_WELCOME  # so that it can say the same
+
+    def _is_sound(self, greeting):
+        _, nonce, _, window_size, payload_size_max, check_size, stream_count, _ = greeting
+        return (0 < nonce <= NONCE_MAX and window_size in WINDOW_SIZES and 32 <= payload_size_max <= 2048 and check_size in (2, 4)
+                and stream_count > 0 and grain_size(min(window_size, self._window_size)) <= min(payload_size_max, self._payload_size_max))
+
+    def _greeted(self, greeting):
+        """HELLO: of a session that we know, of one that we do not (any more), or of a new one."""
+        nonce = greeting[1]
+        knows = greeting[2]
+        self.trouble = ""
+        self._due |= _DUE_WELCOME
+        self._agreed_speed = 0
+        if self._state == _OPEN and nonce == self._peer_nonce and knows in (0, self._nonce):
+            self._heard()
+        else:
+            if self._state == _OPEN:
+                self._lose_session()
+                self._due |= _DUE_WELCOME
+            if knows == 0:
+                self._begin_session(greeting)
+            else:
+                self._peer_nonce = nonce  # of the session it asks about: the WELCOME shows that ours is another one
+        self._welcome_speed = min(greeting[7], self._speed_offer())
+
+    def _welcomed(self, greeting):
+        self.trouble = ""
+        self._unwelcomed = False
+        if self._state == _OPEN:
+            if greeting[1] != self._peer_nonce:
+                self._lose_session()
+                return
+            self._heard()
+            self._flow.ask()
+        elif not self._begin_session(greeting):
+            self._leave_session()
+            return
+        if greeting[7]:
+            self._begin_trial(greeting[7])
+            self._flow.ask()
 
     # Frames off the line
 
     def _take_frame(self, octets, size):
         kind = octets[0]
-        name = kind & _NAME_MASK
-        if (kind & _FROM_ACTIVE != 0) == self._active or kind > 0x3F:
-            self.foreign_count += 1  # our own echo, or not of this version
-        elif name == _HELLO or name == _WELCOME:
-            self._greet(name, octets, size)
+        name = kind & NAME_MASK
+        if self._checks.is_own(kind):
+            self.own_count += 1
+        elif is_handshake(kind):
+            self._take_handshake(name, octets, size)
         elif self._state != _OPEN:
-            self.discarded_count += 1
-            if self._state == _WAITING and name != _RESET:
-                self._due |= _DUE_RESET
-        elif name == _RESET:
+            self.foreign_count += 1
+        elif name == END:
             self._lose_session()
-            self._due &= ~_DUE_RESET
-        elif (kind ^ self._peer_mark) & CHECK_32 or not self._window.is_known(octets[2]):
-            self.foreign_count += 1
         else:
-            self._heard_at = self._now
-            if self._window.release(octets[2]):
+            self._heard()
+            if self._flow.take(name, octets, size):
                 self._asked_at = self._now
-            self._follow(name, octets, size)
+                self._ask_ms = self._quick_ms
+            if name == TURN:
+                self._take_turn()
+            if self.streams.broken:
+                self.foreign_count += 1
+                self._leave_session()
 
-    def _follow(self, name, octets, size):
-        """A frame of the session; what it acknowledges is done."""
-        if name == _DATA:
-            self._take_data(octets, size)
-        elif name == _PING:
-            self._answer_where(octets[1])
-        elif name == _BUSY:
-            self._peer_busy = True
-        elif name == _REJECT or (name == _ANSWER and self._peer_busy):
-            self._peer_busy = False
-            self.resent_count += self._window.go_back()
-            self._asked_at = self._now
-        elif name != _ANSWER:
+    def _take_handshake(self, name, octets, size):
+        if name == CALL and self._active:
+            self._ask(_DUE_HELLO)
+        elif name == (WELCOME if self._active else HELLO):
+            self._greet(name, octets, size)
+            if self._active or self._due & _DUE_WELCOME:
+                self._take_turn()
+        else:
             self.foreign_count += 1
 
-    def _answer_where(self, sequence):
-        """PING: `sequence` is what the peer sends next; when we expect an earlier one, that one was lost."""
-        if self._held_end:
-            self._due |= _DUE_BUSY
-        elif 0 < (sequence - self._expected) & SEQUENCE_MASK < 128:
-            self._due |= _DUE_REJECT
-        else:
-            self._due |= _DUE_ANSWER
-        self._gap = _NO_GAP
-
-    def _take_data(self, octets, size):
-        distance = (octets[1] - self._expected) & SEQUENCE_MASK
-        if distance == 0 and self._held_end == 0 and size - HEADER_SIZE <= len(self._held):
-            self._take_expected(octets, size)
-            return
-        self.discarded_count += 1
-        if self._held_end:
-            self._due |= _DUE_BUSY
-        elif distance >= 128:
-            self._due |= _DUE_ACKNOWLEDGE
-        else:
-            # Numbers rise while the peer sends on; a step back means it has gone back and the missing frame was lost again.
-            if distance <= self._gap:
-                self._due |= _DUE_REJECT
-            self._gap = distance
-
-    def _take_expected(self, octets, size):
-        self.received_count += 1
-        self._gap = _NO_GAP
-        at = self._deliver(octets, HEADER_SIZE, size)
-        if at == size:
-            self._accept()
-            return
-        copy(self._held, 0, octets, at, size - at)
-        self._held_start = 0
-        self._held_end = size - at
-        self._due |= _DUE_BUSY
-
-    def _accept(self):
-        """The inner endpoint has all of the expected frame."""
-        self._held_start = self._held_end = 0
-        self._expected = (self._expected + 1) & SEQUENCE_MASK
-        self._due = self._due & ~_DUE_BUSY | (_DUE_ANSWER if self._said_busy else _DUE_ACKNOWLEDGE)
-
-    def _deliver(self, source, at, end):
-        """Give source[at:end] to the inner endpoint, as far as it takes it; returns where it stopped."""
-        inner = self.inner
-        while at < end:
-            view = inner.writable()
-            size = min(len(view), end - at)
-            if size == 0:
-                break
-            copy(view, 0, source, at, size)
-            inner.received(size)
-            at += size
-        return at
+    def _take_turn(self):
+        if self.turns:
+            self.has_turn = True
+            self._turn_at = self._now
 
     # Frames onto the line
 
     def _compose(self):
         """Make the next frame, if there is anything to say."""
+        if self.turns and not (self.has_turn and elapsed(self._now, self._turn_at) >= self._turnaround_ms):
+            return
         due = self._due
-        if due & _DUE_RESET:
-            self._put(_RESET, 0, 0, self._small, 0)
-            self._due = due & ~_DUE_RESET
+        if due & _DUE_END:
+            self._writer.put(END, 0, 0, self._small, 0)
+            self._due = due & ~_DUE_END
+            self._checks.clear()
+            self.has_turn = False
         elif due & (_DUE_HELLO | _DUE_WELCOME):
-            pack_into(_GREETING, self._small, 0, _VERSION, self._payload_size_max, self._nonce, 0 if self._active else self._peer_nonce)
-            self._put(_HELLO if self._active else _WELCOME, 0, 0, self._small, _GREETING_SIZE)
-            self._due = due & ~(_DUE_HELLO | _DUE_WELCOME)
+            self._due = due & ~(_DUE_HELLO | _DUE_WELCOME | _DUE_CALL)
+            self._say_greeting()
+            self.has_turn = False
+        elif due & _DUE_CALL:
+            self._small[0] = VERSION
+            self._writer.put(CALL, 0, 0, self._small, 1)
+            self._due = due & ~_DUE_CALL
         elif self._state == _OPEN:
-            self._compose_in_session(due)
+            self._compose_in_session()
 
-    def _compose_in_session(self, due):
-        # Data acknowledges too, but only an ANSWER ends the peer's waiting after BUSY.
-        if due & _DUE_REJECT:
-            self._say(_REJECT)
-        elif due & _DUE_BUSY:
-            self._say(_BUSY)
-        elif due & _DUE_ANSWER:
-            self._say(_ANSWER)
-        elif due & _DUE_PING:
-            self._put(_PING, self._window.cursor, self._expected, self._small, 0)
-            self._due = due & ~(_DUE_PING | _DUE_ACKNOWLEDGE)
-        elif not self._compose_data() and due & _DUE_ACKNOWLEDGE:
-            self._say(_ANSWER)
+    def _say_greeting(self):
+        in_session = self._state == _OPEN
+        if self._active:
+            known, speed = self._peer_nonce if in_session else 0, self._speed_offer()
+        else:
+            known, speed = self._peer_nonce, self._welcome_speed
+            self._agreed_speed = speed if in_session else 0
+        pack_into(_GREETING, self._small, 0, VERSION, self._nonce, known, self._window_size, self._payload_size_max, self._check_size,
+                  self._stream_count, speed)
+        self._writer.put(HELLO if self._active else WELCOME, 0, 0, self._small, _GREETING_SIZE)
 
-    def _say(self, name):
-        """Where we are: this one frame is the answer to everything that asked for one."""
-        self._put(name, 0, self._expected, self._small, 0)
-        self._due &= ~(_DUE_REJECT | _DUE_BUSY | _DUE_ANSWER | _DUE_ACKNOWLEDGE)
-        self._said_busy = name == _BUSY
+    def _compose_in_session(self):
+        if self.turns:
+            self.has_turn = self._flow.compose_in_turn()
+        else:
+            waits = self._flow.is_waiting()
+            if self._flow.compose() and not waits:
+                self._asked_at = self._now
+        if self._only is not None and self._writer.end == 0 and self.streams.in_use() == 0 and self._flow.all_has_arrived():
+            self._leave_session()
+            self._compose()
 
-    def _compose_data(self):
-        """True when a frame of data goes out."""
-        window = self._window
-        if self._peer_busy:
-            return False
-        if window.cursor == window.next and not self._fill(window):
-            return False
-        self._put(_DATA, window.cursor, self._expected, window.payload(), window.payload_size())
-        window.step()
-        self.sent_count += 1
-        self._due &= ~_DUE_ACKNOWLEDGE
-        return True
 
-    def _fill(self, window):
-        """Move what the inner endpoint has to send into the window; True when there was something and room."""
-        if not window.has_room():
-            return False
-        view = self.inner.pending()
-        size = min(len(view), self._payload_size)
-        if size == 0:
-            return False
-        if window.outstanding() == 0:
-            self._asked_at = self._now
-        window.put(view, size)
-        self.inner.sent(size)
-        return True
-
-    def _put(self, name, sequence, acknowledged, payload, size):
-        self._writer.put(name | self._mark, sequence, acknowledged, payload, size, self._line_silent)
+def require_sizes(window_size, payload_size_max, check_size, receive_size, stream_count, stream_room):
+    """Raise ValueError for one that is out of range."""
+    require(window_size in WINDOW_SIZES, "window_size must be one of %s octets" % ", ".join([str(size) for size in WINDOW_SIZES]))
+    require(32 <= payload_size_max <= 2048, "payload_size_max must be from 32 to 2048 octets")
+    require(grain_size(window_size) <= payload_size_max <= window_size // 2,
+            "payload_size_max must be from 1/128 to 1/2 of window_size, so that a window has frames of whole grains")
+    require(check_size in (2, 4), "check_size must be 2 or 4 octets")
+    require(16 <= receive_size <= 65536, "receive_size must be from 16 to 65536 octets")
+    require(1 <= stream_count <= STREAM_COUNT_MAX, "stream_count must be from 1 to %d" % STREAM_COUNT_MAX)
+    require(64 <= stream_room <= ROOM_MAX, "stream_room must be from 64 to %d octets" % ROOM_MAX)
 
 
 def require(holds, reason):

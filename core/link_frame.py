@@ -3,9 +3,11 @@
     0x7E | kind | sequence | acknowledged | payload, 0 to payload_size_max octets | check, 2 or 4 octets | 0x7E
 
 As in HDLC (RFC 1662): 0x7E (flag) stands only between frames, one is enough between two; inside a frame 0x7E and 0x7D are sent
-as 0x7D and the octet with bit 0x20 turned over. The check covers everything before it, least significant octet first:
-CRC-32 (as zlib), or CRC-16/X.25 where the kind has no CHECK_32 bit. HDLC rather than COBS: further octets (XON, XOFF, Ctrl-C)
-can be kept off the line by the same escape, and text that others write between frames does no harm.
+as 0x7D and the octet with bit 0x20 turned over. The check covers everything before it, least significant octet first: CRC-32 (as
+zlib), or CRC-16/X.25 where a session has agreed on it. It begins with a seed that says whose frame this is: an address for the
+frames of the handshake, the nonces of both ends for those of a session. So what belongs to another session, or to another station of
+the same wire, is as good as damaged, and costs no octet. HDLC rather than COBS: further octets (Ctrl-C) can be kept off the line by
+the same escape, and text that others write between frames does no harm.
 
 Laws: buffers are made in the constructors; a reader holds no more than one frame, whatever is on the line; a frame whose check
 fails is counted and gone. What a frame means is not known here: see link.py.
@@ -19,9 +21,23 @@ from .shim import const
 _FLAG = const(0x7E)
 _ESCAPE = const(0x7D)
 _TURNED = const(0x20)
+_CONTROL = const(0x20)  # octets below it are those that a terminal may act on
 
 HEADER_SIZE = 3
-CHECK_32 = 0x20  # bit of `kind`
+OVERHEAD = HEADER_SIZE + 4 + 1  # octets of a frame beside its payload
+
+# Kinds, in the low four bits; the other bits of `kind` are below.
+DATA = 1
+STATUS = 2
+PING = 3
+END = 4
+TURN = 5
+HELLO = 6
+WELCOME = 7
+CALL = 8
+NAME_MASK = 0x0F
+FROM_ACTIVE = 0x10
+CHECK_32 = 0x20
 
 
 def check_16_table():
@@ -47,24 +63,73 @@ def check_16(octets, size, value=0):
     return value ^ 0xFFFF
 
 
-def check_size_of(kind):
-    """Octets of the check that a frame of this kind carries."""
-    return 4 if kind & CHECK_32 else 2
+def check_of(octets, size, value, check_size):
+    """The check of `check_size` octets; `value` as for check_16."""
+    return binascii.crc32(octets[:size], value) if check_size == 4 else check_16(octets, size, value)
+
+
+def is_handshake(kind):
+    """True for kinds that are checked with CRC-32 and the seed of the address, because there may be no session."""
+    return HELLO <= kind & NAME_MASK <= CALL
+
+
+class FrameChecks:
+    """What the checks of one end begin with: `address` (0 to 255) of the handshake, and `size` and `seed` of a session's.
+
+    `active`: this end's frames have the bit FROM_ACTIVE.
+    """
+
+    def __init__(self, active, address=0):
+        self.address = address
+        self._from = FROM_ACTIVE if active else 0
+        self.handshake_seed = binascii.crc32(bytes((address,))) if address else 0
+        self.size = 0  # octets of a session's check; 0: there is no session
+        self.seed = 0
+
+    def begin(self, nonces, size):
+        """Frames belong to the session of `nonces` (bytes) from now on."""
+        self.size = size
+        seed = bytes((self.address,)) + nonces
+        self.seed = check_of(seed, len(seed), 0, size)
+
+    def clear(self):
+        """There is no session."""
+        self.size = 0
+
+    def kind_of(self, name):
+        """The octet `kind` of a frame of ours."""
+        return name | self._from | (CHECK_32 if self.size_of(name) == 4 else 0)
+
+    def is_own(self, kind):
+        """True for a frame that this end has sent itself: many adapters give back what they send."""
+        return kind & FROM_ACTIVE == self._from
+
+    def size_of(self, kind):
+        """Octets of the check of a frame of this kind; 0: it cannot be one of ours now."""
+        return 4 if is_handshake(kind) else self.size
+
+    def seed_of(self, kind):
+        return self.handshake_seed if is_handshake(kind) else self.seed
 
 
 class FrameReader:
     """Finds the frames in what comes off the line.
 
     After `take` a `size` above 0 says that octets[0:size] are a frame (header and payload) whose check was right;
-    they stay until the next `take`. `bad_count`: pieces that were no frame: damaged, too short or too long.
+    they stay until the next `take`. `bad_count`: pieces that were no frame: damaged, too short, too long, or of another session.
     """
 
-    def __init__(self, payload_size_max):
+    def __init__(self, payload_size_max, checks):
         self.octets = memoryview(bytearray(HEADER_SIZE + payload_size_max + 4))
         self.size = 0
         self.bad_count = 0
+        self._checks = checks
         self._fill = 0
         self._turn = 0
+
+    def clear(self):
+        """What stands here of a frame will not go on."""
+        self._fill = self._turn = self.size = 0
 
     def take(self, source, at, end):
         """Read source[at:end] to the end of a frame or of the octets; returns where it stopped."""
@@ -95,8 +160,8 @@ class FrameReader:
         self._fill = self._turn = 0
         if fill == 0 and whole:
             return
-        check_size = check_size_of(self.octets[0])
-        if whole and fill >= HEADER_SIZE + check_size and self._check_holds(fill - check_size, check_size):
+        check_size = self._checks.size_of(self.octets[0])
+        if whole and check_size and fill >= HEADER_SIZE + check_size and self._check_holds(fill - check_size, check_size):
             self.size = fill - check_size
         else:
             self.bad_count += 1
@@ -104,58 +169,80 @@ class FrameReader:
     def _check_holds(self, size, check_size):
         octets = self.octets
         low = octets[size] | octets[size + 1] << 8
+        value = check_of(octets, size, self._checks.seed_of(octets[0]), check_size)
         if check_size == 2:
-            return check_16(octets, size) == low
-        value = binascii.crc32(octets[:size])
+            return value == low
         return value & 0xFFFF == low and value >> 16 == octets[size + 2] | octets[size + 3] << 8
 
 
 class FrameWriter:
-    """Holds one frame as it goes on the line: octets[start:end] are still to be sent."""
+    """Holds one frame as it goes on the line: octets[start:end] are still to be sent.
 
-    def __init__(self, payload_size_max):
+    `line_silent`: nothing was sent just before, so the next frame closes off with a flag what noise may have left on the line.
+    """
+
+    def __init__(self, payload_size_max, checks):
         self.octets = memoryview(bytearray(2 * (HEADER_SIZE + payload_size_max + 4) + 2))
         self.start = 0
         self.end = 0
+        self.line_silent = True
+        self._checks = checks
         self._header = bytearray(HEADER_SIZE)
         self._check = bytearray(4)
+        self._check_size = 0
+        self._value = 0
+        self._escaped_below = 0
 
-    def put(self, kind, sequence, acknowledged, payload, payload_size, flag_first):
-        """Make the frame with payload[0:payload_size]. `flag_first`: the line was silent, so close off what noise may have left there."""
+    def begin(self, name, sequence, acknowledged):
+        """Begin a frame of the kind `name`.
+
+        A handshake may reach a REPL: no octet of it is a control character, which would interrupt or reset what runs there.
+        """
         header = self._header
+        kind = self._checks.kind_of(name)
         header[0] = kind
         header[1] = sequence
         header[2] = acknowledged
         self.start = self.end = 0
-        if flag_first:
+        if self.line_silent:
             self.octets[0] = _FLAG
             self.end = 1
-        self._stuff(header, HEADER_SIZE)
-        self._stuff(payload, payload_size)
-        self._stuff(self._check, self._set_check(payload, payload_size))
+        self._escaped_below = _CONTROL if is_handshake(kind) else 0
+        self._check_size = self._checks.size_of(kind)
+        self._value = self._checks.seed_of(kind)
+        self.add(header, HEADER_SIZE)
+
+    def add(self, payload, size):
+        """Go on with payload[0:size]."""
+        self._value = check_of(payload, size, self._value, self._check_size)
+        self._stuff(payload, size)
+
+    def finish(self):
+        """The payload is complete."""
+        check = self._check
+        value = self._value
+        check[0] = value & 0xFF
+        check[1] = value >> 8 & 0xFF
+        if self._check_size == 4:
+            check[2] = value >> 16 & 0xFF
+            check[3] = value >> 24
+        self._stuff(check, self._check_size)
         self.octets[self.end] = _FLAG
         self.end += 1
 
-    def _set_check(self, payload, payload_size):
-        """Put the check of header and payload in its place; returns its size."""
-        header = self._header
-        check = self._check
-        if header[0] & CHECK_32:
-            value = binascii.crc32(payload[:payload_size], binascii.crc32(header))
-            check[2] = value >> 16 & 0xFF
-            check[3] = value >> 24
-        else:
-            value = check_16(payload, payload_size, check_16(header, HEADER_SIZE))
-        check[0] = value & 0xFF
-        check[1] = value >> 8 & 0xFF
-        return check_size_of(header[0])
+    def put(self, name, sequence, acknowledged, payload, size):
+        """Make the whole frame with payload[0:size]."""
+        self.begin(name, sequence, acknowledged)
+        self.add(payload, size)
+        self.finish()
 
     def _stuff(self, source, size):
         octets = self.octets
         end = self.end
+        escaped_below = self._escaped_below
         for index in range(size):
             octet = source[index]
-            if octet == _FLAG or octet == _ESCAPE:
+            if octet == _FLAG or octet == _ESCAPE or octet < escaped_below:
                 octets[end] = _ESCAPE
                 end += 1
                 octet ^= _TURNED

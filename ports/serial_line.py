@@ -15,14 +15,25 @@ import serial
 
 from ..core.backoff import Backoff
 from ..core.link import NONCE_MAX, Link
+from ..core.link_bus import Bus
+from ..core.link_window import GRAIN_COUNT_MAX, WINDOW_SIZES
 from ..core.shim import elapsed
 from .client import SIZES, ClientError, ConnectFailed, Connection, ConnectionLost, Timeout
 from .clock import now_ms
 
-WINDOW = 8  # frames
-PAYLOAD_SIZE = 256  # octets
+BITS = 10  # of an octet on the line: a start and a stop bit with it
+WINDOW_SIZE = 16384  # octets, at most; half of them where a line is slow
+PAYLOAD_SIZE = 1024
+PAYLOAD_SIZE_MIN = 128
 RECEIVE_SIZE = 4096
-FRAME_BITS = (PAYLOAD_SIZE + 8) * 10  # on the line: header, check and flag with it, a start and a stop bit for each octet
+STREAM_COUNT = 16
+STREAM_ROOM = 16384
+KEEPALIVE_MS = 2000
+DEAD_MS = 60000  # so long a session waits for its cable
+QUEUE_MS = 50  # of octets that may wait in the device
+QUEUE_STEP_MS = 10
+TURN_STEP_MS = 2
+NOTHING = memoryview(b"")
 REOPEN_MS_MIN, REOPEN_MS_MAX = 250, 5000
 STEP_MS_MAX = 50
 GOODBYE_MS = 1000
@@ -74,6 +85,21 @@ class SerialStream:
                 return 0
             raise
 
+    def waiting(self):
+        """Octets that were written and are not on the line yet."""
+        try:
+            return self._port.out_waiting
+        except (OSError, serial.SerialException):
+            return 0
+
+    def set_speed(self, baud):
+        """Change the speed. Raises LineFailed."""
+        try:
+            self._port.baudrate = baud
+            self._report_nothing_as_an_error()
+        except (OSError, ValueError, termios.error) as error:
+            raise LineFailed(explain(self.name, baud, error)) from None
+
     def close(self):
         """Give the device back; the system sends what it still holds."""
         self.closed = True
@@ -94,62 +120,171 @@ def explain(device, baud, error):
     return "%s cannot be opened at %s baud: %s; try a usual speed as 115200" % (device, baud, error)
 
 
-def new_link(make_inner, baud, active=False):
-    """A Link whose times fit the speed of the line."""
-    retransmit_ms = 100 + 2 * WINDOW * FRAME_BITS * 1000 // baud
-    keepalive_ms = max(5000, retransmit_ms)
-    nonce = int.from_bytes(os.urandom(4), "big") % NONCE_MAX + 1
-    return Link(make_inner, nonce, active, window=WINDOW, payload_size_max=PAYLOAD_SIZE, receive_size=RECEIVE_SIZE,
-                retransmit_ms=retransmit_ms, keepalive_ms=keepalive_ms, dead_ms=3 * keepalive_ms)
+def window_for(baud, payload_size_max):
+    """The window_size for a speed: what is on its way takes a second at most, so that answers come soon, and is two frames at least."""
+    window_size = WINDOW_SIZES[0]
+    while window_size * 2 <= min(baud // BITS, WINDOW_SIZE, payload_size_max * GRAIN_COUNT_MAX) or window_size < 2 * payload_size_max:
+        window_size *= 2
+    return window_size
 
 
-class SerialListener:
-    """Waits for sessions on a serial device, and for the device when it is unplugged.
+def new_link(make_inner, baud, active=False, **options):
+    """A Link whose sizes and times fit the speed of the line; `options` as Link has them, before what would be chosen here."""
+    fastest = max(baud, options.get("speed", 0))
+    settings = {"receive_size": RECEIVE_SIZE, "stream_count": STREAM_COUNT, "stream_room": STREAM_ROOM}
+    settings.update(options)
+    if "window_size" not in settings:
+        settings["window_size"] = window_for(fastest, options.get("payload_size_max", PAYLOAD_SIZE_MIN))
+    settings.setdefault("payload_size_max", max(PAYLOAD_SIZE_MIN, min(PAYLOAD_SIZE, settings["window_size"] // 8)))
+    on_its_way_ms = settings["window_size"] * BITS * 1000 // fastest
+    keepalive_ms = max(KEEPALIVE_MS, 2 * on_its_way_ms)
+    settings.setdefault("retransmit_ms", 100 + 2 * on_its_way_ms)
+    settings.setdefault("keepalive_ms", keepalive_ms)
+    settings.setdefault("dead_ms", max(DEAD_MS, 4 * keepalive_ms))
+    return Link(make_inner, int.from_bytes(os.urandom(4), "big") % NONCE_MAX + 1, active, **settings)
 
-    `make_inner(stream)`: the endpoint of a new session, or None. The first opening is now and raises LineFailed; later ones are tried
-    again and again, with pauses of 250 ms to 5 s; `trouble` is then the sentence that says why there is no line, else "".
+
+class Plug:
+    """The endpoint that a loop sees: a Link or a Bus (`inner`) that outlives the device it speaks through.
+
+    It asks for no more octets than keep the device busy for QUEUE_MS: what is sent again should not stand behind a long queue.
     """
 
-    def __init__(self, loop, device, baud, make_inner):
-        self.trouble = ""
+    def __init__(self, inner, stream, baud):
+        self.closed = False
+        self._inner = inner
+        self._stream = stream
+        self._queue_max = max(64, baud // BITS * QUEUE_MS // 1000)
+
+    def writable(self):
+        return self._inner.writable()
+
+    def received(self, size):
+        if size == 0:
+            self.closed = True
+            self._inner.unplugged()
+        elif not self.closed:
+            self._inner.received(size)
+            self.closed = self._inner.closed
+
+    def pending(self):
+        if self.closed or self._stream.waiting() > self._queue_max:
+            return NOTHING
+        view = self._inner.pending()
+        self.closed = self._inner.closed
+        return view
+
+    def sent(self, size):
+        self._inner.sent(size)
+
+    def tick(self, now):
+        """The line tells its endpoint the time, also while there is no device."""
+
+
+class SerialLine:
+    """A serial device with the Link or Bus that speaks over it; opened again when it was unplugged, and the session goes on.
+
+    The first opening is now and raises LineFailed, unless `patient`; later ones are tried again and again, with pauses of 250 ms to 5 s.
+    `trouble` is a sentence that says why there is no line, or why the other end cannot be worked with, else "". `stream` is the device.
+    """
+
+    def __init__(self, loop, device, baud, endpoint, links, patient=False):
+        self.stream = None
+        self.links = links
+        self._trouble = ""
         self._loop = loop
         self._device = device
         self._baud = baud
-        self._make_inner = make_inner
+        self._endpoint = endpoint
         self._backoff = Backoff(REOPEN_MS_MIN, REOPEN_MS_MAX)
         self._pause_ms = 0
         self._tried_at = 0
-        self._open()
+        try:
+            self._open()
+        except LineFailed as error:
+            if not patient:
+                raise
+            self._trouble = str(error)
+            self._pause(now_ms())
+
+    @property
+    def trouble(self):
+        return self._trouble or next((link.trouble for link in self.links if link.trouble), "")
+
+    @property
+    def plugged_in(self):
+        """True while the device is open."""
+        return self.stream is not None and not self.stream.closed
 
     def _open(self):
-        stream = SerialStream(self._device, self._baud)
-        self._stream = stream
-        self._loop.add(stream, new_link(lambda: self._make_inner(stream), self._baud))
+        self.stream = SerialStream(self._device, self._baud)
+        self._loop.add(self.stream, Plug(self._endpoint, self.stream, self._baud))
 
     def tick(self, now):
         """To be called at each step of the loop; `now` as for endpoints."""
-        if not self._stream.closed:
-            return
-        if self._pause_ms == 0:
-            self.trouble = "%s was unplugged" % self._device
+        self._endpoint.tick(now)
+        if self.plugged_in:
+            self._keep_speed()
+        elif self._endpoint.closed:
+            pass
+        elif self._pause_ms == 0:
+            self._trouble = "%s was unplugged" % self._device
             self._pause(now)
         elif elapsed(now, self._tried_at) >= self._pause_ms:
             self._try_again(now)
+
+    def wait_ms(self):
+        """How long a step of the loop may take, if nothing happens, without harm to the times on the line."""
+        if not self.plugged_in:
+            return STEP_MS_MAX
+        if any(link.turns for link in self.links):
+            return TURN_STEP_MS
+        return QUEUE_STEP_MS if self.stream.waiting() else STEP_MS_MAX
+
+    def _keep_speed(self):
+        """Change the device's speed when the ends have agreed to, and all that was sent before is on the line."""
+        link = self.links[0]
+        if link.speed == link.speed_set or self.stream.waiting():
+            return
+        try:
+            self.stream.set_speed(link.speed or self._baud)
+        except LineFailed as error:
+            self._trouble = str(error)
+        link.speed_set = link.speed
 
     def _try_again(self, now):
         try:
             self._open()
         except LineFailed as error:
-            self.trouble = str(error)
+            self._trouble = str(error)
             self._pause(now)
             return
-        self.trouble = ""
+        self._trouble = ""
         self._pause_ms = 0
         self._backoff.reset()
+        self._endpoint.plugged()
 
     def _pause(self, now):
         self._pause_ms = self._backoff.next_ms(int.from_bytes(os.urandom(4), "big"))
         self._tried_at = now
+
+
+class SerialListener(SerialLine):
+    """Waits for sessions on a serial device, and for the device when it is unplugged: a SerialLine with the passive end of a link.
+
+    `make_inner(stream)`: the endpoint of a new connection, or None. `options` as Link has them; an `address` makes it a station of a
+    half-duplex line.
+    """
+
+    def __init__(self, loop, device, baud, make_inner, **options):
+        link = new_link(lambda: make_inner(self.stream), baud, turns=bool(options.get("address")), **options)
+        SerialLine.__init__(self, loop, device, baud, link, (link,))
+
+
+def new_bus(baud, addresses, **options):
+    """The master's end of a half-duplex line: a Bus with one active Link for each of `addresses`, in that order."""
+    links = [new_link(None, baud, active=True, address=address, turns=True, **options) for address in addresses]
+    return Bus(links, baud // BITS, receive_size=RECEIVE_SIZE)
 
 
 class SerialConnection(Connection):
@@ -158,7 +293,12 @@ class SerialConnection(Connection):
     def __init__(self, stream, baud, timeout_ms, settings):
         self._link = new_link(self._take_client, baud, active=True)
         self._taken = False
-        Connection.__init__(self, stream, timeout_ms, settings)
+        try:
+            Connection.__init__(self, stream, timeout_ms, settings)
+        except Timeout:
+            if self._link.trouble:
+                raise ConnectFailed(self._link.trouble) from None
+            raise
 
     def _take_client(self):
         """The one inner endpoint: a second session would be another connection."""

@@ -4,6 +4,8 @@ Pure text work: nothing is opened here. A listener's URL carries no user, passwo
 """
 from urllib.parse import parse_qs, urlsplit
 
+from leveret.core.link_window import WINDOW_SIZES, grain_size
+
 from .usage import UsageError
 
 AMQP_PORT = 5672
@@ -11,6 +13,13 @@ AMQPS_PORT = 5671
 BAUD_DEFAULT = 115200
 BAUD_MAX = 4000000
 TLS_FORM = "amqps://HOST:PORT?cert=FILE&key=FILE[&ca=FILE[&verify=peer]]"
+SERIAL_SETTINGS = {  # name in the URL: argument of a Link, values it may have, in words
+    "speed": ("speed", range(1, BAUD_MAX + 1), f"from 1 to {BAUD_MAX}"),
+    "crc": ("check_size", (16, 32), "16 or 32"),
+    "frame": ("payload_size_max", range(32, 2049), "from 32 to 2048"),
+    "window": ("window_size", WINDOW_SIZES, "one of " + ", ".join(map(str, WINDOW_SIZES))),
+    "address": ("address", range(1, 256), "from 1 to 255"),
+}
 FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM} or serial:///dev/ttyX?baud=115200"
 
 
@@ -42,14 +51,17 @@ class TlsAddress:
 
 
 class SerialAddress:
-    """A serial device and its speed in bits per second."""
+    """A serial device and its speed in bits per second; `options` are those of a Link (core/link.py)."""
 
-    def __init__(self, device, baud):
+    def __init__(self, device, baud, options=None):
         self.device = device
         self.baud = baud
+        self.options = options or {}
 
     def url(self):
-        return f"serial://{self.device}?baud={self.baud}"
+        said = {name: (value * 8 if name == "crc" else value) for name, (option, _, _) in SERIAL_SETTINGS.items()
+                if (value := self.options.get(option)) is not None}
+        return f"serial://{self.device}?baud={self.baud}" + "".join(f"&{name}={value}" for name, value in said.items())
 
 
 def parse(url):
@@ -96,10 +108,33 @@ def _serial(url, parts):
     if parts.netloc or not parts.path.startswith("/dev/"):
         raise UsageError(f"{url!r} names no device; it must be serial:///dev/ttyX?baud={BAUD_DEFAULT}")
     asked = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    unknown = sorted(set(asked) - {"baud"})
+    unknown = sorted(set(asked) - {"baud", *SERIAL_SETTINGS})
     if unknown:
-        raise UsageError(f"{url!r}: a serial line has no setting {unknown[0]!r}; there is only baud")
+        raise UsageError(f"{url!r}: a serial line has no setting {unknown[0]!r}; there are baud, {', '.join(SERIAL_SETTINGS)}")
     baud = asked.get("baud", [str(BAUD_DEFAULT)])[-1]
     if not (baud.isascii() and baud.isdigit() and 0 < int(baud) <= BAUD_MAX):
         raise UsageError(f"{url!r}: baud must be a whole number from 1 to {BAUD_MAX}")
-    return SerialAddress(parts.path, int(baud))
+    return SerialAddress(parts.path, int(baud), _line_options(url, asked))
+
+
+def _line_options(url, asked):
+    options = {}
+    for name, (option, values, words) in SERIAL_SETTINGS.items():
+        if name not in asked:
+            continue
+        text = asked[name][-1]
+        if not (text.isascii() and text.isdigit() and int(text) in values):
+            raise UsageError(f"{url!r}: {name} must be {words}")
+        options[option] = int(text) // 8 if name == "crc" else int(text)
+    check_line(url, options)
+    return options
+
+
+def check_line(where, options):
+    """What a line's settings have to do with each other. Raises UsageError."""
+    window, frame = options.get("window_size"), options.get("payload_size_max")
+    if window and frame and not grain_size(window) <= frame <= window // 2:
+        raise UsageError(f"{where!r}: frame must be from {grain_size(window)} to {window // 2} with window={window}")
+    if "address" in options and "speed" in options:
+        raise UsageError(f"{where!r}: the stations of a half-duplex line have one speed, baud; leave speed out")
+

@@ -160,7 +160,7 @@ class Server:
     def _listen_on_line(self, place):
         from leveret.ports.serial_line import LineFailed, SerialListener
         try:
-            self._lines.append(SerialListener(self.loop, place.device, place.baud, self._accept_line))
+            self._lines.append(SerialListener(self.loop, place.device, place.baud, self._accept_line, **place.options))
         except LineFailed as error:
             raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
         return place.url()
@@ -177,7 +177,8 @@ class Server:
 
     def step(self):
         """Move what there is to move, for STEP_MS at most."""
-        self.loop.step(STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms()))
+        wait_ms = min([STEP_MS] + [line.wait_ms() for line in self._lines])
+        self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         for line in self._lines:
             line.tick(now_ms())
             self._tell(line, "the serial line is back")

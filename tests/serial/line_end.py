@@ -64,9 +64,10 @@ def main(device, baud, role, seed, size):
         if done_at is not None and active:
             exchange.closed = True
     good = exchange.identical and exchange.received_count == size and done_at is not None and link.session_count == 1
+    counts = dict(link.counters)
     print(json.dumps({"good": good, "received": exchange.received_count, "identical": exchange.identical, "sessions": link.session_count,
-                      "seconds": round((done_at or time.monotonic()) - began, 3), "sent": link.sent_count, "resent": link.resent_count,
-                      "bad": link.bad_count, "discarded": link.discarded_count}))
+                      "seconds": round((done_at or time.monotonic()) - began, 3), "counters": counts,
+                      "bad": counts["damaged"]}))
     return 0 if good else 1
 
 

@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import pty
+import random
+import select
 import subprocess
 import sys
 import time
@@ -20,6 +22,8 @@ from leveret.ports.tcp import Loop
 from line_end import Exchange
 from noisy_cable import noisy_cable
 
+FORTH = random.Random(1).randbytes(30000)
+BACK = random.Random(2).randbytes(30000)
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -98,22 +102,38 @@ def test_the_listener_opens_its_device_again_when_it_is_back(tmp_path):
     made = []
 
     def make_inner(stream):
-        made.append((stream.name, Exchange(b"", b"")))
+        made.append((stream.name, Exchange(FORTH, BACK)))
         return made[-1][1]
 
+    far = Exchange(BACK, FORTH)
+    peer = new_link(lambda: far, 115200, active=True)
     plugged = plug_in(path)
     with new_loop() as loop:
         listener = SerialListener(loop, path, 115200, make_inner)
-        for round_number in (1, 2):
-            peer = new_link(lambda: Exchange(b"", b""), 115200, active=True)
-            os.write(plugged[0], bytes(peer.pending()))
-            run(loop, listener, lambda: len(made) == round_number)
+        for round_number in (1, 2, 3):
+            run(loop, listener, lambda: carry(peer, plugged[0]) or far.received_count >= round_number * len(FORTH) // 4)
             unplug(path, plugged)
             run(loop, listener, lambda: "no serial device" in listener.trouble)
-            assert made[-1][1].gone and made[-1][0] == path
+            peer.unplugged()
             plugged = plug_in(path)
             run(loop, listener, lambda: listener.trouble == "")
+            peer.plugged()
+        near = made[0][1]
+        run(loop, listener, lambda: carry(peer, plugged[0]) or (near.done() and far.done()))
         unplug(path, plugged)
+    assert len(made) == 1 and made[0][0] == path and near.identical and far.identical and not near.gone and peer.session_count == 1
+
+
+def carry(peer, master):
+    """Octets between a link here and the other end of a pseudo-terminal, a few at a time; nothing true comes back."""
+    peer.tick(now_ms())
+    view = peer.pending()[:100]
+    peer.sent(os.write(master, view) if view else 0)
+    ready, _, _ = select.select([master], [], [], 0)
+    if ready:
+        octets = os.read(master, 400)
+        peer.writable()[:len(octets)] = octets
+        peer.received(len(octets))
 
 
 def test_attempts_to_open_again_have_pauses(tmp_path, monkeypatch):

@@ -1,15 +1,26 @@
 """Frames of the serial link: what is put on the line is found again, anything else is not taken for a frame."""
 
 from leveret.core import link_frame
-from leveret.core.link_frame import CHECK_32, HEADER_SIZE, FrameReader, FrameWriter, check_16
+from leveret.core.link_frame import CALL, DATA, HEADER_SIZE, HELLO, FrameChecks, FrameWriter, check_16
 
 PAYLOADS = (b"", b"a", b"\x7e", b"\x7d", b"\x7d\x5e\x7e\x7e", bytes(range(256)), b"\x7e" * 256, b'{"value": {"x": 1}}' * 13)
-KINDS = (0x01, 0x01 | CHECK_32)
+NONCES = bytes(range(8))
 
 
-def encoded(kind, payload, flag_first=True, sequence=0x7E, acknowledged=0x7D):
-    writer = FrameWriter(256)
-    writer.put(kind, sequence, acknowledged, memoryview(payload), len(payload), flag_first)
+def checks_of(check_size=4, nonces=NONCES, address=0):
+    checks = FrameChecks(False, address)
+    checks.begin(nonces, check_size)
+    return checks
+
+
+def FrameReader(payload_size_max, checks=None):
+    return link_frame.FrameReader(payload_size_max, checks or checks_of())
+
+
+def encoded(payload, flag_first=True, sequence=0x7E, acknowledged=0x7D, checks=None, name=DATA):
+    writer = FrameWriter(256, checks or checks_of())
+    writer.line_silent = flag_first
+    writer.put(name, sequence, acknowledged, memoryview(payload), len(payload))
     return bytes(writer.octets[writer.start:writer.end])
 
 
@@ -32,54 +43,82 @@ def test_check_16_is_crc_16_x_25():
 
 
 def test_a_frame_on_the_line_is_written_as_the_layout_says():
-    assert encoded(0x01, b"", sequence=0, acknowledged=0)[:4] == b"\x7e\x01\x00\x00"
-    line = encoded(0x21, b"123\x7e\x7d", sequence=1, acknowledged=2)
+    line = encoded(b"123\x7e\x7d", sequence=1, acknowledged=2)
     assert line[:11] == b"\x7e\x21\x01\x02123\x7d\x5e\x7d\x5d", line
     assert line[-1:] == b"\x7e"
-    assert encoded(0x21, b"x", flag_first=False) == encoded(0x21, b"x")[1:]
+    assert encoded(b"x", flag_first=False) == encoded(b"x")[1:]
+    short = encoded(b"", sequence=0, acknowledged=0, checks=checks_of(2))
+    assert short[:4] == b"\x7e\x01\x00\x00" and len(short) <= 9
 
 
 def test_every_payload_comes_back_at_every_split():
-    for kind in KINDS:
-        line = b"".join([encoded(kind, payload, flag_first=index == 0) for index, payload in enumerate(PAYLOADS)])
-        wanted = [bytes((kind, 0x7E, 0x7D)) + payload for payload in PAYLOADS]
+    for check_size in (2, 4):
+        checks = checks_of(check_size)
+        line = b"".join([encoded(payload, index == 0, checks=checks) for index, payload in enumerate(PAYLOADS)])
+        wanted = [bytes((line[1], 0x7E, 0x7D)) + payload for payload in PAYLOADS]
         for step in (1, 2, 3, 7, 64, len(line)):
-            reader = FrameReader(256)
-            assert decoded(reader, line, step) == wanted, (kind, step)
+            reader = FrameReader(256, checks_of(check_size))
+            assert decoded(reader, line, step) == wanted, (check_size, step)
             assert reader.bad_count == 0
 
 
 def test_a_flag_stands_only_between_frames():
-    for kind in KINDS:
-        for payload in PAYLOADS:
-            assert encoded(kind, payload).count(b"\x7e") == 2
+    for payload in PAYLOADS:
+        assert encoded(payload).count(b"\x7e") == 2
 
 
 def test_a_frame_of_the_largest_size_fills_the_writer_at_most():
-    writer = FrameWriter(256)
-    writer.put(0x3E, 0x7E, 0x7E, memoryview(b"\x7e" * 256), 256, True)
+    writer = FrameWriter(256, checks_of())
+    writer.put(DATA, 0x7E, 0x7E, memoryview(b"\x7e" * 256), 256)
     assert writer.end <= len(writer.octets)
-    assert decoded(FrameReader(256), bytes(writer.octets[:writer.end]), 1000) == [b"\x3e\x7e\x7e" + b"\x7e" * 256]
+    assert decoded(FrameReader(256), bytes(writer.octets[:writer.end]), 1000) == [b"\x21\x7e\x7e" + b"\x7e" * 256]
+
+
+def test_no_octet_of_a_handshake_is_a_control_character():
+    for name in (HELLO, CALL):
+        line = encoded(bytes(range(32)), sequence=0, acknowledged=3, name=name)
+        assert min(line) >= 0x20, "Ctrl-C or Ctrl-D would interrupt or reset a REPL"
+        assert [frame[3:] for frame in decoded(FrameReader(256), line, 5)] == [bytes(range(32))]
+
+
+def test_a_frame_of_another_session_or_station_is_no_frame():
+    others = (checks_of(nonces=b"87654321"), checks_of(address=1), checks_of(2))
+    for other in others:
+        for payload in PAYLOADS:
+            reader = FrameReader(256)
+            assert decoded(reader, encoded(payload, checks=other), 100) == [] and reader.bad_count == 1
+    for one, other in ((0, 1), (1, 2), (2, 0)):
+        hello = encoded(b"hello", checks=FrameChecks(True, one), name=HELLO)
+        assert len(decoded(FrameReader(256, FrameChecks(False, one)), hello, 9)) == 1
+        assert decoded(FrameReader(256, FrameChecks(False, other)), hello, 9) == []
+
+
+def test_without_a_session_only_a_handshake_is_a_frame():
+    reader = FrameReader(256, FrameChecks(False))
+    assert decoded(reader, encoded(b"data"), 100) == [] and reader.bad_count == 1
+    assert len(decoded(reader, encoded(b"hello", name=HELLO), 100)) == 1
 
 
 def test_every_single_bit_error_is_seen():
-    good = encoded(0x01, b"payload") + encoded(0x21, b"payload")
-    whole = decoded(FrameReader(256), good, len(good))
-    for index in range(len(good)):
-        for bit in range(8):
-            line = bytearray(good)
-            line[index] ^= 1 << bit
-            reader = FrameReader(256)
-            found = decoded(reader, bytes(line) + b"\x7e", 1000)
-            assert found == (whole[1:] if index < len(good) - len(encoded(0x21, b"payload")) else whole[:1]), (index, bit, found)
-            assert reader.bad_count > 0, (index, bit)
+    for check_size in (2, 4):
+        checks = checks_of(check_size)
+        first, second = encoded(b"payload", checks=checks), encoded(b"another", checks=checks)
+        whole = decoded(FrameReader(256, checks), first + second, 100)
+        for index in range(len(first) + len(second)):
+            for bit in range(8):
+                line = bytearray(first + second)
+                line[index] ^= 1 << bit
+                reader = FrameReader(256, checks)
+                found = decoded(reader, bytes(line) + b"\x7e", 1000)
+                assert found == (whole[1:] if index < len(first) else whole[:1]), (check_size, index, bit, found)
+                assert reader.bad_count > 0, (check_size, index, bit)
 
 
 def test_a_cut_at_every_octet_loses_that_frame_and_no_other():
-    good = encoded(0x21, b"first")
+    good = encoded(b"first")
     for cut in range(1, len(good) - 1):
         reader = FrameReader(256)
-        found = decoded(reader, good[:cut] + encoded(0x21, b"second"), 5)
+        found = decoded(reader, good[:cut] + encoded(b"second"), 5)
         assert found == [b"\x21\x7e\x7dsecond"], cut
         assert reader.bad_count == (1 if cut > 1 else 0), cut
 
@@ -89,20 +128,20 @@ def test_garbage_without_end_is_held_to_one_frame_and_the_next_frame_is_found():
     assert decoded(reader, b"REPL text, and then some \x7d\x00 more. " * 50, 100) == []
     assert reader._fill <= len(reader.octets) + 1, "the count of what was thrown away does not grow"
     assert len(reader.octets) == HEADER_SIZE + 16 + 4
-    assert decoded(reader, encoded(0x21, b"after"), 100) == [b"\x21\x7e\x7dafter"]
+    assert decoded(reader, encoded(b"after"), 100) == [b"\x21\x7e\x7dafter"]
     assert reader.bad_count == 1
 
 
 def test_a_frame_that_is_too_long_is_no_frame():
     reader = FrameReader(16)
-    assert decoded(reader, encoded(0x21, b"x" * 17), 100) == []
+    assert decoded(reader, encoded(b"x" * 17), 100) == []
     assert reader.bad_count == 1
-    assert decoded(reader, encoded(0x21, b"x" * 16), 100) == [b"\x21\x7e\x7d" + b"x" * 16]
+    assert decoded(reader, encoded(b"x" * 16), 100) == [b"\x21\x7e\x7d" + b"x" * 16]
 
 
 def test_an_escape_before_a_flag_breaks_the_frame_off():
     reader = FrameReader(16)
-    line = encoded(0x21, b"x")
+    line = encoded(b"x")
     assert decoded(reader, line[:-1] + b"\x7d\x7e", 100) == []
     assert reader.bad_count == 1
 

@@ -4,7 +4,7 @@ Random runs carry their seed in every message; `run(seed, ...)` reruns one.
 """
 
 from leveret.core.link import Link
-from leveret.core.link_frame import FrameWriter
+from leveret.core.link_frame import FrameChecks, FrameWriter
 
 STEP_MS = 10
 ROUNDS_MAX = 20000
@@ -118,7 +118,8 @@ def new_end(active, made, outgoing, random, nonce, **arguments):
     def make_inner():
         made.append(Inner(outgoing(len(made)), random))
         return made[-1]
-    settings = dict(payload_size_max=64, receive_size=128, retransmit_ms=200, keepalive_ms=1000, dead_ms=100000)
+    settings = dict(window_size=1024, payload_size_max=64, receive_size=128, retransmit_ms=200, keepalive_ms=1000, dead_ms=100000,
+                    stream_count=2, stream_room=512)
     settings.update(arguments)
     return Link(make_inner, nonce, active=active, **settings)
 
@@ -152,24 +153,28 @@ def test_nothing_is_lost_or_doubled_at_growing_error_rates():
     for seed, rate in ((11, 1), (12, 5), (13, 20), (14, 50), (15, 100), (16, 200)):
         active, passive, damages = run(seed, rate)
         if rate >= 20:
-            assert damages and active.bad_count + passive.bad_count > 0, "seed %d did no damage" % seed
+            assert damages and count_of(active, "damaged") + count_of(passive, "damaged") > 0, "seed %d did no damage" % seed
 
 
 def test_nothing_is_lost_or_doubled_with_frames_doubled_and_cut():
     for seed in range(21, 26):
         active, passive, damages = run(seed, 10, frame_rate=150)
-        assert damages and active.discarded_count + passive.discarded_count > 0, "seed %d" % seed
+        assert damages and count_of(active, "discarded") + count_of(passive, "discarded") > 0, "seed %d" % seed
+
+
+def count_of(link, name):
+    return dict(link.counters)[name]
 
 
 def test_every_window_and_check_size_holds():
-    for seed, window in enumerate((1, 2, 4, 16, 64)):
-        run(30 + seed, 30, window=window, size=2000)
+    for seed, window_size in enumerate((256, 512, 2048, 4096, 16384)):
+        run(30 + seed, 30, window_size=window_size, payload_size_max=128, size=2000)
     run(36, 20, check_size=2, size=2000)
 
 
 def test_numbers_wrap_under_noise():
-    active, _, _ = run(41, 20, size=12000, payload_size_max=16, window=8)
-    assert active.sent_count > 512, "the numbers went round at least twice"
+    active, _, _ = run(41, 20, size=12000, payload_size_max=32, window_size=256)
+    assert active.moved_count > 512, "the numbers, two a frame, went round at least twice"
 
 
 class OneError:
@@ -299,26 +304,32 @@ def test_restarts_of_either_end_never_mix_sessions():
         assert len(line.made[0]) > 6, "seed %d made too few sessions to show anything" % seed
 
 
-def any_frame(random):
+def any_frame(random, link):
     """A frame whose check is right and whose contents are anything, often near what is meant."""
-    writer = FrameWriter(300)
-    kind = random.below(256) if random.below(4) == 0 else (random.below(10) | 0x20 | random.below(2) << 4)
+    checks = FrameChecks(random.below(2) == 0)
+    checks.size, checks.seed = link._checks.size, link._checks.seed
+    writer = FrameWriter(300, checks)
     payload = bytes([random.below(256) for _ in range(random.below(300))])
+    name = random.below(16) if random.below(4) == 0 else 1 + random.below(5)
     if random.below(3) == 0:
-        payload = bytes((1, 0, 1 + random.below(64), 0, 0, 0, random.below(4), 0, 0, 0, random.below(4)))
-    writer.put(kind, random.below(12), random.below(3), memoryview(payload), len(payload), True)
+        payload = b"\x40\x80\x04\x00\x00\x00\x05hello" + payload[:random.below(100)]
+    if not checks.size or random.below(9) == 0:
+        name = 6 + random.below(2)
+        payload = bytes((2, 0, 0, 0, random.below(4), 0, 0, 0, random.below(4), random.below(8), 0, 1, random.below(4), 2 * random.below(3),
+                         random.below(4), 0, 0, 0, 0))
+    writer.put(name, random.below(12), random.below(3), memoryview(payload), len(payload))
     return bytes(writer.octets[:writer.end])
 
 
 def test_no_frame_that_a_peer_can_send_raises_or_makes_it_send_without_end():
-    sessions = [0, 0]
+    sessions, streams = [0, 0], [0, 0]
     for seed in range(71, 81):
         random = Random(seed)
         made = []
         link = new_end(seed % 2 == 0, made, lambda number: text(number, 500), random, 1, payload_size_max=256, dead_ms=20000)
         now = 0
         for _ in range(300):
-            octets = any_frame(random)
+            octets = any_frame(random, link)
             deliver(link, octets[:random.below(len(octets))] if random.below(10) == 0 else octets, random)
             now += random.below(400)
             link.tick(now)
@@ -327,5 +338,6 @@ def test_no_frame_that_a_peer_can_send_raises_or_makes_it_send_without_end():
                 link.sent(len(link.pending()))
                 count += 1
             assert count < 100, "seed %d" % seed
-        sessions[seed % 2] += len(made)
-    assert min(sessions) >= 3, "there were too few sessions to show anything: %r" % sessions
+        sessions[seed % 2] += link.session_count
+        streams[seed % 2] += len(made)
+    assert min(sessions) >= 9 and min(streams) >= 1, "there were too few sessions to show anything: %r, %r" % (sessions, streams)
