@@ -61,6 +61,18 @@ def _micropython():
         return False
 
 
+def _micropython_32():
+    """A 32-bit `micropython` on PATH, under this name or as micropython32."""
+    for name in ("micropython32", "micropython"):
+        try:
+            told = subprocess.run([name, "-c", "import sys; print(sys.maxsize)"], capture_output=True, text=True, timeout=30)
+            if int(told.stdout) < 1 << 31:
+                return True
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            continue
+    return False
+
+
 JAVA = Component(
     "Java 17 or newer", ("java",), "the Spark part is left out (the broker does not need it)",
     "sudo apt-get install -y openjdk-17-jre-headless", lambda: java_version() >= JAVA_OLDEST)
@@ -71,6 +83,11 @@ MICROPYTHON = Component(
     "a `micropython` binary of 1.24 or newer", ("micropython binary", "`micropython`"),
     "the unit tests run on MicroPython's WebAssembly build only", "sudo snap install micropython (Debian 12's own package is too old)",
     _micropython, may_be_left_out=True)
+MICROPYTHON_32 = Component(
+    "a 32-bit `micropython` binary of 1.24 or newer", ("32-bit micropython binary",),
+    "the viper form is compiled for the boards, and its text compared on CPython, but it is not run as machine code",
+    "sudo apt-get install -y gcc-multilib, and a build of MicroPython's ports/unix with -m32 (no package registry has one)",
+    _micropython_32, may_be_left_out=True)
 RABBITMQ = Component(
     "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out",
     "sudo apt-get install -y rabbitmq-server", _rabbitmq)
@@ -81,7 +98,7 @@ C_COMPILER = Component(
     "a C compiler", ("c compiler", "gcc"), "the C form of the hot functions is left out (the plain Python form works without it)",
     "sudo apt-get install -y gcc", _on_path("cc", "gcc", "clang"))
 
-ALL = (JAVA, NODE, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER)
+ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER)
 
 
 def excuse(reason):

@@ -142,3 +142,29 @@ def unix():
         raise Missing("%s is too old or does not run, so its leg is left out: at least MicroPython %d.%d is needed"
                       % ((binary,) + MICROPYTHON_VERSION_MIN))
     return binary
+
+
+def unix_32():
+    """Path of a 32-bit `micropython` binary of the supported version with viper: as unix(), or micropython32; raises Missing.
+
+    Viper reads a table's integers without their sign where a word has 64 bits: only a 32-bit build says what a board does.
+    """
+    for binary in (shutil.which("micropython32"), shutil.which("micropython")):
+        if binary is not None and answers(binary, VIPER_PROGRAM) == "32":
+            return binary
+    raise Missing("no 32-bit micropython binary on the PATH (micropython or micropython32), so the viper form is not run: "
+                  "build ports/unix of MicroPython with -m32 and put it there")
+
+
+VIPER_PROGRAM = """
+import sys
+@micropython.viper
+def one() -> int:
+    return 1
+print(32 if one() and sys.maxsize < 1 << 31 else 64)
+"""
+
+
+def answers(binary, program):
+    """What a program prints, without white space at the ends."""
+    return subprocess.run([binary, "-c", program], capture_output=True, text=True, timeout=30).stdout.strip()

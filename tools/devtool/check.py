@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -168,12 +169,27 @@ def generated_faults():
             yield from (done.stdout + done.stderr).strip().split("\n")
 
 
+def viper_faults():
+    """The hot functions have a viper form, and mpy-cross takes it for every board's architecture."""
+    from .. import generate_viper
+    with tempfile.TemporaryDirectory(prefix="leveret-viper-") as directory:
+        for architecture in generate_viper.ARCHITECTURES:
+            try:
+                generate_viper.write(directory, architecture)
+            except generate_viper.NotViper as error:
+                yield str(error)
+                return
+            except subprocess.CalledProcessError as error:
+                yield f"mpy-cross refuses the viper form for {architecture}: {(error.stdout + error.stderr).strip()}"
+
+
 CHECKS = (
     ("style (ruff)", ruff_faults),
     ("core/ keeps its laws", core_faults),
     ("every folder with sources is in the package", package_faults),
     ("every file says what it is for", docstring_faults),
     ("generated files are current", generated_faults),
+    ("the viper form compiles for the boards", viper_faults),
 )
 
 

