@@ -263,8 +263,9 @@ class Journal:
         """True when a batch has waited long enough or is large enough."""
         if not self.was_dirty:
             self.touch()
-        waited = elapsed(self.broker.now, self.dirty_since)
-        return self.promised > self.log.synced or self.log.parts_size >= self.batch_size or not 0 <= waited < self.batch_ms
+        if self.promised > self.log.synced or self.log.parts_size >= self.batch_size or self.log.crowded:
+            return True
+        return not 0 <= elapsed(self.broker.now, self.dirty_since) < self.batch_ms
 
     def wait_ms(self):
         """Milliseconds after which `run` should be called again at the latest."""
@@ -306,7 +307,7 @@ class Journal:
         written those go that need no writing.
         """
         writer = self.log
-        while len(writer.segments) > 2:
+        while len(writer.segments) > 2 or len(writer.segments) == 2 and writer.current().size and writer.lacks_room():
             oldest = writer.segments[0]
             if oldest.pinned or writer.trouble and (oldest.live > 0 or oldest.defines or oldest.needs > writer.synced):
                 return

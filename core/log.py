@@ -38,7 +38,7 @@ DEFINED = const(3)
 GROUP = const(4)
 KEPT = const(5)
 
-GATHERED_MAX = const(1 << 20)  # octets gathered while a write is under way; beyond it, or half a segment, publishers wait for its end
+GATHERED_MAX = const(1 << 20)  # octets gathered for one write; beyond it, or half a segment, publishers wait for the next
 
 VERSION = const(1)
 MAGIC = b"LVRT"
@@ -102,6 +102,7 @@ class Log:
         self.owes_sync = False  # what comes next is to be synced, whatever is asked for
         self.doubtful = None  # the Segment that a write or a sync failed in: what is behind its `size` is not to be built on
         self.trouble = ""  # why nothing can be written now
+        self.crowded = False  # a message waits for the next write
         self.gathered_max = min(GATHERED_MAX, segment_size // 2)
         self.free = getattr(store, "free", None)
         self.begins = hasattr(store, "begin")
@@ -148,8 +149,10 @@ class Log:
         return self.tight() or self.size() + octets > self.size_max
 
     def full(self, octets=0):
-        """True when no further message of so many octets is to be taken; that much is asked for then, unless a write only has to end."""
-        if self.flight is not None and self.parts_size and self.parts_size + octets > self.gathered_max:
+        """True when no further message of so many octets is to be taken; that much is asked for then, unless it only has to wait for a
+        write."""
+        if self.parts_size and self.parts_size + octets > self.gathered_max:
+            self.crowded = True
             return True
         if not self.trouble and not self.has_no_room(octets):
             return False
@@ -185,6 +188,7 @@ class Log:
         self.flight = Flight(self, len(octets))
         self.parts = []
         self.parts_size = self.parts_count = 0
+        self.crowded = False
         self.begun = self.appended
         self.sequence = (self.sequence + 1) & _MASK
         if segment.size + len(octets) >= self.segment_size:

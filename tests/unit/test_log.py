@@ -180,7 +180,7 @@ def test_definitions_come_back():
 def test_streams_come_back_with_their_offsets_and_show_only_what_is_durable():
     """The id, the first and the next offset, kept offsets; a reader never sees what a cut could take."""
     store = MemoryStore()
-    broker, _ = durable_broker(store, "batch")
+    broker, _ = durable_broker(store, "batch", segment_size=16384)
     peer = Peer(broker)
     peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-length-bytes": 800})
     for number in range(40):
