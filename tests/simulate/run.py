@@ -1,4 +1,4 @@
-"""Runs seeds of the simulation: `python tests/simulate/run.py --seeds N [--first S] [--cuts N] [--workers N]`.
+"""Runs seeds of the simulation: `python3 tools/dev.py simulate [--seeds N] [--first S] [--cuts N] [--workers N]`.
 
 A seed that fails prints one line that reruns it alone, with its story. The last line is what was done: seeds, power cuts, crashes, messages
 checked. Exit status 1 when a seed failed. `--cuts N`: go on until there were so many power cuts.
@@ -41,7 +41,7 @@ def one(seed, printing=False):
 
 def rerun(seed):
     """The command line that reruns a seed."""
-    return "python tests/simulate/run.py --seeds 1 --first %d" % seed
+    return "python3 tools/dev.py simulate --seeds 1 --first %d" % seed
 
 
 def add(total, counts):
@@ -85,12 +85,16 @@ def summary(total, count, seconds):
 
 def arguments():
     """The command line."""
-    parser = argparse.ArgumentParser(description="Simulate power cuts.")
-    parser.add_argument("--seeds", type=int, default=300)
-    parser.add_argument("--first", type=int, default=1)
+    parser = argparse.ArgumentParser(prog="tools/dev.py simulate", description="Cut the power of a simulated broker, again and again.")
+    parser.add_argument("--seeds", type=int, default=300, metavar="N", help="how many seeds (default 300)")
+    parser.add_argument("--first", type=int, default=1, metavar="S", help="the first seed (default 1)")
     parser.add_argument("--cuts", type=int, default=0, help="go on until there were so many power cuts")
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    return parser.parse_args()
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="processes (default: one for each core)")
+    options = parser.parse_args()
+    for name in ("seeds", "workers"):
+        if getattr(options, name) < 1:
+            parser.error("--%s must be 1 or more" % name)
+    return options
 
 
 def main():
@@ -103,7 +107,12 @@ def main():
         return 1 if wrong else 0
     total, count, failures = run_all(options)
     print(summary(total, count, time.monotonic() - started))
-    print("no seed failed" if not failures else "%d seeds failed: %s" % (len(failures), sorted(failures)))
+    if failures:
+        print("%d seeds failed; each reruns alone, with its story:" % len(failures))
+        for seed in sorted(failures):
+            print("    " + rerun(seed))
+    else:
+        print("no seed failed")
     return 1 if failures else 0
 
 
