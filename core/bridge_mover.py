@@ -7,7 +7,7 @@ Laws
 - A delivery is settled when all its records are confirmed upstream (or are in the refused queue), never before.
 - With `dense` numbers (a stream's offsets) a record that comes twice, by two lanes or after a reconnection, is sent once: its second
   delivery waits for the same confirm. Without, each delivery is a record of its own.
-- Each lane is sent in order; what was refused comes later. The live lane goes first; the replay lane obeys its buckets while there is a live lane.
+- Each lane is sent in order; what was refused comes later. The live lane goes first; the replay lane obeys its buckets while there is one.
 - No socket, clock or randomness; `now` is wrapping milliseconds.
 """
 
@@ -66,6 +66,7 @@ class Mover:
         self.messages_bucket = Bucket(replay_messages)
         self.octets_bucket = Bucket(replay_octets)
         self.live = False  # there is a live lane
+        self.refusing = ""  # why upstream has refused the last message that it answered for, "": it took it
         self.counters = {"bridged": 0, "bridged_octets": 0, "replayed": 0, "nacked": 0, "returned": 0, "refused": 0, "doubles_held_back": 0}
         self.forget()
 
@@ -112,7 +113,8 @@ class Mover:
     # To upstream
 
     def publish(self, now, put):
-        """Send what may be sent: `put(record)` gives the number of the publish, or 0 when there is no room. True when something went."""
+        """Send what may be sent: `put(record)` gives the number of the publish, 0 when there is no room, -1 when it can never go (and
+        sets why as its `reason`). True when something went."""
         sent = False
         if self.retry:
             sent = self._publish_due(now, put)
@@ -151,10 +153,11 @@ class Mover:
         if found.marked is None and not self._mark(found):
             return True
         number = put(found)
-        if not number:
-            return False
-        self.flight[number] = found
-        return True
+        if number > 0:
+            self.flight[number] = found
+        elif number < 0:
+            self.parting.append(found)
+        return number != 0
 
     def _mark(self, found):
         """Make what it looks like upstream; false when it is to be parted with at once."""
@@ -186,6 +189,7 @@ class Mover:
         elif found.reason:
             self._refused(found, found.reason, now)
         else:
+            self.refusing = ""
             self.counters["bridged"] += 1
             self.counters["bridged_octets"] += len(found.body)
             self.complete(found)
@@ -210,6 +214,7 @@ class Mover:
     def _refused(self, found, reason, now):
         found.tries += 1
         found.reason = ""
+        self.refusing = reason
         if self.attempts and found.tries >= self.attempts:
             found.reason = reason
             self.parting.append(found)
@@ -247,16 +252,6 @@ class Mover:
             found = self.records[number]
             if found not in self.parting:
                 found.reason = ""
-
-    # What there is
-
-    def lowest(self):
-        """The lowest number held, or None."""
-        return min(self.records) if self.records else None
-
-    def stuck(self):
-        """True when so much waits for another try that lanes should not add to it."""
-        return len(self.retry) + len(self.parting) > 0 and not (self.lanes[LIVE] or self.lanes[REPLAY] or self.flight)
 
 
 def number_of(found):

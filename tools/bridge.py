@@ -1,6 +1,8 @@
-"""`leveret bridge`: runs ports/bridge.py as a process.
+"""`leveret bridge`: ports/bridge as a process of its own, and what bridges say of themselves.
 
-    leveret bridge --from amqp://127.0.0.1:5672 --queue uplink --to amqp://user:password@upstream/ --exchange telemetry
+    leveret bridge --from amqp://127.0.0.1:5672 --queue uplink --to amqps://user:password@upstream/ --exchange telemetry --gateway gw7
+    leveret bridge --config FILE [--name NAME] [--from URL]     a [[bridge]] of a broker's file, outside of the broker
+    leveret bridge status [URL]                                 all bridges that report to a running broker, one JSON object a line
 
 Laws: one JSON status line on standard output every --status-seconds and one at the end, sentences for people on standard error;
 SIGTERM and Ctrl-C finish the outstanding confirms (at most 5 s), close both connections and exit with 0.
@@ -11,15 +13,18 @@ import signal
 import sys
 import time
 
-from leveret.ports.bridge import Bridge
+from leveret.ports.bridge.settings import ROWS, WHOLE, Settings
 from leveret.ports.tcp import Loop
 from leveret.ports.url import read_url
 
-STEP_MS = 100
+from . import config, manage
+from .usage import UsageError
+
+LOCAL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
 
 
 def broker_url(text):
-    """An argument that is an amqp:// URL; for argparse."""
+    """An argument that is a broker's URL; for argparse."""
     try:
         read_url(text)
     except ValueError as error:
@@ -28,21 +33,45 @@ def broker_url(text):
 
 
 def whole_number(text):
-    """A prefetch count (0-9-1: a short, 0 would be no limit); for argparse."""
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 4096):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 4095")
+    """A prefetch count; for argparse."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 4000):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 4000")
     return int(text)
+
+
+def option(text):
+    """NAME=VALUE of a row of ports/bridge/settings.py; for argparse."""
+    name, equals, value = text.partition("=")
+    kinds = {row[0]: row[1] for row in ROWS}
+    if not equals or name not in kinds:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE with a NAME among {', '.join(kinds)}")
+    if kinds[name] == WHOLE and value.isdigit():
+        return name, int(value)
+    try:
+        return name, float(value) if kinds[name].endswith("seconds") else value
+    except ValueError:
+        return name, value
 
 
 def add_arguments(parser):
     """The subcommand's arguments."""
     from .cli import positive_seconds
-    parser.add_argument("--from", dest="source", required=True, type=broker_url, metavar="URL", help="the broker that has the queue")
-    parser.add_argument("--queue", required=True, help="the queue to take messages from")
-    parser.add_argument("--to", dest="target", required=True, type=broker_url, metavar="URL", help="the upstream broker")
-    parser.add_argument("--exchange", required=True, help="the upstream exchange to publish to")
-    parser.add_argument("--routing-key", metavar="KEY", help="publish with this routing key; without it each message keeps its own")
-    parser.add_argument("--prefetch", type=whole_number, default=500, metavar="COUNT", help="most messages held at a time (default 500)")
+    parser.add_argument("action", nargs="?", choices=["status"], help="show what the bridges of a running broker say of themselves")
+    parser.add_argument("url", nargs="?", default=manage.URL_DEFAULT, metavar="URL", help="of that broker")
+    parser.add_argument("--from", dest="source", type=broker_url, metavar="URL", help=f"the local broker (default {LOCAL_DEFAULT})")
+    parser.add_argument("--queue", help="the queue to take messages from")
+    parser.add_argument("--stream", help="the stream to read, instead of a queue")
+    parser.add_argument("--to", dest="upstream", action="append", type=broker_url, metavar="URL",
+                        help="the upstream broker; may be given again: they are tried in turn")
+    parser.add_argument("--exchange", help="the exchange to publish to")
+    parser.add_argument("--down", action="store_true", help="the other way: from a queue of --to to an exchange of --from")
+    parser.add_argument("--gateway", help="this gateway's id: messages carry it with a sequence number; without it they carry none")
+    parser.add_argument("--name", help="what the bridge is called (default bridge)")
+    parser.add_argument("--routing-key", metavar="TEMPLATE", help="as site7.{key}; without it each message keeps its own")
+    parser.add_argument("--prefetch", type=whole_number, metavar="COUNT", help="most messages held at a time in a lane (default 1000)")
+    parser.add_argument("--option", action="append", default=[], type=option, metavar="NAME=VALUE",
+                        help="any setting of a [[bridge]], as replay_messages_per_second=500")
+    parser.add_argument("--config", metavar="FILE", help="take the [[bridge]] called --name of a broker's file")
     parser.add_argument("--status-seconds", type=positive_seconds, default=10, metavar="N", help="between two status lines (default 10)")
 
 
@@ -51,16 +80,57 @@ def say(sentence):
     print("bridge: " + sentence, file=sys.stderr, flush=True)
 
 
+def settings_of(options):
+    """The Settings that the command line asks for. Raises UsageError."""
+    if options.config:
+        found = [each for each in config.bridges(options.config) if options.name in (None, each.name)]
+        if len(found) != 1:
+            raise UsageError(f"{options.config} has {len(found)} bridges" + (f" called {options.name!r}" if options.name else
+                                                                             "; choose one with --name"))
+        return found[0]
+    given = {"name": options.name or "bridge", "direction": "down" if options.down else "up", "upstream": options.upstream,
+             "queue": options.queue, "stream": options.stream, "exchange": options.exchange, "gateway": options.gateway,
+             "routing_key": options.routing_key, "prefetch": options.prefetch, **dict(options.option)}
+    plain = options.gateway is None and options.stream is None and not options.down
+    try:
+        return Settings({name: value for name, value in given.items() if value is not None}, plain)
+    except ValueError as error:
+        raise UsageError(f"{error} (see leveret bridge --help)") from None
+
+
+def status(url):
+    """Print what the bridges say of themselves; the exit status."""
+    try:
+        with manage.Manager(url) as manager:
+            for name in manager.ask("bridges")["names"]:
+                answer = manager.ask("bridges", name=name)
+                print(json.dumps(dict(answer["status"], reported_s_ago=round(answer["reported_ms_ago"] / 1000, 1))), flush=True)
+    except manage.ManageFailed as error:
+        print(f"leveret bridge: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def run(options):
     """Bridge until told to end; returns 0."""
+    if options.action == "status":
+        return status(options.url)
+    from leveret.ports.bridge.bridge import Bridge
+    settings = settings_of(options)
+    if settings.plain:
+        say("without --gateway messages carry no x-gateway and x-sequence: who reads upstream cannot tell doubles")
     loop = Loop(2)
-    bridge = Bridge(loop, options.source, options.queue, options.target, options.exchange, say, options.routing_key, options.prefetch)
+    bridge = Bridge(loop, settings, say, read_url(options.source or LOCAL_DEFAULT))
     asked = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: asked.append(number))
     due = time.monotonic() + options.status_seconds
+    moved = False
     while not bridge.stopped:
-        bridge.step(STEP_MS)
+        loop.step(0 if moved else bridge.wait_ms())
+        moved = bridge.step()
+        loop.deliver()
+        loop.arm()
         if asked and not bridge.stopping:
             bridge.stop()
         if time.monotonic() >= due:

@@ -19,6 +19,12 @@
     definition = { message-ttl = 60000, max-length = 1000 }
     priority = 0
     apply-to = "queues"          # all (when left out), queues, exchanges, streams, classic_queues
+    [[bridge]]                   # any number; every setting: ports/bridge/settings.py
+    name = "uplink"
+    gateway = "gw7"              # an id that no other bridge has: x-gateway on every message, beside x-sequence
+    stream = "readings"          # or queue = "..."
+    upstream = ["amqps://gw7:secret@broker.example/?ca=/etc/leveret/ca.pem"]
+    exchange = "telemetry"
 
 A mistake is one sentence that names the file, the key and what is allowed; an unknown key is a mistake. It opens nothing but the file.
 """
@@ -34,7 +40,7 @@ from leveret.core.policies import Policy
 from . import address, data
 from .usage import UsageError
 
-KEYS = ("listen", "limits", "data", "anonymous", "user", "policy")
+KEYS = ("listen", "limits", "data", "anonymous", "user", "policy", "bridge")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
 POLICY_KEYS = ("name", "pattern", "definition", "priority", "apply-to")
 NONCE_SIZE = 32
@@ -90,6 +96,29 @@ def _policy(path, table):
         return Policy(table["name"], table["pattern"], table.get("definition"), table.get("priority", 0), table.get("apply-to", "all"))
     except ProtocolError as error:
         raise UsageError(f"{path}: {error.text}") from None
+
+
+def bridges(path):
+    """The Settings of the [[bridge]] tables of the file at `path`; none without a file. Raises UsageError."""
+    tables = _read(path).get("bridge", []) if path else []
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: bridge must be tables, each written [[bridge]]")
+    if not tables:
+        return []
+    from leveret.ports.bridge.settings import Settings
+    made = []
+    for table in tables:
+        try:
+            made.append(Settings(table))
+        except ValueError as error:
+            raise UsageError(f"{path}: [[bridge]] {table.get('name', '')!r}: {error}") from None
+        for other in made[:-1]:
+            if other.name == made[-1].name:
+                raise UsageError(f"{path}: there are two [[bridge]] of the name {other.name!r}")
+            if other.gateway is not None and other.gateway == made[-1].gateway:
+                raise UsageError(f"{path}: [[bridge]] {other.name!r} and {made[-1].name!r} have the same gateway: their numbers would be "
+                                 "taken for doubles of each other; give each its own")
+    return made
 
 
 def access(path, limits):

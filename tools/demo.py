@@ -130,7 +130,7 @@ class Demo:
         """Sensors to gateway, bridge to upstream, until everything that was published is there or nothing moves any more."""
         bridge = self.children.start("bridge", [
             "leveret.tools.cli", "bridge", "--from", self.gateway_url, "--queue", demo_stream.GATEWAY_QUEUE,
-            "--to", self.upstream.url, "--exchange", self.upstream.exchange])
+            "--to", self.upstream.url, "--exchange", self.upstream.exchange, "--gateway", "demo"])
         sensors = self._start_sensors()
         reader = demo_stream.StreamReader(self.upstream)
         limit = time.monotonic() + self.options.seconds + START_SECONDS_MAX + DRAIN_QUIET_S

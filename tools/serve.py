@@ -29,6 +29,7 @@ from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
 from . import address, config, data, definitions
+from .serve_bridges import SLOTS, Bridges
 from .usage import UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
@@ -49,7 +50,7 @@ def add_arguments(parser):
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
     data.add_arguments(parser, where)
-    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits] as in core/limits.py, [data], [[user]]")
+    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits] as in core/limits.py, [data], [[user]], [[policy]], [[bridge]]")
     parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
 
@@ -78,10 +79,11 @@ def make_room_for_descriptors(limits, line_count):
 class Server:
     """One broker with its listeners."""
 
-    def __init__(self, limits, line_count, access=None):
+    def __init__(self, limits, line_count, access=None, bridge_count=0):
         self.form = c_accel.install()  # before there are tables
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, say)
-        self.loop = Loop(limits.connection_count_max + line_count, self.broker)
+        self.loop = Loop(limits.connection_count_max + line_count + bridge_count * SLOTS, self.broker)
+        self.bridges = Bridges(self.loop, self.broker, [], say)
         self.store = None  # of a broker that keeps messages on disk
         self._lines = []
         self._certificates = []
@@ -113,6 +115,10 @@ class Server:
         say(definitions.counted(loaded))
         if loaded["users"] and not keep_guest and GUEST not in [user.get("name") for user in document["users"]]:
             self.broker.access.remove(GUEST)
+
+    def bridge(self, settings):
+        """Begin to bridge, as a list of Settings says."""
+        self.bridges = Bridges(self.loop, self.broker, settings, say)
 
     def listen(self, place):
         """Open a listener: its URL. Raises ListenFailed."""
@@ -177,8 +183,9 @@ class Server:
 
     def step(self):
         """Move what there is to move, for STEP_MS at most."""
-        wait_ms = min([STEP_MS] + [line.wait_ms() for line in self._lines])
+        wait_ms = self.bridges.wait_ms(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
+        self.bridges.step()
         for line in self._lines:
             line.tick(now_ms())
             self._tell(line, "the serial line is back")
@@ -194,6 +201,7 @@ class Server:
     def close(self):
         """Close all connections with the handshake, within CLOSE_MS; false when something could not be written."""
         self.loop.stop_listening()
+        self.bridges.stop()
         for connection in list(self.broker.connections):
             connection.close("the broker is shutting down")
         limit = time.monotonic() + CLOSE_MS / 1000
@@ -237,19 +245,21 @@ def run(options):
     if kept is not None:
         kept.check(limits)
     policies = config.policies(options.config)
+    bridges = config.bridges(options.config)
     document = definitions.read(options.definitions) if options.definitions else None
     asked = []
     reloads = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: asked.append(number))
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
-    server = Server(limits, line_count, access)
+    server = Server(limits, line_count, access, len(bridges))
     try:
         if kept is not None:
             server.keep(kept)
         server.define(policies, document, config.names_users(options.config))
         for place in addresses:
             print("ready " + server.listen(place), flush=True)
+        server.bridge(bridges)
     except (ListenFailed, data.DataFailed) as error:
         say(str(error))
         server.close()

@@ -1,0 +1,278 @@
+"""A bridge: a source, a target, and between them the mover that decides (core/bridge_mover.py).
+
+    bridge = Bridge(loop, Settings({...}), say, local=Url or Broker)
+    while not bridge.stopped: loop.step(bridge.wait_ms()); bridge.step(); loop.deliver(); loop.arm()
+
+Laws
+- Nothing here waits: whoever owns the loop calls `step` after each round of it.
+- A message is settled at the source after upstream's confirm, or when it is safe in the refused queue. In doubt it is sent again.
+- "running" means that something moves, or that there is nothing to move: what stands still for `stall_seconds` is connected anew.
+"""
+
+from ...core.bridge_mover import Mover
+from ...core.shim import after, elapsed
+from ..clock import now_ms, seconds
+from ..url import Url
+from .dial import InsideDial, NetworkDial
+from .meter import Meter
+from .sources import QueueSource, acknowledge
+from .stream_source import StreamSource
+from .target import Target
+
+STOP_MS = 5000  # the longest wait for outstanding confirms at the end
+CLOSE_MS = 2000  # and then for the brokers' close-ok
+PART_AGAIN_MS = 1000
+
+CONTENT_SIZE_MAX = 134217728  # octets of a message that a bridge in a process of its own takes
+PACK_HEADS = 4096
+
+
+class Bridge:
+    """`local`: the Url of the local broker, or the Broker itself when it is in this process; `say(sentence)`: what people should know."""
+
+    def __init__(self, loop, settings, say, local):
+        self.settings = settings
+        self.say = say
+        self.stopping = False
+        self.counters = {"blocked": 0, "stalls": 0, "dropped_unsent": 0, "too_large": 0}
+        self._loop = loop
+        self._stop_at = None
+        self._moved_at = now_ms()
+        self._owed = []  # Deliveries that are done and whose acknowledgement had no room yet
+        self.mover = Mover(settings.marks(), settings.up and not settings.plain, settings.refusal_attempts,
+                           settings.replay_messages_per_second, settings.replay_octets_per_second)
+        inside = not isinstance(local, Url)
+        self.content_size_max = CONTENT_SIZE_MAX
+        if inside:
+            self.content_size_max = local.limits.content_size_max + local.limits.properties_size_max + PACK_HEADS
+        here = [InsideDial(local, "bridge " + settings.name) if inside else NetworkDial(local)]
+        there = [NetworkDial(url) for url in settings.upstream_urls]
+        if not settings.up:
+            self.source = QueueSource(self, "upstream", there, settings, False)
+            self.target = LocalTarget(self, "local", here, settings)
+        else:
+            self.target = Target(self, "upstream", there, settings)
+            if settings.plain:
+                self.source = QueueSource(self, "source", here, settings, True)
+            else:
+                self.source = StreamSource(self, "source", here, settings)
+        self.keeper = self.target.keeper if not settings.up else self.source.keeper
+        self.meter = Meter(self)
+
+    def count(self, name, by=1):
+        """Count something that is not the mover's affair."""
+        self.counters[name] += by
+
+    # A round
+
+    def step(self):
+        """All that is due now; true when messages moved. The loop is to send what that made."""
+        now = now_ms()
+        for side in (self.source, self.target):
+            if side.pipe is not None:
+                side.pipe.tick(now)
+                side.pipe.pump()
+        if self.stopping:
+            self._close_when_done(now)
+        else:
+            self.source.tend(self._loop, now)
+            self.target.tend(self._loop, now)
+            self.source.work(now)
+            self.target.work(now)
+        moved = self._move(now)
+        for side in (self.source, self.target):
+            if side.pipe is not None:
+                side.pipe.pump()
+        self.meter.tick(now)
+        if not self.stopping:
+            self._watch(now)
+        return moved
+
+    def _move(self, now):
+        moved = False
+        if self.target.ready and not self.stopping and not self.target.stopped():
+            moved = self.mover.publish(now, self.target.put)
+        if self.mover.parting and self._keeper_ready():
+            self._part(now)
+        if self.mover.settled:
+            self._owed += self.mover.settled
+            self.mover.settled = []
+        while self._owed and acknowledge(self.source, self._owed[0]):
+            self._owed.pop(0)
+        if not self.source.ready:
+            self._owed = []  # all of it will be delivered again
+        return moved
+
+    def _keeper_ready(self):
+        return self.keeper.side.ready
+
+    def _part(self, now):
+        """Put what upstream does not want into the refused queue."""
+        under_way = self.keeper.parting()
+        for record in self.mover.parting:
+            if record not in under_way and elapsed(now, record.due) >= 0 and not self.keeper.part(record):
+                return
+
+    def keeper_confirmed(self, number, positive):
+        """The local broker has answered for a publish of the keeper's."""
+        record = self.keeper.take(number)
+        if record is None:
+            return
+        if positive and record in self.mover.parting:
+            self.mover.parting.remove(record)
+            self.mover.parted(record)
+            self.say("a message that upstream does not take is in queue %r: %s" % (self.settings.refused, record.reason))
+        else:
+            record.due = after(now_ms(), PART_AGAIN_MS)
+
+    def wait_ms(self):
+        """How long the loop may wait at most."""
+        return 10 if self.mover.retry or self.mover.live or not (self.source.ready and self.target.ready) else 25
+
+    # What the sides tell
+
+    def confirmed(self, number, positive):
+        """Upstream's answer for one message."""
+        now = now_ms()
+        self._moved_at = now
+        if not positive:
+            self.target.say("%s refuses messages; trying again" % self.target.place())
+        self.mover.confirmed(number, positive, now)
+
+    def returned(self, message):
+        """A message had no queue upstream."""
+        self.mover.returned(message)
+
+    def side_ready(self, side):
+        """A connection is open."""
+        self._moved_at = now_ms()
+        if self.target.ready:
+            self.source.uplink_back()
+
+    def side_lost(self, side):
+        """Source: what was not settled will be delivered again. Target: what is not confirmed is sent again."""
+        self._moved_at = now_ms()
+        if side is self.source:
+            self._owed = []
+            self.mover.source_lost()
+        elif not self.stopping:
+            self.mover.target_lost()
+
+    def numbers_begin_anew(self):
+        """The stream is another one."""
+        self.mover.forget()
+
+    def gateway_of(self, facts):
+        """The gateway's name as it is sent: in memory alone numbers begin anew with each run, so each run is a gateway of its own."""
+        if facts["logged"]:
+            return
+        name = "%s~%s" % (self.settings.gateway, facts["id"].rpartition("-")[2][-12:])
+        if self.mover.marks.gateway != name.encode("utf-8"):
+            self.mover.marks = self.settings.marks(name)
+            self.say("the source keeps nothing on disk, its numbers begin anew with each start: messages carry x-gateway %s" % name)
+
+    # That it moves
+
+    def _watch(self, now):
+        """Connect anew what stands still."""
+        if not (self.source.ready and self.target.ready) or self.target.stopped():
+            self._moved_at = now
+            return
+        if elapsed(now, self._moved_at) < self.settings.stall_seconds * 1000:
+            return
+        self._moved_at = now
+        if self.mover.flight:
+            self.count("stalls")
+            self.target.cut("%d messages and no confirm for %s s" % (len(self.mover.flight), self.settings.stall_seconds))
+        elif self.source.backlog().get("backlog") and not self.mover.records:
+            self.count("stalls")
+            self.source.cut("there are messages and none has come for %s s" % self.settings.stall_seconds)
+
+    @property
+    def state(self):
+        """(word, reason)."""
+        if self.stopping:
+            return ("stopped" if self.stopped else "stopping"), ""
+        now = now_ms()
+        for side in (self.source, self.target):
+            if not side.ready:
+                pause_ms = elapsed(side.again_at, now) if side.over and side.again_at is not None else 0
+                if pause_ms > 0:
+                    until = seconds() + (pause_ms + 999) // 1000
+                    return "backing off", "until %d (in %.1f s): %s" % (until, pause_ms / 1000, side.last_error)
+                return "connecting", "%s%s" % (side.place(), "; before: " + side.last_error if side.last_error else "")
+        stopped = self.target.stopped()
+        if stopped:
+            return "blocked", stopped
+        if self.counters["too_large"] and not self.mover.flight and self.mover.records == {} and self.source.backlog().get("backlog"):
+            return "stalled", "messages are too large for the bridge"
+        refused = len(self.mover.retry) + len(self.mover.parting)
+        if refused and self.mover.refusing:
+            return "blocked", "%d messages are refused and tried again: %s" % (refused, self.mover.refusing)
+        if self.mover.flight and elapsed(now, self._moved_at) > min(5000, self.settings.stall_seconds * 500):
+            return "stalled", "no confirm for %.1f s" % (elapsed(now, self._moved_at) / 1000)
+        return "running", "live ahead of a replay" if self.mover.live else ""
+
+    def status(self):
+        """What it says of itself: a dict of words and numbers."""
+        return self.meter.status()
+
+    # The end
+
+    def stop(self):
+        """Take no more, wait for the outstanding confirms (at most STOP_MS), then close both sides; `stopped` tells when."""
+        self.stopping = True
+        self._stop_at = after(now_ms(), STOP_MS)
+        self.source.stop()
+
+    @property
+    def stopped(self):
+        """Both connections are over."""
+        return self.stopping and self.source.over and self.target.over
+
+    def _close_when_done(self, now):
+        """Close when nothing is outstanding or time is up; when time is up for closing too, leave."""
+        late_ms = elapsed(now, self._stop_at)
+        for side in (self.source, self.target):
+            if side.over:
+                continue
+            if late_ms > CLOSE_MS or side.client.state == "ended":
+                side.cut("closed")
+            elif late_ms >= 0 or self.target.over or not (self.mover.flight or self._owed or self.mover.settled):
+                side.client.close()
+
+
+class LocalTarget(Target):
+    """The local exchange of a bridge downwards, with the keeper beside it."""
+
+    channel_count = 2
+
+    def __init__(self, bridge, role, dials, settings):
+        Target.__init__(self, bridge, role, dials, settings)
+        from .keeper import Keeper
+        self.keeper = Keeper(self, 2, settings.refused)
+        self.steps = self.keeper.steps(True) + self.steps
+        self._report_at = None
+
+    def confirmed(self, channel, sequence, positive):
+        if channel.number == 2:
+            self.bridge.keeper_confirmed(sequence, positive)
+        else:
+            Target.confirmed(self, channel, sequence, positive)
+
+    def delivered(self, message):
+        self.keeper.delivered(message)
+
+    def returned(self, message):
+        if message.channel.number == 1:
+            Target.returned(self, message)
+
+    def work(self, now):
+        """Tell the local broker how the bridge is."""
+        if not self.ready:
+            return
+        if self.keeper.late(now):
+            self.cut("no answer to a request in 20 s")
+        elif not self.keeper.busy() and (self._report_at is None or elapsed(now, self._report_at) >= 1000):
+            self._report_at = now
+            self.keeper.ask({"request": "report-bridge", "name": self.settings.name, "status": self.bridge.status()}, lambda answer: None)

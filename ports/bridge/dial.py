@@ -1,0 +1,123 @@
+"""How a side of a bridge gets its connection: over TCP or TLS, or in memory to the broker of this process.
+
+A dial: `begin()` starts an attempt; `finish(loop, client)` is called again and again and gives None while it goes on, true when `client` is
+connected (or connecting); it raises OSError, with a sentence, when the attempt has failed. `place` is for messages.
+Laws: nothing waits. A host's name is looked up in a thread where the interpreter has threads: a resolver that does not answer must not
+hold up a broker. All addresses of a name are tried, one in each attempt.
+"""
+
+import socket
+
+from ..pipe import Pipe
+from ..tcp import SocketStream, would_block
+
+try:
+    import threading
+except ImportError:
+    threading = None
+
+
+class NetworkDial:
+    """To a Url of ports/url.py."""
+
+    def __init__(self, url):
+        self.url = url
+        self.place = url.place()
+        self.pipe = None
+        self._attempts = 0
+        self._found = None
+        self._stream = None
+
+    def begin(self):
+        """Look up the host."""
+        self._found = found = []
+        self._stream = None
+        host, port = self.url.host, self.url.port
+        if threading is None or is_numeric(host):
+            look_up(host, port, found)
+        else:
+            threading.Thread(target=look_up, args=(host, port, found), daemon=True).start()
+
+    def finish(self, loop, client):
+        """Connect when the address is known."""
+        if not self._found:
+            return None
+        if isinstance(self._found[0], OSError):
+            raise OSError("%s: no such host: %s" % (self.place, self._found[0]))
+        addresses = self._found[0]
+        family, _, _, _, address = addresses[self._attempts % len(addresses)]
+        self._attempts += 1
+        connecting = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            stream = self._stream = self._stream_on(connecting)
+            try:
+                connecting.connect(address)
+            except OSError as error:
+                if not would_block(error):
+                    raise
+            loop.add(stream, client)
+        except OSError:
+            connecting.close()
+            raise
+        return True
+
+    def _stream_on(self, connecting):
+        if self.url.tls is None:
+            return SocketStream(connecting, self.place)
+        from ..tls import TlsClientStream, TlsFailed, client_context
+        try:
+            return TlsClientStream(connecting, self.place, client_context(self.url.tls), self.url.tls["name"])
+        except TlsFailed as error:
+            raise OSError(str(error))
+
+    def failure(self):
+        """What the stream knows of why it ended, or ""."""
+        return getattr(self._stream, "failure", "")
+
+    def login(self):
+        """The log-in for core's Client."""
+        return self.url.login()
+
+
+class InsideDial:
+    """To `broker`, in this process."""
+
+    place = "this broker"
+
+    def __init__(self, broker, name):
+        self._broker = broker
+        self._name = name
+        self.pipe = None
+
+    def begin(self):
+        """Nothing to look up."""
+
+    def finish(self, loop, client):
+        """Connect."""
+        self.pipe = Pipe(self._broker, client, self._name)
+        return True
+
+    def failure(self):
+        """Nothing is known."""
+        return ""
+
+    def login(self):
+        """The log-in for core's Client."""
+        return {"mechanism": "EXTERNAL"}
+
+
+def is_numeric(host):
+    """True for an address that needs no resolver."""
+    try:
+        socket.getaddrinfo(host, 0, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
+        return True
+    except OSError:
+        return False
+
+
+def look_up(host, port, found):
+    """Put the addresses of a host, or the OSError, into the list `found`."""
+    try:
+        found.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+    except OSError as error:
+        found.append(error)

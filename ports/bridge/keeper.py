@@ -1,0 +1,92 @@
+"""The local side's channel for the bridge's own affairs: management requests, and the queue of what upstream does not want.
+
+Laws: one management request at a time, answered within ANSWER_MS or the connection is given up; a record that is parted with is done only
+when the local broker has confirmed it.
+"""
+
+import json
+
+from ...core.amqp_0_9 import properties
+from ...core.amqp_0_9.field_table import text_of
+from ...core.shim import elapsed, json_text
+from ..clock import now_ms
+
+KEY = "amq.leveret.management"
+REPLY_TO = "amq.rabbitmq.reply-to"
+TAG = "answers"
+ANSWER_MS = 20000
+REASON_MAX = 500
+
+
+class Keeper:
+    """On channel `number` of `side`, whose owner calls `steps` in its own and passes on what it is told of that channel."""
+
+    def __init__(self, side, number, refused):
+        self.side = side
+        self.number = number
+        self.refused = refused
+        self._answer = None  # who gets the answer to the outstanding request
+        self._asked_at = 0
+        self._parting = {}  # publish number -> Record
+
+    @property
+    def channel(self):
+        """The channel."""
+        return self.side.client.channels[self.number]
+
+    def steps(self, managed):
+        """What is asked when the connection is opened; `managed`: the broker there is a Leveret and is asked things."""
+        steps = [self._open, lambda: self.channel.confirm_select(), lambda: self.channel.queue_declare(self.refused, durable=True)]
+        if managed:
+            steps.append(lambda: self.channel.basic_consume(REPLY_TO, TAG, no_ack=True))
+        return steps
+
+    def _open(self):
+        self.forget()
+        return self.channel.open()
+
+    def forget(self):
+        """The connection is gone."""
+        self._answer = None
+        self._parting = {}
+
+    def busy(self):
+        """True while a request is outstanding."""
+        return self._answer is not None
+
+    def ask(self, request, answer):
+        """Send a request (a dict); `answer(dict)` is called with what comes. False when there is no room now."""
+        given = {"content_type": "application/json", "reply_to": REPLY_TO}
+        if not self.channel.basic_publish("", KEY, json_text(request).encode("utf-8"), given, True):
+            return False
+        self._answer = answer
+        self._asked_at = now_ms()
+        return True
+
+    def late(self, now):
+        """True when the outstanding request has had no answer for too long."""
+        return self._answer is not None and elapsed(now, self._asked_at) > ANSWER_MS
+
+    def delivered(self, message):
+        """An answer."""
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer(json.loads(str(message.body, "utf-8")))
+
+    def part(self, record):
+        """Put a record into the refused queue: true when it is on its way."""
+        marks = {"x-bridge-reason": record.reason[:REASON_MAX], "x-bridge-tries": record.tries,
+                 "x-bridge-exchange": text_of(record.exchange), "x-bridge-routing-key": text_of(record.key)}
+        octets = properties.rewrite(record.marked[1] if record.marked else record.octets, marks, (), {"delivery_mode": 2})
+        number = self.channel.basic_publish("", self.refused, record.body, octets, True)
+        if number:
+            self._parting[number] = record
+        return number != 0
+
+    def parting(self):
+        """Records on their way into the refused queue."""
+        return list(self._parting.values())
+
+    def take(self, number):
+        """The record that the publish with this number was for, or None: it was a request."""
+        return self._parting.pop(number, None)

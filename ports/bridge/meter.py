@@ -1,0 +1,61 @@
+"""What a bridge says of itself: state with reason, rates, lag, backlog, how long until it is full, counters. One dict, flat, for JSON."""
+
+from ...core.shim import elapsed
+from ..clock import seconds
+
+WINDOW_MS = 1000
+SHARE = 4  # a new rate counts a quarter, what was before three
+
+
+class Meter:
+    """Rates over the last seconds, by what `bridge` counts."""
+
+    def __init__(self, bridge):
+        self._bridge = bridge
+        self._at = None
+        self._before = (0, 0, 0)
+        self.rates = [0, 0, 0]  # messages a second upstream, octets a second upstream, octets a second that the backlog grows
+
+    def tick(self, now):
+        """Take the rates once a second."""
+        if self._at is None:
+            self._at = now
+        window_ms = elapsed(now, self._at)
+        if window_ms < WINDOW_MS:
+            return
+        self._at = now
+        counters = self._bridge.mover.counters
+        figures = (counters["bridged"], counters["bridged_octets"], self._bridge.source.backlog().get("backlog_octets", 0))
+        for index in range(3):
+            rate = (figures[index] - self._before[index]) * 1000 / window_ms
+            self.rates[index] = rate if not self.rates[index] else self.rates[index] + (rate - self.rates[index]) / SHARE
+        self._before = figures
+
+    def status(self):
+        """The dict. `oldest_age_s` and `full_in_s` are None where nothing waits, or nothing grows."""
+        bridge = self._bridge
+        settings = bridge.settings
+        mover = bridge.mover
+        state, reason = bridge.state
+        backlog = bridge.source.backlog()
+        status = {"bridge": settings.name, "direction": settings.direction, "state": state, "reason": reason,
+                  "upstream": (bridge.target if settings.up else bridge.source).dial.place,
+                  "messages_per_second": round(self.rates[0], 1), "octets_per_second": round(self.rates[1]),
+                  "unconfirmed": len(mover.flight), "waiting": len(mover.lanes[0]) + len(mover.lanes[1]), "retrying": len(mover.retry),
+                  "reconnects": max(bridge.source.connections - 1, 0) + max(bridge.target.connections - 1, 0),
+                  "last_error": bridge.target.last_error or bridge.source.last_error}
+        if settings.up and not settings.plain:
+            oldest = backlog.get("oldest") if backlog.get("backlog") else None
+            status.update({"gateway": str(mover.marks.gateway, "utf-8"), "backlog": backlog.get("backlog", 0),
+                           "backlog_octets": backlog.get("backlog_octets", 0), "backlog_octets_max": backlog.get("backlog_octets_max", 0),
+                           "oldest_age_s": None if oldest is None else max(seconds() - oldest, 0), "full_in_s": self.full_in_s(backlog)})
+        status.update(mover.counters)
+        status.update(bridge.counters)
+        return status
+
+    def full_in_s(self, backlog):
+        """Seconds until the backlog has no more room at the rate at which it grows now, or None."""
+        rate = self.rates[2]
+        if rate < 1 or not backlog:
+            return None
+        return max(0, round((backlog["backlog_octets_max"] - backlog["backlog_octets"]) / rate))

@@ -1,0 +1,187 @@
+"""One connection of a bridge, kept up: dialled, opened step by step, then ready; whatever ends it is said once and tried again.
+
+Laws
+- A step asks the broker one thing; the next is asked when it is answered. All of them, from the dial on, have `connect_seconds`.
+- Pauses are decorrelated jitter (core/backoff.py), and start with the shortest again only after a connection that held for a stable minute.
+- A new connection has a client of its own: nothing of the old stream can reach it.
+"""
+
+from random import getrandbits
+
+from ...core.amqp_0_9.client import Client, Events
+from ...core.backoff import Backoff
+from ...core.shim import after, elapsed
+from ..clock import now_ms
+
+
+class Side(Events):
+    """`bridge`: whom it tells; `role`: "source", "upstream" ... for messages; `dials`: tried in turn. A subclass fills `steps`.
+
+    A step is a function of no arguments: true when its request is in the send buffer, false when there was no room, None when there is
+    nothing to ask.
+    """
+
+    channel_count = 1
+
+    def __init__(self, bridge, role, dials, settings):
+        self.bridge = bridge
+        self.role = role
+        self.settings = settings
+        self.steps = []
+        self.client = None
+        self.ready = False
+        self.over = True  # no connection, and none being made
+        self.again_at = now_ms()  # when the next attempt is due
+        self.connections = 0
+        self.epoch = 0  # attempts so far: what belongs to an older one is void
+        self.last_error = ""
+        self._dials = dials
+        self._turn = 0
+        self._dialling = False
+        self._connected = False
+        self._step = 0
+        self._asked = False
+        self._began_at = 0
+        self._ready_at = None
+        self._said = None
+        self._backoff = Backoff(int(settings.reconnect_seconds_min * 1000), int(settings.reconnect_seconds_max * 1000))
+
+    @property
+    def dial(self):
+        """The way that is or was tried last."""
+        return self._dials[self._turn % len(self._dials)]
+
+    @property
+    def pipe(self):
+        """The Pipe of a connection inside this process, or None."""
+        return self.dial.pipe if self._connected else None
+
+    def place(self):
+        """Which side, for messages."""
+        return "%s %s" % (self.role, self.dial.place)
+
+    # Time
+
+    def tend(self, loop, now):
+        """What is due now: a new connection, the next step, giving up."""
+        if self.ready:
+            if self._ready_at is not None and elapsed(now, self._ready_at) > self.settings.stable_ms:
+                self._backoff.reset()
+                self._ready_at = None
+        elif self.over:
+            if self.again_at is None:
+                self.again_at = after(now, self._backoff.next_ms(getrandbits(30)))
+            elif elapsed(now, self.again_at) >= 0:
+                self._connect(now)
+        elif self._dialling:
+            self._finish_dial(loop)
+        elif self.client.state == "open":
+            self._go_on()
+        if not self.ready and not self.over and elapsed(now, self._began_at) > self.settings.connect_seconds * 1000:
+            self.cut("not ready in %s s" % self.settings.connect_seconds)
+
+    def _connect(self, now):
+        self.over = False
+        self.again_at = None
+        self.epoch += 1
+        self._connected = False
+        self._step = 0
+        self._asked = False
+        self._began_at = now
+        self._dialling = True
+        settings = self.settings
+        options = dict(self.dial.login())
+        self.client = Client(
+            self, receive_size=settings.buffer_size, send_size=settings.buffer_size + 2048, frame_size_max=settings.frame_size_max,
+            channel_count=self.channel_count, content_size_max=self.bridge.content_size_max, heartbeat_s=settings.heartbeat_seconds,
+            confirm_window=settings.prefetch * 2 + 16, open_timeout_ms=int(settings.connect_seconds * 1000), **options)
+        self.dial.begin()
+
+    def _finish_dial(self, loop):
+        try:
+            done = self.dial.finish(loop, self.client)
+        except OSError as error:
+            self.ended(0, str(error))
+            return
+        if done:
+            self._dialling = False
+            self._connected = True
+
+    def _go_on(self):
+        """Ask steps until one has to be waited for."""
+        while not self._asked and not self.ready and not self.over:
+            if self._step == len(self.steps):
+                self._become_ready()
+                return
+            step = self.steps[self._step]
+            self._step += 1
+            asked = step()
+            if asked is None:
+                continue
+            self._asked = True
+            if not asked:
+                self._step -= 1
+                self._asked = False
+                return
+
+    def _become_ready(self):
+        self.ready = True
+        self.connections += 1
+        self._ready_at = now_ms()
+        self.say("%s is ready" % self.place())
+        self.bridge.side_ready(self)
+
+    def answered(self):
+        """The step that was asked is done."""
+        self._asked = False
+        self._go_on()
+
+    # What the client reports
+
+    def opened(self):
+        self._go_on()
+
+    def replied(self, channel, name, arguments):
+        if self.ready:
+            self.answered_later(channel, name, arguments)
+        else:
+            self.look_at(name, arguments)
+            self.answered()
+
+    def look_at(self, name, arguments):
+        """The answer to a step."""
+
+    def answered_later(self, channel, name, arguments):
+        """The answer to something that was asked when all was ready."""
+
+    def channel_closed(self, channel, code, text):
+        self.cut("%d %s" % (code, text))
+
+    def ended(self, code, text):
+        if self.over:
+            return
+        self.over = True
+        self.lost(self.dial.failure() or "%s%s" % ("%d " % code if code else "", text))
+
+    def cut(self, reason):
+        """Give this connection up at once."""
+        if not self.over:
+            self.over = True
+            self.lost(reason)
+            self.client.received(0)
+
+    def lost(self, reason):
+        """Not ready any more: say why, and try again after a pause, at the next place."""
+        self.ready = False
+        self.again_at = None
+        self.last_error = "%s: %s" % (self.place(), reason)
+        self._turn += 1
+        self.bridge.side_lost(self)
+        if not self.bridge.stopping:
+            self.say(self.last_error + "; trying again")
+
+    def say(self, sentence):
+        """Tell the user, unless it was the last thing told."""
+        if sentence != self._said:
+            self._said = sentence
+            self.bridge.say(sentence)

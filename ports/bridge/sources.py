@@ -1,0 +1,66 @@
+"""Where a bridge takes messages: a queue of any AMQP 0-9-1 broker, at least once and without numbers."""
+
+from ...core.bridge_mover import REPLAY, Delivery
+from .keeper import Keeper
+from .side import Side
+
+TAG = "bridge"
+
+
+class QueueSource(Side):
+    """A consumer of a queue. With `keeps` the refused queue is here (channel 2), else the other side has it."""
+
+    channel_count = 2
+
+    def __init__(self, bridge, role, dials, settings, keeps):
+        Side.__init__(self, bridge, role, dials, settings)
+        self.keeper = Keeper(self, 2, settings.refused) if keeps else None
+        self.steps = [lambda: self.channel.open(), lambda: self.channel.basic_qos(settings.prefetch)]
+        if keeps:
+            self.steps += self.keeper.steps(False)
+        self.steps.append(lambda: self.channel.basic_consume(settings.queue, TAG))
+        self.moving_at = None  # when a message came last
+
+    @property
+    def channel(self):
+        """The consumer's."""
+        return self.client.channels[1]
+
+    def delivered(self, message):
+        mover = self.bridge.mover
+        if not self.bridge.stopping:
+            mover.record(REPLAY, None, message.exchange_octets, message.routing_key_octets, message.properties_octets, message.body,
+                         Delivery(1, message.delivery_tag, self.epoch, 0, 1))
+
+    def refused(self, message, text):
+        self.bridge.count("too_large")
+        self.say("%s: a message stays in its queue, it is too large for the bridge: %s" % (self.place(), text))
+
+    def confirmed(self, channel, sequence, positive):
+        self.bridge.keeper_confirmed(sequence, positive)
+
+    def cancelled(self, channel, consumer_tag):
+        self.cut("the queue was deleted")
+
+    def stop(self):
+        """No further deliveries."""
+        if self.ready and not self.channel.waiting:
+            self.channel.basic_cancel(TAG)
+
+    def work(self, now):
+        """Nothing beside what comes."""
+
+    def backlog(self):
+        """Nothing is known of it."""
+        return {}
+
+    def uplink_back(self):
+        """One lane only."""
+
+
+def acknowledge(side, delivery):
+    """Tell the source that a delivery is done: false when there is no room now. One of an older connection needs no word."""
+    if delivery.epoch != side.epoch:
+        return True
+    channel = side.client.channels[delivery.channel]
+    return side.ready and channel.basic_ack(delivery.tag)

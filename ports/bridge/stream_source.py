@@ -1,0 +1,234 @@
+"""Where a bridge upwards takes messages: a stream of the local Leveret, its own outbox or the user's (core/DESIGN.md, the bridge).
+
+    channel 1  the first lane: from the position that the stream keeps under the bridge's name
+    channel 2  the live lane: a second reader that started at the end when the uplink came back and much had gathered
+    channel 3  requests (move from the queue, facts, status) and the refused queue
+
+Laws: what the two lanes have in common is the mover's affair; the live lane ends when the first has come as far. A stream that is not the
+one of before has other numbers: everything held is forgotten. A jump in the first lane is what retention took: counted and said.
+"""
+
+from ...core.amqp_0_9.packed import unpack
+from ...core.bridge_mover import LIVE, REPLAY, Delivery
+from ...core.shim import after, elapsed
+from .keeper import Keeper
+from .side import Side
+
+FIRST_TAG, LIVE_TAG = "bridge", "bridge-live"
+PACK_RECORDS = 100
+MOVE_COUNT = 500
+IDLE_MS = 25  # between two moves when there was nothing to move
+REPORT_MS = 1000
+
+OFF, STARTING, ON, ENDING = 0, 1, 2, 3
+
+
+class StreamSource(Side):
+    """`stream`: its name; `queue`: what is moved into it first, or None."""
+
+    channel_count = 3
+
+    def __init__(self, bridge, role, dials, settings):
+        Side.__init__(self, bridge, role, dials, settings)
+        self.stream = settings.outbox or settings.stream
+        self.queue = settings.queue
+        self.keeper = Keeper(self, 3, settings.refused)
+        self.pack_records = max(1, min(PACK_RECORDS, settings.prefetch // 4))
+        self.live = OFF
+        self.restart_live = False
+        self.facts = None  # the last answer to a "bridge" request
+        self.first_next = 0  # the offset that the first lane is to bring next
+        self.live_next = 0
+        self._stream_id = None
+        self._due = 0
+        self._report_at = None
+        self.steps = self.keeper.steps(True) + [lambda: self.client.channels[1].open(), lambda: self.client.channels[2].open()]
+        self.steps += [self._declare, self._look_for_queue, self._ask_facts]
+        deliveries = max(2, settings.prefetch // self.pack_records)
+        self.steps += [lambda: self.client.channels[1].basic_qos(deliveries), lambda: self.client.channels[2].basic_qos(deliveries),
+                       self._consume]
+
+    # Opening
+
+    def _declare(self):
+        channel = self.keeper.channel
+        if self.settings.outbox is None:
+            return channel.queue_declare(self.stream, passive=True)
+        return channel.queue_declare(self.stream, durable=True, arguments=self.settings.outbox_arguments())
+
+    def _look_for_queue(self):
+        return None if self.queue is None else self.keeper.channel.queue_declare(self.queue, passive=True)
+
+    def _ask_facts(self):
+        return self.keeper.ask(self._request(0), self._first_facts)
+
+    def _first_facts(self, answer):
+        """What the stream has: where to go on."""
+        if not answer["ok"]:
+            self.cut(answer["error"])
+            return
+        self.facts = answer
+        self.live = OFF
+        self.bridge.mover.live = False
+        if self._stream_id not in (None, answer["id"]):
+            self.say("%s: stream %r is another one than before: its numbers begin anew" % (self.place(), self.stream))
+            self.bridge.numbers_begin_anew()
+        self._stream_id = answer["id"]
+        self.bridge.gateway_of(answer)
+        self._start_at(answer["first"] if answer["position"] is None else answer["position"])
+        self.answered()
+
+    def _start_at(self, position):
+        first = self.facts["first"]
+        if position < first:
+            self._lost_to_retention(position, first)
+        self.first_next = max(position, first)
+
+    def _consume(self):
+        arguments = {"x-stream-offset": ("l", self.first_next), "x-stream-consumer": self.settings.name,
+                     "x-stream-pack-records": self.pack_records, "x-stream-pack-octets": self.settings.buffer_size}
+        return self.client.channels[1].basic_consume(self.stream, FIRST_TAG, arguments=arguments)
+
+    # Deliveries
+
+    def delivered(self, message):
+        if message.channel.number == 3:
+            self.keeper.delivered(message)
+            return
+        if self.bridge.stopping:
+            return
+        records = unpack(message.body)
+        lane = REPLAY if message.channel.number == 1 else LIVE
+        offset = records[0][0]
+        end = offset + len(records)
+        if lane == REPLAY:
+            if offset > self.first_next:
+                self._lost_to_retention(self.first_next, offset)
+            self.first_next = max(end, self.first_next)
+        else:
+            self.live_next = max(end, self.live_next)
+        delivery = Delivery(message.channel.number, message.delivery_tag, self.epoch, offset, len(records))
+        mover = self.bridge.mover
+        for number, arrived, exchange, key, octets, body in records:
+            mover.record(lane, number, exchange, key, octets, body, delivery, arrived)
+
+    def _lost_to_retention(self, expected, offset):
+        """Offsets that are gone; those that the live lane has sent meanwhile are not missing."""
+        mover = self.bridge.mover
+        missing = [number for number in range(expected, min(offset, expected + 100000))
+                   if number not in mover.records and not mover.done.has(number)]
+        count = len(missing) + max(0, offset - expected - 100000)
+        if count:
+            self.bridge.count("dropped_unsent", count)
+            self.say("%s: %d messages of stream %r were dropped by its retention before they were sent" % (
+                self.place(), count, self.stream))
+
+    def refused(self, message, text):
+        self.bridge.count("too_large")
+        self.say("%s: messages stay in stream %r, they are too large for the bridge: %s" % (self.place(), self.stream, text))
+
+    def returned(self, message):
+        self.cut("it does not answer bridges: where they send from they need a Leveret with management (or no gateway: no numbers)")
+
+    def confirmed(self, channel, sequence, positive):
+        self.bridge.keeper_confirmed(sequence, positive)
+
+    def cancelled(self, channel, consumer_tag):
+        self.cut("the stream was deleted")
+
+    # The live lane
+
+    def uplink_back(self):
+        """Upstream takes messages again: what gathers from now on goes ahead when much has gathered before."""
+        if not self.ready or self.facts is None:
+            return
+        behind = self.facts["next"] - (self.live_next if self.live == ON else self.first_next)
+        if behind > self.settings.prefetch:
+            if self.live == OFF:
+                self._begin_live()
+            elif self.live == ON:
+                self.restart_live = True
+                self._end_live()
+
+    def _begin_live(self):
+        arguments = {"x-stream-offset": "next", "x-stream-pack-records": self.pack_records,
+                     "x-stream-pack-octets": self.settings.buffer_size}
+        channel = self.client.channels[2]
+        if not channel.waiting and channel.basic_consume(self.stream, LIVE_TAG, arguments=arguments):
+            self.live = STARTING
+            self.live_next = self.facts["next"]
+            self.bridge.mover.live = True
+
+    def _end_live(self):
+        channel = self.client.channels[2]
+        if not channel.waiting and channel.basic_cancel(LIVE_TAG):
+            self.live = ENDING
+
+    def answered_later(self, channel, name, arguments):
+        if channel.number != 2:
+            return
+        if name == "basic_consume_ok":
+            self.live = ON
+        elif name == "basic_cancel_ok":
+            self.live = OFF
+            self.bridge.mover.live = False
+            if self.restart_live:
+                self.restart_live = False
+                self._begin_live()
+
+    # What is due
+
+    def work(self, now):
+        """Ask the broker for moves and facts; end the live lane when it is not ahead any more."""
+        if not self.ready:
+            return
+        if self.keeper.late(now):
+            self.cut("no answer to a request in 20 s")
+            return
+        if self.live == ON and self.first_next >= self.live_next and self.first_next >= self.facts["next"]:
+            self._end_live()
+        if self.keeper.busy() or self.bridge.stopping:
+            return
+        reports = self._report_at is None or elapsed(now, self._report_at) >= REPORT_MS
+        if reports or self.queue is not None and elapsed(now, self._due) >= 0:
+            request = self._request(MOVE_COUNT)
+            if reports:
+                request["status"] = self.bridge.status()
+                self._report_at = now
+            self.keeper.ask(request, self._later_facts)
+            self._due = after(now, IDLE_MS)
+
+    def _request(self, count):
+        return {"request": "bridge", "name": self.settings.name, "stream": self.stream, "consumer": self.settings.name, "queue": self.queue,
+                "count": count, "status": None}
+
+    def _later_facts(self, answer):
+        if not answer["ok"]:
+            self.cut(answer["error"])
+            return
+        self.facts = answer
+        if answer["position"] is not None:
+            self.bridge.mover.done.forget_below(answer["position"])
+        if answer["moved"] == MOVE_COUNT:
+            self._due = after(self._due, -IDLE_MS & 0x3FFFFFFF)
+
+    def stop(self):
+        """Nothing: what is not confirmed stays in the stream."""
+
+    def ended(self, code, text):
+        self.live = OFF
+        self.bridge.mover.live = False
+        self.keeper.forget()
+        Side.ended(self, code, text)
+
+    def backlog(self):
+        """What has not been sent, as far as the broker has told."""
+        facts = self.facts
+        if facts is None:
+            return {}
+        position = facts["position"] if facts["position"] is not None else facts["first"]
+        held = facts["next"] - facts["first"]
+        waiting = facts["next"] - position + facts["queued"]
+        octets = facts["octets"] * (facts["next"] - position) // held if held else 0
+        return {"backlog": waiting, "backlog_octets": octets, "backlog_octets_max": facts["octets_max"], "oldest": facts["oldest"],
+                "octets": facts["octets"], "position": position}

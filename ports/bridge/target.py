@@ -1,0 +1,65 @@
+"""Where a bridge publishes: the upstream exchange, or the local one for a bridge downwards."""
+
+from .side import Side
+
+
+class Target(Side):
+    """A publisher with confirms; what has no route comes back (mandatory)."""
+
+    def __init__(self, bridge, role, dials, settings):
+        Side.__init__(self, bridge, role, dials, settings)
+        self.steps = [self._open, self._look_for_exchange, self._confirm]
+        self.blocked_text = None
+        self.exchange = settings.exchange.encode("utf-8")
+
+    @property
+    def channel(self):
+        """The one to publish on."""
+        return self.client.channels[1]
+
+    def _open(self):
+        self.blocked_text = None
+        return self.channel.open()
+
+    def _look_for_exchange(self):
+        return self.channel.exchange_declare(self.exchange, passive=True) if self.exchange else None
+
+    def _confirm(self):
+        return self.channel.confirm_select()
+
+    def put(self, record):
+        """Publish a record of the mover: its number on the channel, 0 without room."""
+        key, octets = record.marked
+        try:
+            return self.channel.basic_publish(self.exchange, key, record.body, octets, True)
+        except ValueError as error:
+            record.reason = str(error)
+            return -1
+
+    def work(self, now):
+        """Nothing beside publishing."""
+
+    def stopped(self):
+        """Why upstream takes nothing now, or ""."""
+        if self.ready and self.client.blocked:
+            return "connection.blocked: %s" % self.blocked_text
+        if self.ready and not self.channel.flowing:
+            return "channel.flow"
+        return ""
+
+    def confirmed(self, channel, sequence, positive):
+        self.bridge.confirmed(sequence, positive)
+
+    def returned(self, message):
+        self.say("%s: exchange %r has no queue for routing key %r; the message is kept and tried again" % (
+            self.place(), message.exchange, message.routing_key))
+        self.bridge.returned(message)
+
+    def blocked(self, text):
+        self.blocked_text = text
+        self.bridge.count("blocked")
+        self.say("%s takes no messages for now: %s" % (self.place(), text))
+
+    def unblocked(self):
+        self.blocked_text = None
+        self.say("%s takes messages again" % self.place())

@@ -1,0 +1,61 @@
+"""A connection to a broker in this very process: two endpoints back to back, no socket (core/DESIGN.md section 1).
+
+Laws: whoever owns it calls `pump` after each round of the broker; octets then go both ways as long as both sides have room, for a bounded
+number of rounds. It ends when either side has closed and what it had to say is said.
+"""
+
+from ..core.connection import Connection
+
+ROUNDS = 16
+
+
+class Pipe:
+    """`client`: the client's endpoint. The broker takes it for its own user (core/access.py, `inside`): nobody outside can be that."""
+
+    def __init__(self, broker, client, name):
+        self.client = client
+        user = broker.access.inside()
+        self.connection = Connection(broker, name, True, "", lambda: (user,))
+        self.over = False
+        if self.connection.closed:
+            self.end()
+
+    def pump(self):
+        """Move what there is; true when something moved."""
+        moved = False
+        for _ in range(ROUNDS):
+            if self.over:
+                return moved
+            there = carry(self.client, self.connection)
+            back = carry(self.connection, self.client)
+            if self.connection.closed and not len(self.connection.pending()) or self.client.closed and not len(self.client.pending()):
+                self.end()
+            if not there and not back:
+                return moved
+            moved = True
+        return moved
+
+    def tick(self, now):
+        """Time passes."""
+        if not self.over:
+            self.client.tick(now)
+            self.connection.tick(now)
+
+    def end(self):
+        """Both sides learn that the other has gone."""
+        if not self.over:
+            self.over = True
+            self.client.received(0)
+            self.connection.received(0)
+
+
+def carry(sender, receiver):
+    """Octets that went from one endpoint to the other."""
+    pending = sender.pending()
+    size = min(len(pending), len(receiver.writable()))
+    if size:
+        target = receiver.writable()[:size]
+        target[:] = pending[:size]
+        receiver.received(size)
+        sender.sent(size)
+    return size
