@@ -34,6 +34,7 @@ class User:
         self.granted = (set(), set(), set())  # names known to be permitted, for each permission
         self.granted_max = granted_max
         self.predeclared = False  # there without being asked for
+        self.configured = False  # from the configuration file, which has the last word on it
         self.permit(permissions)
 
     def permit(self, permissions):
@@ -69,6 +70,7 @@ class Access:
         self.nonce = nonce
         self.anonymous = anonymous
         self.secrets_made = 0
+        self.guestless = False  # the predeclared guest was removed
         self.insider = None
 
     def inside(self):

@@ -1,5 +1,6 @@
-"""Durable definitions as dicts for the log, and back: exchanges, queues, bindings, policies (declared durable: kept over a restart)."""
+"""Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies (kept over a restart)."""
 
+from . import users
 from .errors import PRECONDITION_FAILED, ProtocolError
 
 
@@ -47,6 +48,8 @@ def is_durable(binding):
 
 def all_definitions(broker):
     """Every durable definition of a broker, in an order in which they can be made again."""
+    for definition in users.definitions(broker):
+        yield definition
     for policy in broker.policies.by_name.values():
         yield policy_definition(policy)
     for exchange in broker.exchanges.values():
@@ -65,6 +68,9 @@ def restore(broker, definitions, nobody):
     """Make what is defined in an empty broker, for nobody's account: queues by their id in the log, and bindings without their ends."""
     by_id = {}
     loose = []
+    for kind in ("no-guest", "user"):
+        for each in of_kind(definitions, kind):
+            users.restore(broker, each)
     for each in of_kind(definitions, "policy"):
         broker.policies.make(broker, each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
     for each in of_kind(definitions, "exchange"):

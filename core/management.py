@@ -11,11 +11,12 @@ for the answer the request waits, as any publisher does; a request may so be car
     import {"definitions"}      loads; "rest": [section, items done] when the answer was full before the end (administrator)
     bridge, report-bridge, bridges      of and for bridges: core/bridge_requests.py
     set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
+    remove-user {"name"}        (administrator)
 """
 
 import json
 
-from . import layout, overview, paging, portable_definitions
+from . import layout, overview, paging, portable_definitions, users
 from .broker import NO_ROOM
 from .errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from .parts import needed
@@ -200,6 +201,12 @@ def set_policy(broker, request):
     return json_text({"ok": True})
 
 
+def remove_user(broker, request):
+    """Remove a user; not-found when there is none of the name, precondition-failed for one of the configuration file."""
+    users.remove(broker, portable_definitions.text(request, "name", 255))
+    return json_text({"ok": True})
+
+
 def remove_policy(broker, request):
     """Remove a policy; not-found when there is none of the name."""
     name = portable_definitions.text(request, "name", 255)
@@ -231,6 +238,7 @@ REQUESTS = {
     "import": (load_definitions, ADMINISTRATORS, True),
     "set-policy": (set_policy, POLICY_MAKERS, True),
     "remove-policy": (remove_policy, POLICY_MAKERS, True),
+    "remove-user": (remove_user, ADMINISTRATORS, True),
     "bridge": (bridge, READERS, True),
     "report-bridge": (report_bridge, READERS, True),
     "bridges": (tell_bridges, READERS, False),

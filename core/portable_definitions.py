@@ -7,11 +7,11 @@ bindings are not definitions. What comes in was parsed from JSON and is checked 
 
 import binascii
 
-from . import password, rules
+from . import password, rules, users
 from .access import User
 from .broker import nobody
 from .definitions import VHOST
-from .errors import RESOURCE_ERROR, ProtocolError
+from .errors import ProtocolError
 from .exchange import ALTERNATE
 from .exchanges import PREDECLARED
 from .policies import Policy
@@ -107,11 +107,7 @@ def load_user(broker, item):
         tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
     if not isinstance(tags, list) or len(tags) > 16 or [tag for tag in tags if not isinstance(tag, str) or len(tag.encode("utf-8")) > 255]:
         raise ValueError("its tags are not a list of at most 16 words")
-    users = broker.access.users
-    if name not in users and len(users) >= broker.limits.user_count_max:
-        raise ProtocolError(RESOURCE_ERROR, "this broker holds %d users at most" % broker.limits.user_count_max)
-    permissions = users[name].permissions if name in users else None
-    broker.access.put(User(name, stored(item), tags, permissions, broker.limits.granted_count_max))
+    users.put(broker, User(name, stored(item), tags, None, broker.limits.granted_count_max))
     return "limits: this broker has none for single users" if item.get("limits") else ""
 
 
@@ -134,7 +130,7 @@ def load_permission(broker, item):
     user = broker.access.users.get(name)
     if user is None:
         raise ValueError("there is no such user")
-    user.permit([text(item, key, broker.limits.argument_size_max) for key in ("configure", "write", "read")])
+    users.permit(broker, user, [text(item, key, broker.limits.argument_size_max) for key in ("configure", "write", "read")])
     return ""
 
 
@@ -245,7 +241,7 @@ def check_value(key, value, depth):
 def sections(broker):
     """For paging.fill: (section, function that lists (identity, function that makes the item)) in the order of loading."""
     return (
-        ("users", lambda: users(broker)),
+        ("users", lambda: all_users(broker)),
         ("permissions", lambda: permissions(broker)),
         ("policies", lambda: policies(broker)),
         ("exchanges", lambda: exchanges(broker)),
@@ -254,7 +250,7 @@ def sections(broker):
     )
 
 
-def users(broker):
+def all_users(broker):
     """A PBKDF2 hash is written in base64, because RabbitMQ wants base64 here; it loads such a user, who cannot log in there. The guest of
     a broker without users is left out like the predeclared exchanges: every broker has its own."""
     return [(name, lambda user=user: a_user(user)) for name, user in broker.access.users.items() if not user.predeclared]

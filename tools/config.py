@@ -151,9 +151,11 @@ def _user(path, table, limits):
     rights = tuple(table.get(key, "") for key in ("configure", "write", "read"))
     given = any(key in table for key in ("configure", "write", "read"))
     try:
-        return core_access.User(name, _stored(table, limits), tags, rights if given else None, limits.granted_count_max)
+        made = core_access.User(name, _stored(table, limits), tags, rights if given else None, limits.granted_count_max)
     except ValueError as error:
         raise UsageError(f"{path}: user {name!r}: {error}") from None
+    made.configured = True
+    return made
 
 
 def _stored(table, limits):

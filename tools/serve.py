@@ -20,6 +20,7 @@ import sys
 import time
 
 from leveret import c_accel
+from leveret.core import users
 from leveret.core.access import GUEST
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
@@ -114,7 +115,9 @@ class Server:
             say(sentence)
         say(definitions.counted(loaded))
         if loaded["users"] and not keep_guest and GUEST not in [user.get("name") for user in document["users"]]:
-            self.broker.access.remove(GUEST)
+            guest = self.broker.access.users.get(GUEST)
+            if guest is not None and guest.predeclared:
+                users.remove(self.broker, GUEST)
 
     def bridge(self, settings):
         """Begin to bridge, as a list of Settings says."""

@@ -1,4 +1,5 @@
 """`leveret serve --data` as its user meets it: what it says, what it refuses, a stop and a start, a full disk, a damaged log."""
+import json
 import os
 import resource
 import signal
@@ -8,7 +9,7 @@ import time
 
 import pytest
 from broker_process import BrokerProcess
-from leveret.core import log
+from leveret.core import log, password
 from leveret.ports.client import Timeout, connect
 from leveret.ports.store_file import FileStore
 
@@ -105,6 +106,24 @@ def test_what_the_log_writes_is_told_at_start_and_by_status(start, tmp_path):
     broker = start(tmp_path / "data")
     done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=30)
     assert "log sync each\nlog window_ms 0\n" in done.stdout
+
+
+def test_a_user_imported_into_a_running_broker_logs_in_after_a_restart(start, tmp_path):
+    path = tmp_path / "definitions.json"
+    hashed = subprocess.run([*COMMAND[:3], "password"], input="s3cret-word", capture_output=True, text=True, timeout=60).stdout.strip()
+    item = {"name": "sensor", "tags": "", "hashing_algorithm": password.Pbkdf2.algorithm, "password_hash": password.base64(hashed.encode())}
+    broker = start(tmp_path / "data")
+    permission = {"user": "sensor", "vhost": "/", "configure": "q", "write": ".*", "read": "q"}
+    path.write_text(json.dumps({"users": [item], "permissions": [permission]}))
+    done = subprocess.run([*COMMAND[:3], "definitions", "import", "--to", broker.url, str(path)], capture_output=True, text=True, timeout=9)
+    assert done.returncode == 0 and "loaded 1 users, 1 permissions" in done.stdout, done.stderr
+    broker.process.kill()
+    broker.process.wait(10)
+    broker = start(tmp_path / "data")
+    client = connect(broker.url.replace("guest:guest", "sensor:s3cret-word"))
+    client.queue_declare("q", durable=True)
+    client.close()
+    assert not any(b"s3cret-word" in octets for octets in contents(tmp_path / "data").values())
 
 
 def test_a_directory_in_use_is_refused(start, tmp_path):

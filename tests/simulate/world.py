@@ -3,7 +3,8 @@
 Everything is drawn from the seed, so that it reruns exactly. `World(seed).run()` returns counts, or raises `Wrong` with what does not hold.
 """
 
-from leveret.core import durability, layout
+from leveret.core import durability, layout, users
+from leveret.core.access import User
 from leveret.core.amqp_0_9 import properties
 from leveret.core.broker import Broker
 from leveret.core.limits import BOARD, Limits
@@ -107,6 +108,7 @@ class World:
         if chance.one_in(3):
             self.limits.update(message_count_max=32, entry_count_max=40)
         delays = Chance(seed + 0x5EED)
+        self.apart = delays  # what it decides does not change what else is drawn
         self.delayed = delays.one_in(2) if delayed is None else delayed  # syncs and removals take their time
         self.store = DelayedStore(chance, delays) if self.delayed else FaultyStore(chance)
         self.spoil_journal = spoil_journal
@@ -495,11 +497,26 @@ class World:
             self.ask(client, "queue_unbind", 0, queue, exchange, self.chance.pick(("#", "a.*", "b", "a.b")), {})
 
     def do_policy(self, client):
-        """A policy comes or goes."""
-        if self.chance.one_in(2):
+        """A policy or a user comes or goes."""
+        if self.apart.one_in(3):
+            self.change_user(self.apart.pick(("u0", "u1", "guest")))
+        elif self.chance.one_in(2):
             self.broker.policies.set(self.broker, Policy("p", "q[0-2]", {"max-length": 8}))
         else:
             self.broker.policies.remove(self.broker, "p")
+
+    def change_user(self, name):
+        """Definitions bring a user, or its permissions, or it is removed; guest is removed once and for all."""
+        known = self.broker.access.users.get(name)
+        if name == "guest":
+            if known is not None and self.apart.one_in(8):
+                users.remove(self.broker, name)
+        elif known is None or self.apart.one_in(3):
+            users.put(self.broker, User(name, None, (self.apart.pick(("monitoring", "management")),)))
+        elif self.apart.one_in(2):
+            users.permit(self.broker, known, (".*", self.apart.pick(("", "^a")), ""))
+        else:
+            users.remove(self.broker, name)
 
     def do_lose(self, client):
         """The link is lost, perhaps in the middle of something."""

@@ -1,0 +1,123 @@
+"""Users that a running broker was given come back from its log; those of the configuration have the last word."""
+
+import json
+
+from leveret.core import durability, password, portable_definitions, users
+from leveret.core.access import EVERYTHING, Access, User
+from leveret.core.amqp_0_9 import properties
+from leveret.core.errors import PRECONDITION_FAILED, ProtocolError
+from peer import new_broker
+from test_log import MemoryStore, durable_broker
+
+HASH = password.hashed("secret of the sensor", b"0123456789abcdef", 2).text()
+
+
+def import_user(broker, name="sensor", tags="monitoring", given=HASH, permissions=("", "^t$", "")):
+    """As definitions bring it."""
+    item = {"name": name, "tags": tags, "hashing_algorithm": password.Pbkdf2.algorithm, "password_hash": password.base64(given.encode())}
+    assert portable_definitions.load(broker, "users", item) == (True, "")
+    if permissions is not None:
+        item = dict(zip(("user", "configure", "write", "read"), (name,) + tuple(permissions)))
+        assert portable_definitions.load(broker, "permissions", item) == (True, "")
+
+
+def restarted(broker, **configured):
+    """What comes back after a power cut; `configured`: users of the file."""
+    broker.journal.run()
+    again = new_broker()
+    again.read_messages_with(properties)
+    if configured:
+        again.access = Access([configured[name] for name in configured])
+        for user in again.access.users.values():
+            user.configured = True
+    durability.make_durable(again, broker.journal.log.store.cut(), "each", 100, 65536, 4096, 1 << 20)
+    return again
+
+
+def facts(broker, name="sensor"):
+    """What is known of a user."""
+    user = broker.access.users.get(name)
+    return None if user is None else (user.stored and user.stored.text(), user.tags, user.permissions and tuple(user.permissions))
+
+
+def test_an_imported_user_survives_a_restart_and_no_password_is_in_the_log():
+    """Hash, tags and permissions; twice, and after all definitions were written anew."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker)
+    first = restarted(broker)
+    assert facts(first) == facts(broker) == (HASH, ("monitoring",), ("", "^t$", ""))
+    first.journal.snapshot()
+    second = restarted(first)
+    assert facts(second) == facts(broker)
+    for octets in second.journal.log.store.segments.values():
+        assert b"secret of the sensor" not in octets
+
+
+def test_what_changes_later_is_what_comes_back():
+    """Permissions, tags, no password at all."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker, permissions=None)
+    assert facts(restarted(broker))[2] is None
+    import_user(broker, tags="", permissions=(".*", ".*", ".*"))
+    portable_definitions.load(broker, "users", {"name": "silent", "password_hash": "", "tags": []})
+    again = restarted(broker)
+    assert facts(again) == (HASH, (), (".*", ".*", ".*")) and facts(again, "silent") == (None, (), None)
+
+
+def test_importing_the_same_again_writes_nothing():
+    """As every start with --definitions does."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker)
+    broker.journal.run()
+    before = broker.journal.last()
+    import_user(broker)
+    assert broker.journal.last() == before
+
+
+def test_a_removed_user_stays_removed():
+    """Also the guest of a broker without users; and it comes back when it is made again."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker)
+    users.remove(broker, "sensor")
+    users.remove(broker, "guest")
+    again = restarted(broker)
+    assert facts(again) is None and facts(again, "guest") is None
+    again.journal.snapshot()
+    third = restarted(again)
+    assert facts(third, "guest") is None
+    import_user(third, "guest", "administrator", HASH, EVERYTHING)
+    assert facts(restarted(third), "guest") == (HASH, ("administrator",), EVERYTHING)
+
+
+def test_the_configuration_has_the_last_word():
+    """What the log has under the name of a configured user is passed over; such a user is not removed."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker)
+    import_user(broker, "other")
+    again = restarted(broker, sensor=User("sensor", None, ("administrator",), EVERYTHING))
+    assert facts(again) == (None, ("administrator",), EVERYTHING) and facts(again, "other") is not None
+    try:
+        users.remove(again, "sensor")
+    except ProtocolError as error:
+        assert error.condition == PRECONDITION_FAILED and "configuration" in error.text
+    else:
+        raise AssertionError("removed")
+    import_user(again, tags="management")
+    assert facts(again)[1] == ("management",), "until the next start"
+    assert facts(restarted(again, sensor=User("sensor", None, (), EVERYTHING)))[1] == ()
+
+
+def test_a_permission_that_this_interpreter_does_not_know_does_not_keep_the_broker_from_starting():
+    """A log from another interpreter: the user is there without permissions, and that is said."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker)
+    broker.journal.define(dict(users.definition_of(broker.access.users["sensor"]), permissions=["(", "", ""]))
+    again = restarted(broker)
+    assert facts(again) == (HASH, ("monitoring",), None)
+
+
+def test_the_definitions_that_are_written_can_be_read_as_json():
+    """The log's own records."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker)
+    assert json.loads(json.dumps(list(users.definitions(broker))))[0]["name"] == "sensor"
