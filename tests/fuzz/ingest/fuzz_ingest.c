@@ -1,0 +1,215 @@
+/* libFuzzer on the C hot functions: octets from a peer through leveret_ingest, deliveries and acknowledgements back.
+ *
+ * The first octet of an input says in pieces of what size the rest arrives. Every buffer is a block of its own size, so that the address sanitizer
+ * sees one octet too many; after each piece the lists and pools must add up. Built and run by tests/fuzz/ingest/run.py.
+ */
+#include "../../../c_accel/hot.h"
+#include "../../../c_accel/layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 64, BLOCK_SIZE = 32, MESSAGES = 24, ENTRIES = 40, QUEUES = 3, CHANNELS = 3, CONSUMERS = 2, SLOTS = 8, NUMBERS = 4, SIZE = 2048 };
+
+static void require(int holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "does not hold: %s\n", what);
+        abort();
+    }
+}
+
+static int32_t *table(int32_t count)
+{
+    int32_t *made = calloc((size_t)count, sizeof *made);
+    require(made != NULL, "memory");
+    return made;
+}
+
+static void start_pool(int32_t *state, int32_t pool, int32_t count)
+{
+    state[pool] = NONE;
+    state[pool + 1] = 0;
+    state[pool + 2] = count;
+}
+
+static void add_route(leveret_tables *t, const char *octets, int32_t size, int32_t count, const int32_t *queues)
+{
+    int32_t *state = t->state;
+    int32_t found = size;
+    for (int32_t at = 0; at < size; at++)
+        found = (found << 5 & 0x1FFFFFF) ^ found >> 20 ^ (uint8_t)octets[at];
+    int32_t *slot = t->routes + (found & (SLOTS - 1)) * ROUTE_WIDTH;
+    while (slot[ROUTE_EPOCH])
+        slot = t->routes + (slot - t->routes + ROUTE_WIDTH) % (SLOTS * ROUTE_WIDTH);
+    slot[ROUTE_EPOCH] = 1;
+    slot[ROUTE_USER] = 7;
+    slot[ROUTE_SIZE] = size;
+    slot[ROUTE_OCTETS] = state[STATE_ROUTE_OCTETS];
+    slot[ROUTE_TARGETS] = state[STATE_ROUTE_TARGETS];
+    slot[ROUTE_COUNT] = count;
+    memcpy(t->route_octets + state[STATE_ROUTE_OCTETS], octets, (size_t)size);
+    state[STATE_ROUTE_OCTETS] += size;
+    for (int32_t at = 0; at < count; at++)
+        t->route_targets[state[STATE_ROUTE_TARGETS]++] = queues[at] * QUEUE_WIDTH;
+}
+
+static void make_tables(leveret_tables *t)
+{
+    t->arena = calloc(BLOCKS, BLOCK_SIZE);
+    t->blocks = table(BLOCKS);
+    t->messages = table(MESSAGES * MESSAGE_WIDTH);
+    t->entries = table(ENTRIES * ENTRY_WIDTH);
+    t->queues = table(QUEUES * QUEUE_WIDTH);
+    t->channels = table(CHANNELS * CHANNEL_WIDTH);
+    t->consumers = table(CONSUMERS * CONSUMER_WIDTH);
+    t->state = table(STATE_WIDTH);
+    t->routes = table(SLOTS * ROUTE_WIDTH);
+    t->route_octets = calloc(1, 32);
+    t->route_targets = table(8);
+    start_pool(t->state, POOL_BLOCKS, BLOCKS);
+    start_pool(t->state, POOL_MESSAGES, MESSAGES);
+    start_pool(t->state, POOL_ENTRIES, ENTRIES);
+    int32_t *state = t->state;
+    state[STATE_BLOCK_SIZE] = BLOCK_SIZE;
+    state[STATE_SETTLED_LIST] = state[STATE_ACTIVE_HEAD] = state[STATE_ACTIVE_TAIL] = state[STATE_COUNTED_HEAD] = NONE;
+    state[STATE_SIZE] = SIZE;
+    state[STATE_FRAME_MAX] = 1024;
+    state[STATE_NUMBERS] = NUMBERS;
+    state[STATE_USER] = 7;
+    state[STATE_CONTENT_MAX] = 1500;
+    state[STATE_PROPERTIES_MAX] = 200;
+    state[STATE_ROUTE_EPOCH] = 1;
+    state[STATE_ROUTE_SLOTS] = SLOTS;
+    for (int32_t at = 0; at < QUEUES; at++) {
+        int32_t *queue = t->queues + at * QUEUE_WIDTH;
+        queue[QUEUE_HEAD] = queue[QUEUE_TAIL] = NONE;
+        queue[QUEUE_PLAIN] = at == 2 ? PLAIN_TRANSIENT : PLAIN;
+        queue[QUEUE_CONSUMERS] = at ? 1 : 0;
+    }
+    for (int32_t at = 0; at < CHANNELS; at++) {
+        int32_t *channel = t->channels + at * CHANNEL_WIDTH;
+        channel[CHANNEL_UNSETTLED_HEAD] = channel[CHANNEL_UNSETTLED_TAIL] = NONE;
+        channel[CHANNEL_PLAIN] = at < 2;
+        channel[CHANNEL_CONFIRM] = at == 1;
+        channel[CHANNEL_TAG] = channel[CHANNEL_PUBLISHED] = at == 1 ? MASK - 3 : 0;
+        channel[CHANNEL_NUMBER] = at + 1;
+    }
+    for (int32_t at = 0; at < CONSUMERS; at++) {
+        int32_t *consumer = t->consumers + at * CONSUMER_WIDTH;
+        consumer[CONSUMER_QUEUE] = (at + 1) * QUEUE_WIDTH;
+        consumer[CONSUMER_CHANNEL] = at * CHANNEL_WIDTH;
+        consumer[CONSUMER_CREDIT] = at ? 5 : CREDIT_UNLIMITED;
+        consumer[CONSUMER_NO_ACK] = 0;
+    }
+    int32_t all[] = {0, 1, 2}, second = 1;
+    add_route(t, "\0\1q", 3, 1, &second);
+    add_route(t, "\1e\1k", 4, 3, all);
+    add_route(t, "\0\1r", 3, 1, all + 2);
+}
+
+static void free_tables(leveret_tables *t)
+{
+    free(t->arena);
+    free(t->blocks);
+    free(t->messages);
+    free(t->entries);
+    free(t->queues);
+    free(t->channels);
+    free(t->consumers);
+    free(t->state);
+    free(t->routes);
+    free(t->route_octets);
+    free(t->route_targets);
+}
+
+/* Lists end where they should, and what is taken and what is left are all there is. */
+static void check_tables(const leveret_tables *t)
+{
+    int32_t entries = 0, references = 0, blocks = 0, messages = 0;
+    for (int32_t at = 0; at < QUEUES; at++) {
+        const int32_t *queue = t->queues + at * QUEUE_WIDTH;
+        int32_t count = 0, octets = 0, before = NONE;
+        for (int32_t entry = queue[QUEUE_HEAD]; entry != NONE; entry = t->entries[entry + ENTRY_NEXT]) {
+            require(++count <= ENTRIES && t->entries[entry + ENTRY_PREVIOUS] == before, "a queue's list");
+            octets += t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+            before = entry;
+        }
+        require(before == queue[QUEUE_TAIL] && count == queue[QUEUE_LENGTH] && octets == queue[QUEUE_OCTETS], "a queue's counts");
+        entries += count;
+    }
+    for (int32_t at = 0; at < CHANNELS; at++) {
+        const int32_t *channel = t->channels + at * CHANNEL_WIDTH;
+        int32_t count = 0, before = NONE;
+        for (int32_t entry = channel[CHANNEL_UNSETTLED_HEAD]; entry != NONE; entry = t->entries[entry + ENTRY_NEXT]) {
+            require(++count <= ENTRIES && t->entries[entry + ENTRY_PREVIOUS] == before, "a channel's list");
+            before = entry;
+        }
+        require(before == channel[CHANNEL_UNSETTLED_TAIL] && count == channel[CHANNEL_UNSETTLED], "a channel's counts");
+        entries += count;
+    }
+    require(entries + t->state[POOL_ENTRIES + 2] == ENTRIES, "entries");
+    int32_t is_free[MESSAGES] = {0};
+    for (int32_t each = t->state[POOL_MESSAGES]; each != NONE; each = t->messages[each])
+        is_free[each / MESSAGE_WIDTH] = 1;
+    for (int32_t each = 0; each < t->state[POOL_MESSAGES + 1]; each += MESSAGE_WIDTH)
+        if (!is_free[each / MESSAGE_WIDTH]) {
+            messages += 1;
+            references += t->messages[each + MESSAGE_REFERENCES];
+            blocks += t->messages[each + MESSAGE_BLOCKS];
+            require(t->messages[each + MESSAGE_FILLED] == t->messages[each + MESSAGE_ROUTE] + t->messages[each + MESSAGE_PROPERTIES]
+                    + t->messages[each + MESSAGE_BODY], "a message is whole");
+        }
+    require(references == entries && messages + t->state[POOL_MESSAGES + 2] == MESSAGES, "messages");
+    require(blocks + t->state[POOL_BLOCKS + 2] == BLOCKS, "blocks");
+}
+
+static void deliver(const leveret_tables *t, int32_t room)
+{
+    static const uint8_t prefix[] = {1, 0, 1, 0, 0, 0, 0, 0, 60, 0, 60, 1, 'c'};
+    for (int32_t at = 0; at < CONSUMERS; at++) {
+        uint8_t *target = malloc((size_t)room);
+        int32_t end = leveret_pump(t, at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room);
+        require(end <= room, "deliveries stay in their buffer");
+        free(target);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int32_t numbers[NUMBERS] = {NONE, 0, CHANNEL_WIDTH, 2 * CHANNEL_WIDTH};
+    if (size < 2)
+        return 0;
+    leveret_tables t;
+    make_tables(&t);
+    size_t piece = 1 + (size_t)data[0] * 4, at = 1, end = 1;
+    while (end < size && at < size) {
+        end = size - end < piece ? size : end + piece;
+        while (at < end) {
+            size_t length = end - at > SIZE ? SIZE : end - at;
+            uint8_t *source = malloc(length);
+            memcpy(source, data + at, length);
+            t.state[STATE_AT] = 0;
+            t.state[STATE_END] = (int32_t)length;
+            int32_t answer = leveret_ingest(&t, numbers, source);
+            require(t.state[STATE_AT] >= 0 && t.state[STATE_AT] <= (int32_t)length, "the position");
+            at += (size_t)t.state[STATE_AT];
+            size_t left = length - (size_t)t.state[STATE_AT];
+            free(source);
+            check_tables(&t);
+            deliver(&t, 300 + data[0]);
+            check_tables(&t);
+            if (answer == INCOMPLETE && left < SIZE)
+                break;
+            size_t skipped = left < 7 ? left : 8 + (size_t)data[at + 6];
+            at += skipped < left ? skipped : left;
+        }
+        if (t.state[STATE_COUNTED_HEAD] != NONE) {
+            t.channels[t.state[STATE_COUNTED_HEAD] + CHANNEL_COUNTED] = 0;
+            t.state[STATE_COUNTED_HEAD] = NONE;
+        }
+    }
+    free_tables(&t);
+    return 0;
+}
