@@ -1,0 +1,293 @@
+"""The plain form and the C form side by side: the same octets out, the same state, after every step of any interleaving.
+
+Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel/hot.c. Compared are
+every table, the arena, what each connection has to send, and whether it is read.
+"""
+import os
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from leveret import c_accel
+from leveret.core import engine, layout
+from leveret.core.access import User
+from leveret.core.amqp_0_9 import frame
+from peer import Peer, content, encoded, new_broker
+
+SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
+TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
+KEYS = ("one", "two", "many", "ruled", "stream", "nowhere")
+HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
+PROPERTIES = (
+    {}, {"content_type": "text/plain"}, {"delivery_mode": 2}, {"headers": HEADERS, "priority": 4, "timestamp": 1700000000},
+    {"correlation_id": "c" * 200, "reply_to": "r", "message_id": "m", "type": "t", "app_id": "a"}, {"headers": {"CC": ["two"]}},
+    {"headers": {"BCC": ["one"]}}, {"expiration": "60000"}, {"user_id": "guest"}, {"user_id": "other"},
+    {"reply_to": "amq.rabbitmq.reply-to"}, {"headers": {"\u00e4": 1}}, {"delivery_mode": 1, "headers": {}},
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def c_form():
+    """A machine whose C module was not built has nothing to compare: that is a fault where the tests run."""
+    assert c_accel.lib is not None, "the C module is not there: pip install -e . builds it where there is a compiler"
+
+
+class Side:
+    """One broker with its peers, and what it answered."""
+
+    def __init__(self, form, **limits):
+        User.numbers = 0  # counted over all brokers of a process
+        before, engine.chosen = engine.chosen, form
+        try:
+            self.broker = new_broker(**limits)
+        finally:
+            engine.chosen = before
+        self.peers = []
+
+    def connect(self, number):
+        """A connection with this number, in the place of one that is over."""
+        self.peers[number:number + 1] = [Peer(self.broker)]
+
+    def give(self, number, octets):
+        """Hand octets to a connection, as many as it takes; how many."""
+        connection = self.peers[number].connection
+        taken = 0
+        while taken < len(octets) and not connection.closed:
+            view = connection.writable()
+            size = min(len(view), len(octets) - taken)
+            if size == 0:
+                break
+            view[:size] = octets[taken:taken + size]
+            connection.received(size)
+            taken += size
+        return taken
+
+    def take(self, number, most):
+        """Up to `most` octets of what a connection has to send."""
+        connection = self.peers[number].connection
+        octets = bytes(connection.pending()[:most])
+        if octets:
+            connection.sent(len(octets))
+        return octets
+
+    def state(self):
+        """Everything that is to be the same."""
+        tables = self.broker.tables
+        shown = {name: bytes(getattr(tables, name)) for name in TABLES}
+        for number, peer in enumerate(self.peers):
+            connection = peer.connection
+            shown["connection %d" % number] = (connection.closed, connection.reading, connection.ending, bytes(connection.pending()),
+                                               connection.receive.available() if connection.receive is not None else None)
+        return shown
+
+
+class Pair:
+    """Both forms; every method does the same to both and compares."""
+
+    def __init__(self, **limits):
+        self.sides = (Side(engine.Plain, **limits), Side(c_accel.Engine, **limits))
+        self.sides[0].broker.tables.engine.turn = self.sides[1].broker.tables.engine.turn = 16
+        self.rest = {}
+
+    def both(self, action):
+        answers = [action(side) for side in self.sides]
+        assert answers[0] == answers[1]
+        plain, in_c = [side.state() for side in self.sides]
+        for name in plain:
+            assert plain[name] == in_c[name], name
+        return answers[0]
+
+    def give(self, number, octets):
+        """What is not taken now is kept for the next time: a peer's socket does so."""
+        octets = self.rest.get(number, b"") + octets
+        taken = self.both(lambda side: side.give(number, octets))
+        self.rest[number] = octets[taken:][:100000]
+
+    def tick(self, now):
+        def action(side):
+            side.broker.tick(now, 1700000000 + now // 1000)
+            for peer in side.peers:
+                peer.connection.tick(now)
+        self.both(action)
+
+
+def prepared(**limits):
+    """Three connections: two that publish on three channels each (one of them with confirms, one transactional), and a consumer."""
+    pair = Pair(**limits)
+    for number in range(3):
+        pair.both(lambda side, number=number: side.connect(number))
+    set_up = [encoded("channel_open", number, "") for number in (2, 3)]
+    set_up += [encoded("confirm_select", 2, False), encoded("tx_select", 3)]
+    set_up += [encoded("queue_declare", 1, 0, name, False, False, False, False, False, {}) for name in ("one", "two", "many")]
+    set_up += [encoded("queue_declare", 1, 0, "ruled", False, False, False, False, False, {"x-max-length": 5}),
+               encoded("queue_declare", 1, 0, "stream", False, True, False, False, False, {"x-queue-type": "stream"})]
+    set_up += [encoded("queue_bind", 1, 0, name, "amq.fanout", "", False, {}) for name in ("one", "two", "many")]
+    set_up += [encoded("queue_bind", 1, 0, name, "amq.topic", key, False, {}) for name, key in (("many", "a.*"), ("two", "#.z"))]
+    for octets in set_up:
+        pair.give(0, octets)
+        pair.give(1, octets) if octets in set_up[:4] else None
+        pair.both(lambda side: [side.take(number, 10000) for number in range(3)])
+    for octets in (encoded("channel_open", 2, ""), encoded("basic_qos", 2, 0, 3, False),
+                   encoded("basic_consume", 1, 0, "one", "a", False, True, False, False, {}),
+                   encoded("basic_consume", 1, 0, "two", "b" * 40, False, False, False, False, {}),
+                   encoded("basic_consume", 2, 0, "many", "c", False, False, False, False, {}),
+                   encoded("basic_consume", 2, 0, "many", "d", False, False, False, False, {})):
+        pair.give(2, octets)
+        pair.both(lambda side: side.take(2, 10000))
+    return pair
+
+
+def a_publish(random_, channel):
+    exchange, key = random_.choice((("", random_.choice(KEYS)), ("", "one"), ("", "two"), ("amq.fanout", ""), ("amq.fanout", "x" * 40),
+                                    ("amq.topic", random_.choice(("a.b", "a.z", "q"))), ("none", "x")))
+    if exchange == "none" and random_.random() < 0.9:
+        exchange = ""
+    body = bytes(random_.choice((0, 1, 5, 20, 64, 65, 300, 1200))) + b"!"
+    return content(channel, exchange, key, body, random_.choice(PROPERTIES if random_.random() < 0.3 else PROPERTIES[:5]),
+                   random_.random() < 0.1, random_.choice((4096, 100, 9)) if len(body) < 70 else random_.choice((4096, 200)))
+
+
+def damaged(random_, octets):
+    """The same with an octet changed, added or left out."""
+    at = random_.randrange(len(octets))
+    return octets[:at] + random_.choice((b"", bytes((random_.randrange(256),)), octets[at:at + 1] * 2)) + octets[at + 1:]
+
+
+def a_settlement(random_):
+    channel = random_.choice((1, 2))
+    tag = random_.choice((0, 1, 2, 3, 5, 8, 13, random_.randrange(40)))
+    name = random_.choice(("basic_ack", "basic_ack", "basic_ack", "basic_nack", "basic_reject"))
+    if name == "basic_reject":
+        return encoded(name, channel, tag, random_.random() < 0.5)
+    multiple = random_.random() < 0.6
+    return encoded(name, channel, tag, multiple) if name == "basic_ack" else encoded(name, channel, tag, multiple, random_.random() < 0.5)
+
+
+def mended(pair, number):
+    """Octets that open again what an error has closed, on a new connection if need be."""
+    connection = pair.sides[0].peers[number].connection
+    if connection.closed or connection.ending or connection.session.closing:
+        pair.both(lambda side: side.peers[number].connection.received(0))
+        pair.both(lambda side: side.connect(number))
+        pair.rest[number] = b""
+        connection = pair.sides[0].peers[number].connection
+    octets = b""
+    for channel in (1, 2, 3):
+        there = connection.session.channels.get(channel)
+        if there is None or there.closing:
+            octets += (b"" if there is None else encoded("channel_close_ok", channel)) + encoded("channel_open", channel, "")
+            octets += encoded("confirm_select", 2, False) if channel == 2 and number < 2 else b""
+            octets += encoded("tx_select", 3) if channel == 3 and number < 2 else b""
+    return octets
+
+
+def stream_of(random_):
+    """Octets that a peer may send next, and which peer."""
+    chance = random_.random()
+    if chance < 0.7:
+        octets = b"".join([a_publish(random_, random_.choice((1, 1, 1, 2, 2, 3))) for _ in range(random_.choice((1, 3, 8)))])
+        return random_.choice((0, 1)), octets
+    if chance < 0.9:
+        return 2, a_settlement(random_)
+    number = random_.choice((0, 1))
+    return number, random_.choice((encoded("tx_commit", 3), encoded("tx_rollback", 3), frame.HEARTBEAT_FRAME, encoded("channel_open", 4, ""),
+                                   encoded("queue_purge", 1, 0, "two", False), encoded("queue_delete", 1, 0, "ruled", False, False, False),
+                                   encoded("queue_unbind", 1, 0, "many", "amq.fanout", "", {}), encoded("basic_get", 1, 0, "two", False),
+                                   encoded("queue_bind", 1, 0, "many", "amq.fanout", "", False, {})))
+
+
+def interleaving(seed, steps, harmful, **limits):
+    """A random run; `harmful`: how often octets are damaged."""
+    random_ = random.Random(seed)
+    pair = prepared(**limits)
+    now = published = 0
+    for _ in range(steps):
+        number, octets = stream_of(random_)
+        if not pair.rest.get(number):
+            octets = mended(pair, number) + octets
+        if random_.random() < harmful:
+            octets = damaged(random_, octets)
+        at = 0
+        while at < len(octets):
+            piece = random_.choice((1, 3, 7, 30, 200, 1000, 5000))
+            pair.give(number, octets[at:at + piece])
+            at += piece
+            if random_.random() < 0.3:
+                pair.both(lambda side: side.broker.run())
+            if random_.random() < 0.3:
+                whose, most = random_.randrange(3), random_.choice((50, 400, 4000))
+                pair.both(lambda side: side.take(whose, most))
+                pair.give(whose, b"")
+        if random_.random() < 0.2:
+            now += random_.choice((1, 60, 150))
+            pair.tick(now)
+        published = max(published, pair.sides[0].broker.counters["published"] + pair.sides[0].broker.tables.state[layout.STATE_PUBLISHED])
+    assert published > (steps // 2 if not limits else 5), "%d publishes in %d steps" % (published, steps)
+    for _ in range(50):
+        pair.both(lambda side: side.broker.run())
+        if not any(pair.both(lambda side: [side.take(number, 100000) for number in range(3)])):
+            break
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_interleavings(seed):
+    interleaving(seed, 60, 0.02 if seed % 3 == 0 else 0)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS // 4))
+def test_a_full_arena_and_full_pools(seed):
+    interleaving(seed, 80, 0, arena_size=4096, content_size_max=1024, message_count_max=16 + seed, entry_count_max=16 + 2 * seed)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.binary(max_size=400), st.integers(1, 100))
+def test_any_octets_behind_a_good_publish(octets, piece):
+    pair = prepared()
+    octets = content(1, "", "one", b"x") * 2 + octets + content(1, "", "two", b"y")
+    for at in range(0, len(octets), piece):
+        pair.give(0, octets[at:at + piece])
+    pair.both(lambda side: side.broker.run())
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.binary(max_size=120), st.integers(0, 0xFFFF))
+def test_any_properties(octets, flags):
+    pair = prepared()
+    pair.give(0, content(1, "", "one", b"x"))
+    pair.give(0, encoded("basic_publish", 1, 0, "", "one", False, False)
+              + frame.content_header(1, 1, bytes((flags >> 8, flags & 255)) + octets) + frame.encode(frame.BODY, 1, b"!"))
+
+
+def test_every_split_of_publishes_and_acknowledgements():
+    octets = (content(1, "", "one", b"x" * 70, PROPERTIES[3], False, 40) + content(2, "amq.fanout", "", b"") + content(1, "", "two", b"y" * 9))
+    for at in range(len(octets) + 1):
+        pair = prepared()
+        pair.give(0, content(1, "", "one", b"0") + content(1, "amq.fanout", "", b"0") + content(1, "", "two", b"0"))
+        pair.give(0, octets[:at])
+        pair.give(0, octets[at:])
+        pair.both(lambda side: side.broker.run())
+        acks = encoded("basic_ack", 1, 2, True)
+        pair.give(2, acks[:at % len(acks)])
+        pair.give(2, acks[at % len(acks):])
+    assert pair.sides[1].broker.tables.state[layout.STATE_PUBLISHED] == 6
+
+
+def test_numbers_that_pass_2_to_30():
+    """Delivery tags and confirms count over two fields."""
+    pair = prepared()
+
+    def near_the_end(side):
+        tables = side.broker.tables
+        for peer in side.peers:
+            for channel in peer.connection.channels():
+                for field in (layout.CHANNEL_TAG, layout.CHANNEL_PUBLISHED, layout.CHANNEL_CONFIRMED):
+                    tables.channels[channel.handle + field] = layout.MASK - 2
+    pair.both(near_the_end)
+    for _ in range(6):
+        pair.give(0, content(2, "", "two", b"x"))
+        pair.both(lambda side: side.broker.run())
+        pair.both(lambda side: side.take(0, 1000))
+    pair.give(2, encoded("basic_ack", 1, (1 << 30) + 1, True))
+    assert pair.sides[1].broker.tables.queues[pair.sides[1].broker.queues["two"].handle + layout.QUEUE_UNSETTLED] == 2
