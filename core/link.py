@@ -216,9 +216,16 @@ class Link:
         if self._state == _OPEN:
             self._leave_session()
 
+    @property
+    def leaving(self):
+        """True until the end of the session has been said."""
+        return self._due & _DUE_END != 0
+
     def give_turn(self, silent):
         """Half duplex, active end: speak now. `silent`: how many turns in a row the station has not answered."""
         self._take_turn()
+        if self.closed:
+            return
         if self._state != _OPEN or silent >= _ASKS_MAX:
             self._due |= _DUE_HELLO
 

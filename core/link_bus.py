@@ -124,5 +124,5 @@ class Bus:
 
     def _is_due(self, at):
         if self.links[at].closed:
-            return False
+            return self.links[at].leaving
         return self._silent[at] < _SILENT_MAX or elapsed(self._now, self._probed_at[at]) >= self._probe_ms

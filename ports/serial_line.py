@@ -184,11 +184,11 @@ class Plug:
 class SerialLine:
     """A serial device with the Link or Bus that speaks over it; opened again when it was unplugged, and the session goes on.
 
-    The first opening is now and raises LineFailed, unless `patient`; later ones are tried again and again, with pauses of 250 ms to 5 s.
+    The first opening is now and raises LineFailed; later ones are tried again and again, with pauses of 250 ms to 5 s.
     `trouble` is a sentence that says why there is no line, or why the other end cannot be worked with, else "". `stream` is the device.
     """
 
-    def __init__(self, loop, device, baud, endpoint, links, patient=False):
+    def __init__(self, loop, device, baud, endpoint, links):
         self.stream = None
         self.links = links
         self._trouble = ""
@@ -199,13 +199,7 @@ class SerialLine:
         self._backoff = Backoff(REOPEN_MS_MIN, REOPEN_MS_MAX)
         self._pause_ms = 0
         self._tried_at = 0
-        try:
-            self._open()
-        except LineFailed as error:
-            if not patient:
-                raise
-            self._trouble = str(error)
-            self._pause(now_ms())
+        self._open()
 
     @property
     def trouble(self):

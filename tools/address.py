@@ -2,6 +2,8 @@
 
 Pure text work: nothing is opened here. A listener's URL carries no user, password or path: those belong to a client's URL.
 """
+import errno
+import socket
 from urllib.parse import parse_qs, urlsplit
 
 from leveret.core.link_window import WINDOW_SIZES, grain_size
@@ -62,6 +64,15 @@ class SerialAddress:
         said = {name: (value * 8 if name == "crc" else value) for name, (option, _, _) in SERIAL_SETTINGS.items()
                 if (value := self.options.get(option)) is not None}
         return f"serial://{self.device}?baud={self.baud}" + "".join(f"&{name}={value}" for name, value in said.items())
+
+
+def explain(error):
+    """What went wrong with a listening socket, in words."""
+    if isinstance(error, socket.gaierror):
+        return "there is no such host"
+    words = {errno.EADDRINUSE: "the port is in use by another program", errno.EADDRNOTAVAIL: "the address is not one of this machine",
+             errno.EACCES: "ports below 1024 need more rights than this user has"}
+    return words.get(error.errno, error.strerror or str(error))
 
 
 def parse(url):

@@ -11,11 +11,9 @@ cannot be used is one sentence and exit status 1 with nothing changed, and every
 --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users in it stand in for the
 guest that a broker without users has.
 """
-import errno
 import os
 import resource
 import signal
-import socket
 import sys
 import time
 
@@ -133,7 +131,7 @@ class Server:
             else:
                 _, port = self.loop.listen(place.host, place.port, self._accept)
         except OSError as error:
-            raise ListenFailed(f"cannot listen on {place.url()}: {explain(error)}") from None
+            raise ListenFailed(f"cannot listen on {place.url()}: {address.explain(error)}") from None
         return place.url(port)
 
     def _listen_with_tls(self, place):
@@ -222,15 +220,6 @@ class Server:
             say(f"not everything could be written: {self.broker.journal.log.trouble}")
         self.store.close()
         return good
-
-
-def explain(error):
-    """What went wrong with a listening socket, in words."""
-    if isinstance(error, socket.gaierror):
-        return "there is no such host"
-    words = {errno.EADDRINUSE: "the port is in use by another program", errno.EADDRNOTAVAIL: "the address is not one of this machine",
-             errno.EACCES: "ports below 1024 need more rights than this user has"}
-    return words.get(error.errno, error.strerror or str(error))
 
 
 def say(sentence):
