@@ -448,7 +448,7 @@ class Link:
                 self._take_turn()
             if self.streams.broken:
                 self.foreign_count += 1
-                self._leave_session()
+                self._lose_session()
 
     def _take_handshake(self, name, octets, size):
         if name == CALL and self._active:

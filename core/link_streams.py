@@ -8,7 +8,7 @@
 
 Laws: an end sends no more of a stream than it has credit for, and credit is given for room that is there: so one that reads slowly holds
 `room` octets here, and neither the line nor the other streams. Streams take turns, a record each. A number is free again when
-both ends have closed it. Buffers are made in the constructor: count x room + 3 x (record_size + 3) octets. What breaks these rules is not
+both ends have closed it; after its CLOSE an end says nothing more of it. Buffers are made in the constructor: count x room + 3 x (record_size + 3) octets. What breaks these rules is not
 a damaged octet (the link has none) but a wrong peer: `broken` says so, and the session ends.
 """
 
@@ -182,8 +182,7 @@ class Streams:
         inner = self._inners[number]
         end = at + size
         if inner is None or inner.closed:
-            self._owed[number] += size
-            return
+            return  # nobody is there to get it, and the peer will hear so
         if self._held_start[number] == self._held_end[number]:
             at = self._deliver(number, inner, self._in, at, end)
         if at < end and not self._hold(number, at, end):
@@ -218,7 +217,6 @@ class Streams:
             inner.received(size)
             at += size
             self._owed[number] += size
-        self._owed[number] += end - at
         return end
 
     def _look_after(self, number):
@@ -274,7 +272,7 @@ class Streams:
         state = self._states[number]
         if state & _SAY_OPEN:
             self._record(_OPEN | number, 0)
-        if self._owed[number] * 2 >= self._room and not state & _CLOSED_THERE:
+        if self._owed[number] * 2 >= self._room and not state & (_CLOSED_HERE | _CLOSED_THERE):
             self._record(_CREDIT | number, self._owed[number])
             self._owed[number] = 0
         if self._inners[number] is not None and not state & _CLOSED_HERE:
