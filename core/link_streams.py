@@ -7,9 +7,9 @@
     CLOSE  192 | stream |                          no more comes from here
 
 Laws: an end sends no more of a stream than it has credit for, and credit is given for room that is there: so one that reads slowly holds
-`room` octets here, and neither the line nor the other streams. Streams take turns, a record each. A number is free again when
-both ends have closed it; after its CLOSE an end says nothing more of it. Buffers are made in the constructor: count x room + 3 x (record_size + 3) octets. What breaks these rules is not
-a damaged octet (the link has none) but a wrong peer: `broken` says so, and the session ends.
+`room` octets here, and neither the line nor the other streams. Streams take turns, a record each. A number is free again when both ends
+have closed it; after its CLOSE an end says nothing more of it. Buffers are made in the constructor: count x room + 3 x (record_size + 3)
+octets. What breaks these rules is not a damaged octet (the link has none) but a wrong peer: `broken` says so, and the session ends.
 """
 
 from struct import pack_into

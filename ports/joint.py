@@ -1,7 +1,7 @@
 """Two streams as one: what comes in at one side goes out at the other, through a fixed buffer each way.
 
-`Joint(size)` has two sides, `near` and `far`, each an endpoint (core/DESIGN.md section 1). A side whose buffer is full is not read, so the slower
-stream slows the faster one. When one side's stream is gone, the other one is `closed` as soon as what came before is out.
+`Joint(size)` has two sides, `near` and `far`, each an endpoint (core/DESIGN.md section 1). A side whose buffer is full is not read, so
+the slower stream slows the faster one. When one side's stream is gone, the other one is `closed` as soon as what came before is out.
 """
 
 NOTHING = memoryview(b"")

@@ -1,11 +1,11 @@
 """`leveret attach`: gives every AMQP client on this computer the broker at the other end of a serial line.
 
     leveret attach /dev/ttyACM0 [--listen amqp://127.0.0.1:5673] [--baud N] [--speed N]
-    leveret attach /dev/ttyUSB0 --address 1 --listen amqp://127.0.0.1:5673 --address 2 --listen amqp://127.0.0.1:5674     (RS-485)
+    leveret attach /dev/ttyUSB0 --address 1 --listen amqp://127.0.0.1:5673 --address 2 --listen amqp://127.0.0.1:5674   (RS-485)
 
-Laws: it carries octets and knows nothing of AMQP; each client has a connection of its own on the line, so a slow one stops no other. `ready URL`
-on standard output, one line for each listener, as soon as the broker behind it answers; sentences for people on standard error. A device
-or port that cannot be opened at the start is one sentence and exit status 1. A device that is pulled out later is waited for: clients
+Laws: it carries octets and knows nothing of AMQP; each client has a connection of its own on the line, so a slow one stops no other.
+`ready URL` on standard output, one line for each listener, as soon as the broker behind it answers; sentences for people on standard error.
+A device or port that cannot be opened at the start is one sentence and exit status 1. A device that is pulled out later is waited for: clients
 stay connected for a minute, and nothing is lost; when the other end began anew their connections end. A client that comes while
 nobody answers, or when the line has no place for another one, is closed at once. SIGTERM and Ctrl-C end all connections; exit status 0.
 """

@@ -65,7 +65,8 @@ def stays_at_a_speed_that_does_not_work(link):
 
 
 CANARIES = (  # and the kind of world that catches it
-    (checks_nothing, "noise"), (sends_nothing_again, "noise"), (takes_old_frames_again, "noise"), (forgets_what_was_on_its_way, "cables"),
-    (gives_credit_without_end, "noise"), (mixes_streams, "noise"), (speaks_out_of_turn, "bus"), (stays_at_a_speed_that_does_not_work, "speed"),
+    (checks_nothing, "noise"), (sends_nothing_again, "noise"), (takes_old_frames_again, "noise"),
+    (forgets_what_was_on_its_way, "cables"), (gives_credit_without_end, "noise"), (mixes_streams, "noise"), (speaks_out_of_turn, "bus"),
+    (stays_at_a_speed_that_does_not_work, "speed"),
 )
 SEEDS_MAX = 12

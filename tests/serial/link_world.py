@@ -181,7 +181,8 @@ class World:
         check_size = chance.pick((2, 4)) if self.kind == "cables" else 4
         return dict(window_size=window_size, payload_size_max=min(window_size // 2, chance.pick((128, 256, 1024))), check_size=check_size,
                     receive_size=chance.pick((16, 100, 4096)), stream_count=chance.between(1, 5), stream_room=chance.pick((64, 500, 4096)),
-                    retransmit_ms=200 + window_size * 20000 // BAUD, keepalive_ms=1000, dead_ms=DEAD_MS + 2 * window_size * 20000 // BAUD)
+                    retransmit_ms=200 + window_size * 20000 // BAUD, keepalive_ms=1000,
+                    dead_ms=DEAD_MS + 2 * window_size * 20000 // BAUD)
 
     def new_link(self, make_inner, active, address):
         speed = self.chance.pick((0, 500000)) if self.kind == "speed" else 0
