@@ -364,6 +364,18 @@ class Connection(Events):
             self.step(0)
             self._sent_at = now_ms()
 
+    def tx_select(self):
+        """From now on what is published by `tx_publish` and acknowledged takes effect together, at `tx_commit`. Not beside `publish`."""
+        self._ask(self._channel.tx_select)
+
+    def tx_publish(self, exchange, routing_key, body, properties=None):
+        """Publish as a part of the transaction."""
+        self._put(self._channel.basic_publish, exchange, routing_key, body, properties)
+
+    def tx_commit(self):
+        """Returns when the broker has taken all of the transaction. Raises ConnectionLost or ChannelClosed: then it may have, or not."""
+        self._ask(self._channel.tx_commit)
+
     def wait_confirmed(self):
         """Wait until every published message is confirmed. Raises NotConfirmed when the broker did not take some."""
         self._check_open()

@@ -131,6 +131,14 @@ class Channel:
         """Reply confirm_select_ok; from then on published messages are numbered from 1 and reported as `confirmed`."""
         return self.request("confirm_select", False)
 
+    def tx_select(self):
+        """Reply tx_select_ok; from then on publishes and acknowledgements take effect together, at tx_commit."""
+        return self.request("tx_select")
+
+    def tx_commit(self):
+        """Reply tx_commit_ok."""
+        return self.request("tx_commit")
+
     def basic_ack(self, delivery_tag, multiple=False):
         """Acknowledge a delivery, or all up to it."""
         return self._settle_frame(b"\x00\x3c\x00\x50", delivery_tag, 1 if multiple else 0)

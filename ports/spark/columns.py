@@ -10,6 +10,7 @@ large is null.
     value         the body                             timestamp     the publisher's (property), else when it reached the broker if known
     stream        its label                            content_type, message_id    properties
     offset        in the stream                        gateway, sequence   headers x-gateway and x-sequence (the bridge's)
+    position      messages read before it, of all streams
     exchange, routing_key                              headers       text as it is, everything else as JSON
 """
 import json
@@ -27,7 +28,6 @@ VERSION = 2
 TIMESTAMP_MAX_S = 253402300799  # the end of the year 9999: what Spark can show
 PROPERTY_OF = {"timestamp": "timestamp", "content_type": "content_type", "message_id": "message_id",
                "gateway": "headers.x-gateway", "sequence": "headers.x-sequence"}
-ROW_BY_ROW = ("headers",)
 _WHOLE_NUMBERS = {"b": ">i1", "B": ">u1", "s": ">i2", "u": ">u2", "I": ">i4", "i": ">u4", "l": ">i8", "L": ">i8"}
 _LONG_MAX = 2**63 - 1
 
@@ -73,9 +73,12 @@ class Chunk:
         return cls(chunks[0].first, numpy.concatenate([chunk.sizes for chunk in chunks]), b"".join([chunk.octets for chunk in chunks]))
 
 
-def record_batch(chunk, schema, label):
-    """A RecordBatch of exactly the columns in `schema` (an Arrow schema with names and types of the source)."""
-    cut = _Cut(chunk)
+def record_batch(chunk, schema, label, position=0):
+    """A RecordBatch of exactly the columns in `schema` (an Arrow schema with names and types of the source).
+
+    `position`: how far a record's position is ahead of its offset.
+    """
+    cut = _Cut(chunk, position)
     arrays = [cut.column(field.name, label).cast(field.type) for field in schema]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -83,8 +86,8 @@ def record_batch(chunk, schema, label):
 class _Cut:
     """A chunk cut into its pieces; six a record: size, exchange, size, routing key, properties, body."""
 
-    def __init__(self, chunk):
-        self._chunk, self._count = chunk, chunk.count
+    def __init__(self, chunk, position):
+        self._chunk, self._count, self._position = chunk, chunk.count, position
         self._octets = numpy.frombuffer(chunk.octets, numpy.uint8)
         sizes = chunk.sizes.astype(numpy.int64)
         self._starts = numpy.cumsum(sizes[:, 1:].sum(axis=1)) - sizes[:, 1:].sum(axis=1)
@@ -102,8 +105,9 @@ class _Cut:
         """One column as an Arrow array."""
         if name == "value":
             return self._piece(5)
-        if name == "offset":
-            return pyarrow.array(numpy.arange(self._chunk.first, self._chunk.first + self._count, dtype=numpy.int64))
+        if name in ("offset", "position"):
+            first = self._chunk.first + (self._position if name == "position" else 0)
+            return pyarrow.array(numpy.arange(first, first + self._count, dtype=numpy.int64))
         if name == "stream":
             return pyarrow.repeat(pyarrow.scalar(label), self._count)
         if name in ("exchange", "routing_key"):

@@ -1,91 +1,163 @@
-"""The Spark job: messages of a stream to readings, dead letters and windows.
+"""The Spark job: messages of streams to readings, dead letters, alerts and windows.
 
-    amqp source -> decode (readings.py) -> drop doubles -> per batch: raw, dead letters (tables.py) ; raw -> windows
+    amqp source -> decode, clean (decode.py) -> drop doubles -> per batch: score (scoring.py) -> raw, dead letters, alerts (tables.py)
+    raw -> windows
 
-Laws: every message that was read becomes one row of raw, one row of dead_letters, or one counted double: rows_read = readings +
-dead_letters + duplicates, per batch, and Spark's own metrics must say the same, else `check` raises.
-A double is a reading whose (device, metric, sequence) was there up to `watermark` messages before. The watermark runs over offsets, not
-over the readings' time: offsets only grow, so no reading is ever too late and none is dropped for being old, and the memory of keys is a
+Laws: every record that was read becomes one row of raw, one row of dead_letters, or one counted double: records = readings + dead_letters
++ duplicates, per batch, and Spark's own metrics must say the same, else `check` raises. Every message of a batch's offsets was decoded.
+A double is a reading whose key (decode.py) was there up to `watermark` messages before. The watermark runs over positions (source.py), not
+over the readings' time: positions only grow, so no reading is ever too late and none is dropped for being old, and the memory of keys is a
 number of rows.
-Windows are computed from the whole of raw, so late readings count and the open windows are there too.
+Windows are computed from raw. A window that ended `lateness` before the newest reading is closed: it does not change any more, and a
+reading that comes for it later is in raw and counted as late. The others are computed anew from the part of raw that they need.
 """
 import threading
+import time
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from .readings import DECODED, decode_batches
-from .tables import DEAD_LETTERS, RAW
+from .decode import DECODED, MESSAGE
+from .scoring import BUCKETS, scorer
+from .source import spans_of
+from .tables import ALERTS, DEAD_LETTERS, RAW, TOTALS
 
-ROWS_PER_BATCH_MAX = 50_000
-READING_COLUMNS = ("device", "metric", "sequence", "time", "value", "offset")
-RAW_SCHEMA = "device string, metric string, sequence long, time timestamp, value double, offset long"
-DEAD_LETTER_COLUMNS = ("offset", "reason", "payload", "routing_key")
+ROWS_PER_BATCH_MAX = 100_000
+RAW_COLUMNS = ("device", "metric", "sequence", "time", "value", "unit", "stream", "offset", "part", "score", "gateway")
+RAW_SCHEMA = ("device string, metric string, sequence long, time timestamp, value double, unit string, stream string, offset long, "
+              "part int, score double, date date, gateway string")
+SCORED_SCHEMA = ("device string, metric string, sequence long, time timestamp, value double, unit string, stream string, offset long, "
+                 "part int, gateway string, score double")
+DEAD_LETTER_COLUMNS = ("stream", "offset", "part", "reason", "payload", "routing_key", "gateway")
 SPARK_ERRORS = (PySparkException, Py4JError)
-KEY = ["device", "metric", "sequence"]
+NO_GATEWAY = "-"  # in the tables, where a message names none: a partition needs a name
+KEY = ["key_owner", "key_part", "key_number"]
 
 
 class CountsDiffer(Exception):
     """Two ways of counting the same thing do not agree: something was lost or doubled."""
 
 
-def unique_readings(spark, source_options, watermark_rows):
+def decoded(messages, decoder):
+    """Rows of DECODED out of a frame of MESSAGE, streaming or not."""
+    return messages.withColumn("now", F.current_timestamp()).mapInArrow(decoder, DECODED)
+
+
+def unique_readings(spark, source_options, decoder, watermark_rows):
     """The streaming frame of DECODED rows without doubles."""
-    messages = (spark.readStream.format("amqp").options(maxRowsPerTrigger=ROWS_PER_BATCH_MAX, **source_options)
-                .schema("value binary, offset long, routing_key string").load())
-    decoded = messages.withColumn("now", F.current_timestamp()).mapInArrow(decode_batches, DECODED)
-    # One offset is one millisecond of watermark; + 1 because the watermark starts at 0, and offset 0 would be late.
-    placed = decoded.withColumn("place", F.expr("timestamp_millis(offset + 1)"))
+    options = {"maxRowsPerTrigger": ROWS_PER_BATCH_MAX, **source_options}
+    messages = spark.readStream.format("amqp").options(**options).schema(MESSAGE).load()
+    # One message is one millisecond of watermark; + 1 because the watermark starts at 0, and position 0 would be late.
+    placed = decoded(messages, decoder).withColumn("place", F.expr("timestamp_millis(position + 1)"))
     return placed.withWatermark("place", f"{watermark_rows} milliseconds").dropDuplicatesWithinWatermark(KEY)
 
 
-class BatchWriter:
-    """What foreachBatch calls: writes one batch to the tables and notes its counts. One at a time."""
+def run_files(spark, patterns, decoder, writer):
+    """The same job over files, a message a line: one batch, number 0. A folder that has it already stays as it is."""
+    lines = spark.read.text(patterns).select(
+        F.col("value").cast("binary"), F.input_file_name().alias("stream"), F.monotonically_increasing_id().alias("offset"))
+    for field in StructType.fromDDL(MESSAGE):
+        if field.name not in ("value", "stream", "offset"):
+            lines = lines.withColumn(field.name, F.lit(None).cast(field.dataType))
+    writer(decoded(lines, decoder).dropDuplicates(KEY), 0)
 
-    def __init__(self, tables, stream):
-        self._tables = tables
-        self._stream = stream
+
+class BatchWriter:
+    """What foreachBatch calls: writes one batch to the tables and notes its counts. One at a time.
+
+    `plan`: detector (bool), alarm (the least score of an alert), window_s, lateness_s (None: windows never close).
+    `publish(batch, alerts)`: called with an Arrow table, at least once a batch that has some, the same each time; None: not wanted.
+    """
+
+    def __init__(self, tables, plan, publish=None):
+        self._tables, self._plan, self._publish = tables, plan, publish
         self._one_at_a_time = threading.Lock()  # a stopped query's last batch may still run when the next query starts
         self.totals = tables.totals()
 
     def __call__(self, frame, batch):
         with self._one_at_a_time:
-            frame.persist()
-            try:
-                self._write(frame, batch)
-            finally:
-                frame.unpersist()
+            if self._tables.recorded(batch) is None:
+                frame.persist()
+                try:
+                    self._write(frame, batch)
+                finally:
+                    frame.unpersist()
 
     def wait_idle(self):
         """Until no batch is being written. Spark answers the interruption of one with pages of errors, so this is the time to stop."""
         with self._one_at_a_time:
             return
 
+    def build_windows(self, spark):
+        """Aggregates of raw; closes windows that are old enough. Not while a batch is being written: closing decides what is late."""
+        with self._one_at_a_time:
+            build_windows(spark, self._tables, self._plan)
+
     def _write(self, frame, batch):
-        tables, seen = self._tables, Observation()
+        started, tables, seen, scored_seen = time.time(), self._tables, Observation(), Observation()
         staged = tables.stage()
-        observed = frame.observe(seen, F.count("reason").alias("bad"), F.count("*").alias("all"))
-        write(observed.where("reason is null").select(*READING_COLUMNS), staged)
+        observed = frame.observe(seen, F.count("reason").alias("bad"), F.count("*").alias("all"),
+                                 F.sum(F.expr("if(part < 0, sequence, 0)")).alias("records"),
+                                 F.sum(F.expr("if(part < 0, key_number, 0)")).alias("messages"),
+                                 F.sum(F.expr("if(part < 0, 1, 0)")).alias("marks"))
+        late = F.sum(F.when(F.col("time") < F.timestamp_micros(F.lit(tables.closed_until())), 1).otherwise(0))
+        gateway = F.coalesce("gateway", F.lit(NO_GATEWAY)).alias("gateway")
+        good = observed.where("reason is null and part >= 0").select(*RAW_COLUMNS[:9], gateway)
+        scored = self._scored(good, batch).observe(scored_seen, late.alias("late"), F.max("time").alias("newest"))
+        (scored.select(*RAW_COLUMNS).withColumn("date", F.to_date("time")).write.partitionBy("date", "gateway")
+         .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(staged))
+        counts = {name: seen.get[name] or 0 for name in ("bad", "all", "records", "messages", "marks")}
+        alerts = self._alerts(frame.sparkSession, staged, batch) if self._plan.detector else 0
         readings = tables.publish_batch(RAW, batch, staged)
         dead_letters = 0
-        if seen.get["bad"]:
+        if counts["bad"]:
             staged = tables.stage()
             write(frame.where("reason is not null").select(*DEAD_LETTER_COLUMNS), staged)
             dead_letters = tables.publish_batch(DEAD_LETTERS, batch, staged)
-        if readings + dead_letters != seen.get["all"]:
+        if readings + dead_letters + counts["marks"] != counts["all"]:
             found = f"{readings} readings and {dead_letters} dead letters"
-            raise CountsDiffer(f"batch {batch}: {seen.get['all']} rows, but {found} in the files")
-        start, end = tables.offsets_of(batch, self._stream)
-        self._note(batch, {"start": start, "end": end, "rows_read": end - start, "readings": readings,
-                           "dead_letters": dead_letters, "duplicates": end - start - readings - dead_letters})
+            raise CountsDiffer(f"batch {batch}: {counts['all'] - counts['marks']} rows, but {found} in the files")
+        newest = scored_seen.get["newest"]
+        self._note(batch, {"records": counts["records"], "readings": readings, "dead_letters": dead_letters, "alerts": alerts,
+                           "duplicates": counts["records"] - readings - dead_letters, "late": scored_seen.get["late"] or 0,
+                           "newest": newest.timestamp() if newest else None, "seconds": round(time.time() - started, 3),
+                           **self._messages(batch, counts["messages"])})
+
+    def _messages(self, batch, messages):
+        """How many messages the batch's offsets span; Raises CountsDiffer when it is not what was decoded."""
+        if self._plan.bounded:
+            return {"rows_read": messages, "lost": 0}
+        start, end = self._tables.planned(batch)
+        spanned = sum(last - first for first, last in spans_of(start, end).values())
+        lost = sum(at["lost"] - (start or {}).get(label, {"lost": 0})["lost"] for label, at in end.items())
+        if spanned != messages and self._plan.fail_on_data_loss:
+            raise CountsDiffer(f"batch {batch}: its offsets span {spanned} messages, {messages} were decoded")
+        return {"rows_read": messages, "lost": lost + spanned - messages, "offsets": {label: at["next"] for label, at in end.items()}}
+
+    def _scored(self, good, batch):
+        """The readings with a column score; null without the detector."""
+        if not self._plan.detector:
+            return good.withColumn("score", F.lit(None).cast("double"))
+        bucket = F.expr(f"pmod(hash(gateway, device, metric), {BUCKETS})")
+        return good.withColumn("bucket", bucket).groupBy("bucket").applyInArrow(scorer(self._tables.at("_detector"), batch), SCORED_SCHEMA)
+
+    def _alerts(self, spark, staged, batch):
+        """Writes and publishes the readings among the staged ones that are alarms. Returns how many."""
+        found = (spark.read.schema(RAW_SCHEMA).parquet(staged).where(F.col("score") >= self._plan.alarm)
+                 .orderBy("stream", "offset", "part").toArrow())
+        if not found.num_rows:
+            return 0
+        if self._publish is not None:
+            self._publish(batch, found)
+        return self._tables.publish_table(ALERTS, batch, found)
 
     def _note(self, batch, counts):
-        if self._tables.recorded(batch) is None:
-            self._tables.record(batch, counts)
-            for name in self.totals:
-                self.totals[name] += counts[name]
+        self._tables.record(batch, counts)
+        for name in TOTALS:
+            self.totals[name] += counts[name]
 
 
 def write(frame, path):
@@ -93,17 +165,36 @@ def write(frame, path):
     frame.coalesce(1).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
 
 
-def build_windows(spark, tables, window_s):
-    """Aggregates of raw per device, metric and window of event time; replaces the table."""
+def build_windows(spark, tables, plan):
+    """See BatchWriter.build_windows."""
+    closed, newest, window_s = tables.closed_until(), (tables.newest() or {}).get("newest_ever"), plan.window_s
+    until = closed
+    if plan.lateness_s is not None and newest is not None:
+        until = max(int((newest - plan.lateness_s) // window_s) * window_s * 1_000_000, closed)
     readings = spark.read.schema(RAW_SCHEMA).parquet(tables.at(RAW))
-    windows = (readings.groupBy("device", "metric", F.window("time", f"{window_s} seconds").alias("w"))
+    if closed:
+        start = F.timestamp_micros(F.lit(closed))
+        readings = readings.where((F.col("date") >= F.to_date(start)) & (F.col("time") >= start))
+    windows = (readings.groupBy("gateway", "device", "metric", F.window("time", f"{window_s} seconds").alias("w"))
                .agg(F.count("*").alias("count"), F.min("value").alias("min"), F.max("value").alias("max"), F.avg("value").alias("mean"),
-                    F.max_by("value", F.struct("time", "sequence")).alias("last"))
-               .select("device", "metric", F.col("w.start").alias("window_start"), F.col("w.end").alias("window_end"),
-                       "count", "min", "max", "mean", "last"))
+                    F.stddev_pop("value").alias("stddev"), F.max_by("value", F.struct("time", "sequence", "offset", "part")).alias("last"))
+               .select("gateway", "device", "metric", F.col("w.start").alias("window_start"), F.col("w.end").alias("window_end"),
+                       "count", "min", "max", "mean", "stddev", "last")
+               .orderBy("gateway", "device", "metric", "window_start"))
     staged = tables.stage()
-    write(windows.orderBy("device", "metric", "window_start"), staged)
-    tables.publish_windows(staged)
+    if until == closed:
+        write(windows, staged)
+        tables.publish_windows(staged)
+        return
+    windows.persist()
+    try:
+        border, old = F.timestamp_micros(F.lit(until)), tables.stage()
+        write(windows.where(F.col("window_start") >= border), staged)
+        write(windows.where(F.col("window_start") < border), old)
+        tables.publish_windows(staged)
+        tables.close_windows(old, until)
+    finally:
+        windows.unpersist()
 
 
 def check(tables, progress):

@@ -33,6 +33,7 @@ ROWS_PER_PARTITION_MIN = 5_000
 SCHEMA = (StructType().add("value", BinaryType()).add("stream", StringType()).add("offset", LongType()).add("timestamp", TimestampType())
           .add("exchange", StringType()).add("routing_key", StringType()).add("headers", MapType(StringType(), StringType()))
           .add("content_type", StringType()).add("message_id", StringType()).add("gateway", StringType()).add("sequence", LongType()))
+POSITION = "position"  # only for who asks: how many messages of all streams this query had before; it only grows
 
 
 class AmqpDataSource(DataSource):
@@ -87,10 +88,10 @@ class _Refusal(DataSourceStreamReader):
 
 
 class Range(InputPartition):
-    """Offsets [start, end) of the stream with this label."""
+    """Offsets [start, end) of the stream with this label; `position` is that of the first."""
 
-    def __init__(self, label, start, end):
-        self.label, self.start, self.end = label, start, end
+    def __init__(self, label, start, end, position):
+        self.label, self.start, self.end, self.position = label, start, end, position
 
 
 class State:
@@ -111,7 +112,7 @@ class _Reading:
         """Yields a RecordBatch per chunk. A broken connection is made again and reading goes on where it broke."""
         schema = arrow_schema(self._schema)
         for chunk in _fetch(self._options, partition):
-            yield record_batch(chunk, schema, partition.label)
+            yield record_batch(chunk, schema, partition.label, partition.position - partition.start)
 
     def _state(self, label, next_min=0):
         """The stream's State, waiting out failures; without ids also waits for a head that has not caught up to `next_min`."""
@@ -137,7 +138,7 @@ class _Reading:
             raise DataLoss(f"{name}: offsets {wanted} to {state.first - 1} are gone, the first is {state.first}")
         return max(wanted, state.first)
 
-    def _ranges(self, spans):
+    def _ranges(self, spans, position=0):
         """Ranges for {label: (start, end)}, cut so that there are partitions_min if there is enough to read."""
         total = sum(end - start for start, end in spans.values())
         most = max(-(-total // self._options.partitions_min), ROWS_PER_PARTITION_MIN)
@@ -146,7 +147,8 @@ class _Reading:
             while end - start > 0:
                 count = -(-(end - start) // most)
                 cut = start + -(-(end - start) // count)
-                ranges.append(Range(label, start, cut))
+                ranges.append(Range(label, start, cut, position))
+                position += cut - start
                 start = cut
         return ranges
 
@@ -160,7 +162,7 @@ class AmqpReader(_Reading, DataSourceReader):
         for label in self._options.sources:
             state = self._state(label)
             spans[label] = (self._first_offset(label, state), state.next)
-        return self._ranges(spans) or [Range(next(iter(spans)), 0, 0)]
+        return self._ranges(spans) or [Range(next(iter(spans)), 0, 0, 0)]
 
 
 class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -195,8 +197,10 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             at = at or self._begin_new(label, state)
             heads[label] = dict(at, id=state.id, next=state.next)
             begin, lost = self._begin(label, at, state)
-            planned[label] = {"id": state.id, "start": at["start"], "from": begin, "next": max(self._target(label, at, state), begin),
-                              "lost": at.get("lost", 0) + lost}
+            # What this query has had of a stream only grows, also when the stream is made again.
+            began = at["start"] if state.id == at["id"] else begin - (at["next"] - at["start"])
+            planned[label] = {"id": state.id, "start": began, "from": begin, "next": max(self._target(label, at, state), begin),
+                              "lost": at["lost"] + lost}
             if state.octets and state.next > state.first:
                 rates.append(state.octets / (state.next - state.first))
         self._latest = heads
@@ -231,12 +235,8 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         return self._latest
 
     def partitions(self, start, end):
-        spans = {}
-        for label, at in end.items():
-            before = start.get(label)
-            behind = before["next"] if before and before["id"] == at["id"] else at["from"]
-            spans[label] = (max(at["from"], behind), at["next"])
-        return self._ranges(spans)
+        spans = spans_of(start, end)
+        return self._ranges(spans, sum(span[0] - end[label]["start"] for label, span in spans.items()))
 
     def _begin_new(self, label, state):
         first = self._first_offset(label, state)
@@ -256,6 +256,16 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         if following < state.first:
             raise DataLoss(f"{name}: offsets {following} to {state.first - 1} are gone (retention), the first is {state.first}")
         raise DataLoss(f"{name}: offsets {state.next} to {following - 1} were read, but now it ends at {state.next}")
+
+
+def spans_of(start, end):
+    """{label: (first, behind the last)} of what lies between two offsets of a query. `start` None: from where it began."""
+    spans = {}
+    for label, at in end.items():
+        before = (start or {}).get(label)
+        behind = before["next"] if before and before["id"] == at["id"] else at["from"] if before else at["start"]
+        spans[label] = (max(at["from"], behind), at["next"])
+    return spans
 
 
 def _stands(before, after):
@@ -318,6 +328,7 @@ def _fetch(options, partition):
 def arrow_schema(schema):
     """The Arrow schema of the columns asked for. Raises StreamError for a column or a type that is not in SCHEMA."""
     known = {field.name: field.dataType for field in SCHEMA}
+    known[POSITION] = LongType()
     for field in schema:
         if known.get(field.name) != field.dataType:
             asked = f"{field.name} {field.dataType.simpleString()}"

@@ -1,13 +1,15 @@
 """The folder that the pipeline writes: what every Parquet reader may read at any moment, and counts that are exact.
 
-    raw/batch=00000012/part-*.parquet            readings, each once
-    dead_letters/batch=00000012/part-*.parquet   what was no reading: offset, reason, payload, routing key
-    windows/windows.parquet                      aggregates
-    _batches/00000012.json                       what batch 12 was: its offsets and counts
-    _checkpoint/ _staging/ _lock                 Spark's; unfinished writes; one writer at a time
+    raw/date=2026-01-31/gateway=north/batch-00000012-0.parquet    readings, each once, with their anomaly score
+    dead_letters/batch-00000012-0.parquet   what was no reading: stream, offset, part, reason, payload, routing key
+    alerts/batch-00000012-0.parquet         readings whose score is an alarm
+    windows/windows.parquet                 aggregates of the windows that may still change; closed-*.parquet those that do not
+    _batches/00000012.json                  what batch 12 was, and the sums over all up to it; the last KEPT of them
+    _detector/ _checkpoint/ _staging/ _lock the detector's states; Spark's; unfinished writes; one writer at a time
 
-Laws: a batch is written to _staging and appears by one rename, whole; a batch that is done again after a crash finds itself there
-and changes nothing. The counts of a batch are read from the footers of the files that appeared. A local (POSIX) folder only.
+Laws: a batch is written to _staging and its files appear under names that follow from the batch, so a batch that is done again after a
+crash replaces its own files by equal ones and changes nothing. The counts of a batch are read from the footers of its files. A local
+(POSIX) folder, or one that all machines of a cluster share.
 """
 import fcntl
 import json
@@ -17,7 +19,9 @@ import uuid
 
 import pyarrow.parquet
 
-RAW, DEAD_LETTERS, WINDOWS = "raw", "dead_letters", "windows"
+RAW, DEAD_LETTERS, ALERTS, WINDOWS = "raw", "dead_letters", "alerts", "windows"
+KEPT = 100
+TOTALS = ("rows_read", "records", "readings", "duplicates", "dead_letters", "late", "alerts", "lost")
 
 
 class InUse(Exception):
@@ -29,7 +33,7 @@ class Tables:
 
     def __init__(self, path):
         self.path = os.path.abspath(path)
-        for name in (RAW, DEAD_LETTERS, WINDOWS, "_batches", "_staging"):
+        for name in (RAW, DEAD_LETTERS, ALERTS, WINDOWS, "_batches", "_staging"):
             os.makedirs(self.at(name), exist_ok=True)
         self._lock = open(self.at("_lock"), "w", encoding="utf-8")
         try:
@@ -38,18 +42,41 @@ class Tables:
             self._lock.close()
             raise InUse(f"another pipeline is writing {self.path}") from None
         for name in os.listdir(self.at("_staging")):
-            shutil.rmtree(self.at("_staging", name))
+            shutil.rmtree(self.at("_staging", name), ignore_errors=True)
         self._forget_unbegun()
+        self._forget_unfinished()
 
     def _forget_unbegun(self):
         """Removes a checkpoint that was left before its first batch was planned: Spark refuses it for the half-written file in it."""
         planned = self.at("_checkpoint", "offsets")
-        if os.path.isdir(planned) and not any(name.isdigit() for name in os.listdir(planned)) and not os.listdir(self.at("_batches")):
+        if os.path.isdir(planned) and not any(name.isdigit() for name in os.listdir(planned)) and self.newest() is None:
             shutil.rmtree(self.at("_checkpoint"))
+
+    def _forget_unfinished(self):
+        """Removes the files of a batch that was being written, and of windows that were being closed."""
+        newest = self.newest()
+        unfinished = f"batch-{newest['batch'] + 1 if newest else 0:08}-"
+        for table in (RAW, DEAD_LETTERS, ALERTS):
+            for folder, _, names in os.walk(self.at(table)):
+                for name in names:
+                    if name.startswith(unfinished):
+                        os.remove(os.path.join(folder, name))
+        for file in parquet_files(self.at(WINDOWS)):
+            name = os.path.basename(file)
+            if name.startswith("closed-") and int(name[7:-8].partition("-")[2]) > self.closed_until():
+                os.remove(file)
 
     def close(self):
         """Lets another pipeline have the folder."""
         self._lock.close()
+
+    def identity(self):
+        """A text that belongs to this folder as long as it lives."""
+        path = self.at("_identity")
+        if not os.path.exists(path):
+            self._replace(path, uuid.uuid4().hex)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
 
     def at(self, *names):
         """A path inside the folder."""
@@ -57,67 +84,117 @@ class Tables:
 
     def glob(self, table):
         """What to give to a Parquet reader."""
-        return self.at(table, "windows.parquet") if table == WINDOWS else self.at(table, "*", "*.parquet")
+        if table == WINDOWS:
+            return self.at(WINDOWS, "windows.parquet" if len(parquet_files(self.at(WINDOWS))) < 2 else "*.parquet")
+        return self.at(table, "*", "*", "*.parquet") if table == RAW else self.at(table, "*.parquet")
 
     def stage(self):
         """A new path to write to; nothing is there yet."""
         return self.at("_staging", uuid.uuid4().hex)
 
     def publish_batch(self, table, batch, staged):
-        """Makes a staged folder batch `batch` of `table`, unless that is there already or nothing is in it. Returns its rows."""
-        target = self.at(table, f"batch={batch:08}")
-        if not os.path.exists(target) and rows_in(staged):
-            os.rename(staged, target)
-        else:
-            shutil.rmtree(staged)
-        return rows_in(target)
+        """Moves what is staged (folders of partitions, or files) to its place as batch `batch` of `table`. Returns its rows."""
+        rows = 0
+        for folder, _, _ in os.walk(staged):
+            target = self.at(table, os.path.relpath(folder, staged))
+            for number, file in enumerate(parquet_files(folder)):
+                count = rows_of(file)
+                if count:
+                    os.makedirs(target, exist_ok=True)
+                    os.replace(file, os.path.join(target, f"batch-{batch:08}-{number}.parquet"))
+                rows += count
+        shutil.rmtree(staged, ignore_errors=True)
+        return rows
 
-    def publish_windows(self, staged):
-        """Puts the one staged file in the place of the old aggregates."""
+    def publish_table(self, table, batch, rows):
+        """As publish_batch, of an Arrow table."""
+        staged = self.stage()
+        os.makedirs(staged)
+        pyarrow.parquet.write_table(rows, os.path.join(staged, "part.parquet"), use_deprecated_int96_timestamps=False)
+        return self.publish_batch(table, batch, staged)
+
+    def publish_windows(self, staged, name="windows.parquet"):
+        """Puts the one staged file among the aggregates."""
         (file,) = parquet_files(staged)
-        os.replace(file, self.glob(WINDOWS))
+        os.replace(file, self.at(WINDOWS, name))
         shutil.rmtree(staged)
 
-    def offsets_of(self, batch, stream):
-        """[start, end) of a batch as Spark planned it, from the offset log in the checkpoint."""
-        end = self._planned(batch)[stream]
-        return (self._planned(batch - 1)[stream]["next"] if batch else end["start"]), end["next"]
+    def close_windows(self, staged, until):
+        """Puts the staged windows among those that do not change any more; they end at `until`, in microseconds since 1970."""
+        (file,) = parquet_files(staged)
+        if rows_of(file):
+            self.publish_windows(staged, f"closed-{self.closed_until()}-{until}.parquet")
+        else:
+            shutil.rmtree(staged)
+        self._replace(self.at(WINDOWS, "_closed.json"), {"until": until})
 
-    def _planned(self, batch):
+    def closed_until(self):
+        """Where the windows that may still change begin, in microseconds since 1970; 0: all may."""
+        try:
+            with open(self.at(WINDOWS, "_closed.json"), encoding="utf-8") as file:
+                return json.load(file)["until"]
+        except FileNotFoundError:
+            return 0
+
+    def planned(self, batch):
+        """(start, end) of a batch as Spark planned it, from the offset log in the checkpoint; start None: the first batch."""
+        return self._offsets(batch - 1) if batch else None, self._offsets(batch)
+
+    def _offsets(self, batch):
         with open(self.at("_checkpoint", "offsets", str(batch)), encoding="utf-8") as file:
             return json.loads(file.read().splitlines()[-1])
 
     def record(self, batch, counts):
-        """Notes what a batch was; the last step of a batch."""
+        """Notes what a batch was; the last step of a batch. The sums go on from the newest before it."""
+        before = self.newest() or {}
+        totals = before.get("totals", dict.fromkeys(TOTALS, 0))
+        newest = [time for time in (before.get("newest_ever"), counts["newest"]) if time is not None]
+        counts = dict(counts, batch=batch, totals={name: totals[name] + counts[name] for name in TOTALS},
+                      newest_ever=max(newest, default=None))
+        self._replace(self.at("_batches", f"{batch:08}.json"), counts)
+        for number in self._recorded_numbers()[:-KEPT]:
+            os.remove(self.at("_batches", f"{number:08}.json"))
+
+    def _replace(self, path, thing):
+        """Writes a JSON file, whole or not at all, also when the power goes."""
         temporary = self.at("_staging", uuid.uuid4().hex + ".json")
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(counts, file)
-        os.replace(temporary, self.at("_batches", f"{batch:08}.json"))
+            json.dump(thing, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
 
     def recorded(self, batch):
-        """The counts of one batch, None when it is not done."""
+        """What is noted of one batch, None when it is not done."""
         try:
             with open(self.at("_batches", f"{batch:08}.json"), encoding="utf-8") as file:
                 return json.load(file)
         except FileNotFoundError:
             return None
 
+    def newest(self):
+        """What is noted of the newest batch, None when there is none."""
+        numbers = self._recorded_numbers()
+        return self.recorded(numbers[-1]) if numbers else None
+
     def totals(self):
-        """The sums over all batches: rows_read, readings, duplicates, dead_letters."""
-        totals = dict.fromkeys(("rows_read", "readings", "duplicates", "dead_letters"), 0)
-        for name in os.listdir(self.at("_batches")):
-            counts = self.recorded(int(name.partition(".")[0]))
-            for total in totals:
-                totals[total] += counts[total]
-        return totals
+        """The sums over all batches, by TOTALS."""
+        newest = self.newest()
+        return dict(newest["totals"]) if newest else dict.fromkeys(TOTALS, 0)
+
+    def _recorded_numbers(self):
+        return sorted(int(name[:8]) for name in os.listdir(self.at("_batches")) if name.endswith(".json"))
 
     def window_counts(self):
-        """The readings in each window, read back from the file."""
-        return pyarrow.parquet.read_table(self.glob(WINDOWS), columns=["count"]).column("count").to_pylist()
+        """The readings in each window, read back from the files."""
+        counts = []
+        for file in parquet_files(self.at(WINDOWS)):
+            counts += pyarrow.parquet.read_table(file, columns=["count"], partitioning=None).column("count").to_pylist()
+        return counts
 
     def rows(self, table):
         """Rows in the files of a table, from their footers."""
-        return sum(rows_in(folder) for folder, _, _ in os.walk(self.at(table)))
+        return sum(rows_of(file) for folder, _, _ in os.walk(self.at(table)) for file in parquet_files(folder))
 
 
 def parquet_files(folder):
@@ -127,6 +204,6 @@ def parquet_files(folder):
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".parquet")]
 
 
-def rows_in(folder):
-    """Rows in the Parquet files directly in a folder."""
-    return sum(pyarrow.parquet.read_metadata(file).num_rows for file in parquet_files(folder))
+def rows_of(file):
+    """Rows in a Parquet file."""
+    return pyarrow.parquet.read_metadata(file).num_rows

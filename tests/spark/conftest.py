@@ -5,21 +5,21 @@ import brokers
 import pytest
 from telemetry import Stream
 
-from leveret.tools import pipeline
+from leveret.tools import pipeline_session
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def java():
-    if pipeline.java_version() < pipeline.JAVA_OLDEST:
+    if pipeline_session.java_version() < pipeline_session.JAVA_OLDEST:
         pytest.skip("Java 17 or newer is missing")
 
 
 @pytest.fixture(scope="session")
 def spark(java):
     """The session that `leveret pipeline` itself would start, with the source registered."""
-    session = pipeline.start_spark()
+    session = pipeline_session.start_spark("local[2]")
     yield session
     session.stop()
 

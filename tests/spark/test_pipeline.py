@@ -17,7 +17,7 @@ import pandas
 import pytest
 from telemetry import TIME_S, body
 
-from leveret.tools import cli, pipeline
+from leveret.tools import cli, pipeline, pipeline_config
 from leveret.tools.usage import UsageError
 
 KILLS = int(os.environ.get("LEVERET_SPARK_KILLS", "2"))
@@ -36,7 +36,7 @@ def options_of(stream, out, *more):
 @pytest.fixture
 def run_here(spark, capsys, monkeypatch):
     """run_here(stream, out): one run with --available-now in the tests' session: (exit status, summary, standard error)."""
-    monkeypatch.setattr(pipeline, "start_spark", lambda: spark)
+    monkeypatch.setattr(pipeline, "start_spark", lambda *settings: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
@@ -52,10 +52,16 @@ def run_here(spark, capsys, monkeypatch):
 
 
 def tables_of(summary):
-    """The three tables as pandas sees them when it is given the whole folder."""
-    folders = {"raw": os.path.dirname(os.path.dirname(summary["files"]["raw"])), "windows": summary["files"]["windows"],
-               "dead_letters": os.path.dirname(os.path.dirname(summary["files"]["dead_letters"]))}
-    return {name: pandas.read_parquet(folder) if os.listdir(os.path.dirname(folder)) else None for name, folder in folders.items()}
+    """The tables as pandas sees them when it is given the whole folder; None where nothing is."""
+    out = summary["files"]["raw"].partition("/raw/")[0]
+    return {name: pandas.read_parquet(os.path.join(out, name)) if summary[name if name != "raw" else "readings"] else None
+            for name in ("raw", "dead_letters", "alerts", "windows")}
+
+
+def counts(rows_read, readings, duplicates, dead_letters, windows):
+    """What a summary without files is when each message was one record, and nothing was late."""
+    return {"rows_read": rows_read, "records": rows_read, "readings": readings, "duplicates": duplicates, "dead_letters": dead_letters,
+            "late": 0, "alerts": 0, "lost": 0, "windows": windows}
 
 
 def windows_from(readings):
@@ -95,10 +101,10 @@ def test_readings_doubles_and_dead_letters_are_each_where_they_belong(run_here, 
     stream.publish([body(*reading) for reading in good[10:20]] + [body(*late)] * 2 + [b"later"])
     status, summary, _ = run_here(stream, tmp_path)
     assert status == 0
-    files = summary.pop("files")
-    tables = tables_of({"files": files})
+    tables = tables_of(summary)
+    del summary["files"]
     readings = good + [late]
-    assert summary == {"rows_read": 115, "readings": 81, "duplicates": 26, "dead_letters": 8, "windows": len(windows_from(readings))}
+    assert summary == counts(115, 81, 26, 8, len(windows_from(readings)))
     raw = tables["raw"]
     found = sorted(zip(raw.device, raw.metric, raw.sequence, (moment.timestamp() for moment in raw.time), raw.value))
     assert found == sorted(readings)
@@ -114,7 +120,7 @@ def test_readings_doubles_and_dead_letters_are_each_where_they_belong(run_here, 
 def test_an_empty_stream_is_a_summary_of_zeros(run_here, leveret, make_stream, tmp_path):
     status, summary, _ = run_here(make_stream(leveret), tmp_path)
     files = summary.pop("files")
-    assert status == 0 and summary == {"rows_read": 0, "readings": 0, "duplicates": 0, "dead_letters": 0, "windows": 0}
+    assert status == 0 and summary == counts(0, 0, 0, 0, 0)
     assert len(pandas.read_parquet(files["windows"])) == 0
 
 
@@ -149,7 +155,7 @@ def test_an_endless_run_keeps_its_windows_fresh_and_ends_in_order_on_sigterm(run
     threading.Thread(target=end_it, daemon=True).start()
     status, summary, error = run_here(stream, tmp_path, "--watermark", "1000")
     assert (status, summary["readings"]) == (0, 200)
-    assert "pipeline: batch 0: 200 rows read, 200 readings, 0 duplicates, 0 dead letters; 0 behind" in error
+    assert "pipeline: batch 0: 200 rows read, 200 readings, 0 duplicates, 0 dead letters, 0 late, 0 alerts; 0 behind" in error
 
 
 def test_a_bounded_run_takes_all_that_came_while_it_ran(run_here, leveret, make_stream, tmp_path):
@@ -165,11 +171,13 @@ def test_a_bounded_run_takes_all_that_came_while_it_ran(run_here, leveret, make_
 
 
 def test_two_pipelines_do_not_write_one_folder(tmp_path):
-    first = pipeline.open_tables(str(tmp_path))
+    plan = pipeline_config.Plan()
+    plan.out = str(tmp_path)
+    first = pipeline.open_tables(plan)
     with pytest.raises(UsageError, match="another pipeline is writing"):
-        pipeline.open_tables(str(tmp_path))
+        pipeline.open_tables(plan)
     first.close()
-    pipeline.open_tables(str(tmp_path)).close()
+    pipeline.open_tables(plan).close()
 
 
 def test_without_java_it_is_one_sentence_with_the_command_and_status_3(tmp_path):
@@ -179,7 +187,7 @@ def test_without_java_it_is_one_sentence_with_the_command_and_status_3(tmp_path)
     assert ended.stderr == f"leveret pipeline: {pipeline.NO_JAVA}\n" and "apt-get install" in ended.stderr
 
 
-@pytest.mark.parametrize("source", ["amqps://host", "127.0.0.1:5672", "amqp://", "amqp://host:port"])
+@pytest.mark.parametrize("source", ["http://host", "127.0.0.1:5672", "amqp://", "amqp://host:port"])
 def test_a_source_that_is_no_url_is_refused_before_anything_starts(source, tmp_path):
     with pytest.raises(UsageError, match="--source"):
         pipeline.run(cli.make_parser("pipeline").parse_args(["pipeline", "--source", source, "--out", str(tmp_path / "out")]))
@@ -187,8 +195,8 @@ def test_a_source_that_is_no_url_is_refused_before_anything_starts(source, tmp_p
 
 
 def test_the_password_leaves_the_url():
-    assert pipeline.split_source("amqp://me:p%40ss@broker:1234/farm") == ("amqp://me@broker:1234/farm", "p@ss")
-    assert pipeline.split_source("amqp://[::1]") == ("amqp://[::1]:5672", None)
+    assert pipeline_config.split_source("amqp://me:p%40ss@broker:1234/farm") == ("amqp://me@broker:1234/farm", "p@ss")
+    assert pipeline_config.split_source("amqp://[::1]") == ("amqp://[::1]:5672", None)
 
 
 class Publisher(threading.Thread):
@@ -318,12 +326,12 @@ def test_every_reading_is_there_exactly_once_however_often_the_driver_is_killed(
         publisher.end()
         for driver in drivers:
             driver.end_group()
+    raw = tables_of(summary)["raw"]
     files = summary.pop("files")
-    raw = tables_of({"files": files})["raw"]
     print("summary:", summary)
     readings = publisher.readings
-    assert summary == {"rows_read": len(readings) + publisher.duplicates + publisher.bad, "readings": len(readings),
-                       "duplicates": publisher.duplicates, "dead_letters": publisher.bad, "windows": len(windows_from(readings))}
+    assert summary == counts(len(readings) + publisher.duplicates + publisher.bad, len(readings), publisher.duplicates, publisher.bad,
+                             len(windows_from(readings)))
     assert sorted(zip(raw.device, raw.metric, raw.sequence, raw.value)) == sorted((row[0], row[1], row[2], row[4]) for row in readings)
     assert not raw.duplicated(KEY).any()
     dead = pandas.read_parquet(os.path.join(out, "dead_letters"))

@@ -1,11 +1,14 @@
 """Decoding and cleaning: a body becomes a reading or a reason, and never an exception of another kind."""
 import json
 import random
+import struct
 
 import pyarrow
 import pytest
 
-from leveret.ports.spark.readings import BadReading, decode, decode_batches
+from leveret.ports.spark import cbor
+from leveret.ports.spark.decode import Decoder
+from leveret.ports.spark.readings import BadReading, decode
 
 NOW_S = 1_800_000_000
 GOOD = {"device": "kiln-3", "metric": "temperature", "sequence": 17, "time": 1_700_000_000.25, "value": 812.5}
@@ -67,15 +70,130 @@ def test_damaged_bodies_never_raise_anything_else():
         assert len(reading) == 5
 
 
+MESSAGE_TYPES = {"value": pyarrow.binary(), "offset": pyarrow.int64(), "position": pyarrow.int64(), "sequence": pyarrow.int64(),
+                 "timestamp": pyarrow.timestamp("us", tz="UTC"), "now": pyarrow.timestamp("us", tz="UTC")}
+
+
+def batch_of(*messages):
+    """An Arrow batch of messages, each a dict; what is not given is null, but for stream and offset."""
+    rows = [{"stream": "s", "offset": 7 + place, "position": place, "now": NOW_S * 10**6, **message}
+            for place, message in enumerate(messages)]
+    names = ("value", "stream", "offset", "position", "timestamp", "routing_key", "content_type", "gateway", "sequence", "now")
+    columns = [pyarrow.array([row.get(name) for row in rows], MESSAGE_TYPES.get(name, pyarrow.string())) for name in names]
+    return pyarrow.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def rows_of(batch, **settings):
+    """(rows, the row that counts) of one batch."""
+    (decoded,) = Decoder(**settings)([batch, batch.slice(0, 0)])
+    rows = decoded.to_pylist()
+    return rows[:-1], rows[-1]
+
+
+def told(rows, *names):
+    return [tuple(row[name] for name in names) for row in rows]
+
+
 def test_a_batch_keeps_every_offset_and_the_payload_of_what_is_bad():
-    now = pyarrow.array([NOW_S * 10**6] * 3, pyarrow.timestamp("us", tz="UTC"))
-    bodies = pyarrow.array([changed(), b"{", changed(sequence=18)], pyarrow.binary())
-    batch = pyarrow.RecordBatch.from_arrays(
-        [bodies, pyarrow.array([7, 8, 9]), pyarrow.array(["a.b", "c", "d"]), now],
-        names=["value", "offset", "routing_key", "now"])
-    (decoded,) = decode_batches([batch, batch.slice(0, 0)])
-    assert decoded.column("offset").to_pylist() == [7, 8, 9]
-    assert decoded.column("sequence").to_pylist() == [17, 8, 18]
-    assert decoded.column("reason").to_pylist() == [None, "not JSON", None]
-    assert decoded.column("payload").to_pylist() == [None, b"{", None]
-    assert decoded.column("routing_key").to_pylist() == [None, "c", None]
+    rows, count = rows_of(batch_of({"value": changed(), "routing_key": "a.b"}, {"value": b"{", "routing_key": "c"},
+                                   {"value": changed(sequence=18)}))
+    assert told(rows, "offset", "sequence", "reason", "payload", "routing_key") == [
+        (7, 17, None, None, None), (8, None, "not JSON", b"{", "c"), (9, 18, None, None, None)]
+    assert told([count], "part", "sequence", "key_number", "reason") == [(-1, 3, 3, None)]
+
+
+def test_senml_packs_are_one_row_a_record():
+    """RFC 8428 section 5.1.2 and 5.1.3: base fields hold for the records behind them; JSON and CBOR give the same."""
+    pack = [{"bn": "kiln-3/", "bt": 1_700_000_000, "bu": "Cel", "bv": 10, "n": "temperature", "v": 2.5},
+            {"n": "temperature", "t": 1, "v": 3}, {"n": "door", "vb": True}, {"n": "name", "vs": "x"}, {"n": "energy", "u": "J", "s": 7},
+            {"bn": "urn:dev:ow:1:", "n": "speed", "v": 1}]
+    labels = {"bn": -2, "bt": -3, "bu": -4, "bv": -5, "n": 0, "u": 1, "v": 2, "vs": 3, "vb": 4, "s": 5, "t": 6}
+    other = cbor_of([{labels[name]: value for name, value in record.items()} for record in pack])
+    rows, count = rows_of(batch_of({"value": json.dumps(pack).encode()}, {"value": other, "content_type": "application/senml+cbor; x=1"}))
+    first, second = rows[:6], rows[6:]
+    wanted = [("kiln-3", "temperature", 12.5, "Cel", None), ("kiln-3", "temperature", 13.0, "Cel", None),
+              ("kiln-3", "door", 1.0, "Cel", None), (None, None, None, None, "the value is text or data, not a number"),
+              ("kiln-3", "energy_sum", 7.0, "J", None),
+              ("urn:dev:ow:1", "speed", 11.0, "Cel", None)]
+    for found in (first, second):
+        assert told(found, "device", "metric", "value", "unit", "reason") == wanted
+        assert [row["time"].timestamp() - 1_700_000_000 for row in found if row["time"]] == [0, 1, 0, 0, 0]
+        assert [row["part"] for row in found] == [0, 1, 2, 3, 4, 5]
+    assert (count["sequence"], count["key_number"]) == (12, 2)
+
+
+def cbor_of(thing):
+    """A value in CBOR, with floats as doubles."""
+    if isinstance(thing, bool):
+        return b"\xf5" if thing else b"\xf4"
+    if isinstance(thing, int):
+        return head(0, thing) if thing >= 0 else head(1, -1 - thing)
+    if isinstance(thing, float):
+        return b"\xfb" + struct.pack(">d", thing)
+    if isinstance(thing, str):
+        return head(3, len(thing.encode())) + thing.encode()
+    if isinstance(thing, list):
+        return head(4, len(thing)) + b"".join(cbor_of(one) for one in thing)
+    return head(5, len(thing)) + b"".join(cbor_of(name) + cbor_of(value) for name, value in thing.items())
+
+
+def head(kind, number):
+    if number < 24:
+        return bytes((kind << 5 | number,))
+    return bytes((kind << 5 | 26,)) + struct.pack(">I", number)
+
+
+@pytest.mark.parametrize("octets, value", [
+    ("00", 0), ("1864", 100), ("1bffffffffffffffff", 2**64 - 1), ("c249010000000000000000", 2**64), ("3903e7", -1000), ("f93e00", 1.5),
+    ("fa47c35000", 100000.0), ("fbc010666666666666", -4.1), ("f97bff", 65504.0), ("f4", False), ("f6", None), ("4401020304", b"\1\2\3\4"),
+    ("62c3bc", "\u00fc"), ("8301820203820405", [1, [2, 3], [4, 5]]), ("a201020304", {1: 2, 3: 4}),
+    ("9f018202039f0405ffff", [1, [2, 3], [4, 5]]),
+    ("bf61610161629f0203ffff", {"a": 1, "b": [2, 3]}), ("7f657374726561646d696e67ff", "streaming"), ("c48221196ab3", 273.15),
+])
+def test_cbor_values_of_rfc_8949_appendix_a(octets, value):
+    assert cbor.loads(bytes.fromhex(octets)) == value
+
+
+def test_damaged_packs_are_dead_letters_and_nothing_else():
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    good = cbor_of([{-2: "kiln/", -3: 1_700_000_000, 0: "t", 2: 2.5}, {0: "u", 2: 1, 6: -5}])
+    for _ in range(5_000):
+        octets = bytearray(good)
+        for _ in range(chance.randint(1, 3)):
+            octets[chance.randrange(len(octets))] = chance.randrange(256)
+        rows, count = rows_of(batch_of({"value": bytes(octets[:chance.randint(0, 60)]), "content_type": "application/senml+cbor"}))
+        assert len(rows) == count["sequence"] >= 1 and all((row["reason"] is None) != (row["value"] is None) for row in rows)
+
+
+def test_numbers_take_device_and_time_from_the_message():
+    moment = 1_700_000_000 * 10**6
+    rows, _ = rows_of(batch_of({"value": b" 21.5\n", "routing_key": "hall", "timestamp": moment}, {"value": b"-3"},
+                               {"value": b"1e400", "timestamp": moment}))
+    assert told(rows, "device", "metric", "value", "reason") == [
+        ("hall", "value", 21.5, None), (None, None, None, "a bare number in a message without a timestamp"),
+        (None, None, None, "value is outside +-1e18")]
+
+
+def test_units_are_converted_and_ranges_are_kept():
+    rules = {"temperature": {"unit": "Cel", "min": -40, "max": 100}}
+    bodies = [changed(value=212, unit="degF"), changed(value=50, unit="Cel"), changed(value=50), changed(value=300, unit="degF"),
+              changed(value=1, unit="V")]
+    rows, _ = rows_of(batch_of(*({"value": one} for one in bodies)), metrics=rules)
+    assert [(round(row["value"], 9), row["unit"]) if row["value"] is not None else row["reason"] for row in rows] == [
+        (100.0, "Cel"), (50.0, "Cel"), (50.0, "Cel"), "temperature is 148.889, outside -40 to 100",
+        "temperature is in 'V', and cannot be converted to 'Cel'"]
+
+
+def test_what_makes_a_double():
+    headers = {"gateway": "north", "sequence": 5}
+    messages = ({"value": changed(), **headers}, {"value": changed()}, {"value": without("sequence"), **headers},
+                {"value": without("sequence")})
+    rows, _ = rows_of(batch_of(*messages))
+    keys = told(rows, "key_owner", "key_part", "key_number")
+    assert keys == [("north", "0", 5), ("kiln-3", "temperature", 17), ("north", "0", 5), (None, "s/0", 10)]
+    rows, _ = rows_of(batch_of(*messages), by="reading")
+    assert told(rows, "key_owner", "key_number")[:2] == [("kiln-3", 17)] * 2 and rows[2]["reason"] == "sequence is missing"
+    rows, _ = rows_of(batch_of({"value": changed(), "gateway": "g" * 65, "sequence": 1}))
+    assert rows[0]["reason"] == "x-gateway is empty or longer than 64 octets"

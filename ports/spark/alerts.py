@@ -1,0 +1,33 @@
+"""Alerts as messages: each reading of a batch whose score is an alarm, one JSON object, exactly once (sink.publish_epoch).
+
+    {"gateway", "device", "metric", "time", "value", "unit", "score", "sequence", "stream", "offset", "part"}; message_id is a hash of
+    stream, offset, part and time: the same alert has the same id whatever happens.
+"""
+import hashlib
+import json
+
+from .options import Login
+from .sink import publish_epoch
+
+FIELDS = ("gateway", "device", "metric", "value", "unit", "score", "sequence", "stream", "offset", "part")
+
+
+def publisher(options, tables):
+    """publish(batch, alerts) for job.BatchWriter, by the sink's options (lower-case names). The epochs belong to the tables' folder."""
+    login = Login(options)
+    exchange, key, folder = options.get("exchange", ""), options["routingkey"], tables.identity()
+
+    def publish(batch, found):
+        publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in found.to_pylist()])
+    return publish
+
+
+def message(row):
+    """(body, properties) of one alert."""
+    told = {name: row[name] for name in FIELDS}
+    told["time"] = row["time"].timestamp()
+    identity = hashlib.sha256(f"{row['stream']}|{row['offset']}|{row['part']}|{told['time']}".encode()).hexdigest()[:40]
+    properties = {"content_type": "application/json", "delivery_mode": 2, "message_id": identity, "type": "alert"}
+    if row["gateway"] is not None:
+        properties["headers"] = {"x-gateway": row["gateway"]}
+    return json.dumps(told).encode(), properties

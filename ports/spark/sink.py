@@ -1,0 +1,207 @@
+"""The sink `writeStream.format("amqp")`: rows to messages.
+
+Columns of the frame: `value` (binary or string), and if there: `exchange`, `routing_key`, `message_id`, `content_type` (strings), `headers`
+(map of string to string), `timestamp`. Options: url, passwordEnv, passwordFile as the source's; `exchange` and `routingKey` where there are
+no such columns; `delivery`:
+
+    exactlyOnce (default)  the driver publishes a micro-batch and a record of its number in one transaction (tx), to brokers as Leveret and
+                           RabbitMQ; a batch whose number is there already is passed over. For alerts: `maxRowsPerEpoch` (100000) rows.
+    atLeastOnce            the executors publish with confirms in flight. A task that is done again publishes again, with the same message
+                           ids: a queue declared with x-deduplication keeps one of each.
+
+The record is the one message of the durable queue leveret.epochs.QUERY; reading it takes an exclusive consumer, so two drivers of one
+checkpoint wait for each other, and acknowledging it is a part of the transaction.
+Laws: message_id, unless the frame has it, is a hash of what the message is, with its place among equal rows of the task: never of a row's
+order. Where a routing key of the default exchange names no queue, nothing is published and the query fails with a sentence.
+"""
+import hashlib
+import time
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
+
+from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, connect
+from .options import SINK_OPTIONS, Login, checked
+from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable
+
+EPOCH_QUEUE = "leveret.epochs."
+QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
+ROWS_PER_EPOCH_MAX = 100_000
+RETRY_S, RETRY_PAUSE_S = 60, 0.5
+ACCESS_REFUSED, NOT_FOUND, RESOURCE_LOCKED = 403, 404, 405
+UNCONFIRMED_MAX = 2000
+FIRST_RECORD_MS = 1000
+COLUMNS = {"value": (BinaryType(), StringType()), "exchange": (StringType(),), "routing_key": (StringType(),),
+           "message_id": (StringType(),), "content_type": (StringType(),), "headers": (MapType(StringType(), StringType()),),
+           "timestamp": (TimestampType(),)}
+
+
+def writer(options, schema):
+    """The writer that the options ask for. Raises ValueError with one sentence."""
+    given = checked(options, SINK_OPTIONS)
+    for field in schema:
+        if field.dataType not in COLUMNS.get(field.name, ()):
+            raise ValueError(f"amqp: the sink has no column {field.name} {field.dataType.simpleString()}; it has {', '.join(COLUMNS)}")
+    if "value" not in schema.fieldNames():
+        raise ValueError("amqp: the sink needs a column value, binary or string")
+    if "routing_key" not in schema.fieldNames() and "routingkey" not in given:
+        raise ValueError("amqp: the sink needs a column routing_key or the option routingKey")
+    delivery = given.get("delivery", "exactlyOnce")
+    kinds = {"exactlyonce": ExactlyOnceWriter, "atleastonce": AtLeastOnceWriter}
+    if delivery.lower() not in kinds:
+        raise ValueError(f"amqp: delivery is exactlyOnce or atLeastOnce, not {delivery!r}")
+    return kinds[delivery.lower()](Login(given), given)
+
+
+class Published(WriterCommitMessage):
+    """What a task has for the commit: the query's id, and the messages that are still to be published."""
+
+    def __init__(self, query, messages):
+        self.query, self.messages = query, messages
+
+
+class _Writer(DataSourceStreamWriter):
+    def __init__(self, login, options):
+        self._login = login
+        self._exchange, self._key = options.get("exchange", ""), options.get("routingkey", "")
+        self._rows_max = int(options.get("maxrowsperepoch", ROWS_PER_EPOCH_MAX))
+
+    def commit(self, messages, batchId):
+        """Nothing is left to do."""
+
+    def abort(self, messages, batchId):
+        """Nothing has to be taken back."""
+
+    def _messages(self, rows):
+        """(exchange, routing key, body, properties) for each row."""
+        same = {}
+        for row in rows:
+            found = row.asDict()
+            body = found["value"].encode() if isinstance(found["value"], str) else bytes(found["value"] or b"")
+            exchange, key = found.get("exchange") or self._exchange, found.get("routing_key") or self._key
+            yield exchange, key, body, _properties(found, exchange, key, body, same)
+
+
+class AtLeastOnceWriter(_Writer):
+    """Publishes in the tasks."""
+
+    def write(self, iterator):
+        connection = _open(self._login)
+        try:
+            known = set()
+            for exchange, key, body, given in self._messages(iterator):
+                _see_queue(connection, exchange, key, known)
+                connection.publish(exchange, key, body, given, confirm=False)
+                if connection.unconfirmed > UNCONFIRMED_MAX:
+                    connection.poll(0)
+            connection.wait_confirmed()
+            connection.close()
+        except ClientError as error:
+            raise StreamUnavailable(f"amqp sink: {error}") from None
+        return Published(None, [])
+
+
+class ExactlyOnceWriter(_Writer):
+    """Publishes at the commit."""
+
+    def write(self, iterator):
+        messages = []
+        for message in self._messages(iterator):
+            messages.append(message)
+            if len(messages) > self._rows_max:
+                raise StreamError(f"amqp sink: more than {self._rows_max} rows in a batch for delivery=exactlyOnce: raise maxRowsPerEpoch "
+                                  "or use delivery=atLeastOnce")
+        return Published(TaskContext.get().getLocalProperty(QUERY_ID), messages)
+
+    def commit(self, messages, batchId):
+        """Publishes what the tasks have, unless that was done before."""
+        parts = [part for part in messages if part is not None and part.messages]
+        if parts:
+            publish_epoch(self._login, parts[0].query, batchId, [message for part in parts for message in part.messages])
+
+
+def publish_epoch(login, query, batch, messages):
+    """
+    Publishes `messages`, a list of (exchange, routing key, body, properties), as batch number `batch` of `query`, exactly once: False when
+    it was there already. Waits out a broker that is away for RETRY_S. Raises StreamError.
+    """
+    until = time.monotonic() + RETRY_S
+    while True:
+        connection = None
+        try:
+            connection = _open(login)
+            return _publish_epoch(connection, EPOCH_QUEUE + query, batch, messages)
+        except (ClientError, StreamUnavailable) as error:
+            refused = isinstance(error, (LoginRefused, ChannelClosed)) and error.code not in (ACCESS_REFUSED, RESOURCE_LOCKED)
+            if refused or time.monotonic() + RETRY_PAUSE_S > until:
+                raise StreamError(f"amqp sink: {error}") from None
+            time.sleep(RETRY_PAUSE_S)
+        finally:
+            if connection is not None:
+                _close(connection)
+
+
+def _publish_epoch(connection, queue, batch, messages):
+    connection.queue_declare(queue, durable=True)
+    known = set()
+    for exchange, key, _, _ in messages:
+        _see_queue(connection, exchange, key, known)
+    connection.tx_select()
+    connection.consume(queue, exclusive=True)
+    records = connection.poll(FIRST_RECORD_MS)  # it comes at once, if there is one
+    if max((int(record.body) for record in records), default=-1) >= batch:
+        return False
+    for exchange, key, body, given in messages:
+        connection.tx_publish(exchange, key, body, given)
+    connection.tx_publish("", queue, str(batch).encode(), {"delivery_mode": 2})
+    if records:
+        connection.ack(records[-1], multiple=True)
+    connection.tx_commit()
+    return True
+
+
+def _open(login):
+    try:
+        return connect(login.address(login.places[0]).url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
+    except LoginRefused:
+        raise
+    except ClientError as error:
+        raise StreamUnavailable(f"amqp sink: {error}") from None
+
+
+def _close(connection):
+    try:
+        connection.close()
+    except ClientError:
+        return  # it was broken already
+
+
+def _see_queue(connection, exchange, key, known):
+    """Raises StreamError when a message to the default exchange would be lost, for there is no queue of that name."""
+    if exchange or key in known:
+        return
+    try:
+        connection.queue_declare(key, passive=True)
+    except (ChannelClosed, ConnectionLost) as error:
+        if error.code == NOT_FOUND:
+            raise StreamError(f"amqp sink: there is no queue {key!r} (routing key of the default exchange)") from None
+        raise
+    known.add(key)
+
+
+def _properties(found, exchange, key, body, same):
+    given = {"delivery_mode": 2}
+    for name in ("content_type", "message_id"):
+        if found.get(name):
+            given[name] = found[name]
+    if found.get("headers"):
+        given["headers"] = dict(found["headers"])
+    if found.get("timestamp"):
+        given["timestamp"] = int(found["timestamp"].timestamp())
+    if "message_id" not in given:
+        parts = [exchange.encode(), key.encode(), body] + [f"{name}={value}".encode() for name, value in sorted(given.items(), key=str)]
+        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:40]
+        same[digest] = same.get(digest, -1) + 1
+        given["message_id"] = f"{digest}-{same[digest]}" if same[digest] else digest
+    return given

@@ -1,0 +1,204 @@
+"""What `leveret pipeline run` is asked for: the command line, or a TOML file, every key checked.
+
+    out = "/var/lib/leveret/tables"
+    [source]
+    url = "amqp://sensors@127.0.0.1:5672"   # one, or a list; amqps:// with ?ca=FILE
+    streams = ["telemetry-0", "telemetry-1"]
+    password_file = "/etc/leveret/password" # or password_env; where executors run, too
+    starting_offsets = "earliest"           # latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only
+    fail_on_data_loss = true
+    max_rows_per_trigger = 100000
+    files = ["old/*.jsonl"]                 # instead of url and streams: the same job over old files, a message a line
+    [decode]
+    format = "auto"                         # json, senml+json, senml+cbor, number (ports/spark/decode.py)
+    [metrics.temperature]                   # any number: the unit wanted, and what is in range
+    unit = "Cel"
+    min = -60
+    max = 1800
+    [doubles]
+    by = "gateway"                          # x-gateway and x-sequence; "reading": device, metric and sequence
+    watermark = 200000                      # messages back that a double is recognised at least
+    [windows]
+    length_s = 60
+    lateness_s = 86400                      # 0: windows never close, and are computed from all of raw
+    [detector]
+    enabled = true
+    alarm = 0.5                             # the least score of an alert
+    [alerts]                                # also as messages; left out: as a table only
+    url = "amqp://127.0.0.1:5672"
+    exchange = ""
+    routing_key = "alerts"
+    [spark]
+    master = "local[*]"
+    trigger_s = 1.0
+    settings = { "spark.driver.memory" = "2g" }
+
+A mistake is a UsageError of one sentence that names the file, the key and what is allowed; an unknown key is a mistake.
+"""
+import os
+import tomllib
+from urllib.parse import unquote, urlsplit
+
+from .usage import UsageError
+
+PASSWORD_VARIABLE = "LEVERET_PIPELINE_PASSWORD"
+TEXT, WHOLE, NUMBER = "text", "a whole number from 1", "a number"
+TRUTH, TEXTS, TABLE = "true or false", "a text or a list of texts", "a table"
+KEYS = {
+    "source": {"url": TEXTS, "streams": TEXTS, "password_env": TEXT, "password_file": TEXT, "starting_offsets": TEXT,
+               "fail_on_data_loss": TRUTH, "max_rows_per_trigger": WHOLE, "min_partitions": WHOLE, "files": TEXTS},
+    "decode": {"format": TEXT},
+    "doubles": {"by": TEXT, "watermark": WHOLE},
+    "windows": {"length_s": WHOLE, "lateness_s": NUMBER},
+    "detector": {"enabled": TRUTH, "alarm": NUMBER},
+    "alerts": {"url": TEXT, "password_env": TEXT, "password_file": TEXT, "exchange": TEXT, "routing_key": TEXT},
+    "spark": {"master": TEXT, "trigger_s": NUMBER, "settings": TABLE},
+}
+METRIC_KEYS = {"unit": TEXT, "min": NUMBER, "max": NUMBER}
+SOURCE_OPTIONS = {"streams": "stream", "password_env": "passwordEnv", "password_file": "passwordFile",
+                  "starting_offsets": "startingOffsets", "fail_on_data_loss": "failOnDataLoss",
+                  "max_rows_per_trigger": "maxRowsPerTrigger", "min_partitions": "minPartitions"}
+
+
+class Plan:
+    """All settings. `source`: options of format("amqp"), or None with `files`; `alerts`: options of the sink, or None."""
+
+    out = None
+    source = files = alerts = None
+    format, metrics, by, watermark = "auto", {}, "reading", 200_000
+    window_s, lateness_s = 60, None
+    detector, alarm = False, 0.5
+    master, trigger_s, settings = "local[*]", 0.5, {}
+    fail_on_data_loss = True
+
+    @property
+    def bounded(self):
+        """True when it reads files, not a stream."""
+        return self.files is not None
+
+
+def of_arguments(options):
+    """The Plan of a command line. Raises UsageError."""
+    plan = Plan()
+    if options.config:
+        _fill(plan, options.config)
+    elif options.source is None and options.stream is None and options.out is None:
+        raise UsageError("--out DIR or --config FILE is needed")
+    if options.config is None or options.source is not None or options.stream is not None:
+        url, password = split_source(options.source or "amqp://127.0.0.1:5672")
+        plan.source = dict(plan.source or {}, url=url)
+        if options.stream is not None or "stream" not in plan.source:
+            plan.source["stream"] = options.stream or "readings"
+        if password is not None:
+            os.environ[PASSWORD_VARIABLE] = password
+        elif "@" in url and PASSWORD_VARIABLE not in os.environ and not {"passwordEnv", "passwordFile"} & set(plan.source):
+            raise UsageError(f"--source names a user but no password: put it in the environment variable {PASSWORD_VARIABLE}")
+        if PASSWORD_VARIABLE in os.environ:
+            plan.source["passwordEnv"] = PASSWORD_VARIABLE
+    plan.out = options.out or plan.out
+    if plan.out is None:
+        raise UsageError(f"--out DIR is needed, or out in {options.config}")
+    plan.window_s = options.window or plan.window_s
+    plan.watermark = options.watermark or plan.watermark
+    plan.master = options.master or plan.master
+    return plan
+
+
+def split_source(source):
+    """(URL without password, password or None). Raises UsageError."""
+    try:
+        parts = urlsplit(source)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"--source {source!r} is not a URL: {error}") from None
+    if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+        raise UsageError(f"--source must be amqp[s]://[user[:password]@]host[:port][/vhost], not {source!r}")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    login = f"{parts.username}@" if parts.username else ""
+    settings = "?" + parts.query if parts.query else ""
+    url = f"{parts.scheme}://{login}{host}:{port or (5671 if parts.scheme == 'amqps' else 5672)}{parts.path}{settings}"
+    return url, None if parts.password is None else unquote(parts.password)
+
+
+def _fill(plan, path):
+    settings = _read(path)
+    source = settings.get("source", {})
+    if "files" in source:
+        if set(source) != {"files"}:
+            raise UsageError(f"{path}: [source] has files or url and streams, not both")
+        plan.files = _texts(source["files"])
+    elif source:
+        if "url" not in source or "streams" not in source:
+            raise UsageError(f"{path}: [source] needs url and streams, or files")
+        plan.source = {"url": ",".join(_texts(source["url"])), "stream": ",".join(_texts(source["streams"]))}
+        for key in set(source) & set(SOURCE_OPTIONS) - {"streams"}:
+            plan.source[SOURCE_OPTIONS[key]] = str(source[key]).lower() if KEYS["source"][key] is TRUTH else str(source[key])
+        plan.fail_on_data_loss = source.get("fail_on_data_loss", True)
+    plan.out = settings.get("out")
+    plan.format, plan.metrics = settings.get("decode", {}).get("format", "auto"), settings.get("metrics", {})
+    doubles, windows, detector, spark = (settings.get(name, {}) for name in ("doubles", "windows", "detector", "spark"))
+    plan.by, plan.watermark = doubles.get("by", "gateway"), doubles.get("watermark", plan.watermark)
+    plan.window_s, plan.lateness_s = windows.get("length_s", 60), windows.get("lateness_s", 86400) or None
+    plan.detector, plan.alarm = detector.get("enabled", True), detector.get("alarm", 0.5)
+    plan.master, plan.trigger_s, plan.settings = spark.get("master", "local[*]"), spark.get("trigger_s", 1.0), spark.get("settings", {})
+    if "alerts" in settings:
+        plan.alerts = _alerts(path, settings["alerts"])
+    _choice(path, "decode.format", plan.format, ("auto", "json", "senml+json", "senml+cbor", "number"))
+    _choice(path, "doubles.by", plan.by, ("gateway", "reading"))
+
+
+def _alerts(path, given):
+    if "url" not in given or "routing_key" not in given:
+        raise UsageError(f"{path}: [alerts] needs url and routing_key")
+    names = {"routing_key": "routingkey", "password_env": "passwordenv", "password_file": "passwordfile"}
+    return {names.get(key, key): value for key, value in given.items()}
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            settings = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    known = ("out", "metrics") + tuple(KEYS)
+    for section, keys in settings.items():
+        if section not in known:
+            raise UsageError(f"{path}: there is no setting {section!r}; there are {', '.join(known)}")
+        if section == "out":
+            _check(path, "out", keys, TEXT)
+        elif not isinstance(keys, dict):
+            raise UsageError(f"{path}: {section} is a table, written [{section}]")
+        elif section == "metrics":
+            for metric, rules in keys.items():
+                _check(path, f"metrics.{metric}", rules, TABLE)
+                _check_keys(path, f"metrics.{metric}", rules, METRIC_KEYS)
+        else:
+            _check_keys(path, section, keys, KEYS[section])
+    return settings
+
+
+def _check_keys(path, section, given, known):
+    for key, value in given.items():
+        if key not in known:
+            raise UsageError(f"{path}: [{section}] has no setting {key!r}; it has {', '.join(known)}")
+        _check(path, f"{section}.{key}", value, known[key])
+
+
+def _check(path, name, value, kind):
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    fits = {TEXT: isinstance(value, str), WHOLE: number and isinstance(value, int) and value >= 1, NUMBER: number,
+            TRUTH: isinstance(value, bool), TABLE: isinstance(value, dict),
+            TEXTS: isinstance(value, str) or (isinstance(value, list) and value and all(isinstance(one, str) for one in value))}
+    if not fits[kind]:
+        raise UsageError(f"{path}: {name} must be {kind}, not {value!r}")
+
+
+def _choice(path, name, value, known):
+    if value not in known:
+        raise UsageError(f"{path}: {name} is one of {', '.join(known)}, not {value!r}")
+
+
+def _texts(value):
+    return [value] if isinstance(value, str) else value

@@ -1,0 +1,92 @@
+"""The Spark session of `leveret pipeline`, on this machine or on a master, and what is shipped to the executors.
+
+`leveret pipeline archive DIR` writes leveret.zip (core, ports and tools: all that the executors need of Leveret) and leveret_pipeline.py,
+which starts the job under spark-submit; executors need Python with the packages of leveret[spark] beside it. With --master the archive
+is made and shipped by the command itself.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+SUBMITTED = "LEVERET_SPARK_SUBMIT"
+JAVA_OLDEST = 17
+# Starts faster and leaves the other cores alone: for a small machine. Long runs on many rows are faster without (--config, spark.settings).
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+LAUNCHER = '''"""For spark-submit: spark-submit --master URL --py-files leveret.zip leveret_pipeline.py --config pipeline.toml"""
+import os
+import sys
+
+os.environ["{}"] = "1"
+from leveret.tools.cli import main  # noqa: E402
+
+sys.exit(main(["pipeline", "run"] + sys.argv[1:]))
+'''
+
+
+def java_version():
+    """The major version of the Java that Spark would start, 0 when there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else "java"
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(found.group(1)) if found else 0
+
+
+def start_spark(master="local[*]", more=None):
+    """A session with the source registered; tasks are tried again. On this machine nothing listens beyond loopback."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    from leveret.ports.spark import register
+    local = re.fullmatch(r"local(?:\[(\*|\d+)\])?", master)
+    cores = local and (os.cpu_count() if local.group(1) == "*" else int(local.group(1) or 1))
+    settings = {
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": str(max(cores or 0, 2)), "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false", "spark.sql.streaming.numRecentProgressUpdates": "20",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    }
+    if local:
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+                     "spark.driver.extraJavaOptions": JAVA_OPTIONS}
+    builder = SparkSession.builder.appName("leveret pipeline")
+    if SUBMITTED not in os.environ:
+        builder = builder.master(f"local[{local.group(1) or 1},4]" if local else master)
+    for name, text in {**settings, **(more or {})}.items():
+        builder = builder.config(name, str(text))
+    spark = builder.getOrCreate()
+    if not local and SUBMITTED not in os.environ:
+        spark.sparkContext.addPyFile(write_archive(tempfile.mkdtemp(prefix="leveret-archive-")))
+    register(spark)
+    return spark
+
+
+def write_archive(folder):
+    """Writes leveret.zip into the folder: its path. The archive holds the Python files of the installed leveret."""
+    path = os.path.join(folder, "leveret.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for part in ("core", "ports", "tools"):
+            package = __import__("leveret." + part, fromlist=["*"])
+            for root in package.__path__:
+                for directory, _, names in sorted(os.walk(root)):
+                    for name in sorted(names):
+                        if name.endswith(".py"):
+                            file = os.path.join(directory, name)
+                            archive.write(file, os.path.join("leveret", part, os.path.relpath(file, root)))
+    return path
+
+
+def write_submission(folder):
+    """Writes leveret.zip and leveret_pipeline.py into the folder: their paths."""
+    os.makedirs(folder, exist_ok=True)
+    launcher = os.path.join(folder, "leveret_pipeline.py")
+    with open(launcher, "w", encoding="utf-8") as file:
+        file.write(LAUNCHER.format(SUBMITTED))
+    return write_archive(folder), launcher
