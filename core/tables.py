@@ -96,7 +96,7 @@ class Tables:
 
     def append(self, message, source, start, size):
         """Copy octets to the end of a message (see hot.append)."""
-        hot.append(self.arena, self.blocks, self.messages, self.state, message, source, start, size)
+        self.engine.append(message, source, start, size)
 
     def give_entry(self, entry):
         """Put an entry back into its pool."""

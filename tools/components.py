@@ -98,7 +98,15 @@ C_COMPILER = Component(
     "a C compiler", ("c compiler", "gcc"), "the C form of the hot functions is left out (the plain Python form works without it)",
     "sudo apt-get install -y gcc", _on_path("cc", "gcc", "clang"))
 
-ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER)
+CROSS_COMPILERS = Component(
+    "a cross compiler for ARM", ("arm-linux-gnueabihf-gcc", "aarch64-linux-gnu-gcc", "qemu-arm", "qemu-aarch64"),
+    "the C form is not built for ARM and run there",
+    "sudo apt-get install -y gcc-arm-linux-gnueabihf gcc-aarch64-linux-gnu libc6-dev-armhf-cross libc6-dev-arm64-cross qemu-user",
+    lambda: bool((shutil.which("arm-linux-gnueabihf-gcc") or shutil.which("arm-linux-gnueabihf-gcc-12"))
+                 and (shutil.which("aarch64-linux-gnu-gcc") or shutil.which("aarch64-linux-gnu-gcc-12")) and shutil.which("qemu-arm")))
+CLANG = Component("clang", ("clang",), "the C form is not built with it", "sudo apt-get install -y clang", _on_path("clang"))
+
+ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER, CROSS_COMPILERS, CLANG)
 
 
 def excuse(reason):

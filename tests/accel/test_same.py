@@ -1,7 +1,7 @@
 """The plain form and the C form side by side: the same octets out, the same state, after every step of any interleaving.
 
-Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel/hot.c. Compared are
-every table, the arena, what each connection has to send, and whether it is read.
+Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel/hot.c. Compared
+are every table, the arena, what each connection has to send, and whether it is read.
 """
 import os
 import random
@@ -192,7 +192,8 @@ def stream_of(random_):
     if chance < 0.9:
         return 2, a_settlement(random_)
     number = random_.choice((0, 1))
-    return number, random_.choice((encoded("tx_commit", 3), encoded("tx_rollback", 3), frame.HEARTBEAT_FRAME, encoded("channel_open", 4, ""),
+    return number, random_.choice((encoded("tx_commit", 3), encoded("tx_rollback", 3), frame.HEARTBEAT_FRAME,
+                                   encoded("channel_open", 4, ""),
                                    encoded("queue_purge", 1, 0, "two", False), encoded("queue_delete", 1, 0, "ruled", False, False, False),
                                    encoded("queue_unbind", 1, 0, "many", "amq.fanout", "", {}), encoded("basic_get", 1, 0, "two", False),
                                    encoded("queue_bind", 1, 0, "many", "amq.fanout", "", False, {})))
@@ -223,7 +224,8 @@ def interleaving(seed, steps, harmful, **limits):
         if random_.random() < 0.2:
             now += random_.choice((1, 60, 150))
             pair.tick(now)
-        published = max(published, pair.sides[0].broker.counters["published"] + pair.sides[0].broker.tables.state[layout.STATE_PUBLISHED])
+        broker = pair.sides[0].broker
+        published = max(published, broker.counters["published"] + broker.tables.state[layout.STATE_PUBLISHED])
     assert published > (steps // 2 if not limits else 5), "%d publishes in %d steps" % (published, steps)
     for _ in range(50):
         pair.both(lambda side: side.broker.run())
@@ -261,7 +263,7 @@ def test_any_properties(octets, flags):
 
 
 def test_every_split_of_publishes_and_acknowledgements():
-    octets = (content(1, "", "one", b"x" * 70, PROPERTIES[3], False, 40) + content(2, "amq.fanout", "", b"") + content(1, "", "two", b"y" * 9))
+    octets = content(1, "", "one", b"x" * 70, PROPERTIES[3], False, 40) + content(2, "amq.fanout", "", b"") + content(1, "", "two", b"y" * 9)
     for at in range(len(octets) + 1):
         pair = prepared()
         pair.give(0, content(1, "", "one", b"0") + content(1, "amq.fanout", "", b"0") + content(1, "", "two", b"0"))
@@ -290,4 +292,5 @@ def test_numbers_that_pass_2_to_30():
         pair.both(lambda side: side.broker.run())
         pair.both(lambda side: side.take(0, 1000))
     pair.give(2, encoded("basic_ack", 1, (1 << 30) + 1, True))
-    assert pair.sides[1].broker.tables.queues[pair.sides[1].broker.queues["two"].handle + layout.QUEUE_UNSETTLED] == 2
+    broker = pair.sides[1].broker
+    assert broker.tables.queues[broker.queues["two"].handle + layout.QUEUE_UNSETTLED] == 2

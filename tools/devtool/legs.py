@@ -55,6 +55,7 @@ class Outcome:
 LEGS = (
     Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
     Leg("unit", "CPython", paths=("tests/unit",)),
+    Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
     Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
     Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
     Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory"), minutes_max=15),
