@@ -49,7 +49,7 @@ def add_arguments(parser):
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
     data.add_arguments(parser, where)
-    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits] as in core/limits.py, [data], [[user]], [[policy]], [[bridge]]")
+    parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits], [data], [[user]], [[policy]], [[bridge]]")
     parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
 

@@ -12,8 +12,9 @@ Laws
 from ...core.bridge_mover import Mover
 from ...core.shim import after, elapsed
 from ..clock import now_ms, seconds
+from ..pipe import InsideDial
 from ..url import Url
-from .dial import InsideDial, NetworkDial
+from .keeper import Keeper
 from .meter import Meter
 from .sources import QueueSource, acknowledge
 from .stream_source import StreamSource
@@ -28,9 +29,12 @@ PACK_HEADS = 4096
 
 
 class Bridge:
-    """`local`: the Url of the local broker, or the Broker itself when it is in this process; `say(sentence)`: what people should know."""
+    """`local`: the Url of the local broker, or the Broker itself when it is in this process; `say(sentence)`: what people should know.
 
-    def __init__(self, loop, settings, say, local):
+    `there`: dials to use instead of the settings' upstream (a board with a line of its own).
+    """
+
+    def __init__(self, loop, settings, say, local, there=None):
         self.settings = settings
         self.say = say
         self.stopping = False
@@ -45,8 +49,9 @@ class Bridge:
         self.content_size_max = CONTENT_SIZE_MAX
         if inside:
             self.content_size_max = local.limits.content_size_max + local.limits.properties_size_max + PACK_HEADS
-        here = [InsideDial(local, "bridge " + settings.name) if inside else NetworkDial(local)]
-        there = [NetworkDial(url) for url in settings.upstream_urls]
+        here = [InsideDial(local, "bridge " + settings.name) if inside else network_dial(local)]
+        if there is None:
+            there = [network_dial(url) for url in settings.upstream_urls]
         if not settings.up:
             self.source = QueueSource(self, "upstream", there, settings, False)
             self.target = LocalTarget(self, "local", here, settings)
@@ -242,6 +247,12 @@ class Bridge:
                 side.client.close()
 
 
+def network_dial(url):
+    """A dial over TCP or TLS; a build without sockets does not come here."""
+    from .dial import NetworkDial
+    return NetworkDial(url)
+
+
 class LocalTarget(Target):
     """The local exchange of a bridge downwards, with the keeper beside it."""
 
@@ -249,7 +260,6 @@ class LocalTarget(Target):
 
     def __init__(self, bridge, role, dials, settings):
         Target.__init__(self, bridge, role, dials, settings)
-        from .keeper import Keeper
         self.keeper = Keeper(self, 2, settings.refused)
         self.steps = self.keeper.steps(True) + self.steps
         self._report_at = None

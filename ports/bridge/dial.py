@@ -1,4 +1,4 @@
-"""How a side of a bridge gets its connection: over TCP or TLS, or in memory to the broker of this process.
+"""How a side of a bridge gets its connection over TCP or TLS; pipe.py has the way in memory to the broker of this process.
 
 A dial: `begin()` starts an attempt; `finish(loop, client)` is called again and again and gives None while it goes on, true when `client` is
 connected (or connecting); it raises OSError, with a sentence, when the attempt has failed. `place` is for messages.
@@ -8,7 +8,6 @@ hold up a broker. All addresses of a name are tried, one in each attempt.
 
 import socket
 
-from ..pipe import Pipe
 from ..tcp import SocketStream, would_block
 
 try:
@@ -77,33 +76,6 @@ class NetworkDial:
     def login(self):
         """The log-in for core's Client."""
         return self.url.login()
-
-
-class InsideDial:
-    """To `broker`, in this process."""
-
-    place = "this broker"
-
-    def __init__(self, broker, name):
-        self._broker = broker
-        self._name = name
-        self.pipe = None
-
-    def begin(self):
-        """Nothing to look up."""
-
-    def finish(self, loop, client):
-        """Connect."""
-        self.pipe = Pipe(self._broker, client, self._name)
-        return True
-
-    def failure(self):
-        """Nothing is known."""
-        return ""
-
-    def login(self):
-        """The log-in for core's Client."""
-        return {"mechanism": "EXTERNAL"}
 
 
 def is_numeric(host):
