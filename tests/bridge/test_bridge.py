@@ -109,22 +109,6 @@ def test_from_rabbitmq_with_a_routing_key_of_its_own(rabbitmq, leveret, start_br
     assert depth(rabbitmq.url, "uplink") == 0
 
 
-def test_the_upstream_is_killed_in_mid_stream_and_comes_back(gateway, rabbitmq, start_bridge):
-    count = 20000
-    fill(gateway.url, count)
-    bridge = start_bridge(gateway.url, rabbitmq.url, arguments=["--prefetch", str(PREFETCH)])
-    killed_at = bridge.wait_for(lambda status: status["bridged"] > 2000, 20, "the bridge is at work")["bridged"]
-    rabbitmq.kill()
-    assert killed_at < count
-    bridge.wait_for(lambda status: status["state"] in ("connecting", "backing off"), 10, "the loss is noticed")
-    fill(gateway.url, 500, first=count)
-    rabbitmq.start()
-    bridge.wait_for(lambda status: depth(gateway.url, "uplink") == 0 and status["unconfirmed"] == 0, 60, "the gateway's queue is empty")
-    code, _, status = bridge.stop()
-    assert code == 0 and status["reconnects"] >= 1
-    assert_complete(take_all(rabbitmq.url), count + 500, PREFETCH)
-
-
 def test_the_link_to_the_upstream_is_cut_again_and_again(gateway, leveret, start_bridge, relay):
     count, cuts = 6000, 3
     fill(gateway.url, count)
