@@ -116,8 +116,8 @@ def bridges(path):
             if other.name == made[-1].name:
                 raise UsageError(f"{path}: there are two [[bridge]] of the name {other.name!r}")
             if other.gateway is not None and other.gateway == made[-1].gateway:
-                raise UsageError(f"{path}: [[bridge]] {other.name!r} and {made[-1].name!r} have the same gateway: their numbers would be "
-                                 "taken for doubles of each other; give each its own")
+                raise UsageError(f"{path}: [[bridge]] {other.name!r} and {made[-1].name!r} have the same gateway: their numbers "
+                                 "would be taken for doubles of each other; give each its own")
     return made
 
 

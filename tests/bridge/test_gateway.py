@@ -89,6 +89,11 @@ class Sensor:
                 time.sleep(0.1)
 
 
+def is_empty(status):
+    """Everything has been sent and confirmed."""
+    return status["backlog"] == 0 and status["unconfirmed"] == 0
+
+
 def judge(messages, count, republished=False):
     """Every number is there; each (gateway, sequence) has one body, sequences are dense, and only they tell doubles."""
     places = {}
@@ -117,7 +122,7 @@ def test_a_gateway_that_is_killed_again_and_again_loses_nothing_and_gives_no_num
         gateway.kill()
         gateway.start()
     sensor.publish(100)
-    gateway.wait_for(lambda status: status["backlog"] == 0 and status["unconfirmed"] == 0 and status["state"] == "running", 40, "all is sent")
+    gateway.wait_for(lambda status: is_empty(status) and status["state"] == "running", 40, "all is sent")
     wait_until(lambda: depth(rabbitmq.url, "readings") >= sensor.count, 20, "all has arrived")
     judge(take_all(rabbitmq.url), sensor.count, republished=True)
 
@@ -129,11 +134,11 @@ def test_an_upstream_that_is_killed_and_one_that_is_blocked_by_its_memory_alarm(
     gateway.wait_for(lambda status: status["bridged"] > 100, 20, "it is at work")
     rabbitmq.kill()
     sensor.publish(2000)
-    status = gateway.wait_for(lambda status: status["backlog"] >= 1000 and status["state"] in ("backing off", "connecting"), 20, "it is noticed")
+    status = gateway.wait_for(lambda status: status["backlog"] >= 1000 and status["state"] in ("backing off", "connecting"), 20, "noticed")
     assert status["last_error"] and (status["state"] == "connecting" or status["reason"].startswith("until ")), status
     assert status["oldest_age_s"] is not None and status["backlog_octets"] > 0
     rabbitmq.start()
-    gateway.wait_for(lambda status: status["state"] == "running" and status["backlog"] == 0 and status["unconfirmed"] == 0, 60, "all is sent")
+    gateway.wait_for(lambda status: is_empty(status) and status["state"] == "running", 60, "all is sent")
     rabbitmq.control("set_vm_memory_high_watermark", "0")
     try:
         sensor.publish(500)
@@ -141,7 +146,7 @@ def test_an_upstream_that_is_killed_and_one_that_is_blocked_by_its_memory_alarm(
         assert "connection.blocked: low on memory" in status["reason"] and status["blocked"] == 1
     finally:
         rabbitmq.control("set_vm_memory_high_watermark", "0.4")
-    status = gateway.wait_for(lambda status: status["backlog"] == 0 and status["unconfirmed"] == 0, 40, "all is sent")
+    status = gateway.wait_for(is_empty, 40, "all is sent")
     assert status["reconnects"] >= 1 and status["stalls"] == 0
     judge(take_all(rabbitmq.url), 5500)
 
@@ -160,7 +165,7 @@ def test_a_memory_alarm_that_lasts_is_no_stall(rabbitmq, gateway_of):
     finally:
         rabbitmq.control("set_vm_memory_high_watermark", "0.4")
     assert status["state"] == "blocked" and status["stalls"] == 0 and status["reconnects"] == 0, status
-    gateway.wait_for(lambda status: status["backlog"] == 0 and status["unconfirmed"] == 0, 20, "all is sent")
+    gateway.wait_for(is_empty, 20, "all is sent")
     judge(take_all(rabbitmq.url), 300)
 
 
@@ -197,11 +202,12 @@ def test_frames_of_8192_and_small_buffers_and_large_messages(rabbitmq, gateway_o
 
 
 def test_the_file_says_what_is_wrong_with_a_bridge(tmp_path):
-    for text, words in (('[[bridge]]\nname = "a"\nqueue = "q"\nexchange = "e"\nupstream = "amqp://h"\n', "'a': it needs a gateway"),
+    good = 'queue = "q"\nexchange = "e"\nupstream = "amqp://h"\n'
+    named = '[[bridge]]\nname = "%s"\ngateway = "g"\n' + good
+    for text, words in (('[[bridge]]\nname = "a"\n' + good, "'a': it needs a gateway"),
                         ('[bridge]\nname = "a"\n', "bridge must be tables, each written [[bridge]]"),
-                        ('[[bridge]]\nname = "a"\ngateway = "g"\nqueue = "q"\nexchange = "e"\nupstream = "amqp://h"\n' * 2, "two [[bridge]]"),
-                        ('[[bridge]]\nname = "a"\ngateway = "g"\nqueue = "q"\nexchange = "e"\nupstream = "amqp://h"\n'
-                         '[[bridge]]\nname = "b"\ngateway = "g"\nqueue = "q"\nexchange = "e"\nupstream = "amqp://h"\n', "the same gateway")):
+                        (named % "a" + named % "b", "the same gateway"),
+                        (named % "a" + (named % "a").replace('"g"', '"h"'), "two [[bridge]] of the name 'a'")):
         (tmp_path / "config.toml").write_text(text)
         done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0", "--config",
                                str(tmp_path / "config.toml")], capture_output=True, text=True, timeout=30)
