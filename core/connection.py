@@ -28,7 +28,7 @@ class Connection:
         self.address = address
         self.identities = identities
         self.user = None
-        self.session = None
+        self.session = self.session_process = self.session_room = self.session_tick = None
         self.closed = False
         self.ending = False  # no more input is looked at; what is pending is sent, then the stream ends
         self.lingering = False  # it ends later: a stream closed with unread input would take back what was sent
@@ -82,7 +82,7 @@ class Connection:
             self.finish()
             return
         if self.session is not None:
-            self.guarded(self.session.room)
+            self.guarded(self.session_room)
             if not self.reading or self.receive.start != self.receive.end:
                 self.process()
 
@@ -97,7 +97,7 @@ class Connection:
             if elapsed(now, self.started) > self.broker.limits.login_timeout_ms:
                 self.finish()
         else:
-            self.guarded(self.session.tick)
+            self.guarded(self.session_tick)
 
     def close(self, text="the broker is closing"):
         """Begin to close from our side, with the protocol's words."""
@@ -128,7 +128,7 @@ class Connection:
             return
         if self.session is None and not self.begin():
             return
-        self.guarded(self.session.process)
+        self.guarded(self.session_process)
 
     def guarded(self, action):
         """Run a part of the session; whatever goes wrong in it stays with this connection."""
@@ -169,7 +169,8 @@ class Connection:
             self.end()
             return False
         receive.start += sniff.HEADER_SIZE
-        self.session = class_(self)
+        session = self.session = class_(self)
+        self.session_process, self.session_room, self.session_tick = session.process, session.room, session.tick  # made once: each is heap
         return True
 
     def end(self, lingering=False):
