@@ -5,8 +5,8 @@
 
 Laws: it carries octets and knows nothing of AMQP; each client has a connection of its own on the line, so a slow one stops no other.
 `ready URL` on standard output, one line for each listener, as soon as the broker behind it answers; sentences for people on standard error.
-A device or port that cannot be opened at the start is one sentence and exit status 1. A device that is pulled out later is waited for: clients
-stay connected for a minute, and nothing is lost; when the other end began anew their connections end. A client that comes while
+A device or port that cannot be opened at the start is one sentence and exit status 1. A device that is pulled out later is waited for:
+clients stay connected for a minute, and nothing is lost; when the other end began anew their connections end. A client that comes while
 nobody answers, or when the line has no place for another one, is closed at once. SIGTERM and Ctrl-C end all connections; exit status 0.
 """
 

@@ -165,7 +165,8 @@ class World:
         self.closing = 0
         self.outage_ms = 0
         self.kind = kind or self.chance.pick(("noise", "noise", "cables", "restarts", "speed", "bus"))
-        self.counts = dict.fromkeys(("connections", "octets", "damages", "pulls", "restarts", "sessions", "again", "quiet cuts", "bursts"), 0)
+        self.counts = dict.fromkeys(("connections", "octets", "damages", "pulls", "restarts", "sessions", "again", "quiet cuts",
+                                     "bursts"), 0)
         self.settings = self.choose_settings()
         self.line_speed = self.chance.pick((0, 1000000))
         self.stations = self.chance.between(1, 3) if self.kind == "bus" else 1
