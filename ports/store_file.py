@@ -1,8 +1,12 @@
 """Log segments as files of a directory, for Linux: durable means fdatasync, and the directory synced when a file comes or goes.
 
-The contract is in core/log.py. Only one program at a time has a directory: it holds a lock on the file `lock`.
+The contract is in core/log.py. A store can have a reserve (`keep_reserve`), a file without meaning that goes when the disk is full: so
+there is room to note what has been acknowledged, and to free what that was written in.
+
+Only one program at a time has a directory: it holds a lock on the file `lock`.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -12,6 +16,8 @@ PAGE = 4096  # what a sync makes the medium write at least
 CYCLES = 1000  # how often a cell of a memory card bears to be written: what makers of cheap ones promise
 COPY_SIZE = 65536
 LOOK_S = 0.1  # how often the file system is asked for its room
+RESERVE = "reserve"
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DirectoryInUse(Exception):
@@ -48,6 +54,8 @@ class FileStore:
         self.capacity = space.f_blocks * space.f_frsize
         self.left = 0  # octets of the file system that were free when it was asked, less what was written since
         self.look_at = 0.0
+        self.reserve_size = 0
+        self.reserved = False
 
     def name(self, number):
         """The path of a segment."""
@@ -69,23 +77,65 @@ class FileStore:
             return file.read(size)
 
     def free(self):
-        """Octets that the file system has left for us."""
+        """Octets that the file system has left for us, less what the reserve lacks."""
         now = time.monotonic()
         if now >= self.look_at:
             self.look_at = now + LOOK_S
             space = os.fstatvfs(self.directory)
             self.left = space.f_bavail * space.f_frsize
-        return self.left
+        return self.left - (0 if self.reserved else self.reserve_size)
+
+    def keep_reserve(self, size):
+        """Keep so many octets for the time when the disk is full; as soon as there is room for them."""
+        self.reserve_size = size
+        self.make_reserve()
+
+    def make_reserve(self):
+        """Have the reserve, where the disk has twice the room."""
+        path = os.path.join(self.path, RESERVE)
+        space = os.fstatvfs(self.directory)
+        there = os.path.exists(path) and os.path.getsize(path) == self.reserve_size
+        if not there and space.f_bavail * space.f_frsize < 2 * self.reserve_size:
+            return
+        try:
+            if not there:
+                with open(path, "wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, self.reserve_size)
+            self.reserved = True
+        except OSError:
+            self.give_reserve()
+
+    def give_reserve(self):
+        """The disk is full: make room; false when there was no reserve."""
+        try:
+            os.remove(os.path.join(self.path, RESERVE))
+        except OSError:
+            return False
+        finally:
+            self.reserved = False
+            self.look_at = 0.0
+        return True
 
     def append(self, number, octets):
         """Write at the end of a segment. After an error a part may be there."""
         self.left -= len(octets)
+        if self.reserve_size and not self.reserved:
+            self.make_reserve()
         if number != self.number:
-            self.open_file(number)
+            self.with_reserve(self.open_file, number)
         view = memoryview(octets)
         while len(view):
-            view = view[os.write(self.file, view):]
+            view = view[self.with_reserve(os.write, self.file, view):]
         self.unsynced += len(octets)
+
+    def with_reserve(self, action, *given):
+        """Do something, once more without the reserve when the disk is full."""
+        try:
+            return action(*given)
+        except OSError as error:
+            if error.errno not in FULL or not self.give_reserve():
+                raise
+        return action(*given)
 
     def open_file(self, number):
         """Open a segment to write to."""
@@ -103,7 +153,7 @@ class FileStore:
                 os.fdatasync(file.fileno())
             self.sync_directory()
             return
-        os.fdatasync(self.file)
+        self.with_reserve(os.fdatasync, self.file)
         self.medium_octets += (self.unsynced + PAGE - 1) // PAGE * PAGE + PAGE  # the last page is written again, and the file's size
         self.unsynced = 0
         if self.fresh:
@@ -122,6 +172,8 @@ class FileStore:
         os.remove(self.name(number))
         self.look_at = 0.0
         self.sync_directory()
+        if self.reserve_size and not self.reserved:
+            self.make_reserve()
 
     def keep_aside(self, number, offset):
         """Copy what lies behind `offset` to a file named with the date, then cut it off."""

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 JAVA_OLDEST = 17
 MICROPYTHON_OLDEST = (1, 24)
@@ -73,6 +74,18 @@ def _micropython_32():
     return False
 
 
+def _mounts():
+    """True when a small file system can be mounted: it is tried."""
+    with tempfile.TemporaryDirectory() as path:
+        try:
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64K", "tmpfs", path], capture_output=True, timeout=30).returncode:
+                return False
+            subprocess.run(["umount", path], capture_output=True, timeout=30, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return False
+    return True
+
+
 JAVA = Component(
     "Java 17 or newer", ("java",), "the Spark part is left out (the broker does not need it)",
     "sudo apt-get install -y openjdk-17-jre-headless", lambda: java_version() >= JAVA_OLDEST)
@@ -97,6 +110,9 @@ AMQP_TOOLS = Component(
 C_COMPILER = Component(
     "a C compiler", ("c compiler", "gcc"), "the C form of the hot functions is left out (the plain Python form works without it)",
     "sudo apt-get install -y gcc", _on_path("cc", "gcc", "clang"))
+SMALL_DISK = Component(
+    "the right to mount a file system", ("mount",), "the tests on a disk that is full are left out (the simulator's full disks are not)",
+    "sudo python3 tools/dev.py test durable (mounting takes root)", _mounts, may_be_left_out=True)
 
 CROSS_COMPILERS = Component(
     "a cross compiler for ARM", ("arm-linux-gnueabihf-gcc", "aarch64-linux-gnu-gcc", "qemu-arm", "qemu-aarch64"),
@@ -106,7 +122,7 @@ CROSS_COMPILERS = Component(
                  and (shutil.which("aarch64-linux-gnu-gcc") or shutil.which("aarch64-linux-gnu-gcc-12")) and shutil.which("qemu-arm")))
 CLANG = Component("clang", ("clang",), "the C form is not built with it", "sudo apt-get install -y clang", _on_path("clang"))
 
-ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER, CROSS_COMPILERS, CLANG)
+ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER, CROSS_COMPILERS, CLANG, SMALL_DISK)
 
 
 def excuse(reason):

@@ -26,6 +26,8 @@ from .usage import UsageError
 MODES = (EACH, BATCH, NONE)
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SEGMENTS_MIN = 4
+RESERVE_PART = 16  # of what the log may take, that is kept for the time when the disk is full; and not more than
+RESERVE_MAX = 2 << 20  # octets
 CONTENTS_MIN = 4  # of the largest size that a log has room for
 SEGMENTS_USUAL = 16  # files that a small log has when nobody says otherwise
 
@@ -70,13 +72,19 @@ class Data:
                              f"largest size ({largest} octets, content_size_max): raise --disk-max to {as_size(CONTENTS_MIN * largest)}, "
                              f"or make messages smaller with --config, as in [limits] content_size_max = {self.disk_max // CONTENTS_MIN}")
 
+    def reserve(self):
+        """Octets that are kept for the time when the disk is full."""
+        return min(self.segment_size, self.disk_max // RESERVE_PART, RESERVE_MAX)
+
     def open(self, broker):
         """Bring back what the directory holds and log into it from now on: (store, report). Raises DataFailed, with nothing changed."""
         store = None
         try:
             store = ThreadedFileStore(self.directory)
             broker.read_messages_with(properties)
-            report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, self.disk_max)
+            size_max = self.disk_max - self.reserve()
+            report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, size_max)
+            store.keep_reserve(self.reserve())
         except (DirectoryInUse, NewerLog, TooSmall, ProtocolError, OSError) as error:
             if store is not None:
                 store.close()
@@ -174,11 +182,11 @@ def number(place, value, least, most, words):
     return found
 
 
-def told(figures):
+def told(figures, disk_max):
     """The log of a broker that starts, in words."""
     files = figures["log_segments"]
     return (f"the log takes {figures['log_size'] >> 20} MiB in {files} file{'s' * (files != 1)}, "
-            f"{figures['log_size_max'] >> 20} MiB at most; `leveret status` tells what it writes from now on, and after a minute "
+            f"{disk_max >> 20} MiB at most; `leveret status` tells what it writes from now on, and after a minute "
             "how many years the disk bears that")
 
 

@@ -94,7 +94,7 @@ class Server:
         self.loop.watch(self.store)
         say(report)
         say(chosen.window())
-        say(data.told(self.broker.journal.figures()))
+        say(data.told(self.broker.journal.figures(), chosen.disk_max))
         free = data.free_octets(chosen.directory)
         if free < chosen.disk_max - self.broker.journal.log.size():
             say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full")

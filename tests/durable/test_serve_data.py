@@ -100,7 +100,7 @@ def test_what_the_log_writes_is_told_at_start_and_by_status(start, tmp_path):
     done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=30)
     told = dict(line.split(" ")[1:] for line in done.stdout.splitlines() if line.startswith("log "))
     assert told["sync"] == "none" and int(told["window_ms"]) >= 1000 and told["trouble"] == '""'
-    assert int(told["octets"]) > int(told["message_octets"]) > 30000 and int(told["size"]) >= 30000 and told["size_max"] == str(256 << 20)
+    assert int(told["octets"]) > int(told["message_octets"]) > 30000 and int(told["size"]) >= 30000 and told["size_max"] == str(254 << 20)
     assert float(told["amplification"]) > 1 and told["life_years"] == "-"
     broker.stop()
     broker = start(tmp_path / "data")

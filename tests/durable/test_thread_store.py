@@ -178,3 +178,27 @@ def test_segments_are_removed_in_the_thread(serve, tmp_path):
     client.close()
     assert len(where) > 3 and not any(where)
     assert len(store.numbers()) < 6
+
+
+def test_the_reserve_goes_when_the_disk_is_full_and_comes_back(tmp_path, monkeypatch):
+    """What was begun is written once more in the room it leaves; without it the log refuses messages, and only them."""
+    store = FileStore(str(tmp_path))
+    store.keep_reserve(40000)
+    path = tmp_path / "reserve"
+    assert path.stat().st_size == 40000 and store.reserved
+    write = os.write
+    full = []
+
+    def no_space(file, view):
+        if os.path.exists(path):
+            full.append(True)
+            raise OSError(errno.ENOSPC, "no space left")
+        return write(file, view)
+    monkeypatch.setattr(os, "write", no_space)
+    store.append(1, b"0123456789")
+    assert full == [True] and not path.exists() and not store.reserved and store.free() == store.left - 40000
+    assert store.read(1, 0, 100)[-10:] == b"0123456789"
+    monkeypatch.setattr(os, "write", write)
+    store.append(2, b"x")
+    assert path.stat().st_size == 40000 and store.reserved
+    store.close()
