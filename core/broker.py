@@ -7,7 +7,7 @@ connection `resume()`. Nothing here blocks: a publisher that finds no room is `h
 where a rule of a queue asks for it.
 """
 
-from . import deliver, hot, layout, routes, routing
+from . import deliver, hot, layout, logged_put, routes, routing
 from .access import default as default_access
 from .definitions import Definitions
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
@@ -156,6 +156,7 @@ class Broker(Definitions):
         deliver.run(self)
         if self.journal is not None:
             self.journal.run()
+            self.journal.pager.run()
             deliver.run(self)
         if self.held:
             waiting = self.held
@@ -251,32 +252,29 @@ class Broker(Definitions):
         """Put a message on these queues, or on none of them; after `delay_ms` milliseconds."""
         if not targets:
             return UNROUTABLE
-        tables = self.tables
-        blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
-        logged = self.journal is not None and self.journal.wants(message, targets)
-        if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, logged):
+        if self.journal is not None:
+            return logged_put.put(self, message, targets, expires, delay_ms)
+        blocks = self.tables.messages[message + layout.MESSAGE_BLOCKS]
+        if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, False):
             return NO_ROOM
         verdict = TAKEN
-        if logged:
-            before = tables.messages[message + layout.MESSAGE_SEGMENT]
-            places = []
-            self.journal.begin_message(message)
         for found in targets:
             if expires and not found.is_stream:
                 self.let_expire(found)
-            position = tables.queues[found.handle + layout.QUEUE_POSITION]
-            if delay_ms and not found.is_stream:
-                self.delay(found, message, delay_ms)
-            elif found.rules is None:
-                found.push(message)
-            elif found.rules.take(self, found, message) == REFUSED:
+            if self.put_on(found, message, delay_ms) == REFUSED:
                 verdict = REFUSED
-            if logged and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
-                places.append(self.journal.pushed(found, position))
             self.activate(found)
-        if logged:
-            self.journal.message(message, places, before)
         return verdict
+
+    def put_on(self, found, message, delay_ms):
+        """Put a message on one queue that has room for it: TAKEN, or what a feature says."""
+        if delay_ms and not found.is_stream:
+            self.delay(found, message, delay_ms)
+        elif found.rules is None:
+            found.push(message)
+        else:
+            return found.rules.take(self, found, message)
+        return TAKEN
 
     def has_entries(self, count):
         """True when `count` entries are free, perhaps after taking back what the journal was to see."""
@@ -311,10 +309,13 @@ class Broker(Definitions):
             entry = self.tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
-        """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it."""
+        """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it; and
+        queues that can go on in the log give memory back."""
         for found in self.queues.values():
             while found.is_stream and found.message_count() > 1 and found.over_share(block_total) and found.may_drop_first():
                 found.drop_first()
+        if self.journal is not None:
+            self.journal.pager.make_room(block_total)
 
     def route(self, exchange_name, key, properties):
         """The queues for a message, each once; nothing is counted and no draw is used up. The list is not to be changed."""
@@ -466,7 +467,7 @@ class Broker(Definitions):
 
     def has_active(self):
         """True when a queue may have something to deliver."""
-        return self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
+        return self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or self.journal is not None and self.journal.pager.busy
 
     def delete_queue(self, connection, name, if_unused, if_empty):
         """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already."""

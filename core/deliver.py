@@ -41,7 +41,7 @@ def turn(found):
         return consumer.channel.session.deliver(consumer, most)
     done = 0
     idle = 0
-    while done < most and idle < count and (found.is_stream or found.message_count()):
+    while done < most and idle < count and (found.is_stream or found.head() != layout.NONE):
         if found.consumer_next >= count:
             found.consumer_next = 0
         consumer = consumers[found.consumer_next]
@@ -59,7 +59,7 @@ def careful_turn(broker, found):
     for done in range(_CAREFUL_TURN):
         if found.rules is not None:
             found.rules.before_delivery(broker, found)
-        if not found.message_count() or not one_delivery(broker, found):
+        if found.head() == layout.NONE or not one_delivery(broker, found):
             return done
     return _CAREFUL_TURN
 

@@ -12,8 +12,8 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
     Raises log.NewerLog (nothing touched), recovery.TooSmall, OSError.
     """
     writer = Log(store, segment_size, size_max)
-    by_id, found, report = recovery.recover(broker, store, writer)
     journal = Journal(broker, writer, mode, batch_ms, batch_size)
+    by_id, found, report = recovery.recover(broker, store, journal)
     journal.queue_ids = found.queue_ids
     broker.journal = journal
     for definition in found.loose:

@@ -12,6 +12,7 @@ import json
 import struct
 
 from . import durable, layout, log, log_figures
+from .pager import Pager
 from .shim import elapsed
 
 EACH = "each"
@@ -60,6 +61,7 @@ class Journal:
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still go behind the newest, until there is something new to write
         self.may_snapshot = False
+        self.pager = Pager(self)
 
     # Messages
 
@@ -92,24 +94,42 @@ class Journal:
         """Log a message for what `pushed` gave; none: MESSAGE_SEGMENT is again what it was `before`."""
         self.taken = (self.taken + 1) & layout.MASK
         if places:
-            self.write_message(message, places)
-        else:
-            self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = before
+            return self.write_message(message, places)
+        self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = before
+        return 0
 
-    def write_message(self, message, places):
-        """Append the record of a message in these places."""
+    def write_message(self, message, places, type_=log.MESSAGE):
+        """Append the record of a message in these places: where it lies among what is appended (paged.SKIP)."""
         tables = self.broker.tables
         messages = tables.messages
         size = tables.size_of(message)
         self.message_octets += size
+        if type_ == log.MESSAGE:
+            messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+        return self.append_message(type_, self.parts_of(message, places), len(places))
+
+    def parts_of(self, message, places):
+        """The parts of a message's record."""
+        tables = self.broker.tables
+        messages = tables.messages
         head = struct.pack(">HIHII", len(places), messages[message + layout.MESSAGE_ARRIVED], messages[message + layout.MESSAGE_ROUTE],
                            messages[message + layout.MESSAGE_PROPERTIES], messages[message + layout.MESSAGE_BODY])
+        return [head] + list(places) + [tables.octets(message, 0, tables.size_of(message))]
+
+    def append_message(self, type_, parts, places_count):
+        """Append a message that is wanted in so many places: where it lies among what is appended."""
+        skip = self.log.parts_size
         self.touch()
-        self.log.append(log.MESSAGE, [head] + places + [tables.octets(message, 0, size)])
+        self.log.append(type_, parts)
         segment = self.log.current()
-        segment.live += len(places)
-        segment.written += len(places)
-        messages[message + layout.MESSAGE_SEGMENT] = segment.number
+        segment.live += places_count
+        segment.written += places_count
+        return skip
+
+    def rewrite(self, message, places):
+        """Append a message in memory again; `places`: (queue id, position)."""
+        self.write_message(message, [struct.pack(">IQ", identity, position) for identity, position in places])
+        self.log.counters["log_copied_forward"] += 1
 
     def durable(self, number):
         """True when everything up to record `number` of this run is durable (in mode NONE: the operating system has it)."""
@@ -141,13 +161,37 @@ class Journal:
         segment = self.log.by_number.get(segment_number)
         if segment is not None:
             segment.live -= 1
-            if segment.needs != NOT_WRITTEN:
-                segment.needs = NOT_WRITTEN
-                self.settled_in.append(segment)
-        add_to_ranges(self.settled.setdefault(found.id_in_log, []), self.position(found, low))
+            self.settling(segment)
+        position = self.position(found, low)
+        self.note_settled(found, position, position + 1)
+
+    def settling(self, segment):
+        """A settlement of something in a segment is to be written: it stays until that is durable."""
+        if segment.needs != NOT_WRITTEN:
+            segment.needs = NOT_WRITTEN
+            self.settled_in.append(segment)
+
+    def moved_out(self, segment):
+        """A place of a segment has been written again elsewhere: the segment stays until that is durable."""
+        segment.live -= 1
+        if segment.needs != NOT_WRITTEN:
+            segment.needs = self.log.appended
+        self.log.owes_sync = True
+
+    def note_settled(self, found, first, end):
+        """Have positions written as settled."""
+        add_to_ranges(self.settled.setdefault(found.id_in_log, []), first, end)
         self.settled_count += 1
         if self.settled_count >= RANGES_MAX:
             self.write_settled()
+
+    def settle_range(self, found, first, end, count, segment_number):
+        """Note that `count` places of a segment, the positions from `first` up to `end`, are settled."""
+        segment = self.log.by_number.get(segment_number)
+        if segment is not None:
+            segment.live -= count
+            self.settling(segment)
+        self.note_settled(found, first, end)
 
     def write_settled(self):
         """Append what is settled as compact ranges."""
@@ -184,6 +228,7 @@ class Journal:
         found.id_in_log = self.queue_ids
         if found.is_stream:
             found.durable_offset = found.next_offset()
+        self.pager.watch(found)
         self.define(durable.queue_definition(found))
 
     def kept(self, found, name):
@@ -311,12 +356,17 @@ class Journal:
             oldest = writer.segments[0]
             if oldest.pinned or writer.trouble and (oldest.live > 0 or oldest.defines or oldest.needs > writer.synced):
                 return
+            here = self.pager.chunks_in(oldest)
             if oldest.live > 0:
                 if oldest.live * 4 > oldest.written:
                     if not self.turns or not self.worth_turning():
                         break
+                    if not self.pager.may_copy(here):
+                        break
                     self.turns -= 1
-                self.copy_forward(oldest)
+                elif not self.pager.may_copy(here):
+                    break
+                self.copy_forward(oldest, here)
             if oldest.defines:
                 if not self.may_snapshot or not self.worth_snapshot():
                     break
@@ -328,6 +378,7 @@ class Journal:
                 return
             if not writer.remove_oldest():
                 return
+            self.pager.reader.forget(oldest.number)
         if writer.lacks_room():
             self.shorten_streams()
         writer.asked = 0
@@ -383,18 +434,21 @@ class Journal:
                         break
                     found.drop_first()
 
-    def copy_forward(self, oldest):
-        """Write the messages that still live in the oldest segment again."""
+    def copy_forward(self, oldest, here):
+        """Write the messages that still live in the oldest segment again. `here`: what Pager.chunks_in says of it."""
         tables = self.broker.tables
-        found = {}  # message -> places
+        in_memory = {}  # (queue id, position) -> message
         for queue, entry in self.live_entries():
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
             if tables.messages[message + layout.MESSAGE_SEGMENT] == oldest.number:
-                place = struct.pack(">IQ", queue.id_in_log, self.position(queue, tables.entries[entry + layout.ENTRY_POSITION]))
-                found.setdefault(message, []).append(place)
+                in_memory[queue.id_in_log, self.position(queue, tables.entries[entry + layout.ENTRY_POSITION])] = message
+        if here:
+            self.pager.copy(oldest, here, in_memory)
+        found = {}  # message -> places
+        for place in in_memory:
+            found.setdefault(in_memory[place], []).append(place)
         for message in found:
-            self.write_message(message, found[message])
-            self.log.counters["log_copied_forward"] += 1
+            self.rewrite(message, found[message])
         oldest.live = 0
         oldest.needs = self.log.appended
         self.log.owes_sync = True
@@ -434,14 +488,14 @@ class Journal:
         self.log.current().defines = True
 
 
-def add_to_ranges(ranges, position):
-    """Add a position to a list of [first, end) ranges, joining it to the last one when it fits there."""
-    if ranges and ranges[-1][1] == position:
-        ranges[-1] = (ranges[-1][0], position + 1)
-    elif ranges and ranges[-1][0] == position + 1:
-        ranges[-1] = (position, ranges[-1][1])
+def add_to_ranges(ranges, first, end):
+    """Add [first, end) to a list of such ranges, joining it to the last one when it fits there."""
+    if ranges and ranges[-1][1] == first:
+        ranges[-1] = (ranges[-1][0], end)
+    elif ranges and ranges[-1][0] == end:
+        ranges[-1] = (first, ranges[-1][1])
     else:
-        ranges.append((position, position + 1))
+        ranges.append((first, end))
 
 
 def plain(item):

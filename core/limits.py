@@ -5,7 +5,7 @@ that does not hold is a ValueError whose text says which and why. `memory_needed
 arena and buffers; nothing a peer sends makes it take more.
 """
 
-from . import layout
+from . import layout, paged
 
 # name, gateway default, board default, least, most, unit, effect at the limit
 ROWS = (
@@ -23,6 +23,8 @@ ROWS = (
     ("block_size", 512, 64, 32, 65536, "octets of one arena block", "grain of the arena"),
     ("message_count_max", 131072, 256, 16, 1 << 24, "messages in all queues", "publishers wait"),
     ("entry_count_max", 262144, 320, 16, 1 << 24, "places of messages in queues", "publishers wait"),
+    ("chunk_count_max", 131072, 28, 8, 1 << 24, "pieces of the log with messages that are not in memory",
+     "publishers to queues that are over their share wait; a piece holds 256 messages of a queue, more when many are used"),
     ("queue_count_max", 1024, 16, 1, 65535, "queues", "queue.declare is refused with 506"),
     ("queue_share_max", 768, 12, 1, 65535, "queues that one connection declares", "queue.declare is refused with 506"),
     ("exchange_count_max", 256, 16, 8, 65535, "exchanges", "exchange.declare is refused with 506"),
@@ -120,6 +122,7 @@ def memory_parts(limits, left_out=()):
         ("arena", block_count(limits) * (limits.block_size + 4)),
         ("messages", 4 * layout.MESSAGE_WIDTH * limits.message_count_max),
         ("queue entries", 4 * layout.ENTRY_WIDTH * limits.entry_count_max),
+        ("index of the log", 4 * paged.WIDTH * limits.chunk_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
          * limits.connection_count_max),
         ("channels", (4 * layout.CHANNEL_WIDTH + 670 + name + limits.copy_size_max) * limits.channel_count_max),

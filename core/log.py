@@ -37,10 +37,11 @@ SETTLED = const(2)
 DEFINED = const(3)
 GROUP = const(4)
 KEPT = const(5)
+TRANSIENT = const(6)  # a message that is only here because memory had no room for it: it is gone after the run
 
 GATHERED_MAX = const(1 << 20)  # octets gathered for one write; beyond it, or half a segment, publishers wait for the next
 
-VERSION = const(1)
+VERSION = const(2)  # 1 had no TRANSIENT
 MAGIC = b"LVRT"
 
 _OVERHEAD = const(13)
@@ -69,13 +70,15 @@ class Segment:
 class Flight:
     """A record that was given to the store and is not known to be durable: what is in it, to be written once more if it has to be."""
 
-    def __init__(self, log, size):
+    def __init__(self, log, head, size):
         self.segment = log.current()
+        self.begin = self.segment.size + head  # offset of the record
         self.size = size  # octets, with the head of a new segment
         self.parts = log.parts
         self.parts_size = log.parts_size
         self.parts_count = log.parts_count
         self.appended = log.appended
+        self.marks = log.marks
 
 
 class Log:
@@ -94,6 +97,8 @@ class Log:
         self.parts = []  # of the next record: octet type, long size, payload of each thing appended
         self.parts_size = 0
         self.parts_count = 0
+        self.marks = []  # (paged.Paged, chunk) to be told where this record is
+        self.group = 0  # counts these records
         self.appended = 0  # things appended in this run
         self.begun = 0  # of these, given to the store
         self.synced = 0  # of these, durable (or, where nobody asks for that, written)
@@ -107,7 +112,7 @@ class Log:
         self.free = getattr(store, "free", None)
         self.begins = hasattr(store, "begin")
         self.counters = {"log_octets": 0, "log_payload_octets": 0, "log_syncs": 0, "log_segments_removed": 0, "log_copied_forward": 0,
-                         "log_troubles": 0}
+                         "log_troubles": 0, "log_unreadable": 0}
 
     def take_over(self, segments):
         """Go on behind the segments of an earlier run."""
@@ -184,11 +189,14 @@ class Log:
         if self.doubtful is not None and not self.leave():
             return False
         segment = self.current()
-        octets = (b"" if segment.size else self.head_of(segment)) + self.record_of_parts()
-        self.flight = Flight(self, len(octets))
+        head = b"" if segment.size else self.head_of(segment)
+        octets = head + self.record_of_parts()
+        self.flight = Flight(self, len(head), len(octets))
         self.parts = []
         self.parts_size = self.parts_count = 0
         self.crowded = False
+        self.marks = []
+        self.group += 1
         self.begun = self.appended
         self.sequence = (self.sequence + 1) & _MASK
         if segment.size + len(octets) >= self.segment_size:
@@ -248,11 +256,16 @@ class Log:
         self.largest = max(self.largest, segment.size)
         self.trouble = ""
         self.synced = flight.appended
+        for pages, chunk in flight.marks:
+            pages.landed(chunk, self, segment, flight.begin)
         return True
 
     def crashed(self, error):
         """What was in flight is doubtful; it is written once more, before what was appended meanwhile: false."""
         flight, self.flight = self.flight, None
+        for pages, chunk in self.marks:
+            pages.moved(chunk, flight.parts_size)
+        self.marks = flight.marks + self.marks
         self.parts = flight.parts + self.parts
         self.parts_size += flight.parts_size
         self.parts_count += flight.parts_count
@@ -260,6 +273,12 @@ class Log:
         self.doubtful = flight.segment
         self.troubled("the log cannot be written: %r" % (error,))
         return False
+
+    def forget_marks(self, pages):
+        """The chunks of a queue are given back before they are written."""
+        self.marks = [mark for mark in self.marks if mark[0] is not pages]
+        if self.flight is not None:
+            self.flight.marks = [mark for mark in self.flight.marks if mark[0] is not pages]
 
     def head_of(self, segment):
         """The first record of a segment."""

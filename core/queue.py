@@ -29,6 +29,7 @@ class Queue:
         self.rules = None  # core/rules.py; None: nothing but first in, first out
         self.effective = arguments  # what `rules` was made of: arguments and policy
         self.policy = None  # the name of the policy that applies
+        self.pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory
         self.id_in_log = 0  # 0: nothing of it is logged
         self.log_position = -1  # whole position of the last message taken
         self.prioritised = False  # a consumer has a priority of its own
@@ -46,27 +47,41 @@ class Queue:
         To be called whenever `rules`, `id_in_log` or anything else changes that wants to see what is pushed.
         """
         plain = layout.PLAIN
-        if self.is_stream or self.rules is not None:
+        if self.is_stream or self.rules is not None or self.is_paging():
             plain = layout.NOT_PLAIN
         elif self.id_in_log:
             plain = layout.PLAIN_TRANSIENT
         self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
 
     def message_count(self):
-        """Messages ready (what queue.declare-ok tells)."""
-        return self.tables.queues[self.handle + layout.QUEUE_LENGTH]
+        """Messages ready (what queue.declare-ok tells), in memory or not."""
+        count = self.tables.queues[self.handle + layout.QUEUE_LENGTH]
+        return count if self.pages is None else count + self.pages.count
 
     def octets(self):
         """Octets of the bodies of the ready messages."""
-        return self.tables.queues[self.handle + layout.QUEUE_OCTETS]
+        octets = self.tables.queues[self.handle + layout.QUEUE_OCTETS]
+        return octets if self.pages is None else octets + self.pages.octets
+
+    def is_paging(self):
+        """True when messages of the queue are only in the log: a further one goes behind them."""
+        return self.pages is not None and self.pages.count > 0
+
+    def must_page(self, block_total):
+        """True when the next message, of so many blocks, is to be only in the log."""
+        return self.pages is not None and (self.pages.count > 0 or self.over_share(block_total))
 
     def unsettled_count(self):
         """Messages delivered and not settled."""
         return self.tables.queues[self.handle + layout.QUEUE_UNSETTLED]
 
     def full(self, block_total):
-        """True when a publisher must wait: taking `block_total` more blocks would pass the queue's share."""
-        return self.over_share(block_total) or (self.rules is not None and self.rules.full(self))
+        """True when a publisher must wait: taking `block_total` more blocks would pass the queue's share, and it keeps all in memory."""
+        if self.rules is not None and self.rules.full(self):
+            return True
+        if self.pages is not None:
+            return self.pages.full() and self.must_page(block_total)
+        return self.over_share(block_total)
 
     def over_share(self, block_total):
         """True when the queue with `block_total` more blocks would be over its share: four times what is left of blocks, entries, messages.
@@ -141,6 +156,8 @@ class Queue:
     def purge(self):
         """Drop all ready messages (0-9-1 section 1.7.2.7: not those delivered and unsettled): how many."""
         count = self.message_count()
+        if self.is_paging():
+            self.pages.pager.purge(self)
         entry = self.pop()
         while entry != layout.NONE:
             self.drop(entry)

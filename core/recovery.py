@@ -1,7 +1,8 @@
 """Recovery: from the segments of a log to a broker that goes on where it was. It always starts, and says what it found.
 
-Two passes over the segments, in fixed memory. The first reads what is defined and what is settled; the second puts every message that is
-not settled in its queues, in its place. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
+Two passes over the segments, in fixed memory. The first reads what is defined and what is settled; the second finds every message that is
+not settled. A queue that can have messages in the log alone (pager.py) gets an index of them, which takes two octets a message; the others
+get the messages, in their places. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
 and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says from where on. A
 segment whose removal a power cut took back is removed again. A log of a newer version is not touched.
 """
@@ -12,6 +13,10 @@ import struct
 from . import durable, hot, layout, log
 from .broker import nobody
 from .journal import BIG, rich
+from .paged import is_behind
+from .read_back import HEAD_SIZE, MESSAGE_HEAD, PART_SIZE, PLACE_SIZE
+from .settled import Settled
+from .waiting import left_of
 
 
 class TooSmall(Exception):
@@ -24,7 +29,7 @@ class Found:
     def __init__(self):
         self.definitions = {}  # key -> definition, in the order of making
         self.streams = {}  # queue id -> definition
-        self.settled = {}  # queue id -> rising list of [first, end)
+        self.settled = {}  # queue id -> Settled
         self.segments = []
         self.ends = {}  # segment number -> sequence at which the next segment goes on; None: not known
         self.damages = []
@@ -37,16 +42,22 @@ class Found:
 
 
 def records(store, number, end, found=None):
-    """The records of one segment up to the sequence `end`: (type, payload); damage goes to `found`. Groups come apart."""
+    """What is in one segment up to the sequence `end`: (type, octets that have its payload, where it begins there, its size, offset of the
+    record in the segment, octets of the record's payload in front of it); damage goes to `found`. Groups come apart."""
     reader = log.Reader(store, number)
     if reader.head():
         record = None if reader.sequence == end else reader.next()
         while record is not None:
-            if record[0] == log.GROUP:
-                for each in ungrouped(record[1]):
-                    yield each
+            type_, payload = record
+            offset = reader.offset - len(payload) - HEAD_SIZE
+            if type_ == log.GROUP:
+                at = 0
+                while at < len(payload):
+                    type_, size = struct.unpack_from(">BI", payload, at)
+                    yield type_, payload, at + PART_SIZE, size, offset, at
+                    at += PART_SIZE + size
             else:
-                yield record
+                yield type_, payload, 0, len(payload), offset, 0
             record = None if reader.sequence == end else reader.next()
     if found is not None:
         note_end(found, reader, end)
@@ -62,29 +73,24 @@ def note_end(found, reader, end):
             found.missing.append((reader.number, (end - reader.sequence) % BIG))
 
 
-def ungrouped(payload):
-    """The records inside a group."""
-    at = 0
-    while at < len(payload):
-        type_, size = struct.unpack_from(">BI", payload, at)
-        yield type_, payload[at + 5:at + 5 + size]
-        at += 5 + size
-
-
 def look(store):
     """The first pass: definitions, settlements, damage. Raises log.NewerLog before anything is changed."""
     found = Found()
     for number in heads(store, found):
         segment = log.Segment(number)
-        for type_, payload in records(store, number, found.ends[number], found):
+        for type_, payload, at, size, _, _ in records(store, number, found.ends[number], found):
+            if type_ == log.MESSAGE:
+                continue
             if type_ == log.DEFINED:
                 segment.defines = True
-                define(found, rich(json.loads(str(payload, "utf-8"))))
+                define(found, rich(json.loads(str(payload[at:at + size], "utf-8"))))
             elif type_ == log.SETTLED:
-                settle(found, payload)
+                settle(found, payload, at)
+            elif type_ == log.TRANSIENT:
+                forget(found, payload, at)
             elif type_ == log.KEPT:
                 segment.defines = True
-                keep(found, payload)
+                keep(found, payload[at:at + size])
         found.segments.append(segment)
     return found
 
@@ -149,83 +155,116 @@ def keep(found, payload):
         definition["kept"][str(payload[12:], "utf-8")] = offset
 
 
-def settle(found, payload):
+def settle(found, payload, at):
     """Take a record of settled ranges."""
-    identity, count = struct.unpack_from(">IH", payload, 0)
-    found.queue_ids = max(found.queue_ids, identity)
-    ranges = found.settled.setdefault(identity, [])
+    identity, count = struct.unpack_from(">IH", payload, at)
+    ranges = settled_of(found, identity)
     for index in range(count):
-        first, size = struct.unpack_from(">QI", payload, 6 + 12 * index)
+        first, size = struct.unpack_from(">QI", payload, at + 6 + 12 * index)
         found.counts["settled"] += size
-        add_range(ranges, first, first + size)
+        ranges.add(first, first + size)
 
 
-def add_range(ranges, first, end):
-    """Put [first, end) into a rising list of ranges that do not touch."""
-    low, high = 0, len(ranges)
-    while low < high:
-        middle = (low + high) // 2
-        if ranges[middle][1] < first:
-            low = middle + 1
-        else:
-            high = middle
-    stop = low
-    while stop < len(ranges) and ranges[stop][0] <= end:
-        first = min(first, ranges[stop][0])
-        end = max(end, ranges[stop][1])
-        stop += 1
-    ranges[low:stop] = [(first, end)]
+def forget(found, payload, at):
+    """Take a transient message of the run before: its places are as if they were settled."""
+    for index in range(struct.unpack_from(">H", payload, at)[0]):
+        identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
+        settled_of(found, identity).add(position, position + 1)
 
 
-def is_in(ranges, position):
-    """True when a position lies in one of the ranges."""
-    low, high = 0, len(ranges)
-    while low < high:
-        middle = (low + high) // 2
-        if ranges[middle][1] <= position:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(ranges) and ranges[low][0] <= position
+def settled_of(found, identity):
+    """What is settled of a queue."""
+    found.queue_ids = max(found.queue_ids, identity)
+    if identity not in found.settled:
+        found.settled[identity] = Settled()
+    return found.settled[identity]
 
 
-def restore(broker, store, found):
+def restore(broker, store, found, pager):
     """The second pass: definitions, then messages, into an empty broker. Raises TooSmall."""
     by_id, found.loose = durable.restore(broker, list(found.definitions.values()), nobody)
-    for segment in found.segments:
-        for type_, payload in records(store, segment.number, found.ends[segment.number]):
-            if type_ == log.MESSAGE:
-                place(broker, found, by_id, segment, payload)
     for identity in by_id:
-        found.counts["gaps"] += close_queue(broker, by_id[identity], found.settled.get(identity, ()))
+        pager.watch(by_id[identity])
+        if by_id[identity].pages is not None:
+            by_id[identity].pages.holes = found.settled.get(identity)
+    delaying = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
+    for segment in found.segments:
+        for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
+            if type_ == log.MESSAGE:
+                place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
+    for identity in by_id:
+        found.counts["gaps"] += close_queue(broker, by_id[identity], found.settled.get(identity))
+        pager.begin(by_id[identity])
     return by_id
 
 
-def place(broker, found, by_id, segment, payload):
-    """Put a logged message into the queues where it is still wanted."""
-    count, arrived, route_size, properties_size, body_size = struct.unpack_from(">HIHII", payload, 0)
+def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
+    """Put a logged message into the queues where it is still wanted: into their index, or into memory."""
+    heads = struct.unpack_from(">HIHII", payload, at)
+    count = heads[0]
     segment.written += count
     wanted = []
+    in_memory = None
     for index in range(count):
-        identity, position = struct.unpack_from(">IQ", payload, 16 + 12 * index)
-        found.queue_ids = max(found.queue_ids, identity)
+        identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
         queue = by_id.get(identity)
-        if queue is not None and not is_in(found.settled.get(identity, ()), position):
-            before = place_before(broker.tables, queue, found.last_entered.get(identity, layout.NONE), position)
-            if before is None:
-                found.counts["doubles"] += 1
-            else:
-                wanted.append((queue, position, before))
-    if not wanted:
-        return
+        found.queue_ids = max(found.queue_ids, identity)
+        if queue is None or identity in found.settled and found.settled[identity].has(position):
+            continue
+        if queue.pages is not None:
+            if in_memory is None:
+                in_memory = bool(delaying) and waits(broker, payload, at, heads, delaying)
+            if not in_memory and list_it(broker, found, queue, segment, offset, skip, position, heads[4]):
+                continue
+        before = place_before(broker.tables, queue, found.last_entered.get(identity, layout.NONE), position)
+        if before is None:
+            found.counts["doubles"] += 1
+        else:
+            wanted.append((queue, position, before))
+    if wanted:
+        load(broker, found, segment, payload, at, heads, wanted)
+
+
+def list_it(broker, found, queue, segment, offset, skip, position, body):
+    """Put a message into the index of a queue; false when the index has no place and the queue is not in it: it goes into memory.
+
+    Raises TooSmall.
+    """
+    listed = queue.pages.place(segment.number, offset, skip, position, body)
+    if listed is None:
+        if not queue.pages.count:
+            return False
+        raise TooSmall("the log has messages in more places than the limits have room for; raise chunk_count_max (%d)"
+                       % broker.limits.chunk_count_max)
+    if not listed:
+        found.counts["doubles"] += 1
+        return True
+    queue.log_position = max(queue.log_position, position)
+    segment.live += 1
+    found.counts["messages"] += 1
+    return True
+
+
+def waits(broker, payload, at, heads, delaying):
+    """True when a message came by way of one of the exchanges `delaying` and its moment has not come."""
+    count, arrived, route, properties, _ = heads
+    start = at + MESSAGE_HEAD + PLACE_SIZE * count
+    name = str(payload[start + 1:start + 1 + payload[start]], "utf-8")
+    return name in delaying and left_of(broker, lambda: broker.properties.decode(payload, start + route, start + route + properties),
+                                        arrived) > 0
+
+
+def load(broker, found, segment, payload, at, heads, wanted):
+    """Put a message into memory, in the queues `wanted`: (queue, position, entry in front of it). Raises TooSmall."""
+    count, arrived, route_size, properties_size, body_size = heads
     tables = broker.tables
     size = route_size + properties_size + body_size
     if not tables.has_room(tables.blocks_for(size), len(wanted)):
         no_room(broker, found, segment)
         return
-    at = 16 + 12 * count
-    message = tables.new_message(payload[at:at + route_size], properties_size, body_size, arrived)
-    tables.append(message, memoryview(payload), at + route_size, properties_size + body_size)
+    start = at + MESSAGE_HEAD + PLACE_SIZE * count
+    message = tables.new_message(payload[start:start + route_size], properties_size, body_size, arrived)
+    tables.append(message, memoryview(payload), start + route_size, properties_size + body_size)
     tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
     for queue, position, before in wanted:
         found.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
@@ -264,11 +303,6 @@ def place_before(tables, queue, hint, position):
     return None if taken else before
 
 
-def is_behind(position, other):
-    """True when a position lies behind another of its queue; they wrap, and are less than half of that apart."""
-    return 0 < (position - other) & layout.MASK < 0x20000000
-
-
 def enter(tables, queue, message, position, before):
     """Put a message at its position of a queue: its entry."""
     entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, queue.handle, message)
@@ -284,16 +318,17 @@ def enter(tables, queue, message, position, before):
 
 def close_queue(broker, queue, settled):
     """Bring a queue's counters to where the log says they were: how many messages a gap in a stream has cost."""
-    if settled:
-        queue.log_position = max(queue.log_position, settled[-1][1] - 1)
+    if settled is not None:
+        queue.log_position = max(queue.log_position, settled.end - 1)
     broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
     return queue.recovered() if queue.is_stream else 0
 
 
-def recover(broker, store, writer):
-    """Bring the log of `store` back into an empty broker and make `writer` (a log.Log) go on behind it: the report, in one line."""
+def recover(broker, store, journal):
+    """Bring the log of `store` back into an empty broker and make the writer of `journal` go on behind it: the report, in one line."""
     found = look(store)
-    by_id = restore(broker, store, found)
+    writer = journal.log
+    by_id = restore(broker, store, found, journal.pager)
     kept_aside = [damage for damage in found.damages if aside(store, damage)]
     for segment in found.segments:
         segment.size = store.size(segment.number)

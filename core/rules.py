@@ -59,6 +59,8 @@ class Rules:
         self.groups = None
         self.length = None
         self.priority = None
+        self.looks_at_all = False  # a feature looks at messages that are not at the head: all must be in memory
+        self.counts_returns = False  # a feature counts how often a message has come back
         self.features = []
 
     def full(self, queue):
@@ -200,6 +202,10 @@ def add_feature(rules, name, arguments, before=None):
     same = [each for each in before.features if isinstance(each, class_)] if before is not None and name in LASTING else []
     made = same[0] if same else class_(arguments)
     rules.features.append(made)
+    if name in ("priority", "last_value", "groups"):
+        rules.looks_at_all = True
+    if name in ("delivery_limit", "delayed_retry"):
+        rules.counts_returns = True
     if name == "dead_letter":
         rules.dead_letter = made
     elif name == "expiry":

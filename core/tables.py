@@ -3,7 +3,7 @@
 `Tables` owns them and offers what the control plane does with them; the hot functions work on the same memory.
 """
 
-from . import engine, hot, layout
+from . import engine, hot, layout, paged
 from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots
 from .shim import octets, table
 
@@ -20,6 +20,8 @@ class Tables:
         self.queues = table(layout.QUEUE_WIDTH * limits.queue_count_max)
         self.channels = table(layout.CHANNEL_WIDTH * limits.channel_count_max)
         self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
+        self.chunks = table(paged.WIDTH * limits.chunk_count_max)
+        self.chunk_count = limits.chunk_count_max
         self.state = table(layout.STATE_WIDTH)
         self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
         self.block_size = limits.block_size
@@ -28,6 +30,7 @@ class Tables:
         self.queue_pool = table(3)
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
+        self.chunk_pool = table(3)
         for place in (layout.STATE_SETTLED_LIST, layout.STATE_ACTIVE_HEAD, layout.STATE_ACTIVE_TAIL, layout.STATE_COUNTED_HEAD):
             self.state[place] = layout.NONE
         start_pool(self.state, layout.POOL_BLOCKS, count)
@@ -36,6 +39,7 @@ class Tables:
         start_pool(self.queue_pool, 0, limits.queue_count_max)
         start_pool(self.channel_pool, 0, limits.channel_count_max)
         start_pool(self.consumer_pool, 0, limits.consumer_count_max)
+        start_pool(self.chunk_pool, 0, limits.chunk_count_max)
         slots = route_slots(limits)
         self.routes = table(layout.ROUTE_WIDTH * slots)  # the route cache, see routes.py
         self.route_octets = octets(ROUTE_SIZE_MEAN * slots)

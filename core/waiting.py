@@ -54,17 +54,18 @@ class Waiting:
                 entry = queue.head()
                 while entry != layout.NONE:
                     behind = broker.tables.entries[entry + layout.ENTRY_NEXT]
-                    left = left_of(broker, names, broker.tables.entries[entry + layout.ENTRY_MESSAGE])
+                    message = broker.tables.entries[entry + layout.ENTRY_MESSAGE]
+                    left = 0
+                    if broker.names_of(message)[0] in names:
+                        left = left_of(broker, lambda message=message: broker.properties_of(message),
+                                       broker.tables.messages[message + layout.MESSAGE_ARRIVED])
                     if left > 0:
                         queue.unlink(entry)
                         self.add(broker, left, queue, entry, True)
                     entry = behind
 
 
-def left_of(broker, names, message):
-    """Milliseconds that a recovered message of one of the exchanges `names` has to wait yet."""
-    if broker.names_of(message)[0] not in names:
-        return 0
-    delay = delay_of(lambda: broker.properties_of(message))
-    waited_s = max(broker.seconds - broker.tables.messages[message + layout.MESSAGE_ARRIVED], 0)  # the clock may have been set back
-    return delay - 1000 * waited_s
+def left_of(broker, properties, arrived):
+    """Milliseconds that a recovered message of an exchange that delays has to wait yet; `properties`: a function that gives them."""
+    waited_s = max(broker.seconds - arrived, 0)  # the clock may have been set back
+    return delay_of(properties) - 1000 * waited_s

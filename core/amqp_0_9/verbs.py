@@ -232,6 +232,8 @@ def basic_get(session, channel, arguments):
     _, name, no_ack = arguments
     found = session.broker.queue(current_queue(channel, name), session.connection)
     found.used = True
+    if found.is_paging() and found.head() == layout.NONE:
+        found.pages.pager.bring(found)
     if found.rules is not None:
         found.rules.before_delivery(session.broker, found)
     if found.is_stream:
@@ -241,6 +243,8 @@ def basic_get(session, channel, arguments):
         deliver.get_stream(session, channel, found)
     elif not found.message_count():
         session.reply(channel.number, "basic_get_empty", ("",))
+    elif found.head() == layout.NONE:
+        return False  # the next one is not written yet, or has no room
     else:
         return deliver.get(session, channel, found, no_ack)
 

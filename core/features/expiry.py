@@ -19,14 +19,20 @@ class Rule(Feature):
 
     def pushed(self, broker, queue, message, entry):
         """Write the deadline of a message."""
+        self.write_deadline(broker, message, entry, 0)
+
+    def write_deadline(self, broker, message, entry, waited_ms):
+        """The same for one that has waited before."""
         ttl = self.ttl_ms
         own = broker.expiration_of(message)
         if own is not None and (ttl is None or own < ttl):
             ttl = own
-        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, ttl)
+        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, 0))
 
     def begin_anew(self, broker, queue):
         """The rule comes to a queue that has messages: their time begins now."""
+        if queue.pages is not None:
+            queue.pages.since = broker.seconds
         entries = broker.tables.entries
         entry = queue.head()
         while entry != layout.NONE:

@@ -3,7 +3,7 @@
 import os
 
 from flash_device import RamFlash
-from leveret.core import log, recovery
+from leveret.core import log
 from leveret.ports.store_flash import FlashStore
 from leveret.ports.store_littlefs import FolderStore
 

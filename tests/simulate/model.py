@@ -6,7 +6,7 @@ time that something is given to the store. After a crash the broker must be in o
 that one included: nothing confirmed is missing, nothing settled and synced is back, no transaction in half, no order changed.
 """
 
-from leveret.core import durable, layout
+from leveret.core import durable, layout, paged
 
 
 class State:
@@ -47,8 +47,8 @@ class State:
 EMPTY = State({}, {}, [], 0)
 
 
-def state_of(broker, ids, pushes):
-    """The State of a broker. `ids`: message record -> message id."""
+def state_of(broker, ids, pushes, paged_ids):
+    """The State of a broker. `ids`: message record -> message id; `paged_ids`: (queue id, position) -> message id, None: transient."""
     queues = {}
     streams = {}
     for found in broker.queues.values():
@@ -60,9 +60,28 @@ def state_of(broker, ids, pushes):
         message = broker.tables.entries[entry + layout.ENTRY_MESSAGE]
         if broker.tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE:
             queues[found.name].append((broker.tables.entries[entry + layout.ENTRY_POSITION], ids[message]))
+    for found, position in paged_places(broker):
+        name = paged_ids[found.id_in_log, position]
+        if name is not None:
+            queues[found.name].append((position, name))
     for name in queues:
         queues[name].sort()
     return State(queues, streams, definitions_of(broker), pushes)
+
+
+def paged_places(broker):
+    """All (queue, position) that are only in the log, as the index has them."""
+    chunks = broker.tables.chunks
+    for found in broker.queues.values():
+        if found.pages is not None:
+            chunk = found.pages.head
+            holes = found.pages.holes
+            while chunk != layout.NONE:
+                first = broker.journal.position(found, chunks[chunk + paged.POSITION])
+                for position in range(first, first + chunks[chunk + paged.SPAN]):
+                    if holes is None or not holes.has(position):
+                        yield found, position & layout.MASK
+                chunk = chunks[chunk + paged.NEXT]
 
 
 def definitions_of(broker):

@@ -3,12 +3,13 @@
 Everything is drawn from the seed, so that it reruns exactly. `World(seed).run()` returns counts, or raises `Wrong` with what does not hold.
 """
 
-from leveret.core import durability, layout, users
+from leveret.core import durability, layout, paged, users
 from leveret.core.access import User
 from leveret.core.amqp_0_9 import properties
 from leveret.core.broker import Broker
 from leveret.core.limits import BOARD, Limits
 from leveret.core.policies import Policy
+from leveret.core.read_back import Walk
 from leveret.core.stream import EPOCH
 from chance import Chance
 from faulty_store import DelayedStore, FaultyStore, PowerCut
@@ -107,6 +108,11 @@ class World:
         self.limits.update(connection_count_max=16, binding_count_max=200, binding_share_max=190, password_rounds=1)
         if chance.one_in(3):
             self.limits.update(message_count_max=32, entry_count_max=40)
+        self.paging = Chance(seed ^ 0x5EED).one_in(3)  # hardly any memory: queues go on in the log
+        if self.paging:
+            self.limits.update(message_count_max=16, entry_count_max=24, chunk_count_max=256)
+            self.size_max *= 3
+        self.paged_ids = {}  # (queue id, position) -> message id of what is only in the log; None: transient
         delays = Chance(seed + 0x5EED)
         self.apart = delays  # what it decides does not change what else is drawn
         self.delayed = delays.one_in(2) if delayed is None else delayed  # syncs and removals take their time
@@ -123,7 +129,8 @@ class World:
         self.seen_next = {}  # stream id -> one above the highest offset seen
         self.delivered_last = {}
         self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
-                       "troubles": 0, "freed": 0, "copied": 0, "delayed": 0, "interrupted": 0}
+                       "troubles": 0, "freed": 0, "copied": 0, "delayed": 0, "interrupted": 0, "paged": 0, "given_back": 0,
+                       "unreadable": 0}
         self.broker = None
         self.clients = []
         self.now = chance.pick((0, 0x3FFFFF00, 5000))
@@ -195,7 +202,7 @@ class World:
 
     def before_append(self):
         """The log gives something to the store: what the broker holds now may survive."""
-        self.candidates.append(state_of(self.broker, self.ids, self.pushes))
+        self.candidates.append(state_of(self.broker, self.ids, self.pushes, self.paged_ids))
 
     def after_sync(self):
         """What was given last is durable."""
@@ -235,11 +242,42 @@ class World:
         self.store.faults.aside_fails = 0
         self.note(self.report)
         self.check_recovered()
+        self.watch_pager(self.broker.journal.pager)
         if self.spoil_journal is not None:
             self.spoil_journal(self.broker.journal)
         self.store.watcher = self
         self.delivered_last = {}
         return True
+
+    def watch_pager(self, pager):
+        """Note what goes to the log alone."""
+        take = pager.take
+
+        def noted(found, skip, position, message):
+            transient = self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] == layout.NONE
+            self.paged_ids[found.id_in_log, position] = None if transient else self.ids[message]
+            self.counts["paged"] += 1
+            take(found, skip, position, message)
+        pager.take = noted
+        give_back = pager.give_entry_back
+
+        def noted_too(found, entry, before):
+            tables = self.broker.tables
+            message = tables.entries[entry + layout.ENTRY_MESSAGE]
+            transient = tables.messages[message + layout.MESSAGE_SEGMENT] == layout.NONE
+            self.paged_ids[found.id_in_log, tables.entries[entry + layout.ENTRY_POSITION]] = None if transient else self.ids[message]
+            self.counts["given_back"] += 1
+            return give_back(found, entry, before)
+        pager.give_entry_back = noted_too
+        enter = pager.enter
+
+        def entered(found, chunk, walk, position, heads, segment):
+            enter(found, chunk, walk, position, heads, segment)
+            entry = self.broker.tables.queues[found.handle + layout.QUEUE_TAIL]
+            name = self.identify_entry(entry)
+            if self.paged_ids[found.id_in_log, position & layout.MASK] not in (None, name):
+                raise Wrong("position %d of queue %s was read back as %s" % (position, found.name, name))
+        pager.enter = entered
 
     def arm_recovery(self):
         """Now and then the power goes during recovery, or the bad end cannot be put aside."""
@@ -278,6 +316,7 @@ class World:
             self.counts["troubles"] += self.broker.journal.log.counters["log_troubles"]
             self.counts["freed"] += self.broker.journal.log.counters["log_segments_removed"]
             self.counts["copied"] += self.broker.journal.log.counters["log_copied_forward"]
+            self.counts["unreadable"] += self.broker.journal.log.counters["log_unreadable"]
         if self.delayed:
             self.store.interrupt()
         if not power:
@@ -382,7 +421,7 @@ class World:
 
     def do_burst(self, client):
         """Many messages in a row."""
-        for _ in range(self.chance.between(3, 10)):
+        for _ in range(self.chance.between(3, 10) * (3 if self.paging else 1)):
             self.do_publish(client)
 
     def do_settle(self, client):
@@ -531,7 +570,11 @@ class World:
             self.identify_all(found)
         for each in self.broker.waiting.heap:
             self.identify_entry(each[3])
-        mine = state_of(self.broker, self.ids, self.pushes)
+        self.paged_ids = {}
+        for found in self.broker.queues.values():
+            if found.is_paging():
+                self.identify_paged(found)
+        mine = state_of(self.broker, self.ids, self.pushes, self.paged_ids)
         matching = [each for each in self.candidates if each.same(mine)]
         self.counts["checked"] += sum([len(mine.queues[name]) for name in mine.queues])
         if matching:
@@ -561,12 +604,38 @@ class World:
             self.identify_entry(entry)
             entry = self.broker.tables.entries[entry + layout.ENTRY_NEXT]
 
+    def identify_paged(self, found):
+        """Read the ids of what a queue has in the log alone, where its index says."""
+        chunks, journal = self.broker.tables.chunks, self.broker.journal
+        chunk = found.pages.head
+        while chunk != layout.NONE:
+            segment = journal.log.by_number[chunks[chunk + paged.SEGMENT]]
+            walk = Walk(journal.pager.reader, segment.number, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP], segment.size)
+            left, first, span = chunks[chunk + paged.COUNT], chunks[chunk + paged.POSITION], chunks[chunk + paged.SPAN]
+            while left and walk.next():
+                count, _, route, given, body = walk.heads()
+                for identity, position in walk.places(count):
+                    ahead = (position - first) & layout.MASK
+                    holes = found.pages.holes
+                    if identity == found.id_in_log and ahead < span and not (holes and holes.has(position)):
+                        first, span = (position + 1) & layout.MASK, span - ahead - 1
+                        at = walk.at + 16 + 12 * count + route + given
+                        octets = self.store.read(segment.number, at, body)
+                        name = self.identify(-1, octets)
+                        if self.paged_ids.get((identity, position & layout.MASK)) is not None:
+                            raise Wrong("queue %s has position %d twice in its index" % (found.name, position))
+                        self.paged_ids[identity, position & layout.MASK] = name
+                        left -= 1
+            if left:
+                raise Wrong("queue %s: %d messages are not where the index says" % (found.name, left))
+            chunk = chunks[chunk + paged.NEXT]
+
     def identify_entry(self, entry):
-        """Read the id of a message."""
+        """Read the id of a message: that."""
         tables = self.broker.tables
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         size = tables.messages[message + layout.MESSAGE_BODY]
-        self.identify(message, tables.octets(message, tables.size_of(message) - size, size))
+        return self.identify(message, tables.octets(message, tables.size_of(message) - size, size))
 
     def check_confirmed(self, mine):
         """Everything that a client was told to be safe had been taken at that moment."""
@@ -586,7 +655,8 @@ class World:
         count = 0
         for name in mine.queues:
             positions = [position for position, _ in mine.queues[name]]
-            count += len(positions)
+            found = self.broker.queues[name]
+            count += len(positions) - (found.pages.count if found.pages is not None else 0)
             if len(set(positions)) != len(positions):
                 raise Wrong("queue %s has a position twice: %s" % (name, mine.queues[name]))
         state = self.broker.tables.state

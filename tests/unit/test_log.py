@@ -305,7 +305,7 @@ def test_a_log_that_does_not_fit_the_limits_says_which():
     store = MemoryStore()
     broker, _ = durable_broker(store)
     peer = Peer(broker)
-    peer.declare("q", durable=True)
+    peer.declare("q", durable=True, arguments={"x-max-priority": 2})
     for _ in range(40):
         peer.publish("q", b"x", given=PERSISTENT)
     try:

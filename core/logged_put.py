@@ -1,0 +1,59 @@
+"""Putting a message on queues of a broker with a log: what of it is written, in which queues it is kept in memory, in which it is not.
+
+A message goes to all of its queues or to none. In a queue that has no memory left for it, or has messages that are only in the log, it is
+only in the log too (pager.py); a transient one then under a type of its own.
+"""
+
+from . import layout, log
+from .features.feature import REFUSED, TAKEN
+
+NO_ROOM = 2
+
+
+def put(broker, message, targets, expires, delay_ms):
+    """What Broker.put does, where there is a journal."""
+    tables, journal = broker.tables, broker.journal
+    blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
+    paging = () if delay_ms else [found for found in targets if found.must_page(blocks)]
+    kept = journal.wants(message, targets)
+    if (not broker.has_entries(len(targets) - len(paging))
+            or not broker.committing and broker.is_full(targets, blocks, kept or bool(paging))):
+        return NO_ROOM
+    verdict = TAKEN
+    before = tables.messages[message + layout.MESSAGE_SEGMENT]
+    if kept:
+        journal.begin_message(message)
+    places, out = [], []
+    for found in targets:
+        if expires and not found.is_stream:
+            broker.let_expire(found)
+        position = tables.queues[found.handle + layout.QUEUE_POSITION]
+        pages = not delay_ms and (found in paging or found.is_paging()) and tables.chunk_pool[2] > 0
+        if (pass_by(broker, found, message) if pages else broker.put_on(found, message, delay_ms)) == REFUSED:
+            verdict = REFUSED
+        if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
+            places.append(journal.pushed(found, position))
+            if pages:
+                out.append((found, position))
+        broker.activate(found)
+    if kept:
+        skip = journal.message(message, places, before)
+    elif places:
+        skip = journal.write_message(message, places, log.TRANSIENT)
+    for found, position in out:
+        journal.pager.take(found, skip, position, message)
+        if found.rules is not None and found.rules.length is not None:
+            found.rules.length.trim(broker, found)
+    return verdict
+
+
+def pass_by(broker, found, message):
+    """A queue gives a message a position and does not keep it; its features may refuse it first."""
+    if found.rules is not None:
+        for feature in found.rules.features:
+            verdict = feature.gate(broker, found, message)
+            if verdict != TAKEN:
+                return verdict
+    queues = broker.tables.queues
+    queues[found.handle + layout.QUEUE_POSITION] = (queues[found.handle + layout.QUEUE_POSITION] + 1) & layout.MASK
+    return TAKEN

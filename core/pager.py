@@ -1,0 +1,444 @@
+"""Messages beyond memory: which go to the log alone, and when they come back.
+
+A queue that the log knows and whose features look only at the head and the tail (`can_page`) takes messages as long as the log has room.
+When it holds its share of memory, a message that comes is written and not kept (`Queue.must_page`); so is every later one, until the
+last of them has been read back: the order stays. Transient messages are written too then, under a type that recovery passes over.
+
+They are read back when the part in memory gets short, a piece at a time and queues in turn, only what is committed; a queue that has
+nothing else has the journal commit at once. What cannot be read any more is counted, told and settled: the next message is there.
+"""
+
+import struct
+
+from . import hot, layout, log, paged
+from .read_back import MESSAGE_HEAD, PLACE_SIZE, Damaged, ReadBack, Walk
+from .shim import elapsed
+
+READY_MIN = 512  # messages in memory below which a queue with consumers is given more
+TURN_MESSAGES = 512  # of one queue in one turn
+TURN_OCTETS = 1 << 18
+ROUND_TURNS = 8  # turns in one round of the broker
+PIECE = 65536  # octets read from the store at once
+
+RETRY_MS = 200  # after the store has failed to read
+TRIES = 10  # then what it fails to read is given up
+
+
+def can_page(found):
+    """True when a queue may have messages that are only in the log."""
+    rules = found.rules
+    return not found.is_stream and (rules is None or not rules.looks_at_all)
+
+
+class Pager:
+    """The part of a journal that brings messages back."""
+
+    def __init__(self, journal):
+        broker = journal.broker
+        self.journal = journal
+        self.broker = broker
+        self.tables = broker.tables
+        self.log = journal.log
+        self.reader = ReadBack(journal.log.store, max(min(PIECE, broker.limits.arena_size // 8), 256))
+        self.queues = []  # with messages that are only in the log, in turn
+        self.busy = False  # there may be more to bring at once
+        self.tries = 0
+        self.failed_at = 0
+        self.since = None  # seconds since 2020 when this run began: lifetimes stood still before
+
+    def watch(self, found):
+        """A queue that the log knows: may it page? Recovery and the journal tell."""
+        if found.pages is None and can_page(found):
+            found.pages = paged.Paged(self.tables, self)
+
+    def begin(self, found):
+        """A queue has come out of the log."""
+        if found.is_paging():
+            self.queues.append(found)
+            found.update_plain()
+        elif found.pages is not None:
+            found.pages.holes = None
+
+    # Out
+
+    def take(self, found, skip, position, message):
+        """A message was written for this place of a queue, and is not kept in memory."""
+        pages = found.pages
+        if pages.count == 0:
+            self.queues.append(found)
+        before = pages.tail
+        while before != layout.NONE and paged.is_behind(self.tables.chunks[before + paged.POSITION], position):
+            before = self.tables.chunks[before + paged.PREVIOUS]
+        chunk = pages.add(before, self.log.current().number, self.log.group, skip, position,
+                          self.tables.messages[message + layout.MESSAGE_BODY], 0, False)
+        if chunk != layout.NONE:
+            self.log.marks.append((pages, chunk))
+        if pages.count == 1:
+            found.update_plain()
+
+    def make_room(self, block_total):
+        """Have queues, the largest first, give messages in memory to the log alone until a message of so many blocks has room."""
+        queues = self.tables.queues
+        refused = []
+        while not self.tables.has_room(block_total, 1) and not self.log.full():
+            most = None
+            for found in self.broker.queues.values():
+                if found.pages is not None and found.head() != layout.NONE and found not in refused and not found.pages.full():
+                    if most is None or queues[found.handle + layout.QUEUE_BLOCKS] > queues[most.handle + layout.QUEUE_BLOCKS]:
+                        most = found
+            if most is None:
+                return
+            if not self.give_back(most, block_total):
+                refused.append(most)
+
+    def give_back(self, found, block_total):
+        """Write the last messages that a queue has in memory again, as many as take so many blocks, and keep them no more: how many."""
+        tables = self.tables
+        entries, messages = tables.entries, tables.messages
+        chosen = []
+        entry = tables.queues[found.handle + layout.QUEUE_TAIL]
+        while entry != layout.NONE and block_total > 0 and self.may_go(found, entry):
+            block_total -= messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BLOCKS]
+            chosen.append(entry)
+            entry = entries[entry + layout.ENTRY_PREVIOUS]
+        before = layout.NONE
+        for entry in reversed(chosen):
+            before = self.give_entry_back(found, entry, before)
+        if chosen and found not in self.queues:
+            self.queues.append(found)
+            found.update_plain()
+        return len(chosen)
+
+    def may_go(self, found, entry):
+        """True when a ready entry stands in front of everything that is only in the log, and nothing is forgotten with it."""
+        entries, head = self.tables.entries, found.pages.head
+        if entries[entry + layout.ENTRY_REDELIVERED] & 255 and found.rules is not None and found.rules.counts_returns:
+            return False
+        return head == layout.NONE or paged.is_behind(self.tables.chunks[head + paged.POSITION], entries[entry + layout.ENTRY_POSITION])
+
+    def give_entry_back(self, found, entry, before):
+        """Write a ready entry's message again, behind the chunk `before`, and drop the entry: the chunk that it is in."""
+        tables, journal = self.tables, self.journal
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        position = tables.entries[entry + layout.ENTRY_POSITION]
+        come_back = 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0
+        segment = self.log.by_number.get(tables.messages[message + layout.MESSAGE_SEGMENT])
+        type_ = log.TRANSIENT if tables.messages[message + layout.MESSAGE_SEGMENT] == layout.NONE else log.MESSAGE
+        skip = journal.append_message(type_, journal.parts_of(message, (struct.pack(
+            ">IQ", found.id_in_log, journal.position(found, position)),)), 1)
+        if segment is not None:
+            journal.moved_out(segment)
+        made = found.pages.add(before, self.log.current().number, self.log.group, skip, position,
+                               tables.messages[message + layout.MESSAGE_BODY], come_back, False)
+        if made != layout.NONE:
+            self.log.marks.append((found.pages, made))
+            before = made
+        found.unlink(entry)
+        tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+        found.drop(entry)
+        return before
+
+    # Back in
+
+    def run(self):
+        """One round: queues that are short of messages are given some, in turn."""
+        if self.since is None:
+            self.since = self.broker.seconds
+        self.busy = False
+        if not self.queues or self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+            return
+        turns = ROUND_TURNS
+        for _ in range(len(self.queues)):
+            if not turns or not self.queues:
+                return
+            found = self.queues.pop(0)
+            self.queues.append(found)
+            least = READY_MIN if found.consumers else 1
+            if self.tables.queues[found.handle + layout.QUEUE_LENGTH] < least:
+                turns -= 1
+                if self.bring(found):
+                    self.busy = True
+
+    def bring(self, found):
+        """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""
+        pages = found.pages
+        if pages is None or not pages.count:
+            return 0
+        chunks = self.tables.chunks
+        count, octets = 0, 0
+        while pages.head != layout.NONE and count < TURN_MESSAGES and octets < TURN_OCTETS:
+            if chunks[pages.head + paged.OFFSET] < 0:
+                if not count:
+                    self.journal.promised = self.log.appended  # nothing else is there: have it written now
+                break
+            more, size = self.bring_chunk(found, pages.head, TURN_MESSAGES - count, TURN_OCTETS - octets)
+            count += more
+            octets += size
+            if pages.head != layout.NONE and chunks[pages.head + paged.COUNT]:
+                break  # no room, or trouble
+            self.drop_chunk(found, pages.head)
+        if count:
+            if found.rules is not None and found.rules.length is not None:
+                found.rules.length.trim(self.broker, found)
+            self.broker.activate(found)
+        self.see_empty(found)
+        return count
+
+    def see_empty(self, found):
+        """A queue whose last message has been read back is as any other again."""
+        if not found.pages.count and found in self.queues:
+            self.queues.remove(found)
+            found.pages.holes = None
+            found.update_plain()
+
+    def drop_chunk(self, found, chunk):
+        """A chunk has nothing left."""
+        pages = found.pages
+        if pages.holes is not None:
+            pages.holes.forget_below(self.journal.position(found, self.tables.chunks[chunk + paged.POSITION]))
+        pages.remove(chunk)
+
+    def bring_chunk(self, found, chunk, count_max, octets_max):
+        """Read back what is left of a chunk, as far as there is room: (messages, octets)."""
+        chunks = self.tables.chunks
+        segment = self.log.by_number[chunks[chunk + paged.SEGMENT]]
+        walk = Walk(self.reader, segment.number, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP], segment.size)
+        count = octets = 0
+        while chunks[chunk + paged.COUNT] and count < count_max and octets < octets_max:
+            try:
+                size = self.bring_next(found, chunk, walk, segment)
+            except OSError as error:
+                if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
+                    break
+                walk.pass_over()
+                size = 0
+            except Damaged as error:
+                self.broker.log("%s: what queue '%s' has there is passed over" % (error, found.name))
+                walk.pass_over()
+                size = 0
+            if size < 0:
+                break
+            if size:
+                self.tries = 0
+                count += 1
+                octets += size
+        return count, octets
+
+    def give_up(self, text):
+        """The store has failed to read: true when it has done so too often."""
+        self.failed_at = self.broker.now
+        self.tries += 1
+        if self.tries == 1 or self.tries > TRIES:
+            self.broker.log(text)
+        if self.tries <= TRIES:
+            return False
+        self.tries = 0
+        return True
+
+    def bring_next(self, found, chunk, walk, segment):
+        """Read the next message of a walk back if it is one of the chunk's: its octets; 0: it was another's; -1: there is no room now."""
+        chunks = self.tables.chunks
+        if walk.offset > chunks[chunk + paged.END] or not walk.next():
+            self.lose(found, chunk, chunks[chunk + paged.SPAN])
+            return 0
+        places, arrived, route, properties, body = walk.heads()
+        for identity, position in walk.places(places):
+            if identity == found.id_in_log:
+                ahead = (position - chunks[chunk + paged.POSITION]) & layout.MASK
+                if ahead < chunks[chunk + paged.SPAN] and not (found.pages.holes is not None and found.pages.holes.has(position)):
+                    blocks = self.tables.blocks_for(route + properties + body)
+                    if found.head() == layout.NONE and not self.tables.has_room(blocks, 1):
+                        self.make_room(blocks)
+                    if not self.may_hold(found, blocks):
+                        return -1
+                    self.lose(found, chunk, ahead)
+                    self.enter(found, chunk, walk, position, (places, arrived, route, properties, body), segment)
+                    return route + properties + body + 1
+        return 0
+
+    def may_hold(self, found, blocks):
+        """True when a queue may have so many more blocks of memory: half of its share, and all of it when it has nothing ready."""
+        queues, state = self.tables.queues, self.tables.state
+        if not self.tables.has_room(blocks, 1):
+            return False
+        if queues[found.handle + layout.QUEUE_LENGTH] == 0:
+            return not found.over_share(blocks)
+        held = queues[found.handle + layout.QUEUE_LENGTH] + queues[found.handle + layout.QUEUE_UNSETTLED]
+        return (queues[found.handle + layout.QUEUE_BLOCKS] + blocks <= 2 * state[layout.POOL_BLOCKS + 2]
+                and held < 2 * state[layout.POOL_ENTRIES + 2] and held < 2 * state[layout.POOL_MESSAGES + 2])
+
+    def enter(self, found, chunk, walk, position, heads, segment):
+        """Make a message of what a walk stands at, and put it at the tail of the part of its queue that is in memory."""
+        places, arrived, route, properties, body = heads
+        tables = self.tables
+        reader = walk.reader
+        at = walk.at + MESSAGE_HEAD + PLACE_SIZE * places
+        where = reader.at(walk.number, at, route)
+        message = tables.new_message(bytes(reader.buffer[where:where + route]), properties, body, arrived)
+        try:
+            self.fill(message, walk.number, at + route, properties + body)
+        except (OSError, Damaged):
+            tables.release(message)
+            raise
+        transient = walk.type == log.TRANSIENT
+        tables.messages[message + layout.MESSAGE_SEGMENT] = layout.NONE if transient else segment.number
+        if transient:
+            segment.live -= 1
+        queue = found.handle
+        next_position = tables.queues[queue + layout.QUEUE_POSITION]
+        tables.queues[queue + layout.QUEUE_POSITION] = position & layout.MASK
+        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, queue, message)
+        tables.queues[queue + layout.QUEUE_POSITION] = next_position
+        tables.entries[entry + layout.ENTRY_REDELIVERED] = tables.chunks[chunk + paged.COME_BACK]
+        tables.entries[entry + layout.ENTRY_DEADLINE] = 0
+        tables.release(message)
+        found.pages.take_off(chunk, position, body, walk.offset, walk.skip)
+        if found.rules is not None and found.rules.expiry is not None:
+            waited_s = self.broker.seconds - max(arrived, found.pages.since, self.since or 0)
+            found.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
+
+    def fill(self, message, number, at, size):
+        """Append octets of a segment to a message's chain, piece by piece."""
+        reader = self.reader
+        while size:
+            where = reader.at(number, at, 1)
+            count = min(size, len(reader.buffer) - where)
+            self.tables.append(message, memoryview(reader.buffer), where, count)
+            at += count
+            size -= count
+
+    def lose(self, found, chunk, span):
+        """The first `span` positions of a chunk are not where the index says: those that are not settled are, from now on."""
+        if not span:
+            return
+        chunks, holes = self.tables.chunks, found.pages.holes
+        first = self.journal.position(found, chunks[chunk + paged.POSITION])
+        count = len([position for position in range(first, first + span) if holes is None or not holes.has(position)])
+        count = min(count, chunks[chunk + paged.COUNT])
+        octets = chunks[chunk + paged.OCTETS] if count == chunks[chunk + paged.COUNT] else 0
+        if count:
+            self.journal.settle_range(found, first, first + span, count, chunks[chunk + paged.SEGMENT])
+        chunks[chunk + paged.POSITION] = (first + span) & layout.MASK
+        chunks[chunk + paged.SPAN] -= span
+        chunks[chunk + paged.COUNT] -= count
+        chunks[chunk + paged.OCTETS] -= octets
+        found.pages.count -= count
+        found.pages.octets -= octets
+        if count:
+            self.log.counters["log_unreadable"] += count
+            self.broker.log("%d messages of queue '%s' could not be read back from the log" % (count, found.name))
+
+    # What else happens to a queue
+
+    def purge(self, found):
+        """Settle everything of a queue that is only in the log: how many."""
+        pages, chunks = found.pages, self.tables.chunks
+        count = pages.count
+        self.log.forget_marks(pages)
+        while pages.head != layout.NONE:
+            chunk = pages.head
+            first = self.journal.position(found, chunks[chunk + paged.POSITION])
+            self.journal.settle_range(found, first, first + chunks[chunk + paged.SPAN], chunks[chunk + paged.COUNT],
+                                      chunks[chunk + paged.SEGMENT])
+            pages.remove(chunk)
+        self.see_empty(found)
+        return count
+
+    # Copies
+
+    def chunks_in(self, segment):
+        """{queue id: (queue, its chunks in a segment)}, the chunks in order."""
+        chunks = self.tables.chunks
+        here = {}
+        for found in self.queues:
+            chunk = found.pages.head
+            while chunk != layout.NONE:
+                if chunks[chunk + paged.SEGMENT] == segment.number and chunks[chunk + paged.OFFSET] >= 0:
+                    here.setdefault(found.id_in_log, (found, []))[1].append(chunk)
+                chunk = chunks[chunk + paged.NEXT]
+        return here
+
+    def may_copy(self, here):
+        """True when the index has room for what `chunks_in` gave to be copied."""
+        return sum([len(mine) for _, mine in here.values()]) < self.tables.chunk_pool[2]
+
+    def copy(self, segment, here, in_memory):
+        """Write again what a segment holds that is only there, and, with it, what of it is in memory.
+
+        `here`: what `chunks_in` gave; `in_memory`: {(queue id, position): message}, from which is taken what has been written.
+        """
+        chunks = self.tables.chunks
+        walk = Walk(self.reader, segment.number, 0, 0, segment.size)
+        while True:
+            try:
+                if not walk.next():
+                    break
+                count, _, route, properties, body = walk.heads()
+                self.copy_message(walk, count, body, route + properties + body, here, in_memory)
+            except (Damaged, OSError) as error:
+                self.broker.log("while it was copied: %s" % (error,))
+                walk.pass_over()
+        for found, mine in here.values():
+            for chunk in mine:
+                self.lose(found, chunk, chunks[chunk + paged.SPAN])
+                found.pages.remove(chunk)
+            self.see_empty(found)
+
+    def copy_message(self, walk, count, body, size, here, in_memory):
+        """Write the message that a walk stands at again, in those of its places that are still wanted."""
+        only_here, others = [], []
+        message = layout.NONE
+        for identity, position in walk.places(count):
+            if (identity, position) in in_memory:
+                message = in_memory.pop((identity, position))
+                others.append((identity, position))
+            elif identity in here:
+                found, mine = here[identity]
+                chunk = self.chunk_with(mine, found.pages.holes, position, walk)
+                if chunk != layout.NONE:
+                    only_here.append((found, chunk, position))
+        if not only_here and not others:
+            return
+        if not only_here:
+            self.journal.rewrite(message, others)
+            return
+        places = others + [(found.id_in_log, position) for found, _, position in only_here]
+        reader = self.reader
+        at = walk.at + MESSAGE_HEAD + PLACE_SIZE * count
+        head = reader.at(walk.number, walk.at, MESSAGE_HEAD)
+        parts = [struct.pack(">H", len(places)), bytes(reader.buffer[head + 2:head + MESSAGE_HEAD])]
+        parts.extend([struct.pack(">IQ", identity, position) for identity, position in places])
+        while size:
+            where = reader.at(walk.number, at, 1)
+            parts.append(bytes(memoryview(reader.buffer)[where:where + size]))
+            at += len(parts[-1])
+            size -= len(parts[-1])
+        skip = self.journal.append_message(walk.type, parts, len(places))
+        self.log.counters["log_copied_forward"] += 1
+        if message != layout.NONE:
+            self.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+        for found, chunk, position in only_here:
+            self.move(found, chunk, skip, position, body)
+
+    def chunk_with(self, mine, holes, position, walk):
+        """The one of these chunks that has a position in the message that a walk stands at, or NONE: it may have been there earlier too."""
+        chunks = self.tables.chunks
+        for chunk in mine:
+            if (position - chunks[chunk + paged.POSITION]) & layout.MASK < chunks[chunk + paged.SPAN]:
+                begins = chunks[chunk + paged.OFFSET]
+                if walk.record < begins or walk.record == begins and walk.part < chunks[chunk + paged.SKIP]:
+                    return layout.NONE
+                return layout.NONE if holes is not None and holes.has(position) else chunk
+        return layout.NONE
+
+    def move(self, found, chunk, skip, position, body):
+        """A message of `chunk` has been written again: another chunk in front of it says where."""
+        chunks, pages = self.tables.chunks, found.pages
+        before = chunks[chunk + paged.PREVIOUS]
+        end = layout.NONE if before == layout.NONE else (chunks[before + paged.POSITION] + chunks[before + paged.SPAN]) & layout.MASK
+        gap = end == chunks[chunk + paged.POSITION]
+        self.lose(found, chunk, (position - chunks[chunk + paged.POSITION]) & layout.MASK)
+        pages.take_off(chunk, position, body, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP])
+        made = pages.add(before, self.log.current().number, self.log.group, skip, position, body, chunks[chunk + paged.COME_BACK], gap)
+        if made != layout.NONE:
+            self.log.marks.append((pages, made))
