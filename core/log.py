@@ -365,6 +365,15 @@ def record(sequence, type_, parts, size):
     return b"".join([struct.pack(">I", crc & 0xFFFFFFFF), head] + list(parts))
 
 
+def ungrouped(payload):
+    """The (type, payload) of each thing in the payload of a GROUP."""
+    at = 0
+    while at < len(payload):
+        type_, size = struct.unpack_from(">BI", payload, at)
+        yield type_, payload[at + 5:at + 5 + size]
+        at += 5 + size
+
+
 class Damage:
     """Where a segment stopped being readable: `offset` of the first bad record and `octets` from there to its end; `reason` in words."""
 

@@ -38,8 +38,11 @@ class ReadBack:
             self.buffer = b""
             self.buffer = self.store.read(number, offset, max(size, self.piece))
             self.number, self.start = number, offset
-            if len(self.buffer) < size:
-                raise Damaged("segment %d ends at octet %d" % (number, offset + len(self.buffer)))
+            while len(self.buffer) < size:
+                more = self.store.read(number, offset + len(self.buffer), size - len(self.buffer))
+                if not more:
+                    raise Damaged("segment %d ends at octet %d" % (number, offset + len(self.buffer)))
+                self.buffer += more
         return offset - self.start
 
     def record(self, number, offset, end):

@@ -17,11 +17,13 @@ import sys
 from leveret.core import log, recovery
 from leveret.core.amqp_0_9 import properties
 from leveret.core.journal import BIG, plain
+from leveret.core.settled import Settled
 from leveret.ports.store_file import DirectoryInUse, FileStore
 
 SEGMENT_SIZE = 8 << 20
 COMMIT_SIZE = 1 << 18
-NAMES = {log.HEAD: "head", log.MESSAGE: "message", log.SETTLED: "settled", log.DEFINED: "defined", log.GROUP: "group"}
+NAMES = {log.HEAD: "head", log.MESSAGE: "message", log.SETTLED: "settled", log.DEFINED: "defined", log.GROUP: "group",
+         log.KEPT: "kept", log.TRANSIENT: "transient"}
 
 
 class LogFailed(Exception):
@@ -77,26 +79,27 @@ class Wanted:
         self.store = ReadOnly(store)
         self.found = recovery.look(self.store)
         self.queues = {each["id"]: each for each in self.found.definitions.values() if each["kind"] == "queue"}
-        self.taken = {}  # queue id -> ranges of positions seen
+        self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0
 
     def messages(self):
         """(wanted places, payload) of each message that some queue wants; a place that comes twice (copied forward) counts once."""
         for segment in self.found.segments:
-            for type_, payload in recovery.records(self.store, segment.number, self.found.ends[segment.number]):
+            for type_, octets, at, size, _, _ in recovery.records(self.store, segment.number, self.found.ends[segment.number]):
                 self.records += 1
                 if type_ == log.MESSAGE:
+                    payload = octets[at:at + size]
                     places = [place for place in places_of(payload) if self.wants(*place)]
                     if places:
                         yield places, payload
 
     def wants(self, identity, position):
         """True when a queue wants the message at a position that was not there before."""
-        taken = self.taken.setdefault(identity, [])
-        if (identity not in self.queues or recovery.is_in(self.found.settled.get(identity, ()), position)
-                or recovery.is_in(taken, position)):
+        taken = self.taken.setdefault(identity, Settled())
+        settled = self.found.settled.get(identity)
+        if identity not in self.queues or settled is not None and settled.has(position) or taken.has(position):
             return False
-        recovery.add_range(taken, position, position + 1)
+        taken.add(position, position + 1)
         return True
 
     def damage(self):
@@ -152,7 +155,7 @@ def dump(store, directory):
             start, sequence = reader.offset, reader.sequence
             record = reader.next()
             while record is not None:
-                for type_, payload in recovery.ungrouped(record[1]) if record[0] == log.GROUP else (record,):
+                for type_, payload in log.ungrouped(record[1]) if record[0] == log.GROUP else (record,):
                     line = {"segment": number, "offset": start, "sequence": sequence, "type": NAMES.get(type_, type_)}
                     line.update(described(type_, payload))
                     print(json.dumps(line))
@@ -172,7 +175,7 @@ def described(type_, payload):
         identity, count = struct.unpack_from(">IH", payload, 0)
         ranges = [struct.unpack_from(">QI", payload, 6 + 12 * index) for index in range(count)]
         return {"queue": identity, "ranges": [[first, first + size] for first, size in ranges]}
-    if type_ == log.MESSAGE:
+    if type_ in (log.MESSAGE, log.TRANSIENT):
         return described_message(payload)
     return {"octets": payload.hex()}
 
@@ -233,8 +236,8 @@ def write_anew(wanted, writer):
     for definition in wanted.found.definitions.values():
         writer.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
     for identity, ranges in wanted.found.settled.items():
-        if identity in wanted.queues and ranges:
-            writer.append(log.SETTLED, (struct.pack(">IHQI", identity, 1, ranges[-1][1] - 1, 1),))
+        if identity in wanted.queues:
+            writer.append(log.SETTLED, (struct.pack(">IHQI", identity, 1, ranges.end - 1, 1),))
     for places, payload in wanted.messages():
         count = struct.unpack_from(">H", payload, 0)[0]
         writer.append(log.MESSAGE, [struct.pack(">H", len(places)), payload[2:16]] + [struct.pack(">IQ", *place) for place in places]

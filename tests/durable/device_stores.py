@@ -37,7 +37,7 @@ def numbers(store):
         if reader.head():
             record = reader.next()
             while record is not None:
-                for _, payload in recovery.ungrouped(record[1]) if record[0] == log.GROUP else (record,):
+                for _, payload in log.ungrouped(record[1]) if record[0] == log.GROUP else (record,):
                     found.append(int(bytes(payload).split(b" ")[0]))
                 record = reader.next()
         if reader.damage is not None:

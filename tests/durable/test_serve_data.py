@@ -34,10 +34,10 @@ def contents(directory):
     return found
 
 
-def fill(broker, queue, count, size=100):
+def fill(broker, queue, count, size=100, arguments=None):
     """Publish `count` messages, each beginning with its number and confirmed before the next, so that each is a record of its own."""
     client = connect(broker.url)
-    client.queue_declare(queue, durable=True)
+    client.queue_declare(queue, durable=True, arguments=arguments)
     for number in range(count):
         client.publish("", queue, str(number).encode() + b" " + bytes(size), PERSISTENT)
     client.close()
@@ -156,7 +156,7 @@ def test_a_newer_log_is_refused_and_not_touched(start, tmp_path):
 def test_a_log_larger_than_the_limits_is_refused_and_not_touched(start, tmp_path):
     directory = tmp_path / "data"
     broker = start(directory)
-    fill(broker, "q", 400)
+    fill(broker, "q", 400, arguments={"x-max-priority": 2})  # such a queue is kept in memory
     assert broker.stop() == 0
     before = contents(directory)
     small = tmp_path / "small.toml"

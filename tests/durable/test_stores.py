@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from flash_device import RamFlash
-from leveret.core import log, recovery
+from leveret.core import log
 from leveret.ports.store_flash import FlashStore
 from leveret.ports.store_littlefs import FolderStore
 from power_cuts import make_broker, sweep
@@ -71,7 +71,7 @@ def records(store):
         if reader.head():
             record = reader.next()
             while record is not None:
-                found.extend([bytes(payload) for _, payload in (recovery.ungrouped(record[1]) if record[0] == log.GROUP else [record])])
+                found.extend([bytes(payload) for _, payload in (log.ungrouped(record[1]) if record[0] == log.GROUP else [record])])
                 record = reader.next()
         if reader.damage is not None:
             damages.append(reader.damage)
