@@ -33,12 +33,14 @@ def parse(arguments):
     commands.add_parser("check", help="style, forbidden constructs, generated files")
     commands.add_parser("bench", help="measure; options go to tests/bench/run.py", add_help=False)
     commands.add_parser("simulate", help="power cuts, drawn from seeds: --seeds N [--first S]; --help lists more", add_help=False)
+    commands.add_parser("faults", help="the bridge through faulty links, drawn from seeds: --runs N [--first S]; --help lists more",
+                        add_help=False)
     kill = commands.add_parser("kill", help="kill -9 a real `leveret serve --data` under real clients, again and again")
     kill.add_argument("--times", type=int, default=200, metavar="N", help="how often (default 200, about ten minutes)")
     known, rest = parser.parse_known_args(arguments)
     if known.command == "kill" and known.times < 1:
         parser.error("--times must be 1 or more")
-    if rest and known.command not in ("demo", "bench", "simulate"):
+    if rest and known.command not in ("demo", "bench", "simulate", "faults"):
         parser.error("unknown argument %s" % rest[0])
     return known, rest
 
@@ -58,6 +60,8 @@ def dispatch(options, rest):
         return environment.run_here([python, "-m", "leveret.tools.devtool.check"])
     if options.command == "simulate":
         return environment.run_here([python, os.path.join(ROOT, "tests", "simulate", "run.py")] + rest)
+    if options.command == "faults":
+        return environment.run_here([python, os.path.join(ROOT, "tests", "bridge", "faults.py")] + rest)
     if options.command == "kill":
         os.environ["LEVERET_KILLS"] = str(options.times)
         return environment.run_here([python, "-m", "pytest", "-q", "-s", os.path.join(ROOT, "tests", "durable", "test_kill.py")])

@@ -38,7 +38,7 @@ class Bridge:
         self.settings = settings
         self.say = say
         self.stopping = False
-        self.counters = {"blocked": 0, "stalls": 0, "dropped_unsent": 0, "too_large": 0}
+        self.counters = {"blocked": 0, "stalls": 0, "dropped_unsent": 0, "too_large": 0, "internal_errors": 0}
         self._loop = loop
         self._stop_at = None
         self._moved_at = now_ms()
@@ -72,7 +72,14 @@ class Bridge:
 
     def step(self):
         """All that is due now; true when messages moved. The loop is to send what that made."""
-        now = now_ms()
+        try:
+            return self._step(now_ms())
+        except Exception as error:  # one bridge never stops the broker, or another bridge
+            self.source.broke(error)
+            self.target.cut("the source broke")
+            return False
+
+    def _step(self, now):
         for side in (self.source, self.target):
             if side.pipe is not None:
                 side.pipe.tick(now)
@@ -132,7 +139,9 @@ class Bridge:
 
     def wait_ms(self):
         """How long the loop may wait at most."""
-        return 10 if self.mover.retry or self.mover.live or not (self.source.ready and self.target.ready) else 25
+        if self.mover.retry or self.mover.live or not (self.source.ready and self.target.ready):
+            return 10
+        return 25 if self.settings.outbox else 100
 
     # What the sides tell
 

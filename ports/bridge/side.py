@@ -10,8 +10,30 @@ from random import getrandbits
 
 from ...core.amqp_0_9.client import Client, Events
 from ...core.backoff import Backoff
-from ...core.shim import after, elapsed
+from ...core.shim import after, elapsed, report
 from ..clock import now_ms
+
+
+class Guarded(Client):
+    """A client whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up instead."""
+
+    def received(self, n):
+        try:
+            Client.received(self, n)
+        except Exception as error:
+            self.events.broke(error)
+
+    def sent(self, n):
+        try:
+            Client.sent(self, n)
+        except Exception as error:
+            self.events.broke(error)
+
+    def tick(self, now):
+        try:
+            Client.tick(self, now)
+        except Exception as error:
+            self.events.broke(error)
 
 
 class Side(Events):
@@ -91,7 +113,7 @@ class Side(Events):
         self._dialling = True
         settings = self.settings
         options = dict(self.dial.login())
-        self.client = Client(
+        self.client = Guarded(
             self, receive_size=settings.buffer_size, send_size=settings.buffer_size + 2048, frame_size_max=settings.frame_size_max,
             channel_count=self.channel_count, content_size_max=self.bridge.content_size_max, heartbeat_s=settings.heartbeat_seconds,
             confirm_window=settings.prefetch * 2 + 16, open_timeout_ms=int(settings.connect_seconds * 1000), **options)
@@ -162,6 +184,12 @@ class Side(Events):
             return
         self.over = True
         self.lost(self.dial.failure() or "%s%s" % ("%d " % code if code else "", text))
+
+    def broke(self, error):
+        """An error of ours."""
+        report(error)
+        self.bridge.count("internal_errors")
+        self.cut("an error of ours: %r" % (error,))
 
     def cut(self, reason):
         """Give this connection up at once."""

@@ -40,6 +40,7 @@ class StreamSource(Side):
         self.first_next = 0  # the offset that the first lane is to bring next
         self.live_next = 0
         self._stream_id = None
+        self._as_it_is = False  # the outbox was made with other arguments
         self._due = 0
         self._report_at = None
         self.steps = self.keeper.steps(True) + [lambda: self.client.channels[1].open(), lambda: self.client.channels[2].open()]
@@ -52,7 +53,7 @@ class StreamSource(Side):
 
     def _declare(self):
         channel = self.keeper.channel
-        if self.settings.outbox is None:
+        if self.settings.outbox is None or self._as_it_is:
             return channel.queue_declare(self.stream, passive=True)
         return channel.queue_declare(self.stream, durable=True, arguments=self.settings.outbox_arguments())
 
@@ -211,6 +212,12 @@ class StreamSource(Side):
             self.bridge.mover.done.forget_below(answer["position"])
         if answer["moved"] == MOVE_COUNT:
             self._due = after(self._due, -IDLE_MS & 0x3FFFFFFF)
+
+    def channel_closed(self, channel, code, text):
+        if code == 406 and self.settings.outbox is not None and "arg" in text and not self.ready:
+            self._as_it_is = True
+            text += "; it stays as it was made until it is empty and deleted"
+        Side.channel_closed(self, channel, code, text)
 
     def stop(self):
         """Nothing: what is not confirmed stays in the stream."""

@@ -397,3 +397,33 @@ def test_what_settings_cannot_be():
             assert words in str(error), (change, str(error))
         else:
             raise AssertionError(change)
+
+
+def test_an_outbox_made_with_other_limits_is_used_as_it_is_and_that_is_said():
+    world = World(backlog_octets_max=50000)
+    world.prepare()
+    world.local.declare("b.outbox", durable=True, arguments={"x-queue-type": "stream", "x-stream-hold": "b"})
+    world.publish(range(10))
+    world.start()
+    world.until(world.moved(10), "all are there")
+    assert [line for line in world.said if "406" in line and "stays as it was made" in line]
+
+
+def test_an_error_of_ours_gives_up_the_connection_and_not_the_broker():
+    world = World()
+    world.prepare()
+    world.start()
+    world.until(lambda: world.bridge.target.ready and world.bridge.source.ready, "connected")
+    confirmed = world.bridge.mover.confirmed
+    complaint = []
+
+    def broken(*given):
+        world.bridge.mover.confirmed = confirmed
+        complaint.append(given)
+        raise KeyError("canary")
+
+    world.bridge.mover.confirmed = broken
+    world.publish(range(30))
+    world.until(world.moved(29), "all are there")
+    assert complaint and world.bridge.counters["internal_errors"] == 1
+    assert sorted({each[:2] for each in world.arrived()}) == [(number, number) for number in range(30)]
