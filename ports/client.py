@@ -388,6 +388,19 @@ class Connection(Events):
             self._negative = 0
             raise NotConfirmed("the broker did not take %d messages" % count)
 
+    def confirm_select(self):
+        """Have the broker confirm what is published on the channel."""
+        self._ask(self._channel.confirm_select)
+
+    def hand_over(self):
+        """(the stream, octets in a frame at most) for somebody who goes on with channel 1 in his own way; this object ends here.
+
+        Nothing waits to be sent, and the broker owes no answer.
+        """
+        self._open_channel()
+        self._wait(lambda: not self._flush())
+        return self._stream, self._client.frame_size_max
+
     @property
     def unconfirmed(self):
         """Messages published and not yet confirmed."""

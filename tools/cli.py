@@ -1,6 +1,6 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | board | definitions | password | attach | bridge | pipeline   [--help for each]
+    leveret serve | status | board | definitions | log | password | attach | bridge | perf | pipeline   [--help for each]
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
 bad arguments give one clear sentence and exit status 2. A subcommand's file offers `add_arguments(parser)` and
@@ -21,6 +21,7 @@ COMMANDS = (
     ("password", "make the password_hash of a user"),
     ("attach", "give the AMQP clients on this computer the broker at the other end of a serial line"),
     ("bridge", "move messages from a local queue to an upstream exchange"),
+    ("perf", "load any AMQP 0-9-1 broker and measure rates and latencies"),
     ("pipeline", "run the Spark job: stream queue to Parquet"),
 )
 

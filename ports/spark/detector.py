@@ -143,7 +143,8 @@ def _tail_rarity(at_least, tail_rows, place):
     edge = numpy.maximum((at_least >= tail_rows[:, None]).sum(1), 1)
     every = numpy.arange(len(edge))
     in_tail = at_least[every, edge]
-    in_bins = numpy.where(numpy.arange(BINS + 1) > edge[:, None], at_least, 0).sum(1) + 0.5 * in_tail  # the sum of their places behind the edge
+    # The sum of their places behind the edge: each is counted once for every bin that it lies beyond, and stands in the middle of its own.
+    in_bins = numpy.where(numpy.arange(BINS + 1) > edge[:, None], at_least, 0).sum(1) + 0.5 * in_tail
     shape = numpy.maximum(in_bins * BIN_WIDTH / numpy.maximum(in_tail, 1), TAIL_SHAPE_MIN)
     return numpy.log((at_least[:, 0] + 1.0) / (in_tail + 1.0)) + (place - edge) * BIN_WIDTH / shape
 

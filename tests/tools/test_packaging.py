@@ -27,21 +27,21 @@ def wheel(tmp_path_factory):
     return built_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-def c_module(names):
-    return [name for name in names if name.startswith("leveret/c_accel/_hot.") and name.endswith(".so")]
+def c_modules(names):
+    return [name for name in names if name.startswith(("leveret/c_accel/_hot.", "leveret/c_accel/_perf.")) and name.endswith(".so")]
 
 
 def test_a_machine_without_a_compiler_gets_a_wheel_without_the_c_module(tmp_path):
     with zipfile.ZipFile(built_wheel(tmp_path, CC="no-such-compiler")) as archive:
         names = archive.namelist()
-    assert "leveret/c_accel/__init__.py" in names and not c_module(names)
+    assert "leveret/c_accel/__init__.py" in names and not c_modules(names)
 
 
 def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
-    assert len(c_module(names)) == 1
-    names = [name for name in names if name not in c_module(names)]
+    assert len(c_modules(names)) == 2
+    names = [name for name in names if name not in c_modules(names)]
     assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith((".py", "/board.toml")) for name in names), names
     assert "leveret/__init__.py" not in names and not [name for name in names if "devtool" in name]
     for folder, package in FOLDERS.items():

@@ -1,0 +1,39 @@
+/* What `leveret perf` does for every message: fill a buffer with publishes, read deliveries and confirms out of one (tools/perf_worker.py). */
+#ifndef LEVERET_PERF_H
+#define LEVERET_PERF_H
+
+#include <stdint.h>
+
+/* Latencies in microseconds, 32 bins an octave: bin i < 32 is i microseconds, then (32 + i % 32) << (i / 32 - 1) and up. */
+#define LEVERET_PERF_BINS 1024
+#define LEVERET_PERF_WINDOW 65536 /* most publishes of a connection that wait for their confirm */
+
+/* One connection with one channel. Times are monotonic nanoseconds. */
+typedef struct {
+    uint64_t published;
+    uint64_t confirmed;
+    uint64_t refused;      /* of the confirmed, those by basic.nack */
+    uint64_t received;
+    uint64_t octets;       /* of the bodies received */
+    uint64_t tag;          /* the last delivery's */
+    uint64_t body_left;    /* of the content that is arriving */
+    uint64_t sent_at;      /* what its first eight octets say; 0: not known yet */
+    int32_t stamped;       /* bodies begin with the time at which they were sent */
+    int32_t body_begun;
+    uint64_t lowest;       /* the oldest publish that is not confirmed */
+    uint8_t done[65536];   /* LEVERET_PERF_WINDOW */
+    uint64_t sent[65536];
+    uint32_t latency[1024]; /* LEVERET_PERF_BINS */
+    uint32_t confirm_latency[1024];
+} leveret_perf;
+
+/* Write up to `count` publishes into target[0:room]: the octets written. Message n is octets[begins[k]:begins[k + 1]], k drawn with *draw
+ * (0: in turn); its time goes to stamps[k] (0: has none). `confirms`: they will be confirmed. */
+int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, int32_t kinds, uint32_t *draw,
+                          int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now);
+
+/* Read whole frames of octets[start:end]: where it stopped. That is at a part of a frame, or (*other = 1) at a whole frame that is neither
+ * delivery, content nor confirm; (*other = -1) at octets that are no frame. */
+int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
+
+#endif

@@ -1,0 +1,136 @@
+"""`leveret perf` as a user runs it: it loads a broker, counts what comes, says what is wrong with its options and with the broker."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from leveret.ports.client import connect
+from leveret.tools import perf
+from test_serve import Serve
+
+PERF = [sys.executable, "-m", "leveret.tools.cli", "perf"]
+
+
+@pytest.fixture(scope="module")
+def broker():
+    server = Serve("--listen", "amqp://127.0.0.1:0")
+    yield server
+    server.end()
+
+
+def run(*arguments):
+    return subprocess.run([*PERF, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def measured(broker, *arguments):
+    """(summary, series) of a run that went well."""
+    done = run(broker.urls[0], "--json", "-", *arguments)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["trouble"] == []
+    return found["summary"], found["series"]
+
+
+@pytest.mark.parametrize("arguments, deliveries", [
+    ((), 1), (("--ack-every", 7), 1), (("--confirm", 20), 1), (("--confirm", 100, "--ack-every", 10, "--persistent"), 1),
+    (("--exchange", "fanout", "--queues", 3, "--consumers", 3), 3), (("--size", 0), 1), (("--size", 200000), 1),
+    (("--exchange", "topic", "--queues", 4, "--routing-keys", 30, "--random", "--consumers", 2), 1)])
+def test_everything_published_is_received_once_and_nothing_stays_behind(broker, arguments, deliveries):
+    summary, _ = measured(broker, "--publishers", 2, "--count", 300, *arguments)
+    assert summary["published"] == 600 and summary["received"] == 600 * deliveries
+    if "--confirm" in arguments:
+        assert summary["confirmed"] == 600 and summary["confirm_latency_us"]["100"] > 0
+    if "--size" not in arguments:
+        latency = summary["latency_us"]
+        assert 0 < latency["0"] <= latency["50"] <= latency["99"] <= latency["100"] < 60_000_000
+    client = connect(broker.urls[0])
+    name = client.queue_declare("")[0]
+    with pytest.raises(Exception, match="404"):
+        client.queue_declare("leveret-perf", passive=True)
+    client.queue_delete(name)
+    client.close()
+
+
+def test_a_rate_is_kept_and_a_line_a_second_says_so(broker):
+    done = run(broker.urls[0], "--rate", 200, "--publishers", 2, "--seconds", 3)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if " s  published " in line]
+    assert len(lines) >= 3 and "latency in ms: p50 " in done.stdout
+    rate = int(done.stdout.split("\npublished ")[1].split("\n")[0].rsplit(" ", 1)[1].partition("/")[0].replace(",", ""))
+    assert 300 <= rate <= 420
+
+
+def test_publishers_alone_and_consumers_alone(broker):
+    summary, _ = measured(broker, "--consumers", 0, "--count", 50)
+    assert summary["published"] == 50 and "received" not in summary
+    summary, _ = measured(broker, "--publishers", 0, "--seconds", 1)
+    assert summary["received"] == 0
+
+
+@pytest.mark.parametrize("arguments, sentence", [
+    (("--publishers", 0, "--consumers", 0), "there is nothing to do"), (("--publishers", 0, "--count", 5), "--count is of the publishers"),
+    (("--publishers", 0, "--rate", 5), "of the publishers"), (("--ack-every", 300, "--prefetch", 200), "wait for ever"),
+    (("--prefetch", 10), "--prefetch needs --ack-every"), (("--routing-keys", 5), "needs --exchange direct or topic"),
+    (("--queues", 5, "--exchange", "topic", "--routing-keys", 3), "some would get nothing"),
+    (("--queues", 2, "--consumers", 3), "take a multiple"),
+    (("--rate", -1), "is not a whole number from 1"), (("--size", "big"), "'big' is not a whole number"), (("--confirm", 70000), "65535"),
+    (("--seconds", 1, "--count", 1), "not allowed with"), (("--size", 100000000, "--queues", 900), "do not fit in memory")])
+def test_options_that_make_no_sense_are_refused_in_a_sentence(arguments, sentence):
+    done = run("amqp://127.0.0.1:1", *arguments)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+def test_a_broker_that_is_not_there_or_goes_is_named(broker):
+    done = run("amqp://127.0.0.1:1", "--seconds", 1)
+    assert done.returncode == 1 and "no broker answers at 127.0.0.1:1" in done.stderr and done.stderr.count("\n") == 1
+    done = run("http://127.0.0.1", "--seconds", 1)
+    assert done.returncode == 1 and "not an amqp:// or amqps:// URL" in done.stderr
+    server = Serve("--listen", "amqp://127.0.0.1:0")
+    began = subprocess.Popen([*PERF, server.urls[0], "--rate", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert " s  published " in began.stdout.readline()
+    server.end()
+    _, errors = began.communicate(timeout=30)
+    assert began.returncode == 1 and "the broker closed the connection" in errors
+
+
+def test_refused_messages_and_lost_ones_are_said():
+    options = type("Options", (), {"confirm": 10, "exchange": "default", "queue": "q", "queues": 1, "routing_keys": None})
+    measurement = perf.Measurement(options, None)
+    publisher, consumer = {"published": 10, "confirmed": 9, "refused": 2}, {"received": 7}
+    measurement.last = {"publisher": publisher, "consumer": consumer}
+    assert measurement.trouble(publisher, consumer) == [
+        "2 messages were refused by the broker (basic.nack)", "1 messages were never confirmed", "3 messages were lost"]
+
+
+def test_interrupted_it_leaves_no_queue_and_no_process(broker):
+    began = subprocess.Popen([*PERF, broker.urls[0], "--rate", "100", "--queue", "perf-interrupted"], stdout=subprocess.PIPE, text=True)
+    began.stdout.readline()
+    began.send_signal(signal.SIGINT)
+    assert began.wait(timeout=30) == 130
+    time.sleep(0.2)
+    client = connect(broker.urls[0])
+    with pytest.raises(Exception, match="404"):
+        client.queue_declare("perf-interrupted", passive=True)
+    client.close()
+    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == began.pid]
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+def test_percentiles_of_bins():
+    assert perf.percentiles({}) == {}
+    assert perf.percentiles({10: 1})[50] == 10
+    bins = {place: 1 for place in range(100)}
+    found = perf.percentiles(bins)
+    assert found[0] == 0 and found[50] == (32 + 49 % 32) << (49 // 32 - 1) and found[100] == (32 + 99 % 32) << (99 // 32 - 1)

@@ -1,0 +1,346 @@
+"""`leveret perf [URL]`: load for any AMQP 0-9-1 broker, and what it makes of it: rates, latencies, losses.
+
+Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are made at the
+start, emptied, and deleted at the end. A line each second; at the end a summary, or with `--json FILE` (`-`: standard output) all of
+it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on; 2 wrong arguments; 130 interrupted.
+"""
+import json
+import os
+import random
+import selectors
+import subprocess
+import sys
+import time
+
+from .usage import UsageError
+
+URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
+WINDOW_MAX = 65535  # c_accel/perf.h
+SIZE_MAX = 1 << 27
+PERCENTILES = (0, 50, 75, 95, 99, 99.9, 100)
+KINDS = ("default", "direct", "topic", "fanout")
+KEYS_MAX = 100000
+GRACE_S = 60
+
+
+def whole(least, most):
+    """A whole number in a range, for argparse."""
+    def read(text):
+        if not (text.isascii() and text.isdigit()) or not least <= int(text) <= most:
+            import argparse
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return int(text)
+    return read
+
+
+def add_arguments(parser):
+    """The subcommand's arguments."""
+    add = parser.add_argument
+    add("url", nargs="?", default=URL_DEFAULT, metavar="URL", help="the broker, amqp:// or amqps:// (default %(default)s)")
+    add("--publishers", type=whole(0, 10000), default=1, metavar="N", help="connections that publish (1)")
+    add("--consumers", type=whole(0, 10000), default=1, metavar="N", help="connections that consume (1)")
+    add("--queues", type=whole(1, 10000), default=1, metavar="N", help="queues; consumers share them out (1)")
+    add("--exchange", choices=KINDS, default="default", help="how messages reach the queues; fanout: each message all of them (default)")
+    add("--routing-keys", type=whole(1, KEYS_MAX), metavar="N", help="keys for direct and topic, bound to the queues in turn (one each)")
+    add("--random", action="store_true", help="draw the routing key of each message instead of taking them in turn")
+    add("--size", type=whole(0, SIZE_MAX), default=256, metavar="OCTETS", help="of a body; latencies are measured from 8 on (256)")
+    add("--rate", type=whole(1, 10**8), default=0, metavar="N", help="messages a second of each publisher (as many as go)")
+    add("--confirm", type=whole(1, WINDOW_MAX), default=0, metavar="N", help="publisher confirms, at most N open for each publisher")
+    add("--ack-every", type=whole(1, 65535), default=0, metavar="N", help="acknowledge each N deliveries at once (no acknowledgements)")
+    add("--prefetch", type=whole(1, 65535), metavar="N", help="unacknowledged deliveries of a consumer (200, with --ack-every)")
+    add("--persistent", action="store_true", help="durable queues, persistent messages")
+    bound = parser.add_mutually_exclusive_group()
+    bound.add_argument("--seconds", type=whole(1, 10**6), default=0, metavar="N", help="publish for N seconds (10)")
+    bound.add_argument("--count", type=whole(1, 10**12), default=0, metavar="N", help="publish N messages with each publisher")
+    add("--queue", default="leveret-perf", metavar="NAME", help="begin of the queues' names (%(default)s)")
+    add("--json", metavar="FILE", help="write everything as JSON to FILE; - for standard output")
+
+
+def check(options):
+    """Raise UsageError for options that make no sense together; fill in those that follow from others."""
+    if not options.publishers and not options.consumers:
+        raise UsageError("--publishers 0 and --consumers 0: there is nothing to do")
+    if not options.publishers and options.count:
+        raise UsageError("--count is of the publishers, and there is none")
+    if not options.publishers and (options.rate or options.confirm):
+        raise UsageError("--rate and --confirm are of the publishers, and there is none")
+    if options.ack_every and not options.consumers or options.prefetch and not options.ack_every:
+        raise UsageError("--ack-every needs consumers, and --prefetch needs --ack-every")
+    options.prefetch = options.prefetch or (max(200, options.ack_every) if options.ack_every else 0)
+    if options.ack_every > options.prefetch:
+        raise UsageError(f"--ack-every {options.ack_every} with --prefetch {options.prefetch}: the broker would wait for ever")
+    if options.routing_keys and options.exchange not in ("direct", "topic"):
+        raise UsageError("--routing-keys needs --exchange direct or topic")
+    if options.routing_keys and options.routing_keys < options.queues:
+        raise UsageError(f"{options.routing_keys} routing keys for {options.queues} queues: some would get nothing")
+    if options.consumers and 0 < options.consumers % options.queues and options.consumers > options.queues:
+        raise UsageError(f"{options.consumers} consumers for {options.queues} queues: take a multiple, or fewer than queues")
+    keys = options.routing_keys or options.queues
+    if keys * (options.size + 300) > SIZE_MAX * 2:
+        raise UsageError("so many routing keys with so large bodies do not fit in memory")
+    options.seconds = options.seconds or (0 if options.count else 10)
+
+
+def run(options):
+    """The exit status."""
+    check(options)
+    try:
+        from leveret.c_accel import _perf  # noqa: F401 - only to see whether it is there
+    except ImportError:
+        raise UsageError("the C module was not built: install a C compiler, then install leveret again") from None
+    out = sys.stderr if options.json == "-" else sys.stdout
+    measurement = Measurement(options, out)
+    try:
+        return measurement.run()
+    except Failed as error:
+        print(f"leveret perf: {error}", file=sys.stderr)
+        return 1
+    finally:
+        measurement.clean_up()
+
+
+class Failed(Exception):
+    """It could not go on; the text is a sentence."""
+
+
+class Measurement:
+    """One run: the queues, the two processes, what they say."""
+
+    def __init__(self, options, out):
+        self.options = options
+        self.out = out
+        self.token = "%08x" % random.getrandbits(32)
+        self.workers = {}
+        self.last = {}
+        self.series = []
+        self.made = False
+        self.exchange = "" if options.exchange == "default" else f"{options.queue}-{options.exchange}"
+        self.queues = [options.queue if options.queues == 1 else f"{options.queue}-{number}" for number in range(1, options.queues + 1)]
+        if options.exchange == "fanout":
+            self.keys = [""]
+        elif options.exchange == "default":
+            self.keys = self.queues
+        else:
+            self.keys = [f"key.{number}" for number in range(1, (options.routing_keys or options.queues) + 1)]
+
+    def run(self):
+        """Make it all, let it run, say what came out: the exit status."""
+        self.make()
+        if self.options.consumers:
+            self.start("consumer", self.options.consumers)
+        if self.options.publishers:
+            self.start("publisher", self.options.publishers)
+        for role in self.workers:
+            self.tell(role, "start")
+        self.follow()
+        return self.summarise()
+
+    # The broker's side
+
+    def client(self):
+        """A connection for the control plane. Raises Failed."""
+        from leveret.ports.client import connect
+        from leveret.ports.client_errors import ClientError
+        try:
+            return connect(self.options.url)
+        except (ClientError, ValueError) as error:
+            raise Failed(str(error)) from None
+
+    def make(self):
+        """Declare and empty the queues, declare and bind the exchange. Raises Failed."""
+        from leveret.ports.client_errors import ClientError
+        client = self.client()
+        try:
+            for queue in self.queues:
+                client.queue_declare(queue, durable=self.options.persistent)
+                client.queue_purge(queue)
+            self.made = True
+            if self.exchange:
+                client.exchange_declare(self.exchange, self.options.exchange, durable=self.options.persistent)
+                for number in range(max(len(self.keys), len(self.queues))):
+                    client.queue_bind(self.queues[number % len(self.queues)], self.exchange, self.keys[number % len(self.keys)])
+            client.close()
+        except ClientError as error:
+            raise Failed(f"the queues cannot be made: {error}") from None
+
+    def clean_up(self):
+        """End the processes that still run; delete what was made."""
+        from leveret.ports.client_errors import ClientError
+        for worker in self.workers.values():
+            if worker.poll() is None:
+                worker.kill()
+            worker.wait()
+        if not self.made:
+            return
+        try:
+            client = self.client()
+            for queue in self.queues:
+                client.queue_delete(queue)
+            if self.exchange:
+                client.exchange_delete(self.exchange)
+            client.close()
+        except (ClientError, Failed) as error:
+            print(f"leveret perf: the queues {self.options.queue}* are left behind: {error}", file=sys.stderr)
+
+    # The processes
+
+    def start(self, role, connections):
+        """A process with all publishers or all consumers; returns when it is connected. Raises Failed."""
+        options = self.options
+        shared = [[] for _ in range(connections)]
+        for number in range(max(connections, len(self.queues))):
+            shared[number % connections].append(self.queues[number % len(self.queues)])
+        settings = {"role": role, "url": options.url, "connections": connections, "size": options.size, "rate": options.rate,
+                    "confirm": options.confirm, "count": options.count, "persistent": options.persistent, "random": options.random,
+                    "ack_every": options.ack_every, "prefetch": options.prefetch, "queues": shared,
+                    "routes": [(self.exchange, key) for key in self.keys] if role == "publisher" else []}
+        worker = subprocess.Popen([sys.executable, "-m", "leveret.tools.perf_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  start_new_session=True)
+        self.workers[role] = worker
+        self.tell(role, json.dumps(settings))
+        line = worker.stdout.readline().decode()
+        if line != "ready\n":
+            raise Failed(f"the {role}s cannot start: {json.loads(line)['failed'] if line else 'their process ended'}")
+
+    def tell(self, role, line):
+        """A line for a process. One that has ended is noticed by its output."""
+        try:
+            os.write(self.workers[role].stdin.fileno(), line.encode() + b"\n")
+        except BrokenPipeError:
+            return
+
+    def follow(self):
+        """Read what the processes say until both are done. Raises Failed."""
+        selector = selectors.DefaultSelector()
+        for role, worker in self.workers.items():
+            selector.register(worker.stdout, selectors.EVENT_READ, role)
+        began = time.monotonic()
+        next_line = began + 1
+        stop_at = began + self.options.seconds if self.options.seconds else None
+        done = set()
+        while len(done) < len(self.workers):
+            for key, _ in selector.select(0.05):
+                line = key.fileobj.readline()
+                found = json.loads(line) if line else {"failed": "their process ended"}
+                if "failed" in found:
+                    raise Failed(f"the {key.data}s: {found['failed']}")
+                self.last[key.data] = found
+                if found["done"]:
+                    done.add(key.data)
+                    selector.unregister(key.fileobj)
+                    if key.data == "publisher" and "consumer" in self.workers:
+                        self.tell("consumer", f"expect {self.expected()}")
+            now = time.monotonic()
+            if stop_at and now >= stop_at:
+                stop_at = None
+                self.tell("publisher" if "publisher" in self.workers else "consumer", "stop" if "publisher" in self.workers else "expect 0")
+            if now >= next_line:
+                next_line += 1
+                self.line(now - began)
+
+    def expected(self):
+        """Deliveries that there must be."""
+        return self.last["publisher"]["published"] * (len(self.queues) if self.options.exchange == "fanout" else 1)
+
+    def line(self, seconds):
+        """What the last second brought."""
+        state = self.state(seconds)
+        before = self.series[-1]["totals"] if self.series else {name: 0 for name in state["totals"]}
+        parts = [f"{name} {state['totals'][name] - before[name]:,}/s" for name in self.names()]
+        recent = state["latency"]
+        if self.series:
+            recent = {place: count - self.series[-1]["latency"].get(place, 0) for place, count in recent.items()}
+        found = percentiles(recent)
+        if found:
+            parts.append("latency in ms: " + ", ".join(f"p{key} {found[key] / 1000:.2f}" for key in (50, 95, 99)))
+        if state["blocked"]:
+            parts.append("blocked by the broker")
+        self.series.append(state)
+        print(f"{seconds:6.1f} s  " + "  ".join(parts), file=self.out, flush=True)
+
+    def names(self):
+        """The counts that this run has."""
+        options = self.options
+        return ([] if not options.publishers else ["published"] + (["confirmed"] if options.confirm else [])) + (
+            ["received"] if options.consumers else [])
+
+    def state(self, seconds):
+        """The counts now."""
+        sides = {"published": "publisher", "confirmed": "publisher", "received": "consumer"}
+        return {"seconds": round(seconds, 3), "totals": {name: self.last.get(sides[name], {}).get(name, 0) for name in self.names()},
+                "latency": {int(place): count for place, count in self.last.get("consumer", {}).get("latency", {}).items()},
+                "blocked": self.last.get("publisher", {}).get("blocked", 0)}
+
+    # What came out
+
+    def summarise(self):
+        """Print the summary: the exit status."""
+        publisher, consumer = self.last.get("publisher", {}), self.last.get("consumer", {})
+        seconds = max([side["moved_s"] for side in self.last.values()] + [1e-9])
+        summary = {"seconds": round(seconds, 3), "cpu_s": {role: round(side["cpu_s"], 3) for role, side in self.last.items()}}
+        for name, side in (("published", publisher), ("confirmed", publisher), ("received", consumer)):
+            if name in self.names():
+                summary[name] = side[name]
+                summary[name + "_per_s"] = round(side[name] / seconds, 1)
+        summary["octets_per_s"] = round(consumer.get("octets", 0) / seconds, 1)
+        summary["refused"] = publisher.get("refused", 0)
+        summary["latency_us"] = percentiles({int(place): count for place, count in consumer.get("latency", {}).items()})
+        summary["confirm_latency_us"] = percentiles({int(place): count for place, count in publisher.get("confirm_latency", {}).items()})
+        trouble = self.trouble(publisher, consumer)
+        self.show(summary, trouble)
+        if self.options.json:
+            settings = {name: value for name, value in vars(self.options).items() if name not in ("run", "command", "url", "json")}
+            self.write({"settings": settings, "summary": summary, "trouble": trouble,
+                        "series": [{"seconds": each["seconds"], **each["totals"]} for each in self.series]})
+        return 1 if trouble else 0
+
+    def trouble(self, publisher, consumer):
+        """What did not agree, as sentences."""
+        found = []
+        if publisher.get("refused"):
+            found.append(f"{publisher['refused']} messages were refused by the broker (basic.nack)")
+        if self.options.confirm and publisher["confirmed"] < publisher["published"]:
+            found.append(f"{publisher['published'] - publisher['confirmed']} messages were never confirmed")
+        if publisher and consumer:
+            missing = self.expected() - consumer["received"]
+            if missing:
+                found.append(f"{abs(missing)} messages " + ("were lost" if missing > 0 else "came too many"))
+        return found
+
+    def show(self, summary, trouble):
+        """The summary in words."""
+        for name in self.names():
+            print(f"{name} {summary[name]:,} in {summary['seconds']:.2f} s: {summary[name + '_per_s']:,.0f}/s", file=self.out)
+        for title, name in (("latency", "latency_us"), ("confirm latency", "confirm_latency_us")):
+            if summary[name]:
+                words = {0: "least", 100: "most"}
+                text = ", ".join(f"{words.get(key, 'p%g' % key)} {value / 1000:.3f}" for key, value in summary[name].items())
+                print(f"{title} in ms: {text}", file=self.out)
+        for sentence in trouble:
+            print(f"leveret perf: {sentence}", file=sys.stderr)
+
+    def write(self, everything):
+        """The JSON. Raises Failed."""
+        text = json.dumps(everything, indent=1) + "\n"
+        if self.options.json == "-":
+            sys.stdout.write(text)
+            return
+        try:
+            with open(self.options.json, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise Failed(f"--json {self.options.json}: {error}") from None
+
+
+def percentiles(bins):
+    """{percentile: microseconds} of counted latencies (bins as in c_accel/perf.h; 3 % wide), {} when there is none."""
+    total = sum(bins.values())
+    found = {}
+    if total:
+        wanted = list(PERCENTILES)
+        seen = 0
+        for place in sorted(bins):
+            seen += bins[place]
+            while bins[place] and wanted and seen >= max(wanted[0] / 100 * total, 1):
+                found[wanted.pop(0)] = place if place < 32 else (32 + place % 32) << (place // 32 - 1)
+    return found

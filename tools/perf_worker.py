@@ -1,0 +1,344 @@
+"""One side of `leveret perf` as a process of its own: all its publishers, or all its consumers, in one poll loop over raw connections.
+
+Standard input: a line of JSON (see perf.py `worker_settings`), then `start`, then `stop` or `expect N`. Standard output: `ready`, then a
+line of JSON each second and a last one with `"done": true`; `{"failed": "..."}` when it cannot go on. What happens to a message happens in
+c_accel/perf.c. Time is the machine's monotonic clock: both sides must run on one machine for latencies to mean anything.
+"""
+import json
+import os
+import select
+import struct
+import sys
+import time
+
+from leveret.c_accel import _perf
+from leveret.core.amqp_0_9 import frame, method, properties
+from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
+from leveret.ports.client import connect
+from leveret.ports.client_errors import ClientError
+
+ffi, lib = _perf.ffi, _perf.lib
+
+COMMANDS = 0  # standard input; read without a buffer, so that poll sees all there is
+RECEIVE_SIZE = 1 << 20
+FILL_SIZE = 1 << 18
+FILL_COUNT = 512
+HEARTBEAT_S = 20
+REPORT_S = 0.2
+DRAIN_S = 5.0  # how long nothing may come before a side gives up waiting for the rest
+
+BASIC_CANCEL = 60 << 16 | 30
+CHANNEL_CLOSE, CONNECTION_CLOSE = 20 << 16 | 40, 10 << 16 | 50
+BLOCKED, UNBLOCKED = 10 << 16 | 60, 10 << 16 | 61
+
+
+class Failed(Exception):
+    """The measurement cannot go on; the text is a sentence."""
+
+
+def read_line():
+    """A line of the parent. Raises Failed at the end."""
+    octets = b""
+    while not octets.endswith(b"\n"):
+        octet = os.read(COMMANDS, 1)
+        if not octet:
+            raise Failed("leveret perf has ended")
+        octets += octet
+    return octets.decode().strip()
+
+
+def publish_octets(exchange, key, size, persistent, frame_size_max):
+    """(frames of one publish with a body of `size` octets, where the first eight of them lie; 0: there are none)."""
+    octets = method.encode(method.named(METHODS, "basic_publish"), 1, (0, exchange, key, False, False))
+    octets += frame.content_header(1, size, properties.encode({"delivery_mode": 2} if persistent else {}))
+    stamp = len(octets) + 7 if size >= 8 else 0
+    for begin in range(0, size, frame_size_max - 8):
+        octets += frame.encode(frame.BODY, 1, bytes(min(size - begin, frame_size_max - 8)))
+    return octets, stamp
+
+
+class Side:
+    """What publishers and consumers share: a connection that has been handed over, its counters in C, what waits to be sent."""
+
+    def __init__(self, connection):
+        self.stream, self.frame_size_max = connection.hand_over()
+        self.perf = ffi.new("leveret_perf *")
+        self.perf.lowest = 1
+        self.octets = bytearray(RECEIVE_SIZE)
+        self.view = memoryview(self.octets)
+        self.address = ffi.from_buffer("uint8_t[]", self.octets)
+        self.other = ffi.new("int32_t *")
+        self.end = 0
+        self.pending = memoryview(b"")
+        self.beat_at = time.monotonic() + HEARTBEAT_S
+        self.blocked = False
+        self.moved_at = time.monotonic()
+
+    def read(self):
+        """Take what has come. Raises Failed."""
+        count = self.stream.read_into(self.view[self.end:])
+        if count is None:
+            return
+        if count == 0:
+            raise Failed("the broker closed the connection")
+        self.end += count
+        self.moved_at = time.monotonic()
+        at = 0
+        while True:
+            at = lib.leveret_perf_scan(self.perf, self.address, at, self.end, time.monotonic_ns(), self.other)
+            if self.other[0] == 0:
+                break
+            if self.other[0] < 0:
+                raise Failed("the broker sent octets that are no frame of AMQP 0-9-1")
+            size = struct.unpack_from(">I", self.octets, at + 3)[0]
+            self.take(self.octets[at], bytes(self.view[at + 7:at + 7 + size]))
+            at += size + 8
+        left = self.end - at
+        if at and left:
+            self.octets[:left] = self.octets[at:self.end]
+        if left == RECEIVE_SIZE:
+            raise Failed("the broker sent a frame of more than %d octets" % RECEIVE_SIZE)
+        self.end = left
+
+    def take(self, kind, payload):
+        """A frame that is neither content nor confirm. Raises Failed."""
+        code = struct.unpack_from(">I", payload)[0] if kind == frame.METHOD and len(payload) >= 4 else 0
+        if code in (CHANNEL_CLOSE, CONNECTION_CLOSE):
+            arguments = method.decode(method.find(METHODS, code), payload, 4, len(payload))
+            what = "channel" if code == CHANNEL_CLOSE else "connection"
+            raise Failed("the broker closed the %s: %d %s" % (what, arguments[0], arguments[1]))
+        if code == BASIC_CANCEL:
+            raise Failed("the broker cancelled a consumer: its queue is gone")
+        if code in (BLOCKED, UNBLOCKED):
+            self.blocked = code == BLOCKED
+
+    def send(self, octets=b""):
+        """Send what waits, then `octets`; what the peer does not take waits. True when nothing waits."""
+        if octets:
+            self.pending = memoryview(bytes(self.pending) + octets) if len(self.pending) else memoryview(octets)
+        while len(self.pending):
+            count = self.stream.write(self.pending)
+            if count is None:
+                return False
+            if count == 0:
+                raise Failed("the broker closed the connection")
+            self.pending = self.pending[count:]
+        return True
+
+    def beat(self, now):
+        """A heartbeat now and then, whatever else is sent."""
+        if now >= self.beat_at and self.send():
+            self.beat_at = now + HEARTBEAT_S
+            self.send(frame.HEARTBEAT_FRAME)
+
+
+class Publisher(Side):
+    """Publishes as fast as it may: `rate` a second, at most `confirm` unconfirmed, `count` in all; 0: no bound."""
+
+    def __init__(self, connection, settings, draw):
+        if settings["confirm"]:
+            connection.confirm_select()
+        Side.__init__(self, connection)
+        self.rate, self.window, self.count = settings["rate"], settings["confirm"], settings["count"]
+        made = [publish_octets(exchange, key, settings["size"], settings["persistent"], self.frame_size_max)
+                for exchange, key in settings["routes"]]
+        self.kinds = len(made)
+        self.templates = ffi.new("uint8_t[]", b"".join(octets for octets, _ in made))
+        begins = [0]
+        for octets, _ in made:
+            begins.append(begins[-1] + len(octets))
+        self.begins = ffi.new("int32_t[]", begins)
+        self.stamps = ffi.new("int32_t[]", [stamp for _, stamp in made])
+        self.draw = ffi.new("uint32_t *", draw if settings["random"] else 0)
+        self.out = bytearray(max(FILL_SIZE, max(len(octets) for octets, _ in made)))
+        self.out_address = ffi.from_buffer("uint8_t[]", self.out)
+        self.out_view = memoryview(self.out)
+        self.began = time.monotonic()
+        self.stopped = False
+
+    def begin(self):
+        self.began = time.monotonic()
+
+    def may(self, now):
+        """How many may be published now."""
+        allowed = FILL_COUNT
+        if self.window:
+            allowed = min(allowed, self.window - (self.perf.published - self.perf.confirmed))
+        if self.rate:
+            allowed = min(allowed, int((now - self.began) * self.rate) + 1 - self.perf.published)
+        if self.count:
+            allowed = min(allowed, self.count - self.perf.published)
+        return 0 if self.stopped else max(allowed, 0)
+
+    def work(self, now):
+        """Publish what may be; true when there is more to do at once."""
+        if not self.send():
+            return False
+        allowed = self.may(now)
+        if not allowed:
+            return False
+        size = lib.leveret_perf_fill(self.perf, self.templates, self.begins, self.stamps, self.kinds, self.draw, int(self.window > 0),
+                                     self.out_address, len(self.out), allowed, time.monotonic_ns())
+        self.pending = self.out_view[:size]
+        self.moved_at = now
+        return self.send()
+
+    def wants_ms(self, now):
+        """Milliseconds until it may publish again, for poll."""
+        if self.rate and not self.stopped and (not self.count or self.perf.published < self.count):
+            return max(0, min(1000, ((self.perf.published) / self.rate - (now - self.began)) * 1000))
+        return 1000
+
+    def done(self, now):
+        """True when all is published and confirmed, or nothing has been heard for DRAIN_S."""
+        ended = self.stopped or self.count and self.perf.published >= self.count
+        if not ended or len(self.pending):
+            return False
+        return not self.window or self.perf.confirmed >= self.perf.published or now - self.moved_at > DRAIN_S
+
+
+class Consumer(Side):
+    """Consumes some queues; acknowledges each `ack_every` deliveries (0: with no_ack there is nothing to acknowledge)."""
+
+    def __init__(self, connection, settings, queues):
+        if settings["ack_every"]:
+            connection.qos(settings["prefetch"], True)
+        Side.__init__(self, connection)
+        self.perf.stamped = int(settings["size"] >= 8)
+        self.ack_every = settings["ack_every"]
+        self.acknowledged = 0
+        self.expected = None
+        for queue in queues:
+            arguments = (0, queue, "", False, self.ack_every == 0, False, False, {})
+            self.send(method.encode(method.named(METHODS, "basic_consume"), 1, arguments))
+
+    def begin(self):
+        self.moved_at = time.monotonic()
+
+    def work(self, now):
+        """Acknowledge what is due."""
+        if self.ack_every and self.perf.tag - self.acknowledged >= (self.ack_every if self.expected is None else 1):
+            self.acknowledged = self.perf.tag
+            self.send(method.encode(method.named(METHODS, "basic_ack"), 1, (self.perf.tag, True)))
+        elif len(self.pending):
+            self.send()
+        return False
+
+    def wants_ms(self, now):
+        return 1000
+
+
+class Worker:
+    """All sides of this process."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.sides = []
+        self.by_descriptor = {}
+        self.expected = None
+        self.began = 0.0
+
+    def open(self):
+        """Make the connections. Raises ClientError, ValueError."""
+        settings = self.settings
+        for number in range(settings["connections"]):
+            connection = connect(settings["url"])
+            if settings["role"] == "publisher":
+                self.sides.append(Publisher(connection, settings, 2463534242 + 7919 * number))
+            else:
+                self.sides.append(Consumer(connection, settings, settings["queues"][number]))
+        self.poll = select.poll()
+        for side in self.sides:
+            self.by_descriptor[side.stream.pollable.fileno()] = side
+            self.poll.register(side.stream.pollable, select.POLLIN)
+        self.poll.register(COMMANDS, select.POLLIN)
+
+    def run(self):
+        """Until it is told to end. Raises Failed."""
+        self.began = report_at = time.monotonic()
+        for side in self.sides:
+            side.begin()
+        while True:
+            now = time.monotonic()
+            busy = False
+            for side in self.sides:
+                busy |= side.work(now)
+                side.beat(now)
+            if now >= report_at:
+                report_at = now + REPORT_S
+                self.report(False)
+            if self.is_done(now):
+                self.report(True)
+                return
+            for side in self.sides:
+                wanted = select.POLLIN | (select.POLLOUT if len(side.pending) else 0)
+                self.poll.modify(side.stream.pollable, wanted)
+            wait_ms = 0 if busy else min([50 if self.ending() else 1000] + [side.wants_ms(now) for side in self.sides])
+            for descriptor, event in self.poll.poll(wait_ms):
+                if descriptor == COMMANDS:
+                    self.listen()
+                elif event & ~select.POLLOUT:
+                    self.by_descriptor[descriptor].read()
+
+    def ending(self):
+        return self.expected is not None or self.settings["role"] == "publisher"
+
+    def listen(self):
+        """What the parent says. Raises Failed when there is none any more."""
+        word, _, number = read_line().partition(" ")
+        for side in self.sides:
+            if word == "stop":
+                side.stopped = True
+            else:
+                side.expected = self.expected = int(number)
+
+    def is_done(self, now):
+        if self.settings["role"] == "publisher":
+            return all(side.done(now) for side in self.sides)
+        if self.expected is None:
+            return False
+        received = sum(side.perf.received for side in self.sides)
+        acknowledged = all(not side.ack_every or side.acknowledged == side.perf.tag and not len(side.pending) for side in self.sides)
+        return received >= self.expected and acknowledged or now - max(side.moved_at for side in self.sides) > DRAIN_S
+
+    def report(self, done):
+        """A line of counts, all since the start."""
+        totals = {name: sum(getattr(side.perf, name) for side in self.sides)
+                  for name in ("published", "confirmed", "refused", "received", "octets")}
+        totals.update(done=done, seconds=time.monotonic() - self.began, blocked=sum(side.blocked for side in self.sides),
+                      cpu_s=time.process_time(), moved_s=max(side.moved_at for side in self.sides) - self.began,
+                      latency=self.bins("latency"), confirm_latency=self.bins("confirm_latency"))
+        print(json.dumps(totals), flush=True)
+
+    def bins(self, name):
+        """The bins of a latency that are not empty, summed over the sides."""
+        found = {}
+        for side in self.sides:
+            for place, count in enumerate(ffi.unpack(getattr(side.perf, name), 1024)):
+                if count:
+                    found[place] = found.get(place, 0) + count
+        return found
+
+    def close(self):
+        for side in self.sides:
+            side.stream.close()
+
+
+def main():
+    """The process."""
+    worker = Worker(json.loads(read_line()))
+    try:
+        worker.open()
+        print("ready", flush=True)
+        read_line()
+        worker.run()
+    except (Failed, ClientError, ValueError, OSError) as error:
+        print(json.dumps({"failed": str(error)}), flush=True)
+        return 1
+    finally:
+        worker.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
