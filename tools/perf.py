@@ -1,8 +1,8 @@
 """`leveret perf [URL]`: load for any AMQP 0-9-1 broker, and what it makes of it: rates, latencies, losses.
 
-Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are made at the
-start, emptied, and deleted at the end. A line each second; at the end a summary, or with `--json FILE` (`-`: standard output) all of
-it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on; 2 wrong arguments; 130 interrupted.
+Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are
+made at the start, emptied, and deleted at the end. A line each second; at the end a summary, or with `--json FILE` (`-`: standard output)
+all of it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on; 2 wrong arguments; 130 interrupted.
 """
 import json
 import os
