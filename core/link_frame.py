@@ -22,6 +22,7 @@ _FLAG = const(0x7E)
 _ESCAPE = const(0x7D)
 _TURNED = const(0x20)
 _CONTROL = const(0x20)  # octets below it are those that a terminal may act on
+_INTERRUPT = const(3)  # Ctrl-C
 
 HEADER_SIZE = 3
 OVERHEAD = HEADER_SIZE + 4 + 1  # octets of a frame beside its payload
@@ -192,11 +193,13 @@ class FrameWriter:
         self._check_size = 0
         self._value = 0
         self._escaped_below = 0
+        self._escaped = _INTERRUPT if checks.kind_of(DATA) & FROM_ACTIVE else _ESCAPE
 
     def begin(self, name, sequence, acknowledged):
         """Begin a frame of the kind `name`.
 
-        A handshake may reach a REPL: no octet of it is a control character, which would interrupt or reset what runs there.
+        A handshake may reach a REPL: no octet of it is a control character, which would interrupt or reset what runs there. Once there is
+        a session the program at the passive end may be interrupted by a real Ctrl-C only: the active end sends none in a frame.
         """
         header = self._header
         kind = self._checks.kind_of(name)
@@ -240,9 +243,10 @@ class FrameWriter:
         octets = self.octets
         end = self.end
         escaped_below = self._escaped_below
+        escaped = self._escaped
         for index in range(size):
             octet = source[index]
-            if octet == _FLAG or octet == _ESCAPE or octet < escaped_below:
+            if octet == _FLAG or octet == _ESCAPE or octet == escaped or octet < escaped_below:
                 octets[end] = _ESCAPE
                 end += 1
                 octet ^= _TURNED

@@ -7,8 +7,8 @@ PAYLOADS = (b"", b"a", b"\x7e", b"\x7d", b"\x7d\x5e\x7e\x7e", bytes(range(256)),
 NONCES = bytes(range(8))
 
 
-def checks_of(check_size=4, nonces=NONCES, address=0):
-    checks = FrameChecks(False, address)
+def checks_of(check_size=4, nonces=NONCES, address=0, active=False):
+    checks = FrameChecks(active, address)
     checks.begin(nonces, check_size)
     return checks
 
@@ -79,6 +79,14 @@ def test_no_octet_of_a_handshake_is_a_control_character():
         line = encoded(bytes(range(32)), sequence=0, acknowledged=3, name=name)
         assert min(line) >= 0x20, "Ctrl-C or Ctrl-D would interrupt or reset a REPL"
         assert [frame[3:] for frame in decoded(FrameReader(256), line, 5)] == [bytes(range(32))]
+
+
+def test_no_frame_of_the_active_end_has_a_ctrl_c_in_it():
+    for payload in (bytes(256), bytes([3]) * 256, bytes(range(256))):
+        checks = checks_of(active=True)
+        line = encoded(payload, sequence=3, acknowledged=3, checks=checks)
+        assert 3 not in line, "it would interrupt the broker on a board's console"
+        assert [frame[3:] for frame in decoded(FrameReader(256, checks), line, 100)] == [payload]
 
 
 def test_a_frame_of_another_session_or_station_is_no_frame():
