@@ -8,7 +8,7 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = {"core": "leveret/core", "c_accel": "leveret/c_accel", "ports": "leveret/ports", "tools": "leveret/tools",
-           "boards": "leveret/boards"}
+           "boards": "leveret/boards", "firmware": "leveret/firmware"}
 
 
 def built_wheel(directory, **environment):

@@ -1,0 +1,216 @@
+"""The gateway: settings, broker, store, network and lines brought together, and the main loop.
+
+Laws: what cannot start says why in one sentence on the console, and the REPL has the board; nothing waits for a network: the broker
+serves its
+serial line meanwhile; whatever ends the loop closes the store, and the watchdog is fed by a timer from then on.
+"""
+
+import gc
+import os
+
+from ..core.access import Access, User, default
+from ..core.broker import Broker
+from ..core.connection import Connection
+from ..core.limits import BOARD, Limits, memory_needed
+from ..core.shim import elapsed
+from ..ports import clock as port_clock
+from ..ports.tcp import Loop
+from . import settings, watchdog
+from .say import CANNOT_START, READY, CannotStart, say
+
+NONCE_SIZE = 16
+STEP_MS = 50
+STOP_MS = 500  # for closing connections with the handshake
+CLOSE_TEXT = "the broker is stopped from the console"
+LOOPBACK = "127.0.0.1"
+LOOP_BESIDE = 1  # streams beside the broker's connections: the serial line
+
+
+def limits_of(given):
+    """The Limits of the settings. Raises CannotStart."""
+    numbers = dict(BOARD)
+    numbers.update(given)
+    try:
+        return Limits(**numbers)
+    except ValueError as error:
+        raise CannotStart("limits: %s" % error)
+
+
+def access_of(users, limits, nonce):
+    """Who may log in. Raises CannotStart."""
+    if not users:
+        return default(limits, nonce)
+    made = []
+    for user in users:
+        stored = user.get("password_hash")
+        rights = None
+        if "configure" in user or "write" in user or "read" in user:
+            rights = (user.get("configure", ""), user.get("write", ""), user.get("read", ""))
+        try:
+            if stored is not None:
+                from ..core import password
+                stored = password.stored(stored)
+            made.append(User(user["name"], stored, user.get("tags", ()), rights, limits.granted_count_max))
+        except (KeyError, ValueError) as error:
+            raise CannotStart("users: %s" % error)
+    return Access(made, nonce)
+
+
+class Gateway:
+    """One board's broker. Raises CannotStart, and what the settings' parts raise."""
+
+    def __init__(self, wanted):
+        self.wanted = wanted
+        self.limits = limits_of(wanted["limits"])
+        self.broker = self._make_broker()
+        self.loop = Loop(self.limits.connection_count_max + LOOP_BESIDE, self.broker)
+        self.store = self.interface = self.clock = self.sensor = self.line = None
+        self._said = {}
+        if wanted["store"] is not None:
+            from . import keeping
+            self.store, report = keeping.keep(self.broker, wanted["store"])
+            say(report)
+        if wanted["sensor"] is not None:
+            from .sensor import Sensor
+            self.sensor = Sensor(self.broker, wanted["name"], wanted["sensor"], say)
+        if wanted["serial"] is not None:
+            self._open_line(wanted["serial"])
+        self._open_network()
+
+    def _make_broker(self):
+        gc.collect()
+        nonce = os.urandom(NONCE_SIZE)
+        try:
+            return Broker(self.limits, nonce, access_of(self.wanted["users"], self.limits, nonce), say)
+        except MemoryError:
+            gc.collect()
+            free = gc.mem_free() if hasattr(gc, "mem_free") else 0
+            raise CannotStart("the limits add up to %d KiB when all are reached and %d KiB are free: make them smaller, as arena_size"
+                              % (memory_needed(self.limits) >> 10, free >> 10))
+
+    def _open_line(self, wanted):
+        from . import line
+        stream, baud = line.open_line(wanted)
+        self.line = stream
+        # Who holds the other end of our cable is as near as loopback: guest may log in.
+        self.loop.add(stream, line.new_link(lambda: taken(Connection(self.broker, stream.name, True)), baud))
+        say(READY + "serial %s at %d baud" % (stream.name, baud))
+
+    def _open_network(self):
+        wanted = self.wanted
+        if wanted["listen"] is None:
+            return
+        if wanted["wifi"] is not None or wanted["ethernet"] is not None:
+            from .interface import Interface
+            self.interface = Interface(wanted)
+        else:
+            self._listen(wanted["listen"]["host"])
+        if wanted["ntp"]:
+            from .clock import Clock
+            self.clock = Clock(wanted["ntp"], say)
+
+    def _listen(self, address):
+        """Serve AMQP; done once, and said again whenever the board's address is another. Raises CannotStart."""
+        place = self.wanted["listen"]
+        if not self.loop.listeners:
+            try:
+                self.loop.listen(place["host"], place["port"], self._accept)
+            except OSError as error:
+                raise CannotStart("cannot listen on %s:%d: %s" % (place["host"], place["port"], error))
+        say(READY + "amqp://%s:%d" % (address, place["port"]))
+
+    def _accept(self, stream):
+        # Not every interpreter says who a peer is; who reaches a listener of the loopback is on this machine.
+        near = stream.from_loopback or self.wanted["listen"]["host"] == LOOPBACK
+        return taken(Connection(self.broker, stream.name, near, stream.address))
+
+    # The main loop
+
+    def step(self):
+        """One round: move octets, look after everything, feed the watchdog."""
+        self.loop.step(STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms()))
+        now = port_clock.now_ms()
+        if self.interface is not None:
+            self._watch_network(now)
+        if self.clock is not None:
+            self.clock.tick(now, self.interface is None or self.interface.address != "")
+        if self.sensor is not None:
+            self.sensor.step(now)
+        if self.store is not None:
+            self._tell("the log", self.broker.journal.log.trouble, "the log can be written again")
+        watchdog.feed()
+
+    def _watch_network(self, now):
+        before = self.interface.address
+        sentence = self.interface.tick(now)
+        if sentence is not None:
+            say(sentence)
+        if self.interface.address and self.interface.address != before:
+            self._listen(self.interface.address)
+
+    def _tell(self, what, trouble, good):
+        """Say what trouble something has, or has no more, once."""
+        if trouble != self._said.get(what, ""):
+            self._said[what] = trouble
+            say(trouble or good)
+
+    def stop(self):
+        """Close connections with the handshake, have everything on the medium, and let go.
+
+        The line goes first: what comes over a console now is for the REPL.
+        """
+        self.loop.stop_listening()
+        for slot in list(self.loop.used):
+            if self.loop.streams[slot] is self.line:
+                self.loop.endpoints[slot].received(0)
+                self.loop.remove(slot)
+        for connection in list(self.broker.connections):
+            connection.close(CLOSE_TEXT)
+        began = port_clock.now_ms()
+        while self.broker.connections and elapsed(port_clock.now_ms(), began) < STOP_MS:
+            self.loop.step(STEP_MS)
+        self.loop.close()
+        if self.store is not None:
+            if not self.broker.journal.finish():
+                say("not everything could be written: %s" % self.broker.journal.log.trouble)
+            self.store.close()
+
+
+def taken(connection):
+    """A connection, or None when the broker has no place for it."""
+    return None if connection.closed else connection
+
+
+def start():
+    """The Gateway of this board's settings, or None after saying why there is none."""
+    try:
+        wanted = settings.load()
+        if wanted["watchdog_ms"]:
+            watchdog.rest()
+        return Gateway(wanted)
+    except CannotStart as error:
+        say(CANNOT_START + str(error))
+    except MemoryError:
+        say(CANNOT_START + "there is not enough memory: make the limits smaller")
+    except Exception as error:
+        say(CANNOT_START + "%s: %s" % (type(error).__name__, error))
+    return None
+
+
+def main():
+    """Start and serve until Ctrl-C; then, or when it cannot start, the REPL has the board.
+
+    After an error of ours the watchdog, where there is one, starts the board anew.
+    """
+    gateway = None
+    try:
+        gateway = start()
+        while gateway is not None:
+            gateway.step()
+        watchdog.rest()
+    except KeyboardInterrupt:
+        watchdog.rest()
+        say("stopped; Ctrl-D starts it again")
+    finally:
+        if gateway is not None:
+            gateway.stop()

@@ -1,0 +1,58 @@
+"""A client inside the board: its endpoint and the broker's, joined end to end, without a socket between them.
+
+    local = Local(broker, events)
+    step(now) moves octets both ways; events (core/amqp_0_9/client_events.py) tell what comes back
+
+It logs in as a user of its own, whom nobody else can be: the password is random and never leaves the board.
+"""
+
+import os
+from binascii import hexlify
+
+from ..core import password
+from ..core.access import EVERYTHING, User
+from ..core.amqp_0_9.client import Client
+from ..core.connection import Connection
+from ..core.shim import copy
+
+USER = "on-board"
+RECEIVE_SIZE = 1024
+SEND_SIZE = 1536
+
+
+class Local:
+    """A client of `broker` that reports to `events`. Raises MemoryError; OSError when all connections are taken."""
+
+    def __init__(self, broker, events):
+        secret = str(hexlify(os.urandom(16)), "ascii")
+        stored = password.hashed(secret, os.urandom(password.SALT_SIZE), 1)
+        user = User(USER, stored, (), EVERYTHING, broker.limits.granted_count_max)
+        user.predeclared = True
+        broker.access.put(user)
+        self.client = Client(events, USER, secret, receive_size=RECEIVE_SIZE, send_size=SEND_SIZE, frame_size_max=4096,
+                             content_size_max=1024, confirm_window=8, heartbeat_s=0)
+        self.connection = Connection(broker, USER, True)
+        if self.connection.closed:
+            raise OSError("the broker has no place for the connection of the board itself: raise connection_count_max")
+
+    def step(self, now):
+        """Move what there is to move; true when something was."""
+        self.client.tick(now)
+        self.connection.tick(now)
+        sent = carry(self.client, self.connection)
+        return carry(self.connection, self.client) or sent
+
+
+def carry(source, target):
+    """Move octets from one endpoint to another as far as it takes them; true when some were moved."""
+    moved = False
+    while True:
+        octets = source.pending()
+        room = target.writable()
+        size = min(len(octets), len(room))
+        if size == 0:
+            return moved
+        copy(room, 0, octets, 0, size)
+        source.sent(size)
+        target.received(size)
+        moved = True
