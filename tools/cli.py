@@ -17,6 +17,7 @@ COMMANDS = (
     ("status", "show what a running broker holds and has done"),
     ("definitions", "export or import users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON"),
     ("board", "show what a board's memory goes to, and whether its limits fit"),
+    ("flash", "put the broker on a microcontroller"),
     ("log", "check, dump or compact the log of a broker that does not run"),
     ("password", "make the password_hash of a user"),
     ("attach", "give the AMQP clients on this computer the broker at the other end of a serial line"),

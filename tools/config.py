@@ -25,6 +25,7 @@
     stream = "readings"          # or queue = "..."
     upstream = ["amqps://gw7:secret@broker.example/?ca=/etc/leveret/ca.pem"]
     exchange = "telemetry"
+    [board]                      # for `leveret flash` (tools/flash_settings.py); `leveret serve` passes over it
 
 A mistake is one sentence that names the file, the key and what is allowed; an unknown key is a mistake. It opens nothing but the file.
 """
@@ -40,7 +41,7 @@ from leveret.core.policies import Policy
 from . import address, data
 from .usage import UsageError
 
-KEYS = ("listen", "limits", "data", "anonymous", "user", "policy", "bridge")
+KEYS = ("listen", "limits", "data", "anonymous", "user", "policy", "bridge", "board")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
 POLICY_KEYS = ("name", "pattern", "definition", "priority", "apply-to")
 NONCE_SIZE = 32
@@ -65,6 +66,25 @@ def load(path):
     """(listener URLs, Limits) of the file at `path`. Raises UsageError."""
     settings = _read(path)
     return _listen(path, settings.get("listen", [])), _limits(path, settings.get("limits", {}))
+
+
+def board(path):
+    """The [board] table of the file at `path`. Raises UsageError."""
+    table = _read(path).get("board", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: board must be a table, written [board]")
+    return table
+
+
+def limits_over(path, numbers):
+    """Limits of the file's [limits] over `numbers`. Raises UsageError."""
+    return _limits(path, _read(path).get("limits", {}), numbers)
+
+
+def users(path, limits):
+    """[(table, core.access.User)] of the file's [[user]]. Raises UsageError."""
+    access(path, limits)
+    return [(table, _user(path, table, limits)) for table in _read(path).get("user", [])]
 
 
 def kept(options):
@@ -183,7 +203,7 @@ def _listen(path, urls):
     return urls
 
 
-def _limits(path, values):
+def _limits(path, values, numbers=None):
     if not isinstance(values, dict):
         raise UsageError(f"{path}: limits must be a table, written [limits]")
     known = [row[0] for row in ROWS]
@@ -191,6 +211,6 @@ def _limits(path, values):
         if name not in known:
             raise UsageError(f"{path}: there is no limit {name!r} in [limits]; there are {', '.join(known)}")
     try:
-        return Limits(**values)
+        return Limits(**dict(numbers or {}, **values))
     except ValueError as error:
         raise UsageError(f"{path}: [limits] {error}") from None

@@ -45,12 +45,13 @@ function reportShort(error) {
   process.exit(1);
 }
 
-/** Start an interpreter. `packageDirectory`: the npm package; `stage`: the device's files; `line(text)` gets its standard output. */
-export async function start({ packageDirectory, stage, line, heapFirstKib = HEAP_FIRST_KIB }) {
+/** Start an interpreter. `packageDirectory`: the npm package; `stage`: the device's files; `line(text)` gets its standard output, with
+ * `linebuffer` false as octets as they come. */
+export async function start({ packageDirectory, stage, line, heapFirstKib = HEAP_FIRST_KIB, linebuffer = true }) {
   process.on('uncaughtException', reportShort);
   const caught = catchMemory();
   const { loadMicroPython } = await import(pathToFileURL(path.join(packageDirectory, 'micropython.mjs')));
-  const options = { heapsize: heapFirstKib * KIB, stdout: line, stderr: line };
+  const options = { heapsize: heapFirstKib * KIB, stdout: line, stderr: line, linebuffer };
   const micropython = await loadMicroPython(options);
   copyTree(micropython.FS, stage, '');
   return { micropython, memory: caught.memory };

@@ -65,6 +65,7 @@ LEGS = (
     Leg("durable", "CPython", paths=("tests/durable",), minutes_max=15),
     Leg("simulate", "CPython", paths=("tests/simulate",), minutes_max=15),
     Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
+    Leg("board", "MicroPython WASM", paths=("tests/board",), brings=components.NODE),
     Leg("serial", "CPython", paths=("tests/serial",)),
     Leg("bridge", "CPython", paths=("tests/bridge",)),
     Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=20),

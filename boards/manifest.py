@@ -1,0 +1,16 @@
+"""Freezes Leveret into a firmware: what the board `board` carries, taken from this tree by `leveret flash --stage` (which has to be on
+the PATH).
+
+The manifest of a board includes this file; MicroPython's build (tools/makemanifest.py) runs it and gives it `include`, `package` and
+`options`.
+"""
+import os
+import shutil
+import subprocess
+import tempfile
+
+options.defaults(board="")  # noqa: F821 - MicroPython's build gives it
+_stage = os.path.join(tempfile.gettempdir(), "leveret-frozen-%s-%d" % (options.board, os.getuid()))  # noqa: F821
+shutil.rmtree(_stage, ignore_errors=True)
+subprocess.run(["leveret", "flash", "--board", options.board, "--stage", _stage], check=True)  # noqa: F821
+package("leveret", base_path=_stage, opt=3)  # noqa: F821

