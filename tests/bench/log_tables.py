@@ -1,8 +1,8 @@
 """What the log costs a medium: `python tests/bench/log_tables.py [--recover COUNT]... [--json FILE]`
 
 Write amplification: octets that the medium had to write (whole pages of a file with its size, erased blocks of raw flash) for each octet of
-persistent messages of 256 octets, by how many of them one sync covers; kept, or taken out of the queue again after each sync. Then seconds and
-memory of a start against the size of the log (as tests/bench/durable.py has it); --recover names other counts, 0 for none.
+persistent messages of 256 octets, by how many of them one sync covers; kept, or taken out of the queue again after each sync. Then
+seconds and memory of a start against the size of the log (as tests/bench/durable.py has it); --recover names other counts, 0 for none.
 """
 import argparse
 import json
