@@ -137,6 +137,11 @@ class Link:
                 ("foreign", self.foreign_count + flow.foreign_count), ("own", self.own_count))
 
     @property
+    def window_size(self):
+        """Octets that may be on their way, as both ends have agreed."""
+        return self._flow.window_size
+
+    @property
     def moved_count(self):
         """Frames of data, both ways."""
         return self._flow.sent_count + self._flow.received_count

@@ -40,6 +40,11 @@ class Bus:
         self._now = 0
         self._ticking = False
 
+    @property
+    def window_size(self):
+        """Octets that may be on their way: the largest of the stations'."""
+        return max([link.window_size for link in self.links])
+
     def writable(self):
         return self._receive
 

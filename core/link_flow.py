@@ -51,6 +51,11 @@ class Flow:
         self._since_status = 0
 
     @property
+    def window_size(self):
+        """Octets that may be on their way."""
+        return self._send.count * self._send.grain
+
+    @property
     def frame_size(self):
         """Octets of payload that a frame carries now."""
         return self._frame_size.now
@@ -87,16 +92,17 @@ class Flow:
             self._take_answer(octets, HEADER_SIZE + 1, size)
         else:
             self.foreign_count += 1
+        return news
+
+    def _take_answer(self, octets, at, size):
+        """All that the peer has: only this shows what is lost, because data acknowledges without saying what else is there."""
+        if octets[at] == self._question:
+            self._send.answered()
+        self._send.mark(octets, at + 1, size)
         lost = self._send.find_lost()
         if lost:
             self.resent_count += lost
             self._frame_size.count(0, lost)
-        return news
-
-    def _take_answer(self, octets, at, size):
-        if octets[at] == self._question:
-            self._send.answered()
-        self._send.mark(octets, at + 1, size)
 
     def _take_data(self, octets, size):
         window = self._receive

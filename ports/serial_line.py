@@ -30,7 +30,7 @@ STREAM_COUNT = 16
 STREAM_ROOM = 16384
 KEEPALIVE_MS = 2000
 DEAD_MS = 60000  # so long a session waits for its cable
-QUEUE_MS = 50  # of octets that may wait in the device
+QUEUE_MS = 30  # of octets that may wait in the device
 QUEUE_STEP_MS = 10
 TURN_STEP_MS = 2
 NOTHING = memoryview(b"")
@@ -144,6 +144,11 @@ def new_link(make_inner, baud, active=False, **options):
     return Link(make_inner, int.from_bytes(os.urandom(4), "big") % NONCE_MAX + 1, active, **settings)
 
 
+def queue_max_for(baud, window_size):
+    """Octets that may wait in a device."""
+    return max(64, min(baud // BITS * QUEUE_MS // 1000, window_size // 4))
+
+
 class Plug:
     """The endpoint that a loop sees: a Link or a Bus (`inner`) that outlives the device it speaks through.
 
@@ -154,7 +159,7 @@ class Plug:
         self.closed = False
         self._inner = inner
         self._stream = stream
-        self._queue_max = max(64, baud // BITS * QUEUE_MS // 1000)
+        self._baud = baud
 
     def writable(self):
         return self._inner.writable()
@@ -168,7 +173,7 @@ class Plug:
             self.closed = self._inner.closed
 
     def pending(self):
-        if self.closed or self._stream.waiting() > self._queue_max:
+        if self.closed or self._stream.waiting() > queue_max_for(self._baud, self._inner.window_size):
             return NOTHING
         view = self._inner.pending()
         self.closed = self._inner.closed

@@ -42,16 +42,18 @@ class Talk:
         self.at = 0
         self.heard = bytearray()
         self.peer = None
-        self.gone = self.closed = self.slow = False
+        self.gone = self.closed = self.slow = self.was_slow = False
         self.room = memoryview(bytearray(700))
 
     def writable(self):
+        self.was_slow = self.was_slow or self.slow
         return self.room[:0 if self.slow else 1 + self.world.chance.below(700)]
 
     def received(self, size):
         if size == 0:
             self.end()
             return
+        self.was_slow = False
         self.heard += self.room[:size]
         if self.peer is None and len(self.heard) >= 4:
             self.world.introduce(self, int.from_bytes(self.heard[:4], "big"))
@@ -62,7 +64,7 @@ class Talk:
         if self.gone:
             raise Wrong("connection %d is told of its end twice" % self.number)
         self.gone = self.closed = True
-        if self.slow:
+        if self.was_slow:
             return  # who takes nothing for seconds is not waited for
         if self.peer is not None and self.peer.closed and not self.peer.gone:
             if len(self.heard) < len(self.peer.text) and not self.world.excuses:

@@ -1,4 +1,4 @@
-"""`leveret attach` as a process over real pseudo-terminals, with pika: several clients, a cable that is pulled, a broker that begins anew."""
+"""`leveret attach` as a process over pseudo-terminals, with pika: several clients, pulled cables, a broker that begins anew, a shared wire."""
 
 import select
 import socket
