@@ -13,8 +13,8 @@ range, or in a unit that cannot be converted, is a dead letter. Metrics that are
 Laws: every message gives at least one row; every record of a pack one row. A row has either a reading or a `reason` with the message's
 octets as `payload`. One more row for each Arrow batch counts them (part -1: sequence is how many rows there are, key_number how many
 messages), so that what is dropped later can be told. The same message at the same time gives the same rows.
-The key columns say what a double is: by "gateway" headers x-gateway and x-sequence with the place in the pack, where the message has them; else, and always with by "reading", (device, metric,
-sequence) of the reading; what has neither is never a double.
+The key columns say what a double is: by "gateway" headers x-gateway and x-sequence with the place in the pack, where the message has
+them; else, and always with by "reading", (device, metric, sequence) of the reading; what has neither is never a double.
 """
 import re
 

@@ -5,10 +5,11 @@ import time
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
-from pyspark.sql.types import LongType, StringType, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 from relay import Relay
 from telemetry import body
 
+from leveret.ports.client import connect
 from leveret.ports.spark.source import SCHEMA, AmqpDataSource
 from leveret.ports.spark.stream_client import DataLoss, StreamError
 
@@ -293,3 +294,34 @@ def test_reading_goes_on_where_the_connection_broke(leveret, make_stream, monkey
     assert found["offset"] == list(range(2000)) and found["value"] == [body("kiln", "temperature", number) for number in range(2000)]
     assert relay.accepted >= 3
     relay.close()
+
+
+def test_queue_mode_hands_out_again_what_was_not_done_and_nothing_that_was(leveret, capsys):
+    """mode=queue is at least once: a batch is acknowledged when the next one is planned, and not before."""
+    connection = connect(leveret.url)
+    connection.queue_declare("jobs")
+    for number in range(30):
+        connection.publish("", "jobs", b"%d" % number, {"message_id": str(number)})
+
+    def reader():
+        options = {"url": leveret.url, "stream": "jobs", "mode": "queue", "maxRowsPerTrigger": "10"}
+        return AmqpDataSource(options).streamReader(StructType().add("value", BinaryType()).add("message_id", StringType()))
+
+    first = reader()
+    start = first.initialOffset()
+    assert "at-least-once" in capsys.readouterr().err
+    one = first.latestOffset(start, ReadMaxRows(10))
+    two = first.latestOffset(one, ReadMaxRows(10))
+    assert columns(first, start, one)["value"] == [b"%d" % number for number in range(10)]
+    assert columns(first, one, two)["message_id"] == [str(number) for number in range(10, 20)]
+    first.commit(one)
+    first._connection.close()
+    again = reader()
+    assert again.partitions(one, two) == []
+    three = again.latestOffset(two, ReadMaxRows(100))
+    assert columns(again, two, three)["value"] == [b"%d" % number for number in range(10, 30)]
+    again.commit(three)
+    again._connection.close()
+    assert connection.queue_declare("jobs", passive=True)[1] == 0
+    connection.queue_delete("jobs")
+    connection.close()

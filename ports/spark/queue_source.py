@@ -1,0 +1,114 @@
+"""`mode=queue`: a classic queue as a streaming source. At least once: not for what must be counted.
+
+A classic queue has no offsets, so nothing can be read again: the planner takes messages, hands them to the tasks inside the plan, and
+acknowledges them when Spark says that their batch is done, which it says with the next batch. A driver that ends before that (also one
+that is stopped in good order) gets its last batch once more; so does one whose connection broke. Drop doubles by message_id.
+Laws: nothing is acknowledged before its batch is done; a batch takes what is there, at most rows_per_trigger_max (ROWS_MAX) rows, and
+waits no longer than FETCH_S. A batch that was planned by another run is empty: its messages are in the queue again, and come.
+"""
+import sys
+import time
+import uuid
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from ..client import ClientError, connect
+from .columns import Chunk, record_batch
+from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable, stream_error
+
+ROWS_MAX = 10_000
+FETCH_S = 0.5
+SETTLE_S = 0.05
+PREFETCH_MAX = 65535
+
+
+class Rows(InputPartition):
+    """Messages themselves: the first's number and a chunk's parts."""
+
+    def __init__(self, label, first, sizes, octets):
+        self.label, self.first, self.sizes, self.octets = label, first, sizes, octets
+
+
+class QueueStreamReader(DataSourceStreamReader):
+    """One object lives in the planner for the whole run."""
+
+    def __init__(self, options, schema):
+        self._options, self._schema = options, schema
+        self._label = next(iter(options.sources))
+        self._connection = None
+        self._run, self._next = None, 0
+        self._connections, self._waiting = 0, []
+        self._taken = []  # (number, message, number of its connection) that are not acknowledged
+
+    def __getstate__(self):
+        """What goes to the executors: no connection."""
+        return dict(self.__dict__, _connection=None, _taken=[], _waiting=[])
+
+    def initialOffset(self):
+        if len(self._options.sources) > 1:
+            raise StreamError("amqp: mode=queue reads one queue of one broker")
+        print("amqp: mode=queue is at-least-once: after every restart the last batch comes again; drop doubles by message_id",
+              file=sys.stderr)
+        return {self._label: {"run": "", "next": 0}}
+
+    def latestOffset(self, start, limit):
+        from .source import patiently
+        most = getattr(limit, "max_rows", None) or self._options.rows_per_trigger_max or ROWS_MAX
+        if self._run is None:
+            self._run, self._next = uuid.uuid4().hex, start[self._label]["next"]
+        self._next += patiently(lambda: self._take(most))
+        return {self._label: {"run": self._run if self._taken else start[self._label]["run"], "next": self._next}}
+
+    def partitions(self, start, end):
+        end, first = end[self._label], start[self._label]["next"]
+        wanted = [message for number, message, _ in self._taken if first <= number < end["next"]] if end["run"] == self._run else []
+        if not wanted:
+            return []
+        chunk = Chunk.of_messages(first, wanted)
+        return [Rows(self._label, first, chunk.sizes, bytes(chunk.octets))]
+
+    def read(self, partition):
+        yield record_batch(Chunk(partition.first, partition.sizes, partition.octets), self._schema, partition.label)
+
+    def commit(self, end):
+        """Acknowledges the messages of a batch that is done."""
+        if end[self._label]["run"] != self._run:
+            return
+        done = [one for one in self._taken if one[0] < end[self._label]["next"]]
+        self._taken = self._taken[len(done):]
+        ours = [message for _, message, connection in done if connection == self._connections]
+        if ours and self._connection is not None:
+            try:
+                self._connection.ack(ours[-1], multiple=True)
+                self._taken_in(self._connection.poll(0))
+            except ClientError:
+                self._lose()
+
+    def _take(self, most):
+        """Takes up to `most` messages. Returns how many."""
+        try:
+            if self._connection is None:
+                self._connection = connect(self._options.address(self._label).url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
+                self._connections += 1
+                self._connection.qos(min(2 * most, PREFETCH_MAX))
+                self._connection.consume(self._options.stream(self._label))
+            until = time.monotonic() + FETCH_S
+            while len(self._waiting) < most and time.monotonic() < until:
+                found = self._connection.poll(int(SETTLE_S * 1000))
+                self._taken_in(found)
+                if not found:
+                    break
+            given, self._waiting = self._waiting[:most], self._waiting[most:]
+            self._taken += [(self._next + place,) + one for place, one in enumerate(given)]
+            return len(given)
+        except ClientError as error:
+            self._lose()
+            failure = stream_error(error, self._options.stream(self._label), self._options.address(self._label))
+            raise failure if isinstance(failure, StreamUnavailable) else StreamError(str(failure)) from error
+
+    def _taken_in(self, messages):
+        self._waiting += [(message, self._connections) for message in messages]
+
+    def _lose(self):
+        """The connection is over: what was not acknowledged is in the queue again, but what is planned can still be read here."""
+        self._connection, self._waiting = None, []

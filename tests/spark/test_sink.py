@@ -1,0 +1,102 @@
+"""`writeStream.format("amqp")`: alerts in one transaction with the number of their batch, bulk with confirms."""
+import itertools
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructType
+
+from leveret.ports.client import connect
+from leveret.ports.spark.options import Login
+from leveret.ports.spark.sink import EPOCH_QUEUE, publish_epoch, writer
+from leveret.ports.spark.stream_client import StreamError
+
+_numbers = itertools.count(1)
+VALUE = StructType().add("value", StringType())
+
+
+@pytest.fixture
+def queue(broker):
+    """(broker, a new queue's name, a connection)."""
+    connection, name = connect(broker.url), f"alerts-{next(_numbers)}"
+    connection.queue_declare(name, durable=True)
+    yield broker, name, connection
+    connection.queue_delete(name)
+    connection.close()
+
+
+def drained(connection, name):
+    """The bodies in a queue, taken out."""
+    bodies = []
+    while (message := connection.get(name, no_ack=True)) is not None:
+        bodies.append((message.body, message.properties.get("message_id")))
+    return bodies
+
+
+def test_a_batch_is_published_once_however_often_it_is_committed(queue):
+    broker, name, connection = queue
+    login, query = Login({"url": broker.url}), f"query-{name}"
+    batch = [("", name, b"alert %d" % number, {"message_id": str(number)}) for number in range(5)]
+    assert [publish_epoch(login, query, number, batch) for number in (0, 0, 3, 2, 3, 4)] == [True, False, True, False, False, True]
+    assert drained(connection, name) == [(b"alert %d" % number, str(number)) for number in range(5)] * 3
+    assert connection.queue_declare(EPOCH_QUEUE + query, passive=True)[1] == 1
+    connection.queue_delete(EPOCH_QUEUE + query)
+
+
+def test_nothing_is_published_when_a_driver_ends_before_its_commit(queue):
+    """The record and the messages are one transaction: a connection that ends in it leaves the old record and no message."""
+    broker, name, connection = queue
+    login, query = Login({"url": broker.url}), f"query-{name}"
+    publish_epoch(login, query, 0, [("", name, b"first", {})])
+    dying = connect(broker.url)
+    dying.tx_select()
+    dying.consume(EPOCH_QUEUE + query, exclusive=True)
+    records = dying.poll(5000)
+    dying.tx_publish("", name, b"lost", {})
+    dying.tx_publish("", EPOCH_QUEUE + query, b"1", {"delivery_mode": 2})
+    dying.ack(records[-1])
+    dying.poll(100)
+    dying.close()
+    assert publish_epoch(login, query, 1, [("", name, b"second", {})]) and not publish_epoch(login, query, 1, [("", name, b"second", {})])
+    assert [body for body, _ in drained(connection, name)] == [b"first", b"second"]
+    connection.queue_delete(EPOCH_QUEUE + query)
+
+
+def test_a_routing_key_without_a_queue_publishes_nothing_and_says_so(broker):
+    with pytest.raises(StreamError, match="there is no queue 'nowhere'"):
+        publish_epoch(Login({"url": broker.url}), "nobody", 0, [("", "nowhere", b"x", {})])
+
+
+@pytest.mark.parametrize("delivery", ["exactlyOnce", "atLeastOnce"])
+def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_stream, tmp_path, delivery):
+    broker, name, connection = queue
+    stream = make_stream(broker)
+    stream.publish([b"same", b"same", b"other"])
+    for bodies in ([], [b"later"]):
+        stream.publish(bodies)
+        query = (spark.readStream.format("amqp").option("url", broker.url).option("stream", stream.name).schema("value binary").load()
+                 .writeStream.format("amqp").option("url", broker.url).option("routingKey", name).option("delivery", delivery)
+                 .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start())
+        query.awaitTermination()
+    found = drained(connection, name)
+    assert [body for body, _ in found] == [b"same", b"same", b"other", b"later"]
+    assert len({identity for _, identity in found}) == 4 and found[1][1] == found[0][1] + "-1"
+
+
+@pytest.mark.parametrize("schema, options, sentence", [
+    (StructType().add("offset", LongType()), {}, "the sink has no column offset bigint"),
+    (StructType().add("routing_key", StringType()), {}, "needs a column value"),
+    (VALUE, {}, "needs a column routing_key or the option routingKey"),
+    (VALUE, {"routingKey": "k", "delivery": "once"}, "delivery is exactlyOnce or atLeastOnce"),
+    (VALUE, {"stream": "s"}, "unknown option stream"),
+])
+def test_what_the_sink_cannot_do_is_one_sentence(schema, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        writer({"url": "amqp://h", **options}, schema)
+
+
+def test_more_rows_than_an_epoch_may_have_are_refused_with_the_way_out():
+    class Row(dict):
+        asDict = dict.copy
+
+    rows = (Row(value="x") for _ in range(4))
+    with pytest.raises(StreamError, match="more than 3 rows .* raise maxRowsPerEpoch or use delivery=atLeastOnce"):
+        writer({"url": "amqp://h", "routingKey": "k", "maxRowsPerEpoch": "3"}, VALUE).write(rows)
