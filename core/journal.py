@@ -376,9 +376,9 @@ class Journal:
                 writer.owes_sync = True
             if oldest.needs > writer.synced and not (writer.owes_sync and self.written_before(oldest)):
                 return
+            self.pager.reader.forget(oldest.number)
             if not writer.remove_oldest():
                 return
-            self.pager.reader.forget(oldest.number)
         if writer.lacks_room():
             self.shorten_streams()
         writer.asked = 0

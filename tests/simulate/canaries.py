@@ -25,7 +25,7 @@ def forgets_acknowledgements(journal):
 
 def frees_what_is_wanted(journal):
     """The oldest segment is removed whatever lives in it."""
-    def copy_forward(oldest):
+    def copy_forward(oldest, _):
         oldest.live = 0
     journal.copy_forward = copy_forward
 
