@@ -115,11 +115,16 @@ def keep_status(broker, request):
     name = request.get("name")
     if not isinstance(name, str) or not 0 < len(name) <= 255 or len(json_text(request["status"])) > STATUS_MAX:
         raise ProtocolError(PRECONDITION_FAILED, "a bridge has a name of at most 255 characters and a status of at most %d" % STATUS_MAX)
+    keep(broker, name, request["status"])
+
+
+def keep(broker, name, status):
+    """Keep a status under a bridge's name."""
     if broker.limits.bridge_count_max == 0:
         return
     if name not in broker.bridges and len(broker.bridges) >= broker.limits.bridge_count_max:
         del broker.bridges[min(broker.bridges, key=lambda each: broker.bridges[each][0])]
-    broker.bridges[name] = (broker.uptime_ms, request["status"])
+    broker.bridges[name] = (broker.uptime_ms, status)
 
 
 def report(broker, request):

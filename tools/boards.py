@@ -37,6 +37,8 @@ PARTS = {
     "transactions": ("core/amqp_0_9/transaction.py",),
     "link": ("core/link.py",),
     "tcp": ("ports/tcp.py",),
+    "bridge": ("ports/bridge/bridge.py", "ports/bridge/dial.py", "core/bridge_requests.py", "core/management.py", "core/stream.py",
+               "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
     "client": ("core/amqp_0_9/client.py", "ports/client.py"),
 }
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written

@@ -10,6 +10,7 @@ Laws
 """
 
 from ...core.bridge_mover import Mover
+from ...core.bridge_requests import keep
 from ...core.shim import after, elapsed
 from ..clock import now_ms, seconds
 from ..pipe import InsideDial
@@ -62,7 +63,12 @@ class Bridge:
             else:
                 self.source = StreamSource(self, "source", here, settings)
         self.keeper = self.target.keeper if not settings.up else self.source.keeper
+        self._inside = local if inside else None
         self.meter = Meter(self)
+
+    def inside(self):
+        """True when the local broker is in this process."""
+        return self._inside is not None
 
     def count(self, name, by=1):
         """Count something that is not the mover's affair."""
@@ -95,7 +101,8 @@ class Bridge:
         for side in (self.source, self.target):
             if side.pipe is not None:
                 side.pipe.pump()
-        self.meter.tick(now)
+        if self.meter.tick(now) and self._inside is not None:
+            keep(self._inside, self.settings.name, self.status())  # also of one that has no connection yet
         if not self.stopping:
             self._watch(now)
         return moved
@@ -288,7 +295,7 @@ class LocalTarget(Target):
 
     def work(self, now):
         """Tell the local broker how the bridge is."""
-        if not self.ready:
+        if not self.ready or self.bridge.inside():
             return
         if self.keeper.late(now):
             self.cut("no answer to a request in 20 s")

@@ -17,12 +17,12 @@ class Meter:
         self.rates = [0, 0, 0]  # messages a second upstream, octets a second upstream, octets a second that the backlog grows
 
     def tick(self, now):
-        """Take the rates once a second."""
+        """Take the rates once a second: true then."""
         if self._at is None:
             self._at = now
         window_ms = elapsed(now, self._at)
         if window_ms < WINDOW_MS:
-            return
+            return False
         self._at = now
         counters = self._bridge.mover.counters
         figures = (counters["bridged"], counters["bridged_octets"], self._bridge.source.backlog().get("backlog_octets", 0))
@@ -30,6 +30,7 @@ class Meter:
             rate = (figures[index] - self._before[index]) * 1000 / window_ms
             self.rates[index] = rate if not self.rates[index] else self.rates[index] + (rate - self.rates[index]) / SHARE
         self._before = figures
+        return True
 
     def status(self):
         """The dict. `oldest_age_s` and `full_in_s` are None where nothing waits, or nothing grows."""

@@ -193,8 +193,9 @@ class StreamSource(Side):
         reports = self._report_at is None or elapsed(now, self._report_at) >= REPORT_MS
         if reports or self.queue is not None and elapsed(now, self._due) >= 0:
             request = self._request(MOVE_COUNT)
-            if reports:
+            if reports and not self.bridge.inside():
                 request["status"] = self.bridge.status()
+            if reports:
                 self._report_at = now
             self.keeper.ask(request, self._later_facts)
             self._due = after(now, IDLE_MS)

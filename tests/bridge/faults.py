@@ -41,12 +41,12 @@ LIMITS = {"arena_size": 16 << 20, "content_size_max": 1 << 20, "message_count_ma
 class FaultyLink:
     """A link to `port`: each of its first connections has a fault, drawn by `chance`; then it is left alone."""
 
-    def __init__(self, port, chance, fault_count, octets_max):
+    def __init__(self, port, chance, fault_count, octets_max, own_port=0):
         self._port = port
         self._chance = chance
         self._left = fault_count
         self._octets_max = octets_max
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server(("127.0.0.1", own_port))
         self.port = self._listening.getsockname()[1]
         self._pairs = {}  # socket -> Pair
         self._over = False

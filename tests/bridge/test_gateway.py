@@ -4,6 +4,7 @@ The gateway is killed and started again, RabbitMQ is killed, stopped by its memo
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from certificates import Authority
 from leveret.ports.client import ClientError, connect
-from nodes import Leveret, wait_until
+from nodes import Leveret, free_port, wait_until
 from test_bridge import depth, take_all
 from test_tls import Secure
 
@@ -199,6 +200,43 @@ def test_frames_of_8192_and_small_buffers_and_large_messages(rabbitmq, gateway_o
     client.close()
     gateway.wait_for(lambda status: status["bridged"] == len(bodies), 30, "all is sent")
     assert [message.body for message in take_all(rabbitmq.url)] == bodies
+
+
+def test_a_process_of_its_own_with_the_bridge_of_a_brokers_file(leveret, gateway_of, tmp_path):
+    file = tmp_path / "bridges.toml"
+    file.write_text('[[bridge]]\nname = "b1"\ngateway = "gw7"\nqueue = "uplink"\nupstream = ["%s", "%s"]\nexchange = "telemetry"\n'
+                    'reconnect_seconds_min = 0.1\nheaders = { site = "7" }\nrouting_key = "s7.{key}"\n'
+                    '[[bridge]]\nname = "d1"\ndirection = "down"\nqueue = "commands"\nupstream = "%s"\nexchange = ""\n'
+                    'routing_key = "orders"\n'
+                    % ("amqp://127.0.0.1:%d" % free_port(), leveret.url, leveret.url))
+    gateway = gateway_of(leveret.url, 'queue = "not there yet"')
+    Sensor(gateway).publish(500)
+    local, upstream = connect(gateway.url), connect(leveret.url)
+    local.queue_declare("orders")
+    upstream.queue_declare("commands")
+    upstream.publish("", "commands", b"open")
+    command = [sys.executable, "-m", "leveret.tools.cli", "bridge", "--config", str(file), "--from", gateway.url, "--status-seconds", "0.3"]
+    processes = [subprocess.Popen(command + ["--name", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for name in ("b1", "d1")]
+    try:
+        wait_until(lambda: depth(leveret.url, "readings") == 500, 30, "all has arrived")
+        assert wait_until(lambda: local.get("orders"), 20, "the command has come down").body == b"open"
+        statuses = wait_until(lambda: statuses_of(gateway, 3), 20, "all three report")
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(15) == 0, process.stderr.read()
+    assert statuses["d1"]["direction"] == "down" and statuses["b1"]["gateway"] == "gw7"
+    assert "no queue 'not there yet'" in statuses["up"]["last_error"] and statuses["up"]["state"] in ("backing off", "connecting")
+    found = take_all(leveret.url)
+    assert judge(found, 500) == 0 and found[0].routing_key == "s7.uplink" and found[0].properties["headers"]["site"] == "7"
+
+
+def statuses_of(gateway, count):
+    """By name, when there are so many."""
+    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "bridge", "status", gateway.url], capture_output=True, text=True,
+                          timeout=30)
+    found = {each["bridge"]: each for each in [json.loads(line) for line in done.stdout.splitlines()]}
+    return found if len(found) == count else None
 
 
 def test_the_file_says_what_is_wrong_with_a_bridge(tmp_path):

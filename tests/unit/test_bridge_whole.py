@@ -258,7 +258,9 @@ def test_commands_come_down():
     world.until(world.moved(50), "all are here")
     found = world.arrived("mine", world.local)
     assert [each[1] for each in found] == list(range(50)) and found[0][2] == {"for": "pump", "x-hops": 1}
-    assert world.there.queues["commands"].message_count() == 0 and world.here.bridges["b"][1]["direction"] == "down"
+    assert world.there.queues["commands"].message_count() == 0
+    world.until(lambda: "b" in world.here.bridges, "reported")
+    assert world.here.bridges["b"][1]["direction"] == "down"
 
 
 def test_a_circle_of_bridges_ends():
