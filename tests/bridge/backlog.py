@@ -39,7 +39,8 @@ class Gateway(Leveret):
             file.write('[[bridge]]\nname = "up"\ngateway = "gw"\n%s = "uplink"\nupstream = "amqp://127.0.0.1:%d"\n'
                        'exchange = "telemetry"\nreconnect_seconds_max = 1\n' % (self.source, self.upstream_port))
         where = ["--data", self.data] if self.data else ["--memory"]
-        return [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:%d" % self.port, "--config", config] + where
+        place = "amqp://127.0.0.1:%d" % self.port
+        return [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", place, "--config", config] + where
 
     def rss(self):
         """Resident octets."""
