@@ -46,7 +46,20 @@ COUNTERS = (
 
 
 class Consumer:
-    """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end)."""
+    """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end).
+
+    What only a stream's consumer has stands here, so that no other pays for it.
+    """
+
+    cursor = layout.NONE
+    cursor_offset = 0
+    overtaken = False  # retention moved the cursor
+    strict = False  # the rest: what stream_reading.py read from the arguments
+    keeps = None
+    filter = None
+    unfiltered = False
+    pack_records = 0
+    pack_octets = 0
 
     def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
         self.handle = handle
@@ -56,16 +69,7 @@ class Consumer:
         self.no_ack = no_ack
         self.exclusive = exclusive
         self.priority = 0  # x-priority: those with a higher one are served first
-        self.cursor = layout.NONE
-        self.cursor_offset = 0
         self.hungry = False  # its session had no room for a delivery
-        self.overtaken = False  # retention moved the cursor
-        self.strict = False  # the rest: what stream_reading.py read from the arguments
-        self.keeps = None
-        self.filter = None
-        self.unfiltered = False
-        self.pack_records = 0
-        self.pack_octets = 0
         self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
         self.prefix_at = None  # the same as the engine wants it
 

@@ -126,8 +126,8 @@ def memory_parts(limits, left_out=()):
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
          * limits.connection_count_max),
         ("channels", (4 * layout.CHANNEL_WIDTH + 670 + name + limits.copy_size_max) * limits.channel_count_max),
-        ("queues", (4 * layout.QUEUE_WIDTH + 294 + name + arguments) * limits.queue_count_max),
-        ("consumers", (4 * layout.CONSUMER_WIDTH + 280 + 2 * name) * limits.consumer_count_max),
+        ("queues", (4 * layout.QUEUE_WIDTH + 245 + name + arguments) * limits.queue_count_max),
+        ("consumers", (4 * layout.CONSUMER_WIDTH + 170 + 2 * name) * limits.consumer_count_max),
         ("routes", (4 * layout.ROUTE_WIDTH + ROUTE_SIZE_MEAN + 4 * ROUTE_TARGETS_MEAN) * route_slots(limits)),
         ("exchanges", (365 + 9 * name // 4 + 6 * arguments // 5) * (limits.exchange_count_max - 5)),
         ("bindings", (1034 + name // 4 + 2 * arguments) * limits.binding_count_max),

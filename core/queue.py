@@ -12,6 +12,12 @@ class Queue:
 
     is_stream = False
     is_exchange = False
+    consumer_next = 0  # what few queues change stands here: on a board an attribute costs 8 octets of each queue
+    policy = None  # the name of the policy that applies
+    pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory
+    id_in_log = 0  # 0: nothing of it is logged
+    log_position = -1  # whole position of the last message taken
+    prioritised = False  # a consumer has a priority of its own
 
     def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
         self.tables = tables
@@ -24,15 +30,9 @@ class Queue:
         self.declared_by = None  # whose share it counts on
         self.consumers = []
         self.bound = {}  # its bindings, by the identity of the object
-        self.consumer_next = 0
         self.exclusive_consumer = False
         self.rules = None  # core/rules.py; None: nothing but first in, first out
         self.effective = arguments  # what `rules` was made of: arguments and policy
-        self.policy = None  # the name of the policy that applies
-        self.pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory
-        self.id_in_log = 0  # 0: nothing of it is logged
-        self.log_position = -1  # whole position of the last message taken
-        self.prioritised = False  # a consumer has a priority of its own
         self.used = True  # declared or read since the last tick (features/unused.py)
         queues = tables.queues
         for field in range(layout.QUEUE_WIDTH):

