@@ -263,7 +263,7 @@ def test_any_properties(octets, flags):
 
 
 def test_every_split_of_publishes_and_acknowledgements():
-    octets = content(1, "", "one", b"x" * 70, PROPERTIES[3], False, 40) + content(2, "amq.fanout", "", b"") + content(1, "", "two", b"y" * 9)
+    octets = content(1, "", "one", b"x" * 70, PROPERTIES[3], False, 40) + content(2, "amq.fanout", "", b"") + content(1, "", "two", b"yy")
     for at in range(len(octets) + 1):
         pair = prepared()
         pair.give(0, content(1, "", "one", b"0") + content(1, "amq.fanout", "", b"0") + content(1, "", "two", b"0"))
