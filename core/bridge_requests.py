@@ -22,6 +22,8 @@ from .shim import json_text
 MOVE_MAX = 1000
 STATUS_MAX = 4096  # octets of a status
 
+NO_ROOM = 2  # as broker.py has it
+
 
 def bridge(broker, request):
     """A bridge's round."""
@@ -68,19 +70,21 @@ def move(broker, queue, stream, most):
     tables = broker.tables
     count = 0
     while count < most:
+        if queue.is_paging() and queue.head() == layout.NONE:
+            queue.pages.pager.bring(queue)
         if queue.rules is not None:
             queue.rules.before_delivery(broker, queue)
         entry = queue.head()
         if entry == layout.NONE:
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
-        blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
-        if not broker.has_entries(2) or broker.is_full([stream], blocks, broker.journal is not None):
+        segment = tables.messages[message + layout.MESSAGE_SEGMENT]
+        if broker.put(message, [stream], False) == NO_ROOM:
             break
-        tables.messages[message + layout.MESSAGE_REFERENCES] += 1
+        written = tables.messages[message + layout.MESSAGE_SEGMENT]
+        tables.messages[message + layout.MESSAGE_SEGMENT] = segment  # where the place is that is settled here
         queue.drop(queue.pop())
-        broker.put(message, [stream], False)
-        tables.release(message)
+        tables.messages[message + layout.MESSAGE_SEGMENT] = written
         count += 1
     broker.counters["moved"] += count
     return count

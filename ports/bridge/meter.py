@@ -13,6 +13,7 @@ class Meter:
     def __init__(self, bridge):
         self._bridge = bridge
         self._at = None
+        self._warned = False
         self._before = (0, 0, 0)
         self.rates = [0, 0, 0]  # messages a second upstream, octets a second upstream, octets a second that the backlog grows
 
@@ -30,7 +31,21 @@ class Meter:
             rate = (figures[index] - self._before[index]) * 1000 / window_ms
             self.rates[index] = rate if not self.rates[index] else self.rates[index] + (rate - self.rates[index]) / SHARE
         self._before = figures
+        self._warn()
         return True
+
+    def _warn(self):
+        """Say once that the backlog is nearly full, while nothing is lost yet."""
+        backlog = self._bridge.source.backlog()
+        full = backlog.get("backlog_octets_max", 0)
+        nearly = full > 0 and backlog["backlog_octets"] * 5 > full * 4
+        if nearly and not self._warned:
+            left_s = self.full_in_s(backlog)
+            self._bridge.say("the backlog has %d of %d octets%s; then %s" % (
+                backlog["backlog_octets"], full, "" if left_s is None else ", full in %d s as it grows now" % left_s,
+                "the oldest go" if self._bridge.settings.outbox and self._bridge.settings.backlog_full == "drop-oldest"
+                else "messages stay in their queue" if self._bridge.settings.outbox else "what the stream's own retention says"))
+        self._warned = nearly
 
     def status(self):
         """The dict. `oldest_age_s` and `full_in_s` are None where nothing waits, or nothing grows."""

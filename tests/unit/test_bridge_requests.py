@@ -150,6 +150,30 @@ def test_a_move_is_all_or_nothing_over_a_power_cut_at_every_moment():
             assert again.queues["out"].next_offset() == len(moved)
 
 
+def test_what_a_queue_has_only_in_the_log_is_moved_too():
+    store = MemoryStore()
+    values = dict(ROOM)
+    values.update({"message_count_max": 64, "entry_count_max": 128})
+    broker, _ = durable_broker(store, "each", **values)
+    _, peer = with_queue(300, broker)
+    assert broker.queues["q"].is_paging()
+    reader = Peer(broker)
+    reader.ask("basic_qos", "basic_qos_ok", 0, 10, False)
+    found = [int(each[3]) for each in reader.consume("out", arguments={"x-stream-offset": "first", "x-stream-consumer": "b"})]
+    for turn in range(200):
+        broker.tick((broker.now + 20) & 0x3FFFFFFF, EPOCH)
+        round_of(broker, count=20)
+        broker.run()
+        reader.take()
+        got = reader.contents()
+        if got:
+            found += [int(each[3]) for each in got]
+            reader.give(encoded("basic_ack", 1, got[-1][1][1], True))
+        if len(found) == 300:
+            break
+    assert found == list(range(300)) and broker.queues["q"].message_count() == 0
+
+
 def test_positions_are_in_the_log_every_second_and_offsets_are_not_given_twice():
     store = MemoryStore()
     broker, _ = durable_broker(store, **ROOM)

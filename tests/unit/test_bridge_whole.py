@@ -429,3 +429,24 @@ def test_an_error_of_ours_gives_up_the_connection_and_not_the_broker():
     world.until(world.moved(29), "all are there")
     assert complaint and world.bridge.counters["internal_errors"] == 1
     assert sorted({each[:2] for each in world.arrived()}) == [(number, number) for number in range(30)]
+
+
+def test_how_long_until_the_backlog_is_full_is_shown_before_anything_is_lost():
+    world = World(backlog_octets_max=6000, backlog_full="drop-oldest")
+    world.prepare()
+    world.cables[0].broken = True
+    world.start()
+    number = 0
+    shown = []
+    began = time.time()
+    while not world.here.counters["retained_out"]:
+        world.turn()
+        assert time.time() - began < 20, world.bridge.status()
+        if time.time() - began > number * 0.03:
+            world.publish([number], 40)
+            number += 1
+        shown.append((world.bridge.status()["full_in_s"], world.bridge.status()["oldest_age_s"]))
+    known = [left for left, _ in shown if left is not None]
+    assert known and min(known) <= 2 and max(known) >= 1, known
+    assert max([age for _, age in shown if age is not None]) >= 1
+    assert [line for line in world.said if line.startswith("the backlog has ") and line.endswith("then the oldest go")]
