@@ -201,7 +201,10 @@ class Pager:
     def bring_chunk(self, found, chunk, count_max, octets_max):
         """Read back what is left of a chunk, as far as there is room: (messages, octets)."""
         chunks = self.tables.chunks
-        segment = self.log.by_number[chunks[chunk + paged.SEGMENT]]
+        segment = self.log.by_number.get(chunks[chunk + paged.SEGMENT])
+        if segment is None:
+            self.lose(found, chunk, chunks[chunk + paged.SPAN])
+            return 0, 0
         walk = Walk(self.reader, segment.number, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP], segment.size)
         count = octets = 0
         while chunks[chunk + paged.COUNT] and count < count_max and octets < octets_max:

@@ -1,5 +1,7 @@
 """Deliberate faults of a journal or a store: the simulation has to catch each of them, or it proves nothing."""
 
+from leveret.core import log
+
 
 def confirms_before_syncing(journal):
     """A confirm leaves as soon as the message is in memory."""
@@ -86,6 +88,24 @@ def frees_what_is_not_settled_on_disk(journal):
     journal.free_segments = free_at_once
 
 
+def gives_back_to_a_log_that_forgets(journal):
+    """What is given back to the log to make room in memory is written as if it were transient."""
+    append_message, give_entry_back = journal.append_message, journal.pager.give_entry_back
+
+    def give_to_nobody(found, entry, before):
+        journal.append_message = lambda type_, parts, count: append_message(log.TRANSIENT, parts, count)
+        try:
+            return give_entry_back(found, entry, before)
+        finally:
+            journal.append_message = append_message
+    journal.pager.give_entry_back = give_to_nobody
+
+
+def copies_nothing_that_is_only_in_the_log(journal):
+    """A segment goes with what is only there."""
+    journal.pager.copy = lambda segment, here, in_memory: None
+
+
 # name, function, whether it spoils the store, mode of the log (None: as drawn), whether syncs take their time (None: as drawn)
 CANARIES = (
     (confirms_before_syncing, False, "batch", None),
@@ -97,5 +117,7 @@ CANARIES = (
     (confirms_before_a_sync_has_ended, False, "each", True),
     (says_too_early_that_it_ended, True, "each", True),
     (frees_what_is_not_settled_on_disk, False, "batch", True),
+    (gives_back_to_a_log_that_forgets, False, None, None),
+    (copies_nothing_that_is_only_in_the_log, False, None, None),
 )
 SEEDS_MAX = 60  # within so many seeds a canary has to be caught

@@ -22,6 +22,8 @@ class Faults:
         self.sync_fails = 0  # one in so many; 0: none
         self.remove_fails = 0
         self.aside_fails = 0
+        self.read_fails = 0  # one read in so many while the broker works; 0: none
+        self.reads = None  # the chance of that: of its own, so that reading draws nothing from the other
 
 
 class Segment:
@@ -55,6 +57,8 @@ class FaultyStore:
         return len(self.segments[number].octets)
 
     def read(self, number, offset, size):
+        if self.watcher is not None and self.faults.read_fails and self.faults.reads.one_in(self.faults.read_fails):
+            raise OSError(5, "input/output error")
         return self.segments[number].octets[offset:offset + size]
 
     def append(self, number, octets):
@@ -192,11 +196,21 @@ class FaultyStore:
         number = self.chance.pick(numbers)
         segment = self.segments[number]
         at = self.chance.below(len(segment.octets))
-        octets = bytearray(segment.octets)
-        octets[at] ^= 1 << self.chance.below(8)
-        segment.octets = segment.durable = bytes(octets)
+        segment.octets = segment.durable = flipped(segment.octets, at, self.chance.below(8))
         self.flipped = True
         return number, at
+
+    def flip_at_work(self, chance):
+        """The same while the broker works, where `chance` says; what is not synced stays so."""
+        numbers = [number for number in self.numbers() if self.segments[number].durable]
+        if not numbers:
+            return None
+        segment = self.segments[chance.pick(numbers)]
+        at, bit = chance.below(len(segment.durable)), chance.below(8)
+        segment.octets = flipped(segment.octets, at, bit)
+        segment.durable = flipped(segment.durable, at, bit)
+        self.flipped = True
+        return at
 
     def octets_in_all(self):
         """Octets of all segments."""
@@ -265,3 +279,10 @@ class DelayedStore(FaultyStore):
         segment.octets += bytes(octets[:self.chance.below(len(octets) + 1)] if self.chance.one_in(2) else octets)
         if self.chance.one_in(3):
             self.make_durable(segment)
+
+
+def flipped(octets, at, bit):
+    """Octets with one bit turned."""
+    octets = bytearray(octets)
+    octets[at] ^= 1 << bit
+    return bytes(octets)

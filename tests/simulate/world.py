@@ -112,6 +112,7 @@ class World:
         if self.paging:
             self.limits.update(message_count_max=16, entry_count_max=24, chunk_count_max=256)
             self.size_max *= 3
+        self.reads = Chance(seed ^ 0xBEAD)
         self.paged_ids = {}  # (queue id, position) -> message id of what is only in the log; None: transient
         delays = Chance(seed + 0x5EED)
         self.apart = delays  # what it decides does not change what else is drawn
@@ -282,7 +283,8 @@ class World:
     def arm_recovery(self):
         """Now and then the power goes during recovery, or the bad end cannot be put aside."""
         faults = self.store.faults
-        faults.full_until = faults.sync_fails = faults.remove_fails = 0
+        faults.full_until = faults.sync_fails = faults.remove_fails = faults.read_fails = 0
+        faults.reads = self.reads
         faults.cut_at = self.store.operations + self.chance.between(1, 4) if self.chance.one_in(6) else 0
         faults.aside_fails = 2 if self.chance.one_in(8) else 0
 
@@ -291,6 +293,7 @@ class World:
         faults = self.store.faults
         faults.cut_at = self.store.operations + self.chance.between(1, self.chance.pick((6, 40, 150))) if not self.chance.one_in(5) else 0
         faults.sync_fails = self.chance.between(2, 10) if self.chance.one_in(5) else 0
+        faults.read_fails = self.reads.pick((0, 0, 3)) if self.paging else 0
         faults.remove_fails = 2 if self.chance.one_in(8) else 0
 
     def live(self, life):
@@ -359,6 +362,10 @@ class World:
         self.clients = [client for client in self.clients if not client.connection.closed]
         if not self.clients or (len(self.clients) < 4 and chance.one_in(40)):
             self.connect()
+        if self.paging and self.flips and self.reads.one_in(40) and self.store.flip_at_work(self.reads) is not None:
+            self.note("flipped a bit while the broker works")
+            self.counts["flips"] += 1
+            self.was_weak = True
         client = chance.pick(self.clients)
         if len(client.outbox) < 3000:
             self.do(client, chance.weighted(DEEDS))
@@ -373,6 +380,8 @@ class World:
         """What must hold at every moment."""
         if self.broker.counters["internal_errors"]:
             raise Wrong("the broker had an internal error")
+        if self.broker.journal.log.counters["log_unreadable"] and not self.counts["flips"]:
+            raise Wrong("messages that are only in the log cannot be read back, and nothing has happened to it")
         journal = self.broker.journal
         junk = sum([segment.junk for segment in journal.log.segments])
         allowed = self.size_max + 2 * journal.log.largest + UNCOMMITTED_MAX + junk

@@ -1,6 +1,6 @@
 """Messages beyond memory: a durable queue goes on in the log when its share of memory is used up, and comes back in order."""
 
-from leveret.core import layout, log, paged
+from leveret.core import layout, paged
 from leveret.core.settled import PAGE, Settled
 from peer import Peer, assemble, content, encoded, idle
 from test_log import PERSISTENT, MemoryStore, durable_broker
@@ -247,12 +247,3 @@ def test_settled_positions_take_no_more_memory_than_two_bits_each():
     assert settled.has(11 * PAGE) and settled.has(13 * PAGE + 6) and not settled.has(13 * PAGE + 7) and not settled.has(10 * PAGE + 4)
     settled.forget_below(12 * PAGE)
     assert settled.has(12 * PAGE) and list(settled.pages) == [13]
-
-
-def test_an_older_log_opens_and_a_newer_one_is_left_alone():
-    """The version in the head of a segment."""
-    assert log.VERSION == 2
-    store = MemoryStore()
-    broker, peer, _ = paging(store=store)
-    for number in store.segments:
-        assert store.segments[number][13 + 4:13 + 6] == b"\x00\x02"
