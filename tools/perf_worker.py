@@ -4,6 +4,7 @@ Standard input: a line of JSON (see perf.py `worker_settings`), then `start`, th
 line of JSON each second and a last one with `"done": true`; `{"failed": "..."}` when it cannot go on. What happens to a message happens in
 c_accel/perf.c. Time is the machine's monotonic clock: both sides must run on one machine for latencies to mean anything.
 """
+import contextlib
 import json
 import os
 import select
@@ -333,7 +334,8 @@ def main():
         read_line()
         worker.run()
     except (Failed, ClientError, ValueError, OSError) as error:
-        print(json.dumps({"failed": str(error)}), flush=True)
+        with contextlib.suppress(BrokenPipeError):  # the parent is gone
+            print(json.dumps({"failed": str(error)}), flush=True)
         return 1
     finally:
         worker.close()
