@@ -1,17 +1,21 @@
-"""Measures Leveret's plain Python path beside RabbitMQ: `tools/dev.py bench`, or `python tests/bench/run.py [--json FILE] [--seconds N]`.
+"""Measures Leveret beside RabbitMQ and beside a limit: `tools/dev.py bench`, or `python tests/bench/run.py [--json FILE] [--seconds N]`.
 
-One publisher process, one consumer process, 256-octet transient messages over loopback, one queue: without acknowledgement, with it
-(prefetch 200, one ack for 50), with publisher confirms (200 open at most; the consumer does not acknowledge). Both brokers run at the same
-time, take turns, and stand idle while the other works; figures are medians of three runs. A run that loses or doubles a message fails.
-Beside that: seconds from start to the first answer, resident memory idle and with 100 connections.
+Columns, all in one run, in turns, each idle while another works:
+    leveret    the hot functions in C          plain      the same broker with LEVERET_ACCEL=0
+    rabbitmq   where it is installed           relay      relay.c: one C loop that only rewrites frames
+Each row is a run of `leveret perf` (rows of SCENARIOS); a figure is the median of `--runs` runs; a run that loses or doubles a message fails.
+Beside that: latency at 1,000 messages a second, CPU for each message, seconds to the first answer, resident memory. The table of ratios at the end
+is what issue 6 asks; tests/bench/show.py puts the figures into README.md.
 """
 import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,111 +23,162 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import psutil  # noqa: E402 - the path of amqp_wire has to be set first; one block of imports is easier to read
 
-from amqp_wire import RawClient  # noqa: E402 - the path above has to be set first
+from amqp_wire import RawClient, publish  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the path above has to be set first
 
-LOAD = os.path.join(HERE, "load.py")
-RUNS = 3
 STARTS = 3
-CONNECTIONS = 100
-MODES = (
-    ("no_ack", "no ack"),
-    ("acks", "acks, prefetch 200"),
-    ("confirms", "confirms, window 200"),
+CONNECTIONS = (100, 1000)
+QUEUED = 10000  # messages of 256 octets, for the memory of one
+MANY = "[limits]\nconnection_count_max = 1100\n"
+KINDS = ("leveret", "plain", "rabbitmq", "relay")
+
+# name, title, arguments of `leveret perf`, the columns that can do it (None: all)
+SCENARIOS = (
+    ("no_ack", "no acknowledgements", (), None),
+    ("acks", "acks, prefetch 200", ("--ack-every", 50, "--prefetch", 200), None),
+    ("confirms", "confirms, window 200", ("--confirm", 200), None),
+    ("persistent", "persistent, confirms, window 200", ("--confirm", 200, "--persistent"), ("leveret", "plain", "rabbitmq")),
+    ("fanout", "fan-out to 10 queues (deliveries)", ("--exchange", "fanout", "--queues", 10), None),
+    ("keys", "1,000 routing keys at random", ("--exchange", "topic", "--routing-keys", 1000, "--random"), None),
+    ("queues", "100 queues at random", ("--queues", 100, "--random"), None),
+    ("idle", "1,000 idle connections beside", (), ("leveret", "plain", "rabbitmq")),
+    ("size_0", "bodies of 0", ("--size", 0), None),
+    ("size_16", "bodies of 16", ("--size", 16), None),
+    ("size_4k", "bodies of 4 KiB", ("--size", 4096), None),
+    ("size_64k", "bodies of 64 KiB", ("--size", 65536), None),
+    ("size_1m", "bodies of 1 MiB", ("--size", 1048576), None),
 )
-WARM_UP_COUNT = 4000
-COUNT_MAX = 400000
+
+# what issue 6 asks: (scenario, column compared with, at least this ratio)
+GOALS = (("no_ack", "rabbitmq", 5.0), ("acks", "rabbitmq", 5.0), ("confirms", "rabbitmq", 10.0), ("no_ack", "relay", 1 / 3), ("acks", "relay", 1 / 3),
+         ("confirms", "relay", 1 / 3), ("keys", "relay", 1 / 3), ("queues", "relay", 1 / 3), ("fanout", "relay", 1 / 3))
+PLAIN_GOAL = 0.5  # of RabbitMQ
+SPREAD_GOAL = 0.7  # many keys or queues, of one
 
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-class LoadFailed(Exception):
-    """A side of a measurement ended badly; the text is what it said."""
+class RunFailed(Exception):
+    """A run of `leveret perf` ended badly; the text is what it said."""
 
 
-def start_side(role, broker, queue, count, mode):
-    command = [sys.executable, LOAD, role, broker.host, str(broker.port), queue, str(count), mode]
-    side = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if side.stdout.readline() != "ready\n":
-        raise LoadFailed("%s: %s" % (role, side.communicate()[1]))
-    return side
+class Relay:
+    """relay.c, compiled and running."""
+
+    kind = "relay"
+    host = "127.0.0.1"
+
+    def __init__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="relay_")
+        program = os.path.join(self.directory.name, "relay")
+        subprocess.run(["gcc", "-O2", "-o", program, os.path.join(HERE, "relay.c")], check=True)
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().split()[1])
+        self.server_pid = self.process.pid
+        self.url = "amqp://127.0.0.1:%d/" % self.port
+
+    def stop(self):
+        self.process.communicate()
+        self.directory.cleanup()
 
 
-def finish_side(role, side, timeout_s):
-    try:
-        output, errors = side.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        side.kill()
-        raise LoadFailed("%s: no end after %d s" % (role, timeout_s)) from None
-    if side.returncode:
-        raise LoadFailed("%s: %s" % (role, errors))
-    return json.loads(output)
+def start(kind, durable=False):
+    """A broker for a column; `durable`: with a log on the disk."""
+    if kind == "relay":
+        return Relay()
+    if kind == "rabbitmq":
+        return BrokerProcess("rabbitmq")
+    directory = tempfile.mkdtemp(prefix="bench_data_")
+    config = os.path.join(directory, "leveret.toml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(MANY)
+    arguments = ["--config", config] + (["--data", os.path.join(directory, "log")] if durable else [])
+    broker = BrokerProcess("leveret", arguments=arguments, variables={"LEVERET_ACCEL": "0"} if kind == "plain" else {})
+    broker.kind = kind
+    return broker
 
 
-def measure(broker, mode, count):
-    """Messages per second from the first octet published to the last delivered, and how busy the load generator was (0 to 1)."""
-    queue = "bench.%s" % mode
-    with RawClient(broker.host, broker.port) as control:
-        control.open()
-        control.declare_queue(queue)
-        consumer = start_side("consumer", broker, queue, count, mode)
-        publisher = start_side("publisher", broker, queue, count, mode)
-        for side in (consumer, publisher):
-            side.stdin.write("start\n")
-            side.stdin.flush()
-        sent = finish_side("publisher", publisher, 120)
-        got = finish_side("consumer", consumer, 120)
-        left = control.call("queue.delete-ok", 1, "queue.delete", queue=queue)["message_count"]
-        if left:
-            raise LoadFailed("%d messages were left in the queue" % left)
-    seconds = max(got["ended"], sent["ended"] if mode == "confirms" else 0) - sent["started"]
-    busy = max(sent["cpu_s"] / (sent["ended"] - sent["started"]), got["cpu_s"] / (got["ended"] - got["started"]))
-    return count / seconds, busy
+def perf(broker, seconds, *arguments):
+    """(summary of one run, CPU seconds that the broker took). Raises RunFailed."""
+    cpu = cpu_seconds(broker)
+    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "perf", broker.url, "--json", "-", "--seconds", str(seconds),
+                           *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        raise RunFailed("%s, %s: %s" % (broker.kind, " ".join(map(str, arguments)), done.stderr[-1000:]))
+    return json.loads(done.stdout)["summary"], cpu_seconds(broker) - cpu
 
 
-def throughput(brokers, seconds):
-    """{mode: {kind: [rates]}}; also how busy the generator was at most."""
-    rates = {mode: {broker.kind: [] for broker in brokers} for mode, _ in MODES}
-    busy = {broker.kind: 0.0 for broker in brokers}
-    for mode, text in MODES:
-        counts = {}
-        for broker in brokers:
-            warm, _ = measure(broker, mode, WARM_UP_COUNT)
-            counts[broker.kind] = max(WARM_UP_COUNT, min(COUNT_MAX, int(warm * seconds) // 100 * 100))
-        for number in range(RUNS):
-            for broker in brokers:
-                rate, share = measure(broker, mode, counts[broker.kind])
-                rates[mode][broker.kind].append(rate)
-                busy[broker.kind] = max(busy[broker.kind], share)
-                say("  %-22s run %d  %-9s %8d msg/s  (%d messages)" % (text, number + 1, broker.kind, rate, counts[broker.kind]))
-    return rates, busy
+def cpu_seconds(broker):
+    times = psutil.Process(broker.server_pid).cpu_times()
+    return times.user + times.system
+
+
+def measure(brokers, durable, seconds, runs):
+    """{scenario: {column: {"rates": [...], "cpu_us": [...]}}}."""
+    found = {}
+    for name, title, arguments, kinds in SCENARIOS:
+        row = found[name] = {}
+        able = [broker for broker in (durable if name == "persistent" else brokers) if kinds is None or broker.kind in kinds]
+        for number in range(runs):
+            for broker in able:
+                idle = [RawClient(broker.host, broker.port).open() for _ in range(CONNECTIONS[1])] if name == "idle" else []
+                summary, cpu = perf(broker, seconds, *arguments)
+                for client in idle:
+                    client.socket.close()
+                cell = row.setdefault(broker.kind, {"rates": [], "cpu_us": []})
+                cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
+                cell["cpu_us"].append(1e6 * cpu / summary["received"])
+                say("  %-36s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, broker.kind, cell["rates"][-1], cell["cpu_us"][-1]))
+    return found
+
+
+def latencies(brokers, seconds):
+    """{column: {percentile: microseconds}} at 1,000 messages a second."""
+    return {broker.kind: perf(broker, max(seconds, 3), "--rate", 1000)[0]["latency_us"] for broker in brokers}
 
 
 def resident_kb(broker):
-    return psutil.Process(broker.server_pid).memory_info().rss // 1024
+    return psutil.Process(broker.server_pid).memory_info().rss / 1024
 
 
 def memory(broker):
-    """Resident KiB idle, and with CONNECTIONS open connections of one channel each."""
+    """Resident KiB: idle, with CONNECTIONS open, and for each of QUEUED messages."""
     time.sleep(1)
-    idle = resident_kb(broker)
-    clients = [RawClient(broker.host, broker.port).open() for _ in range(CONNECTIONS)]
-    time.sleep(1)
-    full = resident_kb(broker)
-    for client in clients:
-        client.close()
-    return {"idle_kb": idle, "connections_kb": full}
+    found = {"idle_kb": resident_kb(broker)}
+    clients = []
+    for count in CONNECTIONS:
+        clients += [RawClient(broker.host, broker.port).open() for _ in range(count - len(clients))]
+        time.sleep(1)
+        found["connections_%d_kb" % count] = resident_kb(broker)
+    client = clients.pop()
+    client.declare_queue("bench.memory")
+    before = resident_kb(broker)
+    for _ in range(QUEUED):
+        client.send(publish(1, "", "bench.memory", bytes(256)))
+    client.declare_queue("bench.memory")
+    found["message_octets"] = (resident_kb(broker) - before) * 1024 / QUEUED
+    client.call("queue.delete-ok", 1, "queue.delete", queue="bench.memory")
+    for each in clients + [client]:
+        each.socket.close()
+    return found
 
 
 def ready_seconds(kind):
     seconds = []
-    for _ in range(STARTS - 1):
-        broker = BrokerProcess(kind)
+    for _ in range(STARTS):
+        broker = start(kind)
         seconds.append(broker.ready_s)
         broker.stop()
     return seconds
+
+
+def idle_cpu(broker):
+    """The share of one core that an idle broker takes, in percent."""
+    cpu, began = cpu_seconds(broker), time.monotonic()
+    time.sleep(5)
+    return 100 * (cpu_seconds(broker) - cpu) / (time.monotonic() - began)
 
 
 def machine():
@@ -131,50 +186,80 @@ def machine():
         names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
     return {
         "cpu": names[0] if names else platform.processor(), "cpu_count": os.cpu_count(), "system": platform.platform(),
-        "python": platform.python_version(), "load_average": os.getloadavg()[0],
+        "python": platform.python_version(), "load_average": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def rate(result, scenario, kind):
+    """The median of a cell, None where there is none."""
+    cell = result["rates"].get(scenario, {}).get(kind)
+    return statistics.median(cell["rates"]) if cell else None
 
 
 def table(result):
     """The figures as text, one column for each broker."""
-    kinds = list(result["ready_s"])
-    lines = ["%-34s" % "" + "".join("%14s" % kind for kind in kinds)]
+    kinds = result["columns"]
+    lines = ["%-36s" % "messages a second" + "".join("%12s" % kind for kind in kinds)]
 
     def row(text, values, form):
-        lines.append("%-34s" % text + "".join("%14s" % (form % value) for value in values))
+        lines.append("%-36s" % text + "".join("%12s" % ("-" if value is None else form % value) for value in values))
 
-    for mode, text in MODES:
-        row(text + " (msg/s)", [statistics.median(result["rates"][mode][kind]) for kind in kinds], "%d")
-    row("start to ready (s)", [statistics.median(result["ready_s"][kind]) for kind in kinds], "%.2f")
-    row("resident, idle (MiB)", [result["memory"][kind]["idle_kb"] / 1024 for kind in kinds], "%.1f")
-    row("resident, %d connections (MiB)" % CONNECTIONS, [result["memory"][kind]["connections_kb"] / 1024 for kind in kinds], "%.1f")
-    row("load generator busy at most (%)", [100 * result["generator_busy"][kind] for kind in kinds], "%d")
+    for name, title, _, _ in SCENARIOS:
+        row(title, [rate(result, name, kind) for kind in kinds], "%d")
+    row("CPU a message, no acks (us)", [statistics.median(result["rates"]["no_ack"][kind]["cpu_us"]) for kind in kinds], "%.2f")
+    for percentile in ("50", "99"):
+        row("latency p%s at 1,000/s (us)" % percentile, [result["latency_us"].get(kind, {}).get(percentile) for kind in kinds], "%d")
+    row("start to ready (s)", [statistics.median(result["ready_s"][kind]) if kind in result["ready_s"] else None for kind in kinds], "%.2f")
+    found = [result["memory"].get(kind) for kind in kinds]
+    row("resident, idle (MiB)", [each and each["idle_kb"] / 1024 for each in found], "%.1f")
+    row("resident, a connection more (KiB)", [each and (each["connections_1000_kb"] - each["connections_100_kb"]) / 900 for each in found], "%.1f")
+    row("resident, a queued message (octets)", [each and each["message_octets"] for each in found], "%d")
+    row("CPU when idle (%)", [result["idle_cpu"].get(kind) for kind in kinds], "%.1f")
     return "\n".join(lines)
 
 
-def run(seconds):
+def goals(result):
+    """What was asked and what came out, as lines."""
+    asked = [(scenario, "leveret", other, least) for scenario, other, least in GOALS]
+    asked += [(scenario, "plain", "rabbitmq", PLAIN_GOAL) for scenario in ("no_ack", "acks", "confirms")]
+    lines = []
+    for scenario, kind, other, least in asked:
+        mine, theirs = rate(result, scenario, kind), rate(result, scenario, other)
+        if mine and theirs:
+            lines.append("%-9s %s / %s: %.2f (goal %.2f) %s" % (scenario, kind, other, mine / theirs, least, verdict(mine / theirs >= least)))
+    for scenario in ("keys", "queues"):
+        share = rate(result, scenario, "leveret") / rate(result, "no_ack", "leveret")
+        lines.append("%-9s / one key: %.2f (goal %.2f) %s" % (scenario, share, SPREAD_GOAL, verdict(share >= SPREAD_GOAL)))
+    return lines
+
+
+def verdict(met):
+    return "met" if met else "missed"
+
+
+def run(seconds, runs):
     """The whole measurement: a dict that JSON can hold."""
-    kinds = ["leveret"]
-    if rabbitmq_installed():
-        kinds.append("rabbitmq")
-    else:
+    kinds = [kind for kind in KINDS if kind != "rabbitmq" or rabbitmq_installed()]
+    if "rabbitmq" not in kinds:
         say("RabbitMQ is not installed, so there is nothing to compare with; apt install rabbitmq-server brings it.")
-    result = {"machine": machine(), "ready_s": {}, "memory": {}}
-    for kind in kinds:
+    result = {"machine": machine(), "columns": kinds, "seconds": seconds, "runs": runs, "ready_s": {}, "memory": {}, "idle_cpu": {}}
+    served = [kind for kind in kinds if kind != "relay"]
+    for kind in served:
         say("Starting %s %d times" % (kind, STARTS))
         result["ready_s"][kind] = ready_seconds(kind)
-    brokers = []
+    brokers, durable = [], []
     try:
-        for kind in kinds:
-            brokers.append(BrokerProcess(kind))
-            result["ready_s"][kind].append(brokers[-1].ready_s)
+        brokers = [start(kind) for kind in kinds]
+        durable = [start(kind, True) for kind in ("leveret", "plain")] + [broker for broker in brokers if broker.kind == "rabbitmq"]
         for broker in brokers:
-            say("Memory of %s" % broker.kind)
-            result["memory"][broker.kind] = memory(broker)
-        say("Messages: %d runs of about %g s for each broker and mode" % (RUNS, seconds))
-        result["rates"], result["generator_busy"] = throughput(brokers, seconds)
+            if broker.kind in served:
+                say("Memory of %s" % broker.kind)
+                result["memory"][broker.kind] = memory(broker)
+                result["idle_cpu"][broker.kind] = idle_cpu(broker)
+        result["latency_us"] = latencies(brokers, seconds)
+        result["rates"] = measure(brokers, durable, seconds, runs)
     finally:
-        for broker in brokers:
+        for broker in brokers + [broker for broker in durable if broker not in brokers]:
             broker.stop()
     return result
 
@@ -183,14 +268,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", default=os.path.join("build", "bench.json"), metavar="FILE",
                         help="where the figures go (default build/bench.json)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of one run (default 3)")
+    parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
     options = parser.parse_args()
-    result = run(options.seconds)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a thousand connections; the brokers inherit it
+    result = run(options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
     say("")
     print(table(result))
+    print("\n".join(goals(result)))
     print("All figures: %s" % options.json)
 
 

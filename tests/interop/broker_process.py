@@ -33,8 +33,9 @@ def rabbitmq_installed():
 class BrokerProcess:
     """kind, host, port, process; `stop()` ends it. `ready_s`: seconds from start to the first answer."""
 
-    def __init__(self, kind, host="127.0.0.1", arguments=(), configuration="", plugins=""):
-        """`arguments`: more for `leveret serve`; `configuration`, `plugins`: the text of RabbitMQ's rabbitmq.conf, and its plugins."""
+    def __init__(self, kind, host="127.0.0.1", arguments=(), configuration="", plugins="", variables=None):
+        """`arguments`: more for `leveret serve`, `variables`: for its environment; `configuration`, `plugins`: the text of RabbitMQ's
+        rabbitmq.conf, and its plugins."""
         self.kind = kind
         self.host = host
         self.directory = tempfile.mkdtemp(prefix="broker_%s_" % kind)
@@ -43,7 +44,7 @@ class BrokerProcess:
         started = time.monotonic()
         try:
             if kind == "leveret":
-                self._start_leveret(list(arguments))
+                self._start_leveret(list(arguments), dict(os.environ, **(variables or {})))
             elif kind == "rabbitmq":
                 self._start_rabbitmq(configuration, plugins)
             else:
@@ -106,10 +107,10 @@ class BrokerProcess:
         if process.stdout:
             process.stdout.close()
 
-    def _start_leveret(self, arguments):
+    def _start_leveret(self, arguments, environment):
         command = [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://%s:0" % self.host]
         with open(self.error_path, "wb") as errors:
-            self.process = subprocess.Popen(command + arguments, stdout=subprocess.PIPE, stderr=errors)
+            self.process = subprocess.Popen(command + arguments, stdout=subprocess.PIPE, stderr=errors, env=environment)
         line = self.process.stdout.readline().decode()
         if not line.startswith("ready amqp://"):
             self.process.wait(10)
