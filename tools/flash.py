@@ -62,11 +62,9 @@ def complain(sentence):
     print("leveret flash: " + sentence, file=sys.stderr, flush=True)
 
 
-def plan(board):
-    """The Files that belong on a board, but for its settings. Raises Unsuitable, CompileFailed."""
-    if board.interpreter != "micropython":
-        raise Unsuitable(f"{board.name} runs CPython: install Leveret there with `pip install leveret`, and start it with `leveret serve`")
-    library = flash_files.compiled(board) if board.code == "mpy" else []
+def plan(board, native=True):
+    """The Files that belong on a board, but for its settings. `native`: the board loads machine code. Raises CompileFailed."""
+    library = flash_files.compiled(board, native) if board.code == "mpy" else []
     return library + flash_files.starters()
 
 
@@ -193,18 +191,18 @@ def settings_there(place, there):
 
 
 def see_code(place, board, options, facts):
-    """What is to be said of code that lies outside the file system: a sentence, or "" when it is right. A ROMFS image is deployed here.
+    """What is to be said of code outside the file system: a sentence, or "" when it is right. A ROMFS image is deployed here.
 
     Raises Unsuitable where the firmware itself has to be built anew.
     """
-    if board.code == "mpy" or facts.digest == flash_files.digest(board):
+    if board.code == "mpy" or facts.digest == flash_files.digest(board, facts.architecture != ""):
         return ""
     if board.code == "frozen":
         raise Unsuitable(f"the firmware on {options.port} has {'other' if facts.digest else 'no'} Leveret code frozen in: "
                          f"build it anew with "
                          f"boards/{board.name}/manifest.py and put it on the board (README.md, On a board)")
     from . import flash_images
-    octets = flash_images.image(board)
+    octets = flash_images.image(board, facts.architecture != "")
     if options.check or options.dry_run:
         return f"the ROMFS image ({len(octets)} octets) is {'another one' if facts.digest else 'not there'}"
     say(f"deploying a ROMFS image of {len(octets)} octets")
@@ -212,10 +210,11 @@ def see_code(place, board, options, facts):
     return ""
 
 
-def look(place, board, options, files):
+def look(place, board, options):
     """(Facts, {path: (sha256, size)}, Files wanted with the settings, the settings). Raises Unsuitable, UsageError."""
     facts = place.facts()
     check_facts(facts, board, options.port)
+    files = plan(board, facts.architecture != "")
     names = [file.path for file in files if not file.path.startswith(flash_files.LIBRARY)] + [flash_files.SETTINGS]
     there = place.files(flash_files.LIBRARY, names + [name + NEW for name in names])
     settings = flash_settings.wanted(board, options, settings_there(place, there))
@@ -299,10 +298,10 @@ def compare(difference):
     return 0 if difference.none() else FAILED
 
 
-def work(place, board, options, files):
+def work(place, board, options):
     """Look, and do what was asked; the exit status. Raises what it meets."""
     place.enter()
-    facts, there, files, settings = look(place, board, options, files)
+    facts, there, files, settings = look(place, board, options)
     say(f"{facts.machine}, MicroPython {facts.version_text()}, {facts.free >> 10} of {facts.size >> 10} KiB of flash free")
     difference = Difference(files, there)
     code = see_code(place, board, options, facts)
@@ -328,17 +327,17 @@ def work(place, board, options, files):
     return start(place, options.port)
 
 
-def with_board(board, options, files):
+def with_board(board, options):
     """Do the work at the port; whatever goes wrong, a board that was not changed runs again. The exit status."""
     from .flash_board import BoardFailed, BoardPort, PortFailed
     place = None
     try:
         place = BoardPort(options.port)
-        return work(place, board, options, files)
+        return work(place, board, options)
     except PortFailed as error:
         complain(str(error))
         return PORT
-    except (BoardFailed, Unsuitable) as error:
+    except (BoardFailed, Unsuitable, flash_files.CompileFailed) as error:
         complain(str(error))
         let_go(place)
         return BOARD
@@ -375,19 +374,21 @@ def run(options):
     except boards.BoardError as error:
         raise UsageError(str(error)) from None
     try:
+        if board.interpreter != "micropython":
+            raise Unsuitable(f"{board.name} runs CPython: install Leveret there with `pip install leveret`, and start it with "
+                             "`leveret serve`")
         if options.stage:
             return stage(board, options.stage)
-        files = plan(board)
         if options.port is None:
             if not options.dry_run:
                 raise UsageError("--port is missing: where the board is plugged in, as /dev/ttyACM0")
-            show(files + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
+            show(plan(board) + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
             return 0
         try:
             import mpremote  # noqa: F401 - looked for before the work
         except ImportError:
             raise UsageError("mpremote is not installed: pip install 'leveret[flash]'") from None
-        return with_board(board, options, files)
+        return with_board(board, options)
     except (Unsuitable, flash_files.CompileFailed) as error:
         complain(str(error))
         return BOARD

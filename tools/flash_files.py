@@ -13,7 +13,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards
+from . import boards, generate_viper
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -52,12 +52,17 @@ def source_paths(board):
     return boards.closure(board.roots() + FIRMWARE + tuple(late) + SENSOR)
 
 
-def sources(board):
-    """{path below LIBRARY: source text} of a board."""
+def sources(board, native):
+    """{path below LIBRARY: source text} of a board. `native`: its hot functions in the viper form, for machine code.
+
+    Raises generate_viper.NotViper.
+    """
     found = {}
     for path in source_paths(board):
         with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
             found[path] = file.read()
+    if native:
+        found.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in found})
     found[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(found)}"\n'
     return found
 
@@ -67,9 +72,9 @@ def digest_of(found):
     return hashlib.sha256(repr(sorted((path, found[path]) for path in found if path != DIGEST)).encode()).hexdigest()
 
 
-def digest(board):
+def digest(board, native):
     """The DIGEST of a board's sources."""
-    return digest_of(sources(board))
+    return digest_of(sources(board, native))
 
 
 def starters():
@@ -90,9 +95,9 @@ def write_tree(found, directory):
             file.write(text)
 
 
-def compiled(board):
+def compiled(board, native):
     """The Files of LIBRARY for a board. Raises CompileFailed."""
-    found = sources(board)
+    found = sources(board, native)
     files = []
     with tempfile.TemporaryDirectory(prefix="leveret-flash-") as directory:
         write_tree(found, directory)

@@ -16,11 +16,11 @@ IMAGE = "leveret.romfs"
 DEPLOY_S = 300
 
 
-def image(board):
+def image(board, native):
     """The octets of a board's ROMFS image. Raises CompileFailed."""
     from mpremote.romfs import make_romfs
     with tempfile.TemporaryDirectory(prefix="leveret-romfs-") as directory:
-        for file in flash_files.compiled(board):
+        for file in flash_files.compiled(board, native):
             place = os.path.join(directory, file.path)
             os.makedirs(os.path.dirname(place), exist_ok=True)
             with open(place, "wb") as target:
@@ -31,9 +31,9 @@ def image(board):
 
 def write(board, directory):
     """Write both to a directory: what was written, in a sentence."""
-    found = flash_files.sources(board)
+    found = flash_files.sources(board, True)
     flash_files.write_tree(found, directory)
-    octets = image(board)
+    octets = image(board, True)
     with open(os.path.join(directory, IMAGE), "wb") as file:
         file.write(octets)
     return f"{len(found)} sources in {os.path.join(directory, 'leveret')}, and {os.path.join(directory, IMAGE)} of {len(octets)} octets"

@@ -59,20 +59,32 @@ def flash(*arguments, board="unix", environment=None, timeout=180):
                           env=dict(os.environ, **(environment or {})))
 
 
+def put(folder, files):
+    """Lay out Files below a folder."""
+    for file in files:
+        place = folder / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(file.octets)
+
+
 @pytest.fixture(scope="session")
-def flashed_files():
-    """The Files of the board "unix", as `leveret flash` would copy them."""
+def plans():
+    """The Files of the board "unix", as `leveret flash` would copy them, for an interpreter without and with machine code."""
     from leveret.tools import boards, flash
-    return flash.plan(boards.load("unix"))
+    return {native: flash.plan(boards.load("unix"), native) for native in (False, True)}
+
+
+@pytest.fixture
+def flashed_files(request, plans):
+    """Those for the board that the test has."""
+    asked = request.node.callspec.params.get("make_board") if hasattr(request.node, "callspec") else "unix"
+    return plans[asked == "unix"]
 
 
 @pytest.fixture
 def flashed(tmp_path, flashed_files):
     """A folder that looks like a board on which the flash has been done, but for its settings."""
     folder = tmp_path / "flashed"
-    for file in flashed_files:
-        place = folder / file.path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(file.octets)
+    put(folder, flashed_files)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

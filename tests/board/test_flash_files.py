@@ -1,0 +1,166 @@
+"""What `leveret flash` puts on each board, offline: plans, compiled code, settings without secrets shown, images."""
+
+import argparse
+import json
+import os
+import subprocess
+
+import pytest
+from conftest import flash
+from leveret.core import password
+from leveret.tools import boards, flash_files, flash_settings
+from leveret.tools.usage import UsageError
+
+SOME = ("esp32", "pico_w", "stm32f4")  # one of each architecture, with code frozen and not
+SECRET = "correct horse"
+USERS = """
+[limits]
+arena_size = 16384
+content_size_max = 8192
+[[user]]
+name = "reader"
+password = "tell nobody"
+read = ".*"
+[board]
+name = "greenhouse"
+country = "DE"
+[board.sensor]
+every_ms = 500
+adc = { light = 26 }
+"""
+
+
+def options(**given):
+    return argparse.Namespace(**dict({"wifi": None, "wifi_password_file": None, "config": None, "dry_run": False}, **given))
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_dry_run_without_a_board_shows_the_plan_and_its_sizes(name):
+    done = flash("--dry-run", board=name)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()[1:]]
+    title = done.stdout.splitlines()[0]
+    assert title == f"{name} gets: {len(lines)} files, {sum(int(size) for size, _ in lines)} octets"
+    paths = [path for _, path in lines]
+    assert {"boot.py", "main.py", "settings.json"} <= set(paths)
+    assert ("lib/leveret/core/broker.mpy" in paths) == (boards.load(name).code == "mpy")
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_every_source_of_a_board_compiles_for_it_and_the_hot_ones_to_machine_code(name):
+    board = boards.load(name)
+    files = {file.path: file.octets for file in flash_files.compiled(board, True)}
+    assert all(octets[:2] == b"M\x06" for octets in files.values())
+    machine_code = {path for path, octets in files.items() if octets[2] >> 2}
+    assert "lib/leveret/core/hot.mpy" in machine_code
+    assert {path.rsplit("/", 1)[1] for path in machine_code} <= {"hot.mpy", "ingest.mpy"}
+    assert "lib/leveret/firmware/gateway.mpy" in files
+
+
+def test_the_wifi_password_comes_from_the_environment_or_a_file_and_is_never_shown(tmp_path, monkeypatch):
+    board = boards.load("pico_w")
+    monkeypatch.setenv(flash_settings.PASSWORD_VARIABLE, SECRET)
+    assert flash_settings.wanted(board, options(wifi="home"), None)["wifi"] == {"ssid": "home", "password": SECRET}
+    shown = flash("--dry-run", "--wifi", "home", board="pico_w", environment={flash_settings.PASSWORD_VARIABLE: SECRET})
+    assert shown.returncode == 0 and SECRET not in shown.stdout + shown.stderr
+    monkeypatch.delenv(flash_settings.PASSWORD_VARIABLE)
+    (tmp_path / "secret").write_text("from a file\n")
+    found = flash_settings.wanted(board, options(wifi="home", wifi_password_file=str(tmp_path / "secret")), None)
+    assert found["wifi"]["password"] == "from a file"
+    again = flash_settings.wanted(board, options(wifi="home"), found)
+    assert again["wifi"]["password"] == "from a file", "the board knows it already"
+    monkeypatch.setattr("sys.stdin", open(os.devnull))
+    with pytest.raises(UsageError, match="is asked at a terminal"):
+        flash_settings.wanted(board, options(wifi="another"), found)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+
+def test_settings_of_a_network_with_users_hold_hashes_and_are_the_same_the_second_time(tmp_path, monkeypatch):
+    monkeypatch.setenv(flash_settings.PASSWORD_VARIABLE, SECRET)
+    (tmp_path / "gateway.toml").write_text(USERS)
+    asked = options(wifi="home", config=str(tmp_path / "gateway.toml"))
+    board = boards.load("pico_w")
+    first = flash_settings.wanted(board, asked, None)
+    assert "tell nobody" not in json.dumps(first)
+    check = password.stored(first["users"][0]["password_hash"]).check(b"tell nobody")
+    while not check.work():
+        pass
+    assert check.good
+    assert first["limits"]["arena_size"] == 16384 and first["name"] == "greenhouse" and first["wifi"]["country"] == "DE"
+    assert first["listen"] == {"host": "0.0.0.0", "port": 5672} and first["ntp"] and first["watchdog_ms"]
+    assert first["sensor"] == {"every_ms": 500, "adc": {"light": 26}} and "serial" not in first
+    assert flash_settings.wanted(board, asked, first) == first, "a second flash would copy the settings again"
+    assert flash_settings.wanted(board, options(), first) is first, "without --wifi and --config they stay"
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[board]\ncolour = 1\n", "there is no setting 'colour' in [board]"),
+    ("[board]\nwatchdog_ms = 'long'\n", "[board] watchdog_ms is 'long'; it must be int"),
+    ("[board]\nstore = { disk = 'c' }\n", "there is no setting 'disk' in [board.store]"),
+    ("[board]\nlisten = 'everywhere'\n", "it is a port as 5672"),
+    ("[limits]\narena_size = 8388608\n", "make them smaller"),
+    ("[limits]\narena_size = 10\n", "arena_size is 10"),
+])
+def test_a_mistake_in_the_configuration_is_one_sentence(tmp_path, text, said):
+    (tmp_path / "gateway.toml").write_text(text)
+    done = flash("--dry-run", "--config", tmp_path / "gateway.toml", board="pico_w")
+    assert done.returncode == 2 and said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize("arguments, board, status, said", [
+    ((), "pico_w", 2, "--port is missing"),
+    (("--dry-run",), "abacus", 2, "there is no board 'abacus'"),
+    (("--dry-run", "--wifi", "home"), "stm32f4", 2, "stm32f4 has no Wi-Fi"),
+    (("--dry-run",), "raspberry_pi", 4, "runs CPython"),
+])
+def test_what_cannot_be_asked_for_is_one_sentence(arguments, board, status, said):
+    done = flash(*arguments, board=board)
+    assert done.returncode == status and said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_a_romfs_image_holds_the_board_s_code_and_micropython_imports_from_it(unix_binary, tmp_path):
+    stage = tmp_path / "stage"
+    done = flash("--stage", stage, board="unix")
+    assert done.returncode == 0 and "leveret.romfs of" in done.stdout, done.stderr
+    program = "\n".join((
+        "import sys, vfs",
+        "with open(%r, 'rb') as f: image = f.read()" % str(stage / "leveret.romfs"),
+        "vfs.mount(vfs.VfsRom(image), '/rom')",
+        "sys.path[:] = ['/rom/lib']",
+        "from leveret.firmware import gateway",
+        "from leveret.flashed import DIGEST",
+        "print(gateway.__file__, DIGEST)"))
+    said = subprocess.run([unix_binary, "-c", program], capture_output=True, text=True, timeout=60)
+    assert said.stdout.split() == ["/rom/lib/leveret/firmware/gateway.mpy", flash_files.digest(boards.load("unix"), True)], said.stderr
+    assert (stage / "leveret" / "core" / "broker.py").exists()
+
+
+@pytest.mark.parametrize("name", SOME[:2])
+def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch):
+    """boards/<NAME>/manifest.py as MicroPython's build runs it: `include` and `package` are the build's."""
+    monkeypatch.setenv("PATH", os.path.dirname(flash.__globals__["sys"].executable) + os.pathsep + os.environ["PATH"])
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    packages = []
+
+    def include(path, **given):
+        if path.startswith("$("):
+            return
+        place = os.path.join(boards.BOARDS, name, path)
+        known = argparse.Namespace(defaults=lambda **usual: None, **given)
+        with open(place) as file:
+            exec(compile(file.read(), place, "exec"), {"include": include, "options": known,
+                                                       "package": lambda *names, **how: packages.append((names, how))})
+
+    include("manifest.py")
+    (names, how), = packages
+    assert names == ("leveret",) and how["opt"] == 3
+    frozen = {os.path.relpath(os.path.join(place, each), os.path.join(how["base_path"], "leveret"))
+              for place, _, found in os.walk(os.path.join(how["base_path"], "leveret")) for each in found}
+    assert frozen == set(flash_files.sources(boards.load(name), True))
+
+
+def test_every_microcontroller_has_a_manifest():
+    for name in boards.names():
+        if boards.load(name).interpreter == "micropython":
+            with open(os.path.join(boards.BOARDS, name, "manifest.py")) as file:
+                assert f'include("../manifest.py", board="{name}")' in file.read()
