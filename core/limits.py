@@ -10,6 +10,8 @@ from . import layout, paged
 # name, gateway default, board default, least, most, unit, effect at the limit
 ROWS = (
     ("connection_count_max", 256, 4, 1, 65535, "connections", "a further one is closed at once"),
+    ("line_connection_count_max", 16, 2, 1, 64, "connections over one serial line", "a further one is closed at once"),
+    ("line_connection_room", 16384, 1024, 64, 32768, "octets that wait for one of them", "its peer sends no more of it, the others go on"),
     ("channel_max", 2047, 8, 1, 65535, "channels of one connection", "negotiated in connection.tune; beyond it 504"),
     ("channel_count_max", 4096, 16, 1, 65535, "channels in all", "channel.open is refused with 506"),
     ("frame_size_max", 131072, 4096, 4096, 1 << 24, "octets", "negotiated in connection.tune; a larger frame is refused with 501"),
@@ -138,6 +140,11 @@ def memory_parts(limits, left_out=()):
         ("bridges", 4096 * limits.bridge_count_max),
     )
     return [part for part in parts if part[0] not in left_out]
+
+
+def line_memory(limits, window_size=16384, frame_size=1024):
+    """Octets that a serial line (core/link.py) takes beside memory_needed, on a 32-bit MicroPython, but for what its device keeps."""
+    return 4900 + 2 * window_size + 7 * frame_size + (limits.line_connection_room + 60) * limits.line_connection_count_max
 
 
 def memory_needed(limits, left_out=()):

@@ -23,7 +23,7 @@ from leveret.core.access import GUEST
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
 from leveret.core.errors import ProtocolError
-from leveret.core.limits import Limits, memory_needed
+from leveret.core.limits import Limits, line_memory, memory_needed
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
@@ -58,8 +58,9 @@ def settings(options):
     urls, limits = config.load(options.config) if options.config else ([], Limits())
     addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if memory_needed(limits) > available:
-        raise UsageError(f"the limits add up to {memory_needed(limits) >> 20} MiB and this machine has {available >> 20} MiB: "
+    needed = memory_needed(limits) + sum(isinstance(place, address.SerialAddress) for place in addresses) * line_memory(limits)
+    if needed > available:
+        raise UsageError(f"the limits add up to {needed >> 20} MiB and this machine has {available >> 20} MiB: "
                          "make them smaller with --config, as in [limits] arena_size = 16777216")
     return addresses, limits
 
@@ -166,8 +167,10 @@ class Server:
 
     def _listen_on_line(self, place):
         from leveret.ports.serial_line import LineFailed, SerialListener
+        limits = self.broker.limits
         try:
-            self._lines.append(SerialListener(self.loop, place.device, place.baud, self._accept_line, **place.options))
+            self._lines.append(SerialListener(self.loop, place.device, place.baud, self._accept_line, **place.options,
+                                              stream_count=limits.line_connection_count_max, stream_room=limits.line_connection_room))
         except LineFailed as error:
             raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
         return place.url()

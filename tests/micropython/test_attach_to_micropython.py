@@ -1,4 +1,4 @@
-"""pika -> `leveret attach` -> a pseudo-terminal -> the link and the broker inside MicroPython (WebAssembly build), as with a board on USB."""
+"""pika -> `leveret attach` -> a pseudo-terminal -> link and broker inside MicroPython (WebAssembly build), as with a board on USB."""
 
 import os
 import pty

@@ -1,11 +1,11 @@
 """How much of a line's speed the link leaves to its user: `python tests/serial/measure_link.py [--seconds N] [--seed N] [--plot FILE.png]`.
 
 Two ends in virtual time over a line of 115,200 baud, 11,520 octets a second each way, with devices that hold what ports/serial_line.py
-leaves in them (30 ms, and no more than a quarter of a window). Bodies of 1 KiB of random octets, one connection. A bit error turns over one of the ten bits that an octet
-takes on the line, so 1e-4 damages one octet of 1,000: of the eight in the middle it alters the octet, the start bit swallows it, the stop
-bit makes two of it. `efficiency`: octets of bodies that arrived, of those the line carries in that time, losses at the start included
-(frames begin at their largest size). Rows: how both ends are set up; columns: bit error rates. `both` gives the lower of the two ways.
-With --plot (matplotlib, which the project does not need otherwise: pip install matplotlib) the table is a picture too.
+leaves in them (30 ms, and no more than a quarter of a window). Bodies of 1 KiB of random octets, one connection. A bit error turns over
+one of the ten bits that an octet takes on the line, so 1e-4 damages one octet of 1,000: of the eight in the middle it alters the octet,
+the start bit swallows it, the stop bit makes two of it. Efficiency: octets of bodies that arrived, of those the line carries in that time,
+losses at the start included (frames begin at their largest size). Rows: how both ends are set up; columns: bit error rates. Both ways:
+the lower of the two. With --plot (matplotlib, which nothing else here needs: pip install matplotlib) the table is a picture too.
 """
 
 import argparse

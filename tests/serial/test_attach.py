@@ -1,4 +1,4 @@
-"""`leveret attach` as a process over pseudo-terminals, with pika: several clients, pulled cables, a broker that begins anew, a shared wire."""
+"""`leveret attach` over pseudo-terminals, with pika: several clients, pulled cables, a broker that begins anew, a shared wire."""
 
 import select
 import socket

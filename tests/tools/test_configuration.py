@@ -67,13 +67,19 @@ def test_a_serial_address():
     read = address.parse("serial:///dev/ttyUSB0?baud=9600")
     assert (read.device, read.baud, read.url()) == ("/dev/ttyUSB0", 9600, "serial:///dev/ttyUSB0?baud=9600")
     assert address.parse("serial:///dev/ttyS1").baud == 115200
+    url = "serial:///dev/ttyS1?baud=115200&speed=921600&crc=16&frame=128&window=4096"
+    read = address.parse(url)
+    assert read.options == {"speed": 921600, "check_size": 2, "payload_size_max": 128, "window_size": 4096} and read.url() == url
+    assert address.parse("serial:///dev/ttyS1?address=7").options == {"address": 7}
 
 
 @pytest.mark.parametrize("url", [
     "", "127.0.0.1:5672", "http://127.0.0.1", "amqp://", "amqp://:5672", "amqp://h:port", "amqp://h:65536", "amqp://h:-1", "amqp://[::1",
     "amqp://guest:guest@h:1", "amqp://h:1/vhost", "amqp://h:1?x=1", "serial://ttyUSB0", "serial:///tmp/x", "serial:///dev/ttyS0?baud=0",
-    "serial:///dev/ttyS0?baud=fast", "serial:///dev/ttyS0?baud=", "serial:///dev/ttyS0?speed=9600", "serial:///dev/ttyS0?baud=99999999",
-    "serial:///dev/ttyS0?baud=\u0661",
+    "serial:///dev/ttyS0?baud=fast", "serial:///dev/ttyS0?baud=", "serial:///dev/ttyS0?parity=even", "serial:///dev/ttyS0?baud=99999999",
+    "serial:///dev/ttyS0?baud=\u0661", "serial:///dev/ttyS0?crc=17", "serial:///dev/ttyS0?frame=31", "serial:///dev/ttyS0?window=3000",
+    "serial:///dev/ttyS0?window=256&frame=512", "serial:///dev/ttyS0?address=0", "serial:///dev/ttyS0?address=256",
+    "serial:///dev/ttyS0?speed=0", "serial:///dev/ttyS0?address=1&speed=9600",
 ])
 def test_a_wrong_address_is_refused_in_one_sentence_that_repeats_it(url):
     with pytest.raises(UsageError) as caught:

@@ -1,5 +1,8 @@
 """The serial link, two ends on a good line: sessions, what outlives a cable, speed, time, and what wrong frames do."""
 
+import gc
+
+from leveret.core.limits import Limits, line_memory
 from leveret.core.link import NONCE_MAX, VERSION, Link
 from leveret.core.link_frame import CALL, DATA, END, HELLO, WELCOME, FrameChecks, FrameWriter
 
@@ -420,6 +423,22 @@ def test_arguments_out_of_range_are_refused_with_the_reason():
             assert list(case)[0] in str(error), (case, error)
         else:
             raise AssertionError("accepted: %r" % (case,))
+
+
+def test_a_link_takes_no_more_memory_than_the_limits_say():
+    """What the heap of a 32-bit MicroPython holds of it; CPython's objects are of other sizes."""
+    if not hasattr(gc, "mem_alloc"):
+        return
+    for window_size, payload_size_max, count, room in ((2048, 256, 2, 1024), (256, 64, 1, 64), (16384, 1024, 4, 4096)):
+        gc.collect()
+        before = gc.mem_alloc()
+        link = Link(None, 1, window_size=window_size, payload_size_max=payload_size_max, receive_size=256, stream_count=count,
+                    stream_room=room)
+        gc.collect()
+        took = gc.mem_alloc() - before
+        said = line_memory(Limits(line_connection_count_max=count, line_connection_room=room), window_size, payload_size_max)
+        assert said - 1500 <= took <= said, (window_size, took, said)
+        link.end()
 
 
 def test_an_active_end_without_an_endpoint_of_its_own_opens_connections_when_asked():
