@@ -5,7 +5,7 @@ compiler installs without the module, and the plain form does the same, slower. 
 """
 import os
 
-from leveret.core import engine
+from leveret.core import engine, layout, limits, send_buffer
 
 try:
     from ._hot import ffi, lib
@@ -13,6 +13,23 @@ except ImportError:
     ffi = lib = None
 
 VARIABLE = "LEVERET_ACCEL"
+
+
+ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/deliver.py's
+
+
+class SendBuffer(send_buffer.SendBuffer):
+    """A send buffer whose places C knows too."""
+
+    def __init__(self, size, made_by):
+        self.output = ffi.new("leveret_output *")
+        send_buffer.SendBuffer.__init__(self, size, made_by)
+        self.output.octets = self.address
+        self.output.size = size
+
+    start = property(lambda self: self.output.start, lambda self, at: setattr(self.output, "start", at))
+    end = property(lambda self: self.output.end, lambda self, at: setattr(self.output, "end", at))
+    busy = property(lambda self: self.output.busy, lambda self, busy: setattr(self.output, "busy", 1 if busy else 0))
 
 
 class Engine:
@@ -30,18 +47,66 @@ class Engine:
         for name in ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_targets"):
             setattr(pointers, name, self._keep(self.integers(getattr(tables, name))))
         self.pointers = pointers
+        self.round = ffi.new("leveret_round *")
+        self.round.row_size = ROW_SIZE
+        self.round.reply_room = limits.REPLY_ROOM
+        self.round.turn = self.turn
+        queue_count = len(tables.queues) // layout.QUEUE_WIDTH
+        self.round.rows = self._keep(ffi.new("int32_t[]", queue_count * ROW_SIZE))
+        self.round.row_counts = self._keep(ffi.new("int32_t[]", queue_count))
+        self.round.readers = self._keep(ffi.new("leveret_reader[]", len(tables.consumers) // layout.CONSUMER_WIDTH))
 
     def _keep(self, pointer):
         self.kept.append(pointer)
         return pointer
 
+    def send_buffer(self, size):
+        """A SendBuffer that C can write into."""
+        return SendBuffer(size, self)
+
+    def see_queue(self, found):
+        """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
+        place = found.handle // layout.QUEUE_WIDTH
+        count = len(found.consumers)
+        if found.is_stream or found.rules is not None or found.prioritised or count > ROW_SIZE:
+            count = 0
+        for at in range(count):
+            self.round.rows[place * ROW_SIZE + at] = found.consumers[at].handle
+        self.round.row_counts[place] = count
+
+    def see_consumer(self, consumer):
+        """Have C know where deliveries to a consumer go, and how they begin."""
+        session = consumer.channel.session
+        reader = self.round.readers[consumer.handle // layout.CONSUMER_WIDTH]
+        reader.output = session.send.output
+        reader.prefix = consumer.prefix_at
+        reader.prefix_size = len(consumer.prefix)
+        reader.frame_size_max = session.frame_size_max
+
+    def begin_round(self, turns, deliveries):
+        """See core/engine.py."""
+        self.round.turns = turns
+        self.round.left = deliveries
+        self.round.turn = self.turn
+
+    def next_turn(self):
+        """See core/engine.py; turns that need no thought are made in C."""
+        return lib.leveret_next_turn(self.pointers, self.round)
+
+    def turned(self, count):
+        """See core/engine.py."""
+        self.round.left -= count
+
+    done = property(lambda self: self.round.done)
+    idle = property(lambda self: self.round.idle)
+
     def octets(self, view):
-        """The address of a buffer of octets; it stays valid as long as this is kept."""
-        return ffi.from_buffer("uint8_t[]", view)
+        """The address of a buffer of octets (a view of all of it); it stays valid as long as this is kept."""
+        return ffi.from_buffer("uint8_t[]", owner(view))
 
     def integers(self, table):
         """The address of a table of integers."""
-        return ffi.from_buffer("int32_t[]", table)
+        return ffi.from_buffer("int32_t[]", owner(table))
 
     def ingest(self, numbers, source):
         """See ingest.py."""
@@ -58,6 +123,11 @@ class Engine:
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""
         return lib.leveret_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)
+
+
+def owner(view):
+    """What a view is of. The garbage collector clears views before what hangs on them; what owns the memory it leaves alone."""
+    return view.obj if isinstance(view, memoryview) else view
 
 
 def install():

@@ -37,4 +37,38 @@ void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *sou
 int32_t leveret_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target, int32_t at,
                          int32_t end);
 
+/* A send buffer, as core/send_buffer.py has it. */
+typedef struct {
+    uint8_t *octets;
+    int32_t start;
+    int32_t end;
+    int32_t size;
+    int32_t busy;
+} leveret_output;
+
+/* Where deliveries to a consumer go, and the frame that they begin with; no prefix: nowhere yet. */
+typedef struct {
+    leveret_output *output;
+    const uint8_t *prefix;
+    int32_t prefix_size;
+    int32_t frame_size_max;
+} leveret_reader;
+
+/* A round of deliver.run. A queue's row has its consumers in order; `row_counts`: how many, 0: its turns are not for C. */
+typedef struct {
+    int32_t *rows;
+    int32_t *row_counts;
+    leveret_reader *readers;
+    int32_t row_size;
+    int32_t turn;
+    int32_t reply_room;
+    int32_t turns;
+    int32_t left;
+    int32_t done;
+    int32_t idle;
+} leveret_round;
+
+/* See Plain.next_turn in core/engine.py: turns that need no thought are made here. */
+int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r);
+
 #endif

@@ -13,7 +13,6 @@ from .definitions import Definitions
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 from .failures import Failures
 from .receive_buffer import ReceiveBuffer
-from .send_buffer import SendBuffer
 from .features.feature import REFUSED
 from .layout import EPOCH
 from .limits import REPLY_ROOM
@@ -187,7 +186,7 @@ class Broker(Definitions):
             pair[1].reset()
             return pair
         engine = self.tables.engine
-        return ReceiveBuffer(self.limits.receive_buffer_size, engine), SendBuffer(self.limits.send_buffer_size, engine)
+        return ReceiveBuffer(self.limits.receive_buffer_size, engine), engine.send_buffer(self.limits.send_buffer_size)
 
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
@@ -374,6 +373,7 @@ class Broker(Definitions):
             at -= 1
         found.consumers.insert(at, consumer)
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
+        self.tables.engine.see_queue(found)
 
     def cancel(self, consumer):
         """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
@@ -385,6 +385,7 @@ class Broker(Definitions):
         del consumer.channel.consumers[consumer.tag]
         found.consumers.remove(consumer)
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
+        self.tables.engine.see_queue(found)
         found.exclusive_consumer = False
         entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
         while entry != layout.NONE:

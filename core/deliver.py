@@ -5,7 +5,7 @@ Each turn is short, so that a busy queue does not keep another waiting; a sessio
 queues are activated again when its peer has read.
 """
 
-from . import hot, layout
+from . import layout
 from .shim import const
 
 _TURNS = const(64)  # turns before everything else that the broker does has its turn
@@ -15,43 +15,47 @@ _CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose messages are l
 
 def run(broker):
     """Give the active queues their turns, one after the other; those that are still active behind _TURNS go on the next time."""
-    tables = broker.tables
-    turns = _TURNS
-    left = _DELIVERIES
-    while turns > 0 and left > 0:
-        turns -= 1
-        handle = hot.next_active(tables.queues, tables.state)
+    engine = broker.tables.engine
+    engine.begin_round(_TURNS, _DELIVERIES)
+    while True:
+        handle = engine.next_turn()
         if handle == layout.NONE:
             return
         found = broker.queue_objects[handle]
         careful = found.rules is not None or found.prioritised
-        count = careful_turn(broker, found) if careful else turn(found)
-        left -= count
-        if count >= (_CAREFUL_TURN if careful else tables.engine.turn):
+        count = careful_turn(broker, found) if careful else turn(found, engine)
+        engine.turned(count)
+        if count >= (_CAREFUL_TURN if careful else engine.turn):
             broker.activate(found)
 
 
-def turn(found):
-    """Up to engine.turn deliveries of one queue, one consumer after the other: how many."""
+def turn(found, engine):
+    """Up to engine.turn deliveries of one queue, one consumer after the other: how many, with those that the engine has made already."""
     consumers = found.consumers
     count = len(consumers)
-    most = found.tables.engine.turn
+    done = engine.done
     if count == 1:
         consumer = consumers[0]
-        return consumer.channel.session.deliver(consumer, most)
-    done = 0
-    idle = 0
-    while done < most and idle < count and (found.is_stream or found.head() != layout.NONE):
-        if found.consumer_next >= count:
-            found.consumer_next = 0
-        consumer = consumers[found.consumer_next]
-        found.consumer_next += 1
+        return done + consumer.channel.session.deliver(consumer, engine.turn - done, done)
+    idle = engine.idle
+    while done < engine.turn and idle < count and (found.is_stream or found.head() != layout.NONE):
+        consumer = consumers[next_place(found, count)]
         if consumer.channel.session.deliver(consumer, 1):
             done += 1
             idle = 0
         else:
             idle += 1
     return done
+
+
+def next_place(found, count):
+    """The place among a queue's consumers whose turn it is; the next one's is next."""
+    queues = found.tables.queues
+    place = queues[found.handle + layout.QUEUE_TURN]
+    if place >= count:
+        place = 0
+    queues[found.handle + layout.QUEUE_TURN] = place + 1
+    return place
 
 
 def careful_turn(broker, found):
@@ -73,17 +77,18 @@ def one_delivery(broker, found):
     if rules is not None and rules.single_active:
         return consumers[0].channel.session.deliver(consumers[0], 1)
     count = len(consumers)
+    turn_of = found.tables.queues[found.handle + layout.QUEUE_TURN]
     start = 0
     while start < count:
         end = start + 1
         while end < count and consumers[end].priority == consumers[start].priority:
             end += 1
         for step in range(end - start):
-            consumer = consumers[start + (found.consumer_next + step) % (end - start)]
+            consumer = consumers[start + (turn_of + step) % (end - start)]
             if rules is not None and rules.groups is not None and not rules.groups.bring(broker, found, consumer):
                 continue
             if consumer.channel.session.deliver(consumer, 1):
-                found.consumer_next += 1 + step
+                found.tables.queues[found.handle + layout.QUEUE_TURN] = (turn_of + 1 + step) & layout.MASK
                 return True
         start = end
     return False

@@ -5,7 +5,8 @@
 `integers(table)` of it and gives that: in C the look-up of an address costs more than a call.
 """
 
-from . import hot, ingest
+from . import hot, ingest, layout
+from .send_buffer import SendBuffer
 
 
 class Plain:
@@ -17,6 +18,36 @@ class Plain:
 
     def __init__(self, tables):
         self.tables = tables
+        self.turns = self.left = self.done = self.idle = 0
+
+    def send_buffer(self, size):
+        """A SendBuffer."""
+        return SendBuffer(size, self)
+
+    def see_queue(self, found):
+        """A queue's rules, its pages or its consumers have changed."""
+
+    def see_consumer(self, consumer):
+        """A consumer has its `prefix_at`: it can be delivered to."""
+
+    def begin_round(self, turns, deliveries):
+        """Active queues are to have up to so many turns, with so many deliveries in all."""
+        self.turns = turns
+        self.left = deliveries
+
+    def next_turn(self):
+        """The active queue (a handle) that is to have its turn in deliver.py; NONE: there is none, or the round is over.
+
+        Of that turn `done` deliveries are made already; the last `idle` consumers could not take one.
+        """
+        if self.turns <= 0 or self.left <= 0:
+            return layout.NONE
+        self.turns -= 1
+        return hot.next_active(self.tables.queues, self.tables.state)
+
+    def turned(self, count):
+        """A turn has made so many deliveries."""
+        self.left -= count
 
     def octets(self, view):
         """What functions get for a buffer of octets."""

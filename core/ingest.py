@@ -340,13 +340,13 @@ def check_array(source, at, end, depth):
 
 
 def route_hash(source, at, size):
-    """A number below 2^25 for the octets of a route."""
+    """A number below 2^28 for the octets of a route."""
     found = size
     end = at + size
     while at < end:
-        found = (found << 5 & 0x1FFFFFF) ^ (found >> 20) ^ source[at]
+        found = (found & 0x3FFFF) * 2039 + source[at] * 31 + (found >> 18) & 0xFFFFFFF
         at += 1
-    return found
+    return found ^ found >> 13
 
 
 def find_route(state, routes, route_octets, source, at, size):

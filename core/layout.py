@@ -46,7 +46,8 @@ QUEUE_PLAIN = 7  # what may be pushed without asking Python, see below; Queue.up
 QUEUE_CONSUMERS = 8  # how many it has
 QUEUE_ACTIVE = 9  # 1: in the list of queues that may have something to deliver (STATE_ACTIVE_HEAD)
 QUEUE_NEXT_ACTIVE = 10  # behind it in that list
-QUEUE_WIDTH = 11
+QUEUE_TURN = 11  # which of its consumers, counted from 0 in the order of Queue.consumers, is the next
+QUEUE_WIDTH = 12
 
 # QUEUE_PLAIN: a queue takes messages without a look at them ...
 NOT_PLAIN = 0  # ... never: it has rules, is a stream, or keeps messages beyond memory

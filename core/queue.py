@@ -52,6 +52,7 @@ class Queue:
         elif self.id_in_log:
             plain = layout.PLAIN_TRANSIENT
         self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
+        self.tables.engine.see_queue(self)
 
     def message_count(self):
         """Messages ready (what queue.declare-ok tells), in memory or not."""

@@ -12,10 +12,12 @@ class SendBuffer:
         self.address = engine.octets(self.octets)  # for the hot functions
         self.start = 0
         self.end = 0
+        self.busy = False  # true: something waits that goes before any delivery
 
     def reset(self):
         """Empty."""
         self.start = self.end = 0
+        self.busy = False
 
     def room(self):
         """Octets that can be written at `end`, after moving what waits to the front when that is worth it."""

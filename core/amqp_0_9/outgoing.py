@@ -41,7 +41,8 @@ class Outgoing:
         self.channel_number = number
         self.block = tables.state[layout.STATE_CURSOR_BLOCK]
         self.offset = tables.state[layout.STATE_CURSOR_OFFSET]
-        self.go_on(session)
+        if not self.go_on(session):
+            session.send.busy = True
 
     def go_on(self, session):
         """Write as much of the body as there is room for; true when nothing is half written any more."""

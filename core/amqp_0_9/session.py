@@ -353,6 +353,7 @@ class Session:
             self.promised = self.promised_before = self.broker.journal.promised
         if not self.keeps_promises() or self.replies or self.outgoing.active() or self.send.room() < len(octets):
             self.replies.append(octets)
+            self.send.busy = True
         else:
             self.send.write(octets)
 
@@ -385,7 +386,12 @@ class Session:
             self.writing.append(channel)
 
     def flush(self):
-        """Write what waits, in order: the content that is half written, replies, then returns and confirms."""
+        """Write what waits and can be written; as long as a content is half written or replies wait, nothing is delivered."""
+        self.write_waiting()
+        self.send.busy = self.closing or self.outgoing.active() or len(self.replies) > 0
+
+    def write_waiting(self):
+        """Write in order: the content that is half written, replies, then returns and confirms."""
         if not self.outgoing.go_on(self):
             return
         while self.replies:
@@ -413,12 +419,12 @@ class Session:
                     consumer.hungry = False
                     self.broker.activate(consumer.queue)
 
-    def deliver(self, consumer, most):
-        """Write up to `most` deliveries for a consumer: how many (0: no room, no credit, or nothing there)."""
+    def deliver(self, consumer, most, before=0):
+        """Write up to `most` deliveries for a consumer: how many (0: no room, no credit, or nothing there). `before`: so many it had just now."""
         if self.closing:
             return 0
         if self.outgoing.active() or self.replies:
-            self.starve(consumer, 0)
+            self.starve(consumer, before)
             return 0
         try:
             self.starved = False
@@ -427,7 +433,7 @@ class Session:
             self.connection.broke(error)
             return 0
         if self.starved:
-            self.starve(consumer, count)
+            self.starve(consumer, count + before)
         elif self.hungry or self.fed:
             self.starved = True
         return count
@@ -481,7 +487,7 @@ class Session:
         self.release_all()
         self.outgoing.abandon(self)
         self.replies = []
-        self.closing = True
+        self.closing = self.send.busy = True
         self.state = closing_state
         octets = method.encode(method.named(METHODS, "connection_close"), 0, (code, text, class_id, method_id))
         if self.send.room() < len(octets):

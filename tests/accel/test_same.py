@@ -3,6 +3,7 @@
 Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel/hot.c. Compared
 are every table, the arena, what each connection has to send, and whether it is read.
 """
+import gc
 import os
 import random
 
@@ -274,6 +275,13 @@ def test_every_split_of_publishes_and_acknowledgements():
         pair.give(2, acks[:at % len(acks)])
         pair.give(2, acks[at % len(acks):])
     assert pair.sides[1].broker.tables.state[layout.STATE_PUBLISHED] == 6
+
+
+def test_brokers_that_are_let_go_of_leave_no_address_behind():
+    """Views, and the addresses that C has of them, are cleared by the garbage collector in any order."""
+    for _ in range(12):
+        prepared()
+        gc.collect()
 
 
 def test_numbers_that_pass_2_to_30():

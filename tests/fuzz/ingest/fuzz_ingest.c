@@ -39,7 +39,8 @@ static void add_route(leveret_tables *t, const char *octets, int32_t size, int32
     int32_t *state = t->state;
     int32_t found = size;
     for (int32_t at = 0; at < size; at++)
-        found = (found << 5 & 0x1FFFFFF) ^ found >> 20 ^ (uint8_t)octets[at];
+        found = ((found & 0x3FFFF) * 2039 + (uint8_t)octets[at] * 31 + (found >> 18)) & 0xFFFFFFF;
+    found ^= found >> 13;
     int32_t *slot = t->routes + (found & (SLOTS - 1)) * ROUTE_WIDTH;
     while (slot[ROUTE_EPOCH])
         slot = t->routes + (slot - t->routes + ROUTE_WIDTH) % (SLOTS * ROUTE_WIDTH);
@@ -165,9 +166,36 @@ static void check_tables(const leveret_tables *t)
     require(blocks + t->state[POOL_BLOCKS + 2] == BLOCKS, "blocks");
 }
 
+static const uint8_t prefix[] = {1, 0, 1, 0, 0, 0, 0, 0, 60, 0, 60, 1, 'c'};
+
+/* Rounds of turns into two buffers of which a part has been sent; one of the queues has two consumers. */
+static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choice)
+{
+    int32_t rows[QUEUES * 2] = {NONE, NONE, 0, CONSUMER_WIDTH, CONSUMER_WIDTH, NONE}, counts[QUEUES] = {0, choice & 1 ? 2 : 1, choice >> 1 & 1};
+    leveret_output outputs[CONSUMERS];
+    leveret_reader readers[CONSUMERS];
+    for (int32_t at = 0; at < CONSUMERS; at++) {
+        int32_t start = choice % 64;
+        outputs[at] = (leveret_output){malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at};
+        memset(outputs[at].octets, 0, (size_t)room);
+        readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024};
+    }
+    leveret_round r = {rows, counts, readers, 2, 1 + choice % 7, 100, 5, 9, 0, 0};
+    t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = (choice & 1 ? 1 : 2) * QUEUE_WIDTH;
+    for (int32_t queue = 0; queue >= 0;) {
+        queue = leveret_next_turn(t, &r);
+        require(queue == NONE || t->queues[queue + QUEUE_ACTIVE] == 0, "a queue has its turn once");
+        for (int32_t at = 0; at < CONSUMERS; at++)
+            require(outputs[at].start >= 0 && outputs[at].start <= outputs[at].end && outputs[at].end <= room, "a send buffer's places");
+        check_tables(t);
+    }
+    t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = 2 * QUEUE_WIDTH;
+    for (int32_t at = 0; at < CONSUMERS; at++)
+        free(outputs[at].octets);
+}
+
 static void deliver(const leveret_tables *t, int32_t room)
 {
-    static const uint8_t prefix[] = {1, 0, 1, 0, 0, 0, 0, 0, 60, 0, 60, 1, 'c'};
     for (int32_t at = 0; at < CONSUMERS; at++) {
         uint8_t *target = malloc((size_t)room);
         int32_t end = leveret_pump(t, at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room);
@@ -198,6 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             size_t left = length - (size_t)t.state[STATE_AT];
             free(source);
             check_tables(&t);
+            deliver_in_turns(&t, 200 + data[0] * 4, data[size - 1]);
             deliver(&t, 300 + data[0]);
             check_tables(&t);
             if (answer == INCOMPLETE && left < SIZE)
