@@ -420,7 +420,7 @@ class Session:
                     self.broker.activate(consumer.queue)
 
     def deliver(self, consumer, most, before=0):
-        """Write up to `most` deliveries for a consumer: how many (0: no room, no credit, or nothing there). `before`: so many it had just now."""
+        """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
         if self.closing:
             return 0
         if self.outgoing.active() or self.replies:
