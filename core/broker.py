@@ -7,7 +7,7 @@ connection `resume()`. Nothing here blocks: a publisher that finds no room is `h
 where a rule of a queue asks for it.
 """
 
-from . import deliver, hot, layout, logged_put, routes, routing
+from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
 from .definitions import Definitions
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
@@ -256,6 +256,7 @@ class Broker(Definitions):
         if not targets:
             return UNROUTABLE
         if self.journal is not None:
+            from . import logged_put
             return logged_put.put(self, message, targets, expires, delay_ms)
         blocks = self.tables.messages[message + layout.MESSAGE_BLOCKS]
         if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, False):

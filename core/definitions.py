@@ -9,7 +9,6 @@ import hashlib
 
 from . import layout, routes, rules
 from .access import CONFIGURE, check
-from .durable import binding_definition, exchange_definition, gone, is_durable
 from .errors import (ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError)
 from .exchange import ALTERNATE, Binding
 from .exchanges import PREDECLARED, SYSTEM, type_named
@@ -90,7 +89,8 @@ class Definitions:
         self.exchanges[name] = made
         self.policies.apply_to_exchange(made)
         if durable and self.journal is not None:
-            self.journal.define(exchange_definition(made))
+            from . import durable as logged
+            self.journal.define(logged.exchange_definition(made))
         return made
 
     def check_exchange_arguments(self, name, class_, arguments):
@@ -129,7 +129,8 @@ class Definitions:
         del self.exchanges[found.name]
         routes.forget(self.tables)
         if found.durable and self.journal is not None:
-            self.journal.define(gone(exchange_definition(found)))
+            from . import durable as logged
+            self.journal.define(logged.gone(logged.exchange_definition(found)))
 
     # Queues (section 1.7)
 
@@ -273,8 +274,10 @@ class Definitions:
         self.binding_count += weight
         exchange.bind(binding)
         routes.forget(self.tables)
-        if self.journal is not None and is_durable(binding):
-            self.journal.define(binding_definition(binding))
+        if self.journal is not None:
+            from . import durable as logged
+            if logged.is_durable(binding):
+                self.journal.define(logged.binding_definition(binding))
 
     def unbind(self, connection, queue_name, exchange_name, key, arguments):
         """Remove a binding (section 1.7.2.5); one that is not there, or whose queue or exchange is not, is removed already."""
@@ -309,8 +312,10 @@ class Definitions:
             if exchange.bindings.get(binding.identity) is not binding:
                 continue  # an exchange that was bound to itself
             exchange.unbind(binding)
-            if self.journal is not None and is_durable(binding):
-                self.journal.define(gone(binding_definition(binding)))
+            if self.journal is not None:
+                from . import durable as logged
+                if logged.is_durable(binding):
+                    self.journal.define(logged.gone(logged.binding_definition(binding)))
             binding.made_by.bindings_made -= binding.weight
             self.binding_count -= binding.weight
             if exchange.auto_delete and not exchange.bindings and self.exchanges.get(exchange.name) is exchange:

@@ -77,6 +77,8 @@ CONSUMER_NO_ACK = 3
 CONSUMER_CURSOR = 4  # stream: the next entry to deliver, NONE at the end
 CONSUMER_WIDTH = 5
 
+CHUNK_WIDTH = 12  # integers of a record of paged.py
+
 CREDIT_UNLIMITED = 0x3FFFFFFF
 
 # The state table: three integers a pool (first free record, next record never used, records left), then single numbers.

@@ -5,7 +5,7 @@ that does not hold is a ValueError whose text says which and why. `memory_needed
 arena and buffers; nothing a peer sends makes it take more.
 """
 
-from . import layout, paged
+from . import layout
 
 # name, gateway default, board default, least, most, unit, effect at the limit
 ROWS = (
@@ -124,7 +124,7 @@ def memory_parts(limits, left_out=()):
         ("arena", block_count(limits) * (limits.block_size + 4)),
         ("messages", 4 * layout.MESSAGE_WIDTH * limits.message_count_max),
         ("queue entries", 4 * layout.ENTRY_WIDTH * limits.entry_count_max),
-        ("index of the log", 4 * paged.WIDTH * limits.chunk_count_max),
+        ("index of the log", 4 * layout.CHUNK_WIDTH * limits.chunk_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
          * limits.connection_count_max),
         ("channels", (4 * layout.CHANNEL_WIDTH + 670 + name + limits.copy_size_max) * limits.channel_count_max),

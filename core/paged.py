@@ -15,6 +15,7 @@ Chunks take turns growing: a chunk may hold more when many are used, so that the
 """
 
 from . import hot
+from .layout import CHUNK_WIDTH as WIDTH
 from .layout import MASK, NONE
 
 NEXT = 0  # in a free record: the next free record
@@ -29,7 +30,6 @@ COUNT = 8
 OCTETS = 9
 COME_BACK = 10
 NEWEST = 11  # when the newest of them came, as layout.MESSAGE_ARRIVED; only in streams
-WIDTH = 12
 
 MESSAGES = 256  # of a chunk while few are used; twice as many with each eighth of the chunks that is
 SIZE = 65536  # octets of log, likewise

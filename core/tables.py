@@ -3,7 +3,7 @@
 `Tables` owns them and offers what the control plane does with them; the hot functions work on the same memory.
 """
 
-from . import engine, hot, layout, paged
+from . import engine, hot, layout
 from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots
 from .shim import octets, table
 
@@ -20,7 +20,7 @@ class Tables:
         self.queues = table(layout.QUEUE_WIDTH * limits.queue_count_max)
         self.channels = table(layout.CHANNEL_WIDTH * limits.channel_count_max)
         self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
-        self.chunks = table(paged.WIDTH * limits.chunk_count_max)
+        self.chunks = table(layout.CHUNK_WIDTH * limits.chunk_count_max)
         self.chunk_count = limits.chunk_count_max
         self.state = table(layout.STATE_WIDTH)
         self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
