@@ -1,6 +1,6 @@
 """How fast a backlog drains, and in how much memory: beside the speed at which the same upstream takes messages from a plain publisher.
 
-    python tests/bridge/backlog.py --count 1000000 --upstream rabbitmq [--source stream] [--data DIR]
+    python tests/bridge/backlog.py --count 1000000 --upstream rabbitmq [--source stream] [--data DIR [--room 20000]]
 
 A `leveret serve` is filled while its uplink leads nowhere; then the upstream appears. Figures are printed as JSON. Nothing is asserted but
 that all arrive: it is a measurement, to be read as ratios.
@@ -21,18 +21,18 @@ BODY = bytes(64)
 
 
 class Gateway(Leveret):
-    """`leveret serve` with room for `count` messages and one [[bridge]]."""
+    """`leveret serve` with room for `room` messages in memory and one [[bridge]]."""
 
-    def __init__(self, port, source, count, data):
+    def __init__(self, port, source, room, data):
         self.upstream_port = port
         self.source = source
-        self.count = count
+        self.room = room
         self.data = data
         Leveret.__init__(self)
 
     def command(self):
         config = os.path.join(self.directory, "config.toml")
-        room = int(self.count * 1.5)
+        room = self.room
         with open(config, "w", encoding="utf-8") as file:
             file.write("[limits]\nblock_size = 256\ncontent_size_max = 65536\n"
                        "arena_size = %d\nmessage_count_max = %d\nentry_count_max = %d\n" % (room * 256, room, room * 2))
@@ -92,6 +92,7 @@ def main():
     parser.add_argument("--upstream", choices=("leveret", "rabbitmq"), default="rabbitmq")
     parser.add_argument("--source", choices=("queue", "stream"), default="stream")
     parser.add_argument("--data", metavar="DIR")
+    parser.add_argument("--room", type=int, help="messages that fit into memory (default: all of them, and half as many again)")
     options = parser.parse_args()
     node = RabbitMQ() if options.upstream == "rabbitmq" else Leveret()
     drain = Drain(node.url)
@@ -101,7 +102,7 @@ def main():
     drain.count = 0
     nowhere = free_port()
     from faults import FaultyLink
-    gateway = Gateway(nowhere, options.source, options.count, options.data)
+    gateway = Gateway(nowhere, options.source, options.room or options.count * 3 // 2, options.data)
     fill(gateway.url, "uplink", options.count, {"x-queue-type": "stream"} if options.source == "stream" else None)
     full = gateway.rss()
     link = FaultyLink(node.port, None, 0, 0, nowhere)
@@ -112,7 +113,8 @@ def main():
         began = began or (time.monotonic() if drain.count else None)
         peak = max(peak, gateway.rss())
     rate = options.count / (time.monotonic() - began)
-    print(json.dumps({"count": options.count, "upstream": options.upstream, "source": options.source, "plain_publisher_per_s": round(plain),
+    print(json.dumps({"count": options.count, "upstream": options.upstream, "source": options.source, "room": options.room,
+                      "plain_publisher_per_s": round(plain),
                       "backlog_per_s": round(rate), "ratio": round(rate / plain, 2), "rss_full_mib": full >> 20,
                       "rss_grown_while_draining_mib": (peak - full) >> 20}), flush=True)
     drain.over = True

@@ -242,6 +242,7 @@ class Run:
         self.inside = chance.random() < 0.6
         self.from_stream = chance.random() < 0.5
         self.prefetch = chance.choice((10, 50, 1000))
+        self.plain = not self.from_stream and chance.random() < 0.2  # without numbers: at least once, and doubles are nobody's fault
         self.binds_late = chance.random() < 0.15
         self.upstream = Upstream(node, seed)
         self.link = FaultyLink(node.port, chance, chance.randrange(1, 6), 40000)
@@ -251,9 +252,9 @@ class Run:
         self.doubles = 0
 
     def describe(self):
+        source = "stream" if self.from_stream else "plain" if self.plain else "queue"
         return "seed %d: %d messages, %s, %s, prefetch %d%s, faults %s, %.1f s" % (
-            self.seed, self.count, "inside" if self.inside else "over a second link", "stream" if self.from_stream else "queue",
-            self.prefetch, ", bound late" if self.binds_late else "", dict(self.faults), self.seconds)
+            self.seed, self.count, "inside" if self.inside else "over a second link", source, self.prefetch, ", bound late" if self.binds_late else "", dict(self.faults), self.seconds)
 
     def problems(self):
         began = time.monotonic()
@@ -292,7 +293,10 @@ class Run:
                  "reconnect_seconds_max": 0.05, "stall_seconds": 0.4,
                  "connect_seconds": 0.8, "refusal_attempts": 0, "replay_messages_per_second": self.chance.choice((0, 2000))}
         given["stream" if self.from_stream else "queue"] = "readings"
-        return Settings(given)
+        if self.plain:
+            for name in ("gateway", "replay_messages_per_second"):
+                del given[name]
+        return Settings(given, self.plain)
 
     def drive(self, loop, broker, publisher, bridge):
         """Until everything is settled at the source, or time is up."""
@@ -312,6 +316,9 @@ class Run:
 
     def is_settled(self, broker, bridge):
         """True when the position stands behind the last message."""
+        if self.plain:
+            queue = broker.queues["readings"]
+            return not bridge.mover.records and queue.message_count() == 0 and queue.unsettled_count() == 0
         stream = broker.queues.get(bridge.source.stream)
         if stream is None or bridge.mover.records or stream.next_offset() < self.count:
             return False
@@ -327,8 +334,8 @@ class Run:
         order = []
         for message in found:
             headers = message.properties["headers"]
-            place = headers["x-gateway"], headers["x-sequence"]
             number = int(message.body.split(b" ")[0])
+            place = ("", number) if self.plain else (headers["x-gateway"], headers["x-sequence"])
             if place not in places:
                 places[place] = number
                 order.append(place[1])

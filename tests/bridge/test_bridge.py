@@ -109,20 +109,6 @@ def test_from_rabbitmq_with_a_routing_key_of_its_own(rabbitmq, leveret, start_br
     assert depth(rabbitmq.url, "uplink") == 0
 
 
-def test_the_link_to_the_upstream_is_cut_again_and_again(gateway, leveret, start_bridge, relay):
-    count, cuts = 6000, 3
-    fill(gateway.url, count)
-    link = relay(leveret.port)
-    bridge = start_bridge(gateway.url, link.url, arguments=["--prefetch", str(PREFETCH)])
-    for number in range(1, cuts + 1):
-        bridge.wait_for(lambda status: status["reconnects"] == number - 1 and status["unconfirmed"] > 0, 30, "cut %d" % number)
-        link.cut()
-    bridge.wait_for(lambda status: status["reconnects"] == cuts and depth(gateway.url, "uplink") == 0 and status["unconfirmed"] == 0,
-                    60, "all are bridged")
-    assert bridge.stop()[0] == 0
-    assert_complete(take_all(leveret.url), count, cuts * PREFETCH)
-
-
 def test_a_bridge_that_dies_with_messages_under_way_leaves_them_in_the_gateway(gateway, leveret, start_bridge, relay):
     count = 3000
     fill(gateway.url, count)
@@ -139,20 +125,6 @@ def test_a_bridge_that_dies_with_messages_under_way_leaves_them_in_the_gateway(g
     second.wait_for(lambda status: depth(gateway.url, "uplink") == 0 and status["unconfirmed"] == 0, 30, "the rest is bridged")
     assert second.stop()[0] == 0
     assert_complete(take_all(leveret.url), count, 2 * PREFETCH)
-
-
-def test_the_link_to_the_gateway_is_cut_again_and_again(gateway, leveret, start_bridge, relay):
-    count, cuts = 6000, 3
-    fill(gateway.url, count)
-    link = relay(gateway.port)
-    bridge = start_bridge(link.url, leveret.url, arguments=["--prefetch", str(PREFETCH)])
-    for number in range(1, cuts + 1):
-        bridge.wait_for(lambda status: status["reconnects"] == number - 1 and status["unconfirmed"] > 0, 30, "cut %d" % number)
-        link.cut()
-    bridge.wait_for(lambda status: status["reconnects"] == cuts and depth(gateway.url, "uplink") == 0 and status["unconfirmed"] == 0,
-                    60, "all are bridged")
-    assert bridge.stop()[0] == 0
-    assert_complete(take_all(leveret.url), count, cuts * PREFETCH)
 
 
 def test_what_has_no_queue_upstream_is_kept_and_said_and_goes_when_there_is_one(gateway, upstream, start_bridge):
