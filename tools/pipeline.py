@@ -21,6 +21,7 @@ from .pipeline_session import JAVA_OLDEST, java_version, start_spark, write_subm
 from .usage import UsageError
 
 POLL_S = 0.25
+FAILURES_MAX = 5  # of a query, without a batch between them
 LINE_EVERY_S = 2
 WINDOWS_EVERY_S = 30
 WINDOWS_SHARE = 10
@@ -119,9 +120,9 @@ class Run:
                 self._job.run_files(self._spark, self._plan.files, self._decoder, self._writer)
                 return self._summarise()
             if not self._options.available_now:
-                self._follow(self._start(processingTime=f"{int(self._plan.trigger_s * 1000)} milliseconds"), self._options.seconds)
+                self._keep_on({"processingTime": f"{int(self._plan.trigger_s * 1000)} milliseconds"}, self._options.seconds)
             if self._options.available_now or (self._options.seconds and not self._stopping):
-                self._follow(self._start(availableNow=True), None)
+                self._keep_on({"availableNow": True}, None)
             return self._summarise()
         except self._job.CountsDiffer as error:
             print(f"leveret pipeline: {error}", file=sys.stderr)
@@ -137,10 +138,23 @@ class Run:
         return (frame.writeStream.foreachBatch(self._writer).trigger(**trigger)
                 .option("checkpointLocation", self._tables.at("_checkpoint")).start())
 
-    def _follow(self, query, seconds):
-        """Until the query ends, `seconds` are over or a signal came."""
+    def _keep_on(self, trigger, seconds):
+        """Follows a query, and starts it again from its checkpoint when Spark lost a process. What the source or we say is final."""
+        end, failures, done = time.monotonic() + seconds if seconds else None, 0, None
+        while True:
+            try:
+                return self._follow(self._start(**trigger), end)
+            except self._job.SPARK_ERRORS as error:
+                newest = (self._tables.newest() or {}).get("batch")
+                failures, done = (failures + 1 if newest == done else 1), newest
+                if is_final(error) or failures > FAILURES_MAX or self._stopping:
+                    raise
+                say(f"the query ended and is started again: {cause(error).strip().splitlines()[0][:200]}")
+                time.sleep(failures)
+
+    def _follow(self, query, end):
+        """Until the query ends, `end` (monotonic seconds) is there or a signal came."""
         say("reading")
-        end = time.monotonic() + seconds if seconds else None
         while not query.awaitTermination(POLL_S):
             self._look(query)
             if self._stopping or (end and time.monotonic() > end):
@@ -199,6 +213,12 @@ class Run:
 def say(text):
     """A line of progress."""
     print(f"pipeline: {text}", file=sys.stderr, flush=True)
+
+
+def is_final(error):
+    """True when starting the query again would not help: what our code raised, but for a broker that was away."""
+    found = re.findall(r"^(leveret\.\S+|ValueError|TypeError|AssertionError)\b", str(error), re.MULTILINE)
+    return bool(found) and not found[-1].endswith("StreamUnavailable:") and not found[-1].endswith("StreamUnavailable")
 
 
 def cause(error):

@@ -1,7 +1,4 @@
-"""`leveret pipeline`: what goes in is a reading, a double or a dead letter, each counted exactly; exactly once when the driver is killed.
-
-LEVERET_SPARK_KILLS sets how often the driver is killed (2 unless set). LEVERET_SPARK_SEED repeats a run's choices.
-"""
+"""`leveret pipeline`: what goes in is a reading, a double or a dead letter, each counted exactly. LEVERET_SPARK_SEED repeats a run's choices."""
 import collections
 import json
 import math
@@ -20,12 +17,9 @@ from telemetry import TIME_S, body
 from leveret.tools import cli, pipeline, pipeline_config
 from leveret.tools.usage import UsageError
 
-KILLS = int(os.environ.get("LEVERET_SPARK_KILLS", "2"))
 SEED = int(os.environ.get("LEVERET_SPARK_SEED", random.randrange(2**32)))
 WINDOW_S = 10
-KEY = ["device", "metric", "sequence"]
 RATE = 400
-FINISH_S = 240
 
 
 def options_of(stream, out, *more):
@@ -229,111 +223,3 @@ class Publisher(threading.Thread):
         sequence = len(self.readings)
         self.readings.append((f"device-{sequence % 5}", "temperature", sequence, TIME_S + sequence / 8, sequence / 4))
         return body(*self.readings[-1])
-
-
-class Driver:
-    """`leveret pipeline` as a process group of its own, writing to `out`."""
-
-    def __init__(self, stream, out, *more):
-        self._out = out
-        self._log = open(f"{out}.log", "a+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "leveret.tools.cli", "pipeline", "--source", stream.url, "--stream", stream.name, "--out", out,
-             "--window", str(WINDOW_S), *more], stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True)
-
-    def wait_for(self, condition):
-        """Until `condition()`; fails when the driver ends or FINISH_S are over before."""
-        until = time.monotonic() + FINISH_S
-        while not condition():
-            assert self.process.poll() is None and time.monotonic() < until, self._told()
-            time.sleep(0.01)
-
-    def batches(self):
-        return len([name for name in self._listed("_batches") if name.endswith(".json")])
-
-    def writing(self):
-        return bool(self._listed("_staging"))
-
-    def in_a_batch(self):
-        """A batch is planned and not done."""
-        planned = {name for name in self._listed("_checkpoint/offsets") if name.isdigit()}
-        return bool(planned - set(self._listed("_checkpoint/commits")))
-
-    def kill(self, whole_group):
-        """SIGKILL; the JVM that a killed Python leaves behind ends by itself."""
-        if whole_group:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        else:
-            self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self._log.close()
-
-    def end_group(self):
-        """Whatever is left of the process group ends."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return  # nothing is left
-
-    def summary(self):
-        try:
-            told, _ = self.process.communicate(timeout=FINISH_S)
-            assert self.process.returncode == 0, self._told()
-            return json.loads(told)
-        finally:
-            self._log.close()
-
-    def _listed(self, name):
-        try:
-            return os.listdir(os.path.join(self._out, name))
-        except FileNotFoundError:
-            return []
-
-    def _told(self):
-        self._log.seek(0)
-        return self._log.read()[-3000:]
-
-
-def kill_at_a_chosen_moment(driver, number, chance):
-    """While it writes, while a batch is open, or at any moment; the group or only the Python driver. Says which."""
-    done = driver.batches()
-    moment = ("writing", "in_a_batch", "any")[number % 3]
-    if moment != "writing":
-        driver.wait_for(lambda: driver.batches() > done)
-    if moment == "any":
-        time.sleep(chance.random() * 2)
-    else:
-        driver.wait_for(getattr(driver, moment))
-    driver.kill(whole_group=number % 2 == 0)
-    return f"{moment}, {'group' if number % 2 == 0 else 'driver only'}, after {driver.batches()} batches"
-
-
-def test_every_reading_is_there_exactly_once_however_often_the_driver_is_killed(java, leveret, make_stream, tmp_path):
-    print(f"seed {SEED}")
-    chance = random.Random(SEED)
-    stream, out = make_stream(leveret), str(tmp_path / "out")
-    publisher, drivers = Publisher(stream, chance), []
-    publisher.start()
-    try:
-        for number in range(KILLS):
-            drivers.append(Driver(stream, out))
-            print("killed:", kill_at_a_chosen_moment(drivers[-1], number, chance))
-        publisher.end()
-        drivers.append(Driver(stream, out, "--available-now"))
-        summary = drivers[-1].summary()
-    finally:
-        publisher.end()
-        for driver in drivers:
-            driver.end_group()
-    raw = tables_of(summary)["raw"]
-    files = summary.pop("files")
-    print("summary:", summary)
-    readings = publisher.readings
-    assert summary == counts(len(readings) + publisher.duplicates + publisher.bad, len(readings), publisher.duplicates, publisher.bad,
-                             len(windows_from(readings)))
-    assert sorted(zip(raw.device, raw.metric, raw.sequence, raw.value)) == sorted((row[0], row[1], row[2], row[4]) for row in readings)
-    assert not raw.duplicated(KEY).any()
-    dead = pandas.read_parquet(os.path.join(out, "dead_letters"))
-    assert sorted(dead.payload) == sorted(b"bad %d" % number for number in range(1, publisher.bad + 1))
-    assert_windows(pandas.read_parquet(files["windows"]).rename(columns={"count": "count_"}), readings)
