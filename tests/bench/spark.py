@@ -43,12 +43,13 @@ class Bench:
         config = os.path.join(self.folder, "leveret.toml")
         with open(config, "w", encoding="utf-8") as file:
             file.write(LIMITS.format(2 * rows + 200_000, 3 * rows + 300_000))
-        self.broker = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0", "--config", config],
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.broker = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0",
+                                        "--config", config], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = self.broker.stdout.readline().split()[1]
         self.fill("full", rows)
         # What the C1 compiler saves at the start it costs in a long run.
-        self.spark = pipeline_session.start_spark("local[2]", {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC", "spark.driver.memory": "3g"})
+        java = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC", "spark.driver.memory": "3g"}
+        self.spark = pipeline_session.start_spark("local[2]", java)
 
     def close(self):
         self.spark.stop()
@@ -102,8 +103,9 @@ class Bench:
         """Readings of 10,000 devices out of Parquet through the buckets, DETECTOR_ROWS a batch, the states going on from batch to batch."""
         place = os.path.join(self.folder, "readings")
         (self.spark.range(DETECTOR_ROWS).selectExpr(
-            f"concat('kiln-', id % {DEVICES}) as device", "'temperature' as metric", "id as sequence", "timestamp_millis(1700000000000 + id) as time",
-            "20 + rand(1) as value", "cast(null as string) as unit", "'s' as stream", "id as offset", "0 as part", "'north' as gateway")
+            f"concat('kiln-', id % {DEVICES}) as device", "'temperature' as metric", "id as sequence",
+            "timestamp_millis(1700000000000 + id) as time", "20 + rand(1) as value", "cast(null as string) as unit", "'s' as stream",
+            "id as offset", "0 as part", "'north' as gateway")
          .write.parquet(place))
         bucket = F.expr(f"pmod(hash(gateway, device, metric), {BUCKETS})")
         batches = iter(range(1000))
@@ -137,9 +139,10 @@ class Bench:
             place = f"{self.folder}/age/{number}"
             frame.write.parquet(place)
             done = time.time()
-            times = self.spark.read.parquet(place).agg(F.avg(F.get_json_object(F.col("value").cast("string"), "$.time").cast("double"))).first()[0]
-            if times:
-                ages.append(done - times)
+            sent = F.get_json_object(F.col("value").cast("string"), "$.time").cast("double")
+            mean = self.spark.read.parquet(place).agg(F.avg(sent)).first()[0]
+            if mean:
+                ages.append(done - mean)
         thread = threading.Thread(target=publish)
         thread.start()
         query = self.messages("value binary", stream="age").writeStream.foreachBatch(batch).option(
@@ -147,6 +150,8 @@ class Bench:
         time.sleep(AGE_S)
         ending.set()
         thread.join()
+        while query.status["isTriggerActive"]:  # Spark answers the interruption of a batch with pages of errors
+            time.sleep(0.01)
         query.stop()
         connection.close()
         return statistics.median(ages[len(ages) // 3:])

@@ -34,7 +34,6 @@ WINDOW_S = 10
 RATE = 400
 DEVICES = 5
 STEP_S = 1 / 8
-READY_S = 60
 FINISH_S = 300
 VICTIMS = ("driver", "worker", "broker")
 STREAM, ALARMS, GATEWAY = "readings", "alarms", "north"

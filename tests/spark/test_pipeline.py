@@ -1,4 +1,7 @@
-"""`leveret pipeline`: what goes in is a reading, a double or a dead letter, each counted exactly. LEVERET_SPARK_SEED repeats a run's choices."""
+"""`leveret pipeline`: what goes in is a reading, a double or a dead letter, each counted exactly.
+
+LEVERET_SPARK_SEED repeats a run's choices.
+"""
 import collections
 import json
 import math
