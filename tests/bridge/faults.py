@@ -254,7 +254,8 @@ class Run:
     def describe(self):
         source = "stream" if self.from_stream else "plain" if self.plain else "queue"
         return "seed %d: %d messages, %s, %s, prefetch %d%s, faults %s, %.1f s" % (
-            self.seed, self.count, "inside" if self.inside else "over a second link", source, self.prefetch, ", bound late" if self.binds_late else "", dict(self.faults), self.seconds)
+            self.seed, self.count, "inside" if self.inside else "over a second link", source, self.prefetch,
+            ", bound late" if self.binds_late else "", dict(self.faults), self.seconds)
 
     def problems(self):
         began = time.monotonic()
