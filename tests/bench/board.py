@@ -1,4 +1,4 @@
-"""Measures what a message costs a board's core: `python tests/bench/board.py`, on a 32-bit `micropython` binary (micropython32 on the PATH).
+"""Measures what a message costs a board: `python tests/bench/board.py`, on a 32-bit `micropython` binary (micropython32 on the PATH).
 
 Microseconds from receive buffer to send buffer and for the acknowledgement, of the plain form (bytecode) and the viper form (machine code)
 of the hot functions, without a port. This machine's microseconds are not a board's: the ratio between the forms is what carries over.
