@@ -366,7 +366,8 @@ class Journal:
                     self.turns -= 1
                 elif not self.pager.may_copy(here):
                     break
-                self.copy_forward(oldest, here)
+                if not self.copy_forward(oldest, here):
+                    break
             if oldest.defines:
                 if not self.may_snapshot or not self.worth_snapshot():
                     break
@@ -435,15 +436,15 @@ class Journal:
                     found.drop_first()
 
     def copy_forward(self, oldest, here):
-        """Write the messages that still live in the oldest segment again. `here`: what Pager.chunks_in says of it."""
+        """Write the messages that still live in the oldest segment again: true when all are. `here`: what Pager.chunks_in says of it."""
         tables = self.broker.tables
         in_memory = {}  # (queue id, position) -> message
         for queue, entry in self.live_entries():
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
             if tables.messages[message + layout.MESSAGE_SEGMENT] == oldest.number:
                 in_memory[queue.id_in_log, self.position(queue, tables.entries[entry + layout.ENTRY_POSITION])] = message
-        if here:
-            self.pager.copy(oldest, here, in_memory)
+        if here and not self.pager.copy(oldest, here, in_memory):
+            return False
         found = {}  # message -> places
         for place in in_memory:
             found.setdefault(in_memory[place], []).append(place)
@@ -452,6 +453,7 @@ class Journal:
         oldest.live = 0
         oldest.needs = self.log.appended
         self.log.owes_sync = True
+        return True
 
     def live_entries(self):
         """All (queue, entry) with a place in the log: ready, unsettled, waiting."""

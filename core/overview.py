@@ -54,8 +54,9 @@ def sections(broker):
 
 
 def a_queue(found):
-    """`messages`: ready; `octets`: of their bodies; `full`: its publishers wait."""
+    """`messages`: ready; `octets`: of their bodies; `in_log`: of the messages, those that are only there; `full`: its publishers wait."""
     return {"name": found.name, "messages": found.message_count(), "unsettled": found.unsettled_count(), "octets": found.octets(),
+            "in_log": 0 if found.pages is None else found.pages.count,
             "consumers": len(found.consumers), "policy": found.policy, "full": found.full(1)}
 
 

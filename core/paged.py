@@ -17,6 +17,7 @@ Chunks take turns growing: a chunk may hold more when many are used, so that the
 from . import hot
 from .layout import CHUNK_WIDTH as WIDTH
 from .layout import MASK, NONE
+from .settled import PAGE, Settled
 
 NEXT = 0  # in a free record: the next free record
 PREVIOUS = 1
@@ -46,7 +47,9 @@ class Paged:
         self.count = 0
         self.octets = 0
         self.holes = None  # settled.Settled: positions within chunks that are not there
-        self.last = NONE  # the chunk that `place` was in last
+        self.last = NONE  # the chunk that `place` was in last, and where in the segment
+        self.last_at = (0, 0)
+        self.present = None  # settled.Settled, during recovery: positions that the log has
         self.since = 0  # seconds since 2020 before which no lifetime has begun
 
     def room(self):
@@ -188,7 +191,9 @@ class Paged:
         before = self.chunk_before(position)
         if before != NONE and (position - chunks[before + POSITION]) & MASK < chunks[before + SPAN]:
             return False
-        if before != NONE and before == self.last and chunks[before + SEGMENT] == segment and self.goes_on(before, position):
+        rises = before != NONE and before == self.last and chunks[before + SEGMENT] == segment and self.last_at < (offset, skip)
+        self.last_at = (offset, skip)
+        if rises and self.goes_on(before, position):
             messages, size = self.room()
             if self.tables.chunk_pool[2] == 0 or chunks[before + COUNT] < messages and offset - chunks[before + OFFSET] < size:
                 self.extend(before, position, octets)
@@ -215,10 +220,22 @@ class Paged:
         return chunk
 
     def goes_on(self, chunk, position):
-        """True when everything between a chunk's last position and this one is settled."""
+        """True when everything between a chunk's last position and this one is settled, or is nowhere in the log: then it is a hole too."""
         chunks = self.tables.chunks
         ahead = (position - chunks[chunk + POSITION] - chunks[chunk + SPAN]) & MASK
-        return ahead == 0 or self.holes is not None and self.holes.covers(position - ahead, position)
+        if ahead == 0 or self.holes is not None and self.holes.covers(position - ahead, position):
+            return True
+        if ahead > PAGE or self.present is None:
+            return False
+        gap = [each for each in range(position - ahead, position) if self.holes is None or not self.holes.has(each)]
+        for each in gap:
+            if self.present.has(each):
+                return False
+        if self.holes is None:
+            self.holes = Settled()
+        for each in gap:
+            self.holes.add(each, each + 1)
+        return True
 
 
 def unwritten(group):

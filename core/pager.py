@@ -53,6 +53,8 @@ class Pager:
 
     def begin(self, found):
         """A queue has come out of the log."""
+        if found.pages is not None:
+            found.pages.present = None
         if found.is_paging():
             self.queues.append(found)
             found.update_plain()
@@ -362,13 +364,16 @@ class Pager:
         return here
 
     def may_copy(self, here):
-        """True when the index has room for what `chunks_in` gave to be copied."""
+        """True when the index has room for what `chunks_in` gave to be copied, and the store has not failed to read just now."""
+        if self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+            return False
         return sum([len(mine) for _, mine in here.values()]) < self.tables.chunk_pool[2]
 
     def copy(self, segment, here, in_memory):
         """Write again what a segment holds that is only there, and, with it, what of it is in memory.
 
-        `here`: what `chunks_in` gave; `in_memory`: {(queue id, position): message}, from which is taken what has been written.
+        `here`: what `chunks_in` gave; `in_memory`: {(queue id, position): message}, from which is taken what has been written. False when
+        the store has failed to read: what is left is to be copied later.
         """
         chunks = self.tables.chunks
         walk = Walk(self.reader, segment.number, 0, 0, segment.size)
@@ -376,37 +381,63 @@ class Pager:
             try:
                 if not walk.next():
                     break
-                count, _, route, properties, body = walk.heads()
-                self.copy_message(walk, count, body, route + properties + body, here, in_memory)
-            except (Damaged, OSError) as error:
+                self.copy_message(walk, segment, here, in_memory)
+            except OSError as error:
+                if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
+                    return False
+                self.pass_over(walk, here)
+            except Damaged as error:
                 self.broker.log("while it was copied: %s" % (error,))
-                walk.pass_over()
+                self.pass_over(walk, here)
+        self.tries = 0
         for found, mine in here.values():
             for chunk in mine:
                 self.lose(found, chunk, chunks[chunk + paged.SPAN])
                 found.pages.remove(chunk)
             self.see_empty(found)
+        return True
 
-    def copy_message(self, walk, count, body, size, here, in_memory):
+    def pass_over(self, walk, here):
+        """Pass over what cannot be read: to the record behind it, or the next that the index knows."""
+        chunks = self.tables.chunks
+        bad = walk.offset
+        walk.pass_over()
+        if walk.offset == walk.end:
+            known = [chunks[chunk + paged.OFFSET] for _, mine in here.values() for chunk in mine]
+            walk.go_to(min([offset for offset in known if offset > bad] + [walk.end]))
+
+    def copy_message(self, walk, segment, here, in_memory):
         """Write the message that a walk stands at again, in those of its places that are still wanted."""
+        count, _, route, properties, body = walk.heads()
         only_here, others = [], []
         message = layout.NONE
         for identity, position in walk.places(count):
             if (identity, position) in in_memory:
-                message = in_memory.pop((identity, position))
+                message = in_memory[identity, position]
                 others.append((identity, position))
             elif identity in here:
                 found, mine = here[identity]
                 chunk = self.chunk_with(mine, found.pages.holes, position, walk)
                 if chunk != layout.NONE:
                     only_here.append((found, chunk, position))
-        if not only_here and not others:
-            return
-        if not only_here:
+        if only_here:
+            places = others + [(found.id_in_log, position) for found, _, position in only_here]
+            skip = self.journal.append_message(walk.type, self.parts_of(walk, count, route + properties + body, places), len(places))
+            self.log.counters["log_copied_forward"] += 1
+            if message != layout.NONE:
+                self.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+            for found, chunk, position in only_here:
+                self.move(found, chunk, skip, position, body)
+        elif others:
             self.journal.rewrite(message, others)
-            return
-        places = others + [(found.id_in_log, position) for found, _, position in only_here]
-        reader = self.reader
+        for place in others:
+            del in_memory[place]
+        for _ in range(len(others) + len(only_here)):
+            self.journal.moved_out(segment)
+
+    def parts_of(self, walk, count, size, places):
+        """The parts of a record with the message that a walk stands at, of `size` octets and with `count` places there, in `places`."""
+        reader = walk.reader
         at = walk.at + MESSAGE_HEAD + PLACE_SIZE * count
         head = reader.at(walk.number, walk.at, MESSAGE_HEAD)
         parts = [struct.pack(">H", len(places)), bytes(reader.buffer[head + 2:head + MESSAGE_HEAD])]
@@ -416,12 +447,7 @@ class Pager:
             parts.append(bytes(memoryview(reader.buffer)[where:where + size]))
             at += len(parts[-1])
             size -= len(parts[-1])
-        skip = self.journal.append_message(walk.type, parts, len(places))
-        self.log.counters["log_copied_forward"] += 1
-        if message != layout.NONE:
-            self.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
-        for found, chunk, position in only_here:
-            self.move(found, chunk, skip, position, body)
+        return parts
 
     def chunk_with(self, mine, holes, position, walk):
         """The one of these chunks that has a position in the message that a walk stands at, or NONE: it may have been there earlier too."""

@@ -1,8 +1,8 @@
 """Recovery: from the segments of a log to a broker that goes on where it was. It always starts, and says what it found.
 
 Two passes over the segments, in fixed memory. The first reads what is defined and what is settled; the second finds every message that is
-not settled. A queue that can have messages in the log alone (pager.py) gets an index of them, which takes two octets a message; the others
-get the messages, in their places. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
+not settled. They are put into memory, in their places; a queue that can have messages in the log alone (pager.py) goes there as a whole when
+half of the memory is taken, and gets an index of them. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
 and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says from where on. A
 segment whose removal a power cut took back is removed again. A log of a newer version is not touched.
 """
@@ -13,9 +13,11 @@ import struct
 from . import durable, hot, layout, log
 from .broker import nobody
 from .journal import BIG, rich
+from .limits import block_count
 from .paged import is_behind
 from .read_back import HEAD_SIZE, MESSAGE_HEAD, PART_SIZE, PLACE_SIZE
 from .settled import Settled
+from .shim import table
 from .waiting import left_of
 
 
@@ -37,6 +39,9 @@ class Found:
         self.loose = []  # definitions of bindings whose exchange or queue damage has taken
         self.sequence = None
         self.queue_ids = 0
+        self.present = {}  # queue id -> Settled: positions that the log has
+        self.indexed = {}  # queue id -> True: its messages are in its index
+        self.where = None  # offset and skip of the records of the messages in memory; offset NONE: to stay there
         self.last_entered = {}  # queue id -> the entry that was put in its place last
         self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0}
 
@@ -80,8 +85,8 @@ def look(store):
         segment = log.Segment(number)
         for type_, payload, at, size, _, _ in records(store, number, found.ends[number], found):
             if type_ == log.MESSAGE:
-                continue
-            if type_ == log.DEFINED:
+                note_places(found.present, payload, at)
+            elif type_ == log.DEFINED:
                 segment.defines = True
                 define(found, rich(json.loads(str(payload[at:at + size], "utf-8"))))
             elif type_ == log.SETTLED:
@@ -167,9 +172,17 @@ def settle(found, payload, at):
 
 def forget(found, payload, at):
     """Take a transient message of the run before: its places are as if they were settled."""
+    note_places(found.settled, payload, at)
+    found.queue_ids = max([found.queue_ids] + list(found.settled))
+
+
+def note_places(positions, payload, at):
+    """Note the places of a message in `positions`: queue id -> Settled."""
     for index in range(struct.unpack_from(">H", payload, at)[0]):
         identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
-        settled_of(found, identity).add(position, position + 1)
+        if identity not in positions:
+            positions[identity] = Settled()
+        positions[identity].add_one(position)
 
 
 def settled_of(found, identity):
@@ -187,6 +200,8 @@ def restore(broker, store, found, pager):
         pager.watch(by_id[identity])
         if by_id[identity].pages is not None:
             by_id[identity].pages.holes = found.settled.get(identity)
+            by_id[identity].pages.present = found.present.get(identity)
+    found.where = table(2 * broker.limits.message_count_max)
     delaying = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
     for segment in found.segments:
         for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
@@ -214,7 +229,9 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
         if queue.pages is not None:
             if in_memory is None:
                 in_memory = bool(delaying) and waits(broker, payload, at, heads, delaying)
-            if not in_memory and list_it(broker, found, queue, segment, offset, skip, position, heads[4]):
+            if not in_memory and (identity in found.indexed or not has_half(broker, sum(heads[2:]))):
+                use_index(broker, found, queue)
+                list_it(broker, found, queue, segment, offset, skip, position, heads[4])
                 continue
         before = place_before(broker.tables, queue, found.last_entered.get(identity, layout.NONE), position)
         if before is None:
@@ -222,27 +239,57 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
         else:
             wanted.append((queue, position, before))
     if wanted:
-        load(broker, found, segment, payload, at, heads, wanted)
+        load(broker, found, segment, payload, at, heads, wanted, (layout.NONE if in_memory else offset, skip))
+
+
+def has_half(broker, size):
+    """True when half of the memory is free, with a message of so many octets."""
+    state, limits = broker.tables.state, broker.limits
+    return ((state[layout.POOL_BLOCKS + 2] - broker.tables.blocks_for(size)) * 2 >= block_count(limits)
+            and state[layout.POOL_MESSAGES + 2] * 2 > limits.message_count_max
+            and state[layout.POOL_ENTRIES + 2] * 2 > limits.entry_count_max)
+
+
+def use_index(broker, found, queue):
+    """Have a queue's messages in its index from now on, not in memory, but for those that wait for a moment. Raises TooSmall."""
+    if queue.id_in_log in found.indexed:
+        return
+    found.indexed[queue.id_in_log] = True
+    found.last_entered.pop(queue.id_in_log, None)
+    tables = broker.tables
+    entry = queue.head()
+    while entry != layout.NONE:
+        behind = tables.entries[entry + layout.ENTRY_NEXT]
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        record = message // layout.MESSAGE_WIDTH * 2
+        if found.where[record] != layout.NONE:
+            position = queue.pages.pager.journal.position(queue, tables.entries[entry + layout.ENTRY_POSITION])
+            if queue.pages.place(tables.messages[message + layout.MESSAGE_SEGMENT], found.where[record], found.where[record + 1], position,
+                                 tables.messages[message + layout.MESSAGE_BODY]) is None:
+                too_many_pieces(broker)
+            queue.unlink(entry)
+            tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+            queue.drop(entry)
+        entry = behind
+
+
+def too_many_pieces(broker):
+    """Raise TooSmall."""
+    raise TooSmall("the log has messages in more places than the limits have room for; raise chunk_count_max (%d)"
+                   % broker.limits.chunk_count_max)
 
 
 def list_it(broker, found, queue, segment, offset, skip, position, body):
-    """Put a message into the index of a queue; false when the index has no place and the queue is not in it: it goes into memory.
-
-    Raises TooSmall.
-    """
+    """Put a message into the index of a queue. Raises TooSmall."""
     listed = queue.pages.place(segment.number, offset, skip, position, body)
     if listed is None:
-        if not queue.pages.count:
-            return False
-        raise TooSmall("the log has messages in more places than the limits have room for; raise chunk_count_max (%d)"
-                       % broker.limits.chunk_count_max)
+        too_many_pieces(broker)
     if not listed:
         found.counts["doubles"] += 1
-        return True
+        return
     queue.log_position = max(queue.log_position, position)
     segment.live += 1
     found.counts["messages"] += 1
-    return True
 
 
 def waits(broker, payload, at, heads, delaying):
@@ -254,11 +301,16 @@ def waits(broker, payload, at, heads, delaying):
                                         arrived) > 0
 
 
-def load(broker, found, segment, payload, at, heads, wanted):
-    """Put a message into memory, in the queues `wanted`: (queue, position, entry in front of it). Raises TooSmall."""
+def load(broker, found, segment, payload, at, heads, wanted, where):
+    """Put a message into memory, in the queues `wanted`: (queue, position, entry in front of it); `where` its record is. Raises TooSmall."""
     count, arrived, route_size, properties_size, body_size = heads
     tables = broker.tables
     size = route_size + properties_size + body_size
+    for queue in list(broker.queues.values()):
+        if tables.has_room(tables.blocks_for(size), len(wanted)):
+            break
+        if queue.pages is not None and queue not in [each[0] for each in wanted]:
+            use_index(broker, found, queue)
     if not tables.has_room(tables.blocks_for(size), len(wanted)):
         no_room(broker, found, segment)
         return
@@ -266,6 +318,8 @@ def load(broker, found, segment, payload, at, heads, wanted):
     message = tables.new_message(payload[start:start + route_size], properties_size, body_size, arrived)
     tables.append(message, memoryview(payload), start + route_size, properties_size + body_size)
     tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
+    record = message // layout.MESSAGE_WIDTH * 2
+    found.where[record], found.where[record + 1] = where
     for queue, position, before in wanted:
         found.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
     segment.live += len(wanted)

@@ -33,6 +33,11 @@ class Settled:
         else:
             self.set_bits(first, end)
 
+    def add_one(self, position):
+        """The same for one position."""
+        self.end = max(self.end, position + 1)
+        self.set_bits(position, position + 1)
+
     def set_bits(self, first, end):
         """The same for positions that fill no page."""
         while first < end:

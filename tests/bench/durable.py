@@ -182,7 +182,8 @@ def table(result):
         each = "%26.0f" % (found["octets"] / found["messages"]) if found.get("messages") else ""
         lines.append("%-16s %12.0f %s" % (name, statistics.median(found["rates"]), each))
     for found in result["recovery"]:
-        lines.append("recovery of %(messages)d messages (%(log_mib)d MiB)" % found + (", every second one acknowledged" if found["half"] else "")
+        half = ", every second one acknowledged" if found["half"] else ""
+        lines.append("recovery of %(messages)d messages (%(log_mib)d MiB)" % found + half
                      + ": %(seconds).1f s, %(resident_mib)d MiB resident" % found)
     return "\n".join(lines)
 

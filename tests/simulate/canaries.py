@@ -29,6 +29,7 @@ def frees_what_is_wanted(journal):
     """The oldest segment is removed whatever lives in it."""
     def copy_forward(oldest, _):
         oldest.live = 0
+        return True
     journal.copy_forward = copy_forward
 
 
@@ -103,7 +104,7 @@ def gives_back_to_a_log_that_forgets(journal):
 
 def copies_nothing_that_is_only_in_the_log(journal):
     """A segment goes with what is only there."""
-    journal.pager.copy = lambda segment, here, in_memory: None
+    journal.pager.copy = lambda segment, here, in_memory: True
 
 
 # name, function, whether it spoils the store, mode of the log (None: as drawn), whether syncs take their time (None: as drawn)

@@ -293,7 +293,7 @@ class World:
         faults = self.store.faults
         faults.cut_at = self.store.operations + self.chance.between(1, self.chance.pick((6, 40, 150))) if not self.chance.one_in(5) else 0
         faults.sync_fails = self.chance.between(2, 10) if self.chance.one_in(5) else 0
-        faults.read_fails = self.reads.pick((0, 0, 3)) if self.paging else 0
+        faults.read_fails = self.reads.pick((0, 0, 10)) if self.paging else 0
         faults.remove_fails = 2 if self.chance.one_in(8) else 0
 
     def live(self, life):
