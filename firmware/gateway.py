@@ -93,7 +93,7 @@ class Gateway:
         stream, baud = line.open_line(wanted)
         self.line = stream
         # Who holds the other end of our cable is as near as loopback: guest may log in.
-        self.loop.add(stream, line.new_link(lambda: taken(Connection(self.broker, stream.name, True)), baud))
+        self.loop.add(stream, line.new_link(lambda: taken(Connection(self.broker, stream.name, True)), baud, self.limits))
         say(READY + "serial %s at %d baud" % (stream.name, baud))
 
     def _open_network(self):

@@ -14,11 +14,9 @@ from . import hardware
 CONSOLE = "console"
 BAUD = 115200
 UART_BUFFER = 1024  # octets that the driver holds for us while the broker is busy: 90 ms at 115200 baud
-WINDOW_SIZE = 2048
+WINDOW_SIZE = 1024  # octets on their way: 90 ms at 115200 baud
 PAYLOAD_SIZE = 256
 RECEIVE_SIZE = 256
-STREAM_COUNT = 2  # connections over the line at a time
-STREAM_ROOM = 1024
 BITS = 10  # on the line for each octet
 KEEPALIVE_MS, DEAD_MS = 2000, 60000
 
@@ -92,11 +90,11 @@ def open_line(wanted):
     return Uart(wanted["line"], baud, wanted.get("tx"), wanted.get("rx")), baud
 
 
-def new_link(make_inner, baud):
+def new_link(make_inner, baud, limits):
     """The board's end of a line: it waits for sessions. Times fit the speed."""
     retransmit_ms = 100 + 4 * WINDOW_SIZE * BITS * 1000 // baud
     keepalive_ms = max(KEEPALIVE_MS, 2 * retransmit_ms)
     nonce = int.from_bytes(os.urandom(4), "big") % NONCE_MAX + 1
     return Link(make_inner, nonce, window_size=WINDOW_SIZE, payload_size_max=PAYLOAD_SIZE, receive_size=RECEIVE_SIZE,
                 retransmit_ms=retransmit_ms, keepalive_ms=keepalive_ms, dead_ms=max(DEAD_MS, 4 * keepalive_ms),
-                stream_count=STREAM_COUNT, stream_room=STREAM_ROOM)
+                stream_count=limits.line_connection_count_max, stream_room=limits.line_connection_room)

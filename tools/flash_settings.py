@@ -18,6 +18,7 @@ The Wi-Fi password comes from the environment variable LEVERET_WIFI_PASSWORD, fr
 has for
 the same network, or is asked at the terminal. It is never an argument, and never printed.
 """
+import copy
 import getpass
 import json
 import os
@@ -41,6 +42,8 @@ KEYS = {"name": (str,), "country": (str,), "ethernet": (dict,), "listen": (int, 
         "store": (dict,), "sensor": (dict,)}
 STORE_KEYS = ("kind", "path", "label", "start", "size", "segment_size", "sync", "batch_ms", "batch_octets")
 SENSOR_KEYS = ("queue", "every_ms", "keep", "adc", "i2c")
+# What a board must carry (boards/<NAME>/board.toml) for a setting.
+NEEDED = {"serial": "link", "listen": "tcp", "store": "log"}
 USER_KEYS = ("tags", "configure", "write", "read")
 
 
@@ -67,6 +70,10 @@ def wanted(board, options, existing):
     for key in ("store", "sensor"):
         if key in table:
             found[key] = table[key]
+    for key, part in NEEDED.items():
+        if key in found and part not in board.carries["parts"]:
+            raise UsageError(f"{key} needs the part {part!r}, which {board.name} does not carry (boards/{board.name}/board.toml)"
+                             + (": name a network with --wifi SSID" if key == "serial" and board.network == "wifi" else ""))
     users = stored_users(options.config, board, existing or {}) if options.config else []
     if users:
         found["users"] = users
@@ -114,10 +121,12 @@ def limits(board, path):
     if path:
         made = config.limits_over(path, numbers)
         numbers = {name: getattr(made, name) for name in BOARD}
-    if memory_needed(made) > 2 * board.heap_size:
-        raise UsageError(f"the limits add up to {memory_needed(made) >> 10} KiB and {board.name} has a heap of "
-                         f"{board.heap_size >> 10} KiB: make them "
-                         "smaller, as arena_size in [limits]")
+    tried = copy.copy(board)
+    tried.limits = made
+    if tried.free() < min(tried.working_heap(), board.free()):
+        raise UsageError(f"the limits add up to {memory_needed(made) >> 10} KiB, and {board.name} has {board.heap_size >> 10} KiB "
+                         f"for them, its code and {tried.working_heap() >> 10} KiB for what is in the making: make them smaller, "
+                         "as arena_size in [limits]")
     return {name: value for name, value in numbers.items() if value != BOARD[name]}
 
 

@@ -68,17 +68,10 @@ def put(folder, files):
 
 
 @pytest.fixture(scope="session")
-def plans():
-    """The Files of the board "unix", as `leveret flash` would copy them, for an interpreter without and with machine code."""
+def flashed_files():
+    """The Files of the board "unix", as `leveret flash` would copy them."""
     from leveret.tools import boards, flash
-    return {native: flash.plan(boards.load("unix"), native) for native in (False, True)}
-
-
-@pytest.fixture
-def flashed_files(request, plans):
-    """Those for the board that the test has."""
-    asked = request.node.callspec.params.get("make_board") if hasattr(request.node, "callspec") else "unix"
-    return plans[asked == "unix"]
+    return flash.plan(boards.load("unix"), False)
 
 
 @pytest.fixture

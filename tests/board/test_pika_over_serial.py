@@ -108,9 +108,9 @@ def test_pika_publishes_to_a_flashed_board_and_gets_back_what_it_sent_and_what_t
     assert "Traceback" not in bytes(greenhouse.heard).decode("utf-8", "replace")
 
 
-def test_mpremote_itself_finds_the_prompt_of_a_board_whose_broker_runs(webassembly, tmp_path, plans):
+def test_mpremote_itself_finds_the_prompt_of_a_board_whose_broker_runs(webassembly, tmp_path, flashed_files):
     """The command that people have interrupts the broker. (MicroPython's unix build drops what has come when its prompt begins.)"""
-    put(tmp_path, plans[False])
+    put(tmp_path, flashed_files)
     (tmp_path / "settings.json").write_text(json.dumps({"board": "unix", "serial": {"line": "console"}}))
     with WasmBoard(*webassembly, tmp_path) as board:
         limit = time.monotonic() + 30

@@ -1,0 +1,308 @@
+"""What only a board has, with doubles for machine and network on CPython: watchdog, Wi-Fi, clock, UART, sensor, and what cannot start.
+
+The firmware looks these modules up when it needs them; here they are put into sys.modules. Octets, brokers and NTP answers are real.
+"""
+
+import json
+import socket
+import struct
+import sys
+import types
+
+import pytest
+from leveret.core.broker import Broker
+from leveret.core.limits import BOARD, Limits
+from leveret.firmware import clock, gateway, interface, line, settings, watchdog
+from leveret.firmware.say import CannotStart
+from leveret.firmware.sensor import Sensor
+from leveret.ports.clock import seconds
+
+
+class Timer:
+    made = []
+
+    def __init__(self, number):
+        self.running = False
+        Timer.made.append(self)
+
+    def init(self, period, callback):
+        self.period, self.callback, self.running = period, callback, True
+
+    def deinit(self):
+        self.running = False
+
+    def pass_time(self, ms):
+        for _ in range(ms // self.period):
+            if self.running:
+                self.callback(self)
+
+
+class Wdt:
+    made = []
+
+    def __init__(self, timeout):
+        self.timeout, self.fed = timeout, 0
+        Wdt.made.append(self)
+
+    def feed(self):
+        self.fed += 1
+
+
+class Rtc:
+    set_to = []
+
+    def datetime(self, given):
+        Rtc.set_to.append(given)
+
+
+class Adc:
+    def __init__(self, pin):
+        self.pin = pin
+
+    def read_u16(self):
+        return 100 * self.pin
+
+
+class I2c:
+    answers = True
+
+    def __init__(self, bus, **pins):
+        self.bus = bus
+
+    def readfrom_mem_into(self, address, register, octets):
+        if not I2c.answers:
+            raise OSError(19)
+        octets[:] = b"\xff\x80"  # -128
+
+
+class Uart:
+    def __init__(self, number, **given):
+        if number > 1:
+            raise ValueError("UART(%d) does not exist" % number)
+        self.given, self.input, self.output = given, b"", b""
+
+    def readinto(self, view):
+        count = min(len(view), len(self.input))
+        view[:count] = self.input[:count]
+        self.input = self.input[count:]
+        return count or None
+
+    def write(self, view):
+        self.output += bytes(view)
+        return len(view)
+
+
+class Station:
+    """A Wi-Fi station that joins when `reachable`."""
+
+    def __init__(self, kind):
+        self.reachable, self.connected, self.asked = True, False, []
+
+    def active(self, on):
+        pass
+
+    def isconnected(self):
+        return self.connected
+
+    def ifconfig(self):
+        return ("192.168.7.9", "", "", "")
+
+    def connect(self, *given):
+        self.asked.append(given)
+        self.connected = self.reachable
+
+    def disconnect(self):
+        self.connected = False
+
+    def status(self):
+        return -3
+
+
+@pytest.fixture
+def board(monkeypatch, tmp_path):
+    """The modules of a board, and a directory of its own."""
+    machine = types.ModuleType("machine")
+    machine.WDT, machine.Timer, machine.RTC, machine.ADC, machine.I2C, machine.UART = Wdt, Timer, Rtc, Adc, I2c, Uart
+    machine.Pin = lambda number: number
+    network = types.ModuleType("network")
+    network.STA_IF, network.STAT_WRONG_PASSWORD = 0, -3
+    network.WLAN = Station
+    monkeypatch.setitem(sys.modules, "machine", machine)
+    monkeypatch.setitem(sys.modules, "network", network)
+    monkeypatch.chdir(tmp_path)
+    for name in ("_watchdog", "_timer"):
+        monkeypatch.setattr(watchdog, name, None)
+    monkeypatch.setattr(watchdog, "_ticks_left", 0)
+    monkeypatch.setattr(I2c, "answers", True)
+    monkeypatch.setattr(Rtc, "set_to", [])
+    return tmp_path
+
+
+def write(**given):
+    with open("settings.json", "w") as file:
+        json.dump(given, file)
+
+
+def test_the_watchdog_is_fed_by_the_loop_and_by_a_timer_while_something_else_has_the_board(board):
+    write(serial={"line": "console"}, watchdog_ms=8000)
+    watchdog.rest()
+    dog, timer = Wdt.made[-1], Timer.made[-1]
+    assert dog.timeout == 8000
+    fed = dog.fed
+    timer.pass_time(60000)
+    assert dog.fed > fed, "the prompt has the board"
+    watchdog.feed()
+    fed = dog.fed
+    timer.pass_time(60000)
+    assert dog.fed == fed, "the loop alone feeds now, and it hangs"
+    watchdog.keep_fed(20000)
+    fed = dog.fed
+    timer.pass_time(60000)
+    assert 20000 // watchdog.TICK_MS <= dog.fed - fed <= 20000 // watchdog.TICK_MS + 2, "a call that blocks has a bounded time"
+    watchdog.rest()
+    fed = dog.fed
+    timer.pass_time(60000)
+    assert dog.fed > fed + 100
+
+
+def test_wifi_is_joined_lost_and_joined_again_with_pauses_and_the_password_is_never_said(board):
+    wifi = interface.Interface({"wifi": {"ssid": "home", "password": "secret words"}, "ethernet": None, "name": "g"})
+    station = wifi.device
+    said = [wifi.tick(0), wifi.tick(100)]
+    assert said == ["joining the Wi-Fi network home", "the Wi-Fi network home is there; this board is 192.168.7.9"]
+    assert wifi.address == "192.168.7.9" and station.asked == [("home", "secret words")]
+    station.connected = station.reachable = False
+    said.append(wifi.tick(200))
+    assert wifi.address == "" and "is lost" in said[-1]
+    now = 200
+    tried = []
+    while now < 400000:
+        now += 100
+        sentence = wifi.tick(now)
+        if sentence:
+            said.append(sentence)
+            tried.append((now, sentence))
+    assert any("the password is wrong" in sentence for sentence in said)
+    assert 6 <= len(station.asked) <= 20, "it goes on trying, with pauses"
+    station.reachable = True
+    while not wifi.address:
+        now += 100
+        said.append(wifi.tick(now) or "")
+    assert "secret" not in " ".join(said)
+
+
+def ntp_server(answer):
+    """(port, function that answers one request)."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+    server.settimeout(5)
+
+    def serve():
+        request, peer = server.recvfrom(100)
+        assert len(request) == 48 and request[0] == 0x23
+        server.sendto(answer, peer)
+
+    return server, serve
+
+
+def test_the_clock_is_set_from_ntp_and_kept_for_the_next_start(board, monkeypatch):
+    wanted = 1800000000
+    server, serve = ntp_server(b"\x24" + bytes(39) + struct.pack(">I", wanted + 2208988800 & 0xFFFFFFFF) + bytes(4))
+    monkeypatch.setattr(clock, "PORT", server.getsockname()[1])
+    said = []
+    found = clock.Clock("127.0.0.1", said.append)
+    found.tick(0, False)
+    found.tick(1000, True)
+    serve()
+    for now in range(1000, 1500, 10):
+        found.tick(now, True)
+        if found.right:
+            break
+    server.close()
+    assert found.right and Rtc.set_to[-1][:3] == (2027, 1, 15) and Rtc.set_to[-1][4:7] == (8, 0, 0)
+    assert abs(clock.kept() - seconds()) < 5
+
+
+def test_without_an_answer_the_clock_says_so_once_and_time_never_runs_back(board, monkeypatch):
+    with open(clock.KEPT, "w") as file:
+        file.write(str(seconds() + 7200))
+    server, _ = ntp_server(b"")
+    monkeypatch.setattr(clock, "PORT", server.getsockname()[1])
+    said = []
+    found = clock.Clock("127.0.0.1", said.append)
+    assert len(Rtc.set_to) == 1, "the board's clock says an earlier time than was known before the power went"
+    for now in range(0, 200000, 500):
+        found.tick(now, True)
+    server.close()
+    assert said == ["the clock cannot be set: no answer from 127.0.0.1"] and not found.right
+
+
+def test_a_uart_is_a_stream(board):
+    stream, baud = line.open_line({"line": 1, "baud": 9600, "tx": 4, "rx": 5})
+    assert (stream.name, baud) == ("UART 1", 9600) and stream.pollable.given["tx"] == 4
+    room = memoryview(bytearray(8))
+    assert stream.read_into(room) is None
+    stream.pollable.input = b"abcdefghij"
+    assert stream.read_into(room) == 8 and bytes(room) == b"abcdefgh" and stream.read_into(room) == 2
+    assert stream.write(memoryview(b"xy")) == 2 and stream.pollable.output == b"xy"
+
+
+def test_a_sensor_publishes_through_the_local_broker_and_its_queue_keeps_the_newest(board):
+    broker = Broker(Limits(**BOARD), b"n")
+    said = []
+    wanted = {"every_ms": 100, "keep": 5, "adc": {"light": 26}, "i2c": [{"name": "celsius", "address": 72, "scale": 0.5}]}
+    sensor = Sensor(broker, "greenhouse", wanted, said.append)
+    for now in range(0, 2000, 50):
+        broker.tick(now, seconds())
+        broker.run()
+        sensor.step(now)
+        I2c.answers = now < 1000
+    assert sensor.published >= 15 and sensor.confirmed_count >= sensor.published - 8 and sensor.refused_count == 0
+    assert said == ["the sensor celsius does not answer (19)"]
+    assert broker.queues["sensors"].message_count() == 5
+    sensor._local.client.close()
+    for now in range(2000, 12000, 50):
+        broker.tick(now, seconds())
+        broker.run()
+        sensor.step(now)
+    assert sensor._ready, "it connects again after a while"
+
+
+@pytest.mark.parametrize("given, said", [
+    (None, "there is no settings.json on this board"),
+    ("{", "settings.json is not JSON"),
+    ({"colour": 1}, "there is no setting 'colour'"),
+    ({}, "names no network and no serial line"),
+    ({"listen": "5672"}, "listen is of the wrong kind"),
+    ({"serial": {"line": 1}, "limits": {"arena_size": 1}}, "limits: arena_size is 1"),
+    ({"serial": {"line": 7}}, "ValueError: UART(7) does not exist"),
+    ({"serial": {"line": 1}, "users": [{"name": "a", "password_hash": "!"}]}, "users: "),
+    ({"serial": {"line": 1}, "store": {"kind": "flash", "start": 0, "size": 65536}}, "no flash that can be used without a file system"),
+    ({"listen": {"host": "192.0.2.1", "port": 5672}}, "cannot listen on 192.0.2.1:5672"),
+])
+def test_a_broker_that_cannot_start_says_why_and_leaves_the_prompt(board, capsys, given, said):
+    if given is not None:
+        (board / "settings.json").write_text(given if isinstance(given, str) else json.dumps(given))
+    assert gateway.main() is None
+    printed = capsys.readouterr().out.strip().splitlines()
+    assert printed[-1].startswith("leveret: cannot start: ") and said in printed[-1], printed
+
+
+def test_limits_that_do_not_fit_are_said_with_both_numbers(board, capsys, monkeypatch):
+    write(serial={"line": 1})
+
+    def no_memory(*given):
+        raise MemoryError
+
+    monkeypatch.setattr(gateway, "Broker", no_memory)
+    gateway.main()
+    assert "KiB when all are reached and" in capsys.readouterr().out
+
+
+def test_what_an_interpreter_lacks_is_a_sentence(board, monkeypatch):
+    monkeypatch.setitem(sys.modules, "machine", None)
+    with pytest.raises(CannotStart, match="has no module machine, which UART 1 needs"):
+        line.open_line({"line": 1})
+    monkeypatch.setitem(sys.modules, "network", None)
+    with pytest.raises(CannotStart, match="has no module network"):
+        interface.Interface(dict(settings.DEFAULTS, wifi={"ssid": "x"}))
