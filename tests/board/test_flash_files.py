@@ -87,7 +87,8 @@ def test_settings_of_a_network_with_users_hold_hashes_and_are_the_same_the_secon
     while not check.work():
         pass
     assert check.good
-    assert first["limits"]["arena_size"] == 16384 and first["limits"]["content_size_max"] == 8192 and first["name"] == "greenhouse" and first["wifi"]["country"] == "DE"
+    assert first["limits"]["arena_size"] == 16384 and first["limits"]["content_size_max"] == 8192
+    assert first["name"] == "greenhouse" and first["wifi"]["country"] == "DE"
     assert first["listen"] == {"host": "0.0.0.0", "port": 5672} and first["ntp"] and first["watchdog_ms"]
     assert first["sensor"] == {"every_ms": 500, "adc": {"light": 26}} and "serial" not in first
     assert flash_settings.wanted(board, asked, first) == first, "a second flash would copy the settings again"
