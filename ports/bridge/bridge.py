@@ -66,6 +66,11 @@ class Bridge:
         self._inside = local if inside else None
         self.meter = Meter(self)
 
+    def may_have(self, queue):
+        """False when the local broker is in this process and its queue is empty: then there is no need to ask."""
+        found = None if self._inside is None else self._inside.queues.get(queue)
+        return found is None or found.message_count() > 0
+
     def inside(self):
         """True when the local broker is in this process."""
         return self._inside is not None
@@ -148,7 +153,7 @@ class Bridge:
         """How long the loop may wait at most."""
         if self.mover.retry or self.mover.live or not (self.source.ready and self.target.ready):
             return 10
-        return 25 if self.settings.outbox else 100
+        return 25 if self.settings.outbox and self._inside is None else 100
 
     # What the sides tell
 

@@ -191,7 +191,7 @@ class StreamSource(Side):
         if self.keeper.busy() or self.bridge.stopping:
             return
         reports = self._report_at is None or elapsed(now, self._report_at) >= REPORT_MS
-        if reports or self.queue is not None and elapsed(now, self._due) >= 0:
+        if reports or self.queue is not None and elapsed(now, self._due) >= 0 and self.bridge.may_have(self.queue):
             request = self._request(MOVE_COUNT)
             if reports and not self.bridge.inside():
                 request["status"] = self.bridge.status()

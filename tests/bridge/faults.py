@@ -291,7 +291,7 @@ class Run:
     def settings(self):
         given = {"name": "b", "gateway": "gw%d" % self.seed, "upstream": ["amqp://127.0.0.1:%d" % self.link.port],
                  "prefetch": self.prefetch, "exchange": self.upstream.name, "reconnect_seconds_min": 0.01,
-                 "reconnect_seconds_max": 0.05, "stall_seconds": 0.4,
+                 "reconnect_seconds_max": 0.05, "stall_seconds": 0.4, "heartbeat_seconds": 1,
                  "connect_seconds": 0.8, "refusal_attempts": 0, "replay_messages_per_second": self.chance.choice((0, 2000))}
         given["stream" if self.from_stream else "queue"] = "readings"
         if self.plain:

@@ -3,11 +3,15 @@
 Messages are told apart by message_id, m0 to m(n-1). Gateway: `leveret serve`; upstream: RabbitMQ or a second Leveret.
 """
 import collections
+import threading
+import time
 
 import pytest
 
 from leveret.core.amqp_0_9.properties import with_header
+from leveret.ports.bridge import dial
 from leveret.ports.client import ChannelClosed, connect
+from leveret.ports.url import read_url
 from nodes import wait_until
 
 PREFETCH = 200
@@ -275,3 +279,29 @@ def test_a_queue_that_another_consumer_owns_is_said(gateway, leveret, start_brid
             other.consume("uplink", exclusive=True)
         finally:
             other.close()
+
+
+def test_a_resolver_that_does_not_answer_holds_nobody_up(monkeypatch):
+    asked = threading.Event()
+    go = threading.Event()
+
+    def slow(host, port, found):
+        asked.set()
+        go.wait(10)
+        found.append(OSError("no answer"))
+
+    monkeypatch.setattr(dial, "look_up", slow)
+    way = dial.NetworkDial(read_url("amqp://broker.example/"))
+    began = time.monotonic()
+    way.begin()
+    assert asked.wait(5) and way.finish(None, None) is None and time.monotonic() - began < 5
+    go.set()
+    with pytest.raises(OSError, match="broker.example:5672: no such host: no answer"):
+        wait_until(lambda: way.finish(None, None), 5, "it fails")
+
+
+def test_a_host_that_there_is_not_is_said(gateway, start_bridge):
+    bridge = start_bridge(gateway.url, "amqp://nonesuch.invalid/")
+    wait_until(lambda: "nonesuch.invalid:5672: no such host" in bridge.said() or "nonesuch.invalid:5672: not ready" in bridge.said(), 20,
+               "it is said")
+    assert bridge.stop()[0] == 0

@@ -450,3 +450,28 @@ def test_how_long_until_the_backlog_is_full_is_shown_before_anything_is_lost():
     assert known and min(known) <= 2 and max(known) >= 1, known
     assert max([age for _, age in shown if age is not None]) >= 1
     assert [line for line in world.said if line.startswith("the backlog has ") and line.endswith("then the oldest go")]
+
+
+def test_pauses_start_with_the_shortest_again_only_after_a_connection_that_held():
+    world = World(reconnect_seconds_min=0.02, reconnect_seconds_max=5)
+    world.settings.stable_ms = 600
+    world.prepare()
+    world.start()
+    target = world.bridge.target
+    for _ in range(5):  # connections that do not hold
+        target._backoff._pause_ms = 400
+        world.until(lambda: target.ready, "connected")
+        target.cut("test")
+        world.turn()
+        world.turn()
+        assert target._backoff._pause_ms != 20
+        target.again_at = now_ms()
+    target._backoff._pause_ms = 400
+    world.until(lambda: target.ready, "connected")
+    began = time.time()
+    while time.time() - began < 0.3:
+        world.turn()
+    assert target._backoff._pause_ms == 400
+    while time.time() - began < 0.9:
+        world.turn()
+    assert target._backoff._pause_ms == 20
