@@ -114,7 +114,8 @@ class Bench:
             began = time.monotonic()
             frame = self.spark.read.parquet(place)
             schema = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema) + ", score double"
-            scored = frame.withColumn("bucket", bucket).groupBy("bucket").applyInArrow(scorer(self.folder + "/states", next(batches)), schema)
+            score = scorer(self.folder + "/states", next(batches))
+            scored = frame.withColumn("bucket", bucket).groupBy("bucket").applyInArrow(score, schema)
             scored.write.format("noop").mode("overwrite").save()
             return DETECTOR_ROWS, time.monotonic() - began
         one()
@@ -165,7 +166,8 @@ def main():
     options = parser.parse_args()
     bench, found = Bench(options.rows, options.runs), {}
     try:
-        for name, measure in (("packed stream to nothing, rows/s", bench.to_nothing), ("to Parquet through from_json, rows/s", bench.to_parquet),
+        for name, measure in (("packed stream to nothing, rows/s", bench.to_nothing),
+                              ("to Parquet through from_json, rows/s", bench.to_parquet),
                               ("the same lines from text files, rows/s", bench.text_to_parquet),
                               ("detector, 10,000 devices, rows/s", bench.detector), ("mean row age at 1,000/s, s (p50)", bench.age)):
             found[name] = round(measure(), 3)

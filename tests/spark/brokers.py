@@ -34,12 +34,18 @@ class Broker:
                 process.stdout.close()
 
 
-def start_leveret(listen_port=0):
-    process = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", f"amqp://127.0.0.1:{listen_port}"],
+def start_leveret(listen_port=0, more=()):
+    """A broker; `more`: further arguments. `more_ports`: those of the listeners among them."""
+    process = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", f"amqp://127.0.0.1:{listen_port}", *more],
                                stdout=subprocess.PIPE, text=True, start_new_session=True)
-    words = process.stdout.readline().split()
-    assert words[:1] == ["ready"], f"leveret serve said {words}"
-    return Broker([process], int(words[1].rpartition(":")[2]))
+    ports = []
+    for _ in range(1 + more.count("--listen")):
+        words = process.stdout.readline().split()
+        assert words[:1] == ["ready"], f"leveret serve said {words}"
+        ports.append(int(words[1].partition("?")[0].rpartition(":")[2]))
+    broker = Broker([process], ports[0])
+    broker.more_ports = ports[1:]
+    return broker
 
 
 def rabbitmq_installed():

@@ -1,17 +1,23 @@
 """The data source's reader by plain calls, as Spark's planner and executors make them, against a real broker; no Spark session."""
+import os
 import pickle
+import sys
 import threading
 import time
 
+import brokers
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 from relay import Relay
-from telemetry import body
+from telemetry import Stream, body
 
 from leveret.ports.client import connect
 from leveret.ports.spark.source import SCHEMA, AmqpDataSource
 from leveret.ports.spark.stream_client import DataLoss, StreamError
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "interop"))
+from certificates import Authority  # noqa: E402 - the path above has to be set first
 
 ALL = ReadAllAvailable()
 
@@ -325,3 +331,25 @@ def test_queue_mode_hands_out_again_what_was_not_done_and_nothing_that_was(lever
     assert connection.queue_declare("jobs", passive=True)[1] == 0
     connection.queue_delete("jobs")
     connection.close()
+
+
+def test_reading_over_tls_with_the_authority_in_the_url(tmp_path):
+    """amqps:// is read packed as well; a broker whose certificate is of another authority is refused."""
+    authority, other = Authority(tmp_path / "ours"), Authority(tmp_path / "other")
+    certificate, key = authority.issue("broker", "/CN=broker")
+    broker = brokers.start_leveret(more=("--listen", f"amqps://127.0.0.1:0?cert={certificate}&key={key}"))
+    try:
+        stream = Stream(broker, "secret")
+        stream.readings(0, 300)
+        for ca, wrong in ((authority, False), (other, True)):
+            url = f"amqps://127.0.0.1:{broker.more_ports[0]}?ca={ca.certificate}"
+            reader = AmqpDataSource({"url": url, "stream": "secret"}).streamReader(SCHEMA)
+            if wrong:
+                with pytest.raises(StreamError, match="certificate"):
+                    reader.initialOffset()
+            else:
+                start = reader.initialOffset()
+                assert columns(reader, start, reader.latestOffset(start, ALL))["offset"] == list(range(300))
+        stream.close()
+    finally:
+        broker.end()
