@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 
-from run import SCENARIOS, rate
+from run import SCENARIOS, connection_kb, rate
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
 README = os.path.join(ROOT, "README.md")
@@ -37,11 +37,11 @@ def rows(result):
         yield title + ", messages/s", ["-" if figure is None else "{:,.0f}".format(figure) for figure in found]
     yield "CPU a message, no acknowledgements", ["%.2f us" % statistics.median(result["rates"]["no_ack"][kind]["cpu_us"]) for kind in kinds]
     for percentile in ("50", "99"):
-        yield "latency p%s at 1,000 messages/s" % percentile, ["%.2f ms" % (result["latency_us"][kind][percentile] / 1000) for kind in kinds]
+        found = [result["latency_us"][kind][percentile] / 1000 for kind in kinds]
+        yield "latency p%s at 1,000 messages/s" % percentile, ["%.2f ms" % figure for figure in found]
     yield "start to first answer", cells(result["ready_s"], kinds, lambda found: "%.2f s" % statistics.median(found))
     yield "resident memory, idle", cells(result["memory"], kinds, lambda found: "%.1f MiB" % (found["idle_kb"] / 1024))
-    yield "a connection more", cells(result["memory"], kinds,
-                                     lambda found: "%.1f KiB" % ((found["connections_1000_kb"] - found["connections_100_kb"]) / 900))
+    yield "a connection more", cells(result["memory"], kinds, lambda found: "%.1f KiB" % connection_kb(found))
     yield "a queued message more", cells(result["memory"], kinds, lambda found: "%d octets" % found["message_octets"])
     yield "CPU when idle", cells(result["idle_cpu"], kinds, lambda found: "%.1f %%" % found)
 
