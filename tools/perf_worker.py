@@ -26,10 +26,10 @@ FILL_SIZE = 1 << 18
 FILL_COUNT = 512
 HEARTBEAT_S = 20
 REPORT_S = 0.2
-DRAIN_S = 5.0  # how long nothing may come before a side gives up waiting for the rest
+DRAIN_S = 15.0  # how long nothing may come before a side gives up waiting for the rest
 
 BASIC_CANCEL = 60 << 16 | 30
-CHANNEL_CLOSE, CONNECTION_CLOSE = 20 << 16 | 40, 10 << 16 | 50
+CHANNEL_CLOSE, CONNECTION_CLOSE, CONNECTION_CLOSE_OK = 20 << 16 | 40, 10 << 16 | 50, 10 << 16 | 51
 BLOCKED, UNBLOCKED = 10 << 16 | 60, 10 << 16 | 61
 
 
@@ -73,11 +73,12 @@ class Side:
         self.pending = memoryview(b"")
         self.beat_at = time.monotonic() + HEARTBEAT_S
         self.blocked = False
+        self.closing = self.closed = False
         self.moved_at = time.monotonic()
 
     def read(self):
         """Take what has come. Raises Failed."""
-        count = self.stream.read_into(self.view[self.end:])
+        count = None if self.closed else self.stream.read_into(self.view[self.end:])
         if count is None:
             return
         if count == 0:
@@ -112,6 +113,7 @@ class Side:
             raise Failed("the broker cancelled a consumer: its queue is gone")
         if code in (BLOCKED, UNBLOCKED):
             self.blocked = code == BLOCKED
+        self.closed |= code == CONNECTION_CLOSE_OK
 
     def send(self, octets=b""):
         """Send what waits, then `octets`; what the peer does not take waits. True when nothing waits."""
@@ -191,11 +193,17 @@ class Publisher(Side):
         return 1000
 
     def done(self, now):
-        """True when all is published and confirmed, or nothing has been heard for DRAIN_S."""
-        ended = self.stopped or self.count and self.perf.published >= self.count
-        if not ended or len(self.pending):
+        """True when all is published and confirmed and the broker has closed the connection as asked, or is silent for DRAIN_S.
+
+        A broker that has answered connection.close has read all there was; a stream that is just closed may take publishes with it.
+        """
+        if not (self.stopped or self.count and self.perf.published >= self.count) or len(self.pending):
             return False
-        return not self.window or self.perf.confirmed >= self.perf.published or now - self.moved_at > DRAIN_S
+        silent = now - self.moved_at > DRAIN_S
+        if not self.closing and (silent or not self.window or self.perf.confirmed >= self.perf.published):
+            self.closing = True
+            self.send(method.encode(method.named(METHODS, "connection_close"), 0, (200, "done", 0, 0)))
+        return self.closed or silent
 
 
 class Consumer(Side):
@@ -263,8 +271,9 @@ class Worker:
             now = time.monotonic()
             busy = False
             for side in self.sides:
-                busy |= side.work(now)
-                side.beat(now)
+                if not side.closing:
+                    busy |= side.work(now)
+                    side.beat(now)
             if now >= report_at:
                 report_at = now + REPORT_S
                 self.report(False)
@@ -272,7 +281,7 @@ class Worker:
                 self.report(True)
                 return
             for side in self.sides:
-                wanted = select.POLLIN | (select.POLLOUT if len(side.pending) else 0)
+                wanted = (0 if side.closed else select.POLLIN) | (select.POLLOUT if len(side.pending) else 0)
                 self.poll.modify(side.stream.pollable, wanted)
             wait_ms = 0 if busy else min([50 if self.ending() else 1000] + [side.wants_ms(now) for side in self.sides])
             for descriptor, event in self.poll.poll(wait_ms):
@@ -280,6 +289,8 @@ class Worker:
                     self.listen()
                 elif event & ~select.POLLOUT:
                     self.by_descriptor[descriptor].read()
+                elif self.by_descriptor[descriptor].closing:
+                    self.by_descriptor[descriptor].send()
 
     def ending(self):
         return self.expected is not None or self.settings["role"] == "publisher"

@@ -68,7 +68,7 @@ class RunFailed(Exception):
 class Relay:
     """relay.c, compiled and running."""
 
-    kind = "relay"
+    column = "relay"
     host = "127.0.0.1"
 
     def __init__(self):
@@ -90,14 +90,16 @@ def start(kind, durable=False):
     if kind == "relay":
         return Relay()
     if kind == "rabbitmq":
-        return BrokerProcess("rabbitmq")
+        broker = BrokerProcess("rabbitmq")
+        broker.column = kind
+        return broker
     directory = tempfile.mkdtemp(prefix="bench_data_")
     config = os.path.join(directory, "leveret.toml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(MANY)
     arguments = ["--config", config] + (["--data", os.path.join(directory, "log")] if durable else [])
     broker = BrokerProcess("leveret", arguments=arguments, variables={"LEVERET_ACCEL": "0"} if kind == "plain" else {})
-    broker.kind = kind
+    broker.column = kind
     return broker
 
 
@@ -107,7 +109,7 @@ def perf(broker, seconds, *arguments):
     done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "perf", broker.url, "--json", "-", "--seconds", str(seconds),
                            *map(str, arguments)], capture_output=True, text=True)
     if done.returncode:
-        raise RunFailed("%s, %s: %s" % (broker.kind, " ".join(map(str, arguments)), done.stderr[-1000:]))
+        raise RunFailed("%s, %s: %s" % (broker.column, " ".join(map(str, arguments)), done.stderr[-1000:]))
     return json.loads(done.stdout)["summary"], cpu_seconds(broker) - cpu
 
 
@@ -121,23 +123,23 @@ def measure(brokers, durable, seconds, runs):
     found = {}
     for name, title, arguments, kinds in SCENARIOS:
         row = found[name] = {}
-        able = [broker for broker in (durable if name == "persistent" else brokers) if kinds is None or broker.kind in kinds]
+        able = [broker for broker in (durable if name == "persistent" else brokers) if kinds is None or broker.column in kinds]
         for number in range(runs):
             for broker in able:
                 idle = [RawClient(broker.host, broker.port).open() for _ in range(CONNECTIONS[1])] if name == "idle" else []
                 summary, cpu = perf(broker, seconds, *arguments)
                 for client in idle:
                     client.socket.close()
-                cell = row.setdefault(broker.kind, {"rates": [], "cpu_us": []})
+                cell = row.setdefault(broker.column, {"rates": [], "cpu_us": []})
                 cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
                 cell["cpu_us"].append(1e6 * cpu / summary["received"])
-                say("  %-36s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, broker.kind, cell["rates"][-1], cell["cpu_us"][-1]))
+                say("  %-36s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, broker.column, cell["rates"][-1], cell["cpu_us"][-1]))
     return found
 
 
 def latencies(brokers, seconds):
     """{column: {percentile: microseconds}} at 1,000 messages a second."""
-    return {broker.kind: perf(broker, max(seconds, 3), "--rate", 1000)[0]["latency_us"] for broker in brokers}
+    return {broker.column: perf(broker, max(seconds, 3), "--rate", 1000)[0]["latency_us"] for broker in brokers}
 
 
 def resident_kb(broker):
@@ -257,12 +259,12 @@ def run(seconds, runs):
     brokers, durable = [], []
     try:
         brokers = [start(kind) for kind in kinds]
-        durable = [start(kind, True) for kind in ("leveret", "plain")] + [broker for broker in brokers if broker.kind == "rabbitmq"]
+        durable = [start(kind, True) for kind in ("leveret", "plain")] + [broker for broker in brokers if broker.column == "rabbitmq"]
         for broker in brokers:
-            if broker.kind in served:
-                say("Memory of %s" % broker.kind)
-                result["memory"][broker.kind] = memory(broker)
-                result["idle_cpu"][broker.kind] = idle_cpu(broker)
+            if broker.column in served:
+                say("Memory of %s" % broker.column)
+                result["memory"][broker.column] = memory(broker)
+                result["idle_cpu"][broker.column] = idle_cpu(broker)
         result["latency_us"] = latencies(brokers, seconds)
         result["rates"] = measure(brokers, durable, seconds, runs)
     finally:
