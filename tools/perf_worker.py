@@ -26,7 +26,7 @@ FILL_SIZE = 1 << 18
 FILL_COUNT = 512
 HEARTBEAT_S = 20
 REPORT_S = 0.2
-DRAIN_S = 15.0  # how long nothing may come before a side gives up waiting for the rest
+DRAIN_S = 30.0  # how long nothing may come before a side gives up waiting for the rest
 
 BASIC_CANCEL = 60 << 16 | 30
 CHANNEL_CLOSE, CONNECTION_CLOSE, CONNECTION_CLOSE_OK = 20 << 16 | 40, 10 << 16 | 50, 10 << 16 | 51
