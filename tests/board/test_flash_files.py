@@ -1,6 +1,7 @@
 """What `leveret flash` puts on each board, offline: plans, compiled code, settings without secrets shown, images."""
 
 import argparse
+import ast
 import json
 import os
 import subprocess
@@ -160,6 +161,17 @@ def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch):
     frozen = {os.path.relpath(os.path.join(place, each), os.path.join(how["base_path"], "leveret"))
               for place, _, found in os.walk(os.path.join(how["base_path"], "leveret")) for each in found}
     assert frozen == set(flash_files.sources(boards.load(name), True))
+
+
+def test_a_board_that_carries_every_part_has_all_that_its_files_import_late():
+    board = boards.load("unix")
+    assert set(board.carries["parts"]) >= set(boards.PARTS) - {"client", "bridge"}
+    carried = set(flash_files.source_paths(board))
+    for path in sorted(carried):
+        with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
+            for node in ast.walk(ast.parse(file.read())):
+                if isinstance(node, ast.ImportFrom) and node.level:
+                    assert set(boards.places(path, node)) <= carried, f"{path} imports what is not carried: a row of boards.PARTS lacks it"
 
 
 def test_every_microcontroller_has_a_manifest():
