@@ -387,6 +387,9 @@ class Pager:
                     return False
                 self.pass_over(walk, here)
             except Damaged as error:
+                if not [chunk for _, mine in here.values() for chunk in mine if chunks[chunk + paged.COUNT]
+                        and chunks[chunk + paged.END] >= walk.offset]:
+                    break  # what a failed write has left
                 self.broker.log("while it was copied: %s" % (error,))
                 self.pass_over(walk, here)
         self.tries = 0

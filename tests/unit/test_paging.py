@@ -233,6 +233,39 @@ def test_one_message_larger_than_a_piece_of_the_store():
     assert numbers(found) == list(range(COUNT + 3)) and [len(body) for body in found[-3:]] == [9006] * 3
 
 
+def test_a_board_comes_back_with_what_it_had_in_as_many_places_as_it_had_it():
+    """Persistent and transient messages in turn, in many queues and segments, with a board's few chunks: loaded, not listed, and in order."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=1024)
+    peer = Peer(broker)
+    for queue in range(10):
+        peer.declare("q%d" % queue, durable=True)
+    for number in range(120):
+        peer.publish("q%d" % (number % 10), numbered(number, 20), given=PERSISTENT if number // 10 % 2 else {})
+    broker.run()
+    again, report = durable_broker(store.cut(), segment_size=1024)
+    assert "recovered 60 messages in 10 queues" in report, report
+    reader = Peer(again)
+    for queue in range(10):
+        assert not again.queues["q%d" % queue].is_paging()
+        assert numbers(drain(reader, "q%d" % queue)) == list(range(10 + queue, 120, 20))
+
+
+def test_a_queue_too_large_for_half_of_memory_is_listed_from_its_first_message_on():
+    """Some of it was loaded before that showed; transient messages between those in memory cost no chunk each."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=65536)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    for number in range(COUNT):
+        fill(peer, "q", 1, {} if number % 2 else PERSISTENT, number)
+    again, _ = durable_broker(store.cut(), segment_size=65536)
+    found = again.queues["q"]
+    assert found.is_paging() and again.tables.queues[found.handle + layout.QUEUE_LENGTH] == 0
+    assert again.limits.chunk_count_max - again.tables.chunk_pool[2] < 8
+    assert numbers(drain(Peer(again), "q")) == list(range(0, COUNT, 2))
+
+
 def test_settled_positions_take_no_more_memory_than_two_bits_each():
     """Every second of many: pages of bits; all of them: one range."""
     settled = Settled()
