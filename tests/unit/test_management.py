@@ -84,7 +84,8 @@ def test_overview_tells_counters_memory_queues_streams_and_connections():
         peer.publish(key, b"12345")
     head, items, _ = all_pages(peer, "overview")
     rows = {row["name"]: row for row in items["queues"] if not row["name"].startswith(REPLY)}
-    assert rows == {"q": {"name": "q", "messages": 2, "unsettled": 0, "octets": 10, "consumers": 0, "policy": None, "full": True}}
+    assert rows == {"q": {"name": "q", "messages": 2, "unsettled": 0, "octets": 10, "in_log": 0, "consumers": 0,
+                          "policy": None, "full": True}}
     stream, = items["streams"]
     assert (stream["name"], stream["first_offset"], stream["next_offset"], stream["octets"]) == ("s", 0, 3, 3 * (3 + 2 + 5))
     connection, = items["connections"]
