@@ -23,12 +23,25 @@ class SendBuffer(send_buffer.SendBuffer):
 
     def __init__(self, size, made_by):
         self.output = ffi.new("leveret_output *")
+        self.round = made_by.round
+        self.slot = None  # of the port's loop that sends it
         send_buffer.SendBuffer.__init__(self, size, made_by)
         self.output.octets = self.address
         self.output.size = size
 
+    def touch(self):
+        """See Engine.take_touched."""
+        if not self.output.is_touched:
+            self.output.is_touched = 1
+            self.output.next_touched = self.round.touched
+            self.round.touched = self.output
+
+    def _set_end(self, at):
+        self.output.end = at
+        self.touch()
+
     start = property(lambda self: self.output.start, lambda self, at: setattr(self.output, "start", at))
-    end = property(lambda self: self.output.end, lambda self, at: setattr(self.output, "end", at))
+    end = property(lambda self: self.output.end, _set_end)
     busy = property(lambda self: self.output.busy, lambda self, busy: setattr(self.output, "busy", 1 if busy else 0))
 
 
@@ -41,6 +54,7 @@ class Engine:
 
     def __init__(self, tables):
         self.kept = []
+        self.buffers = []  # every SendBuffer made, by number; a broker uses them again
         pointers = ffi.new("leveret_tables *")
         for name in ("arena", "route_octets"):
             setattr(pointers, name, self._keep(self.octets(getattr(tables, name))))
@@ -62,7 +76,23 @@ class Engine:
 
     def send_buffer(self, size):
         """A SendBuffer that C can write into."""
-        return SendBuffer(size, self)
+        made = SendBuffer(size, self)
+        made.output.number = len(self.buffers)
+        self.buffers.append(made)
+        return made
+
+    def take_touched(self):
+        """The slots (numbers that the port's loop has given) of the buffers that were written to since the last time."""
+        slots = []
+        output = self.round.touched
+        self.round.touched = ffi.NULL
+        while output:
+            output.is_touched = 0
+            slot = self.buffers[output.number].slot
+            if slot is not None:
+                slots.append(slot)
+            output = output.next_touched
+        return slots
 
     def see_queue(self, found):
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""

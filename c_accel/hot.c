@@ -407,7 +407,7 @@ static void make_room(leveret_output *output)
 }
 
 /* Up to `most` deliveries to a consumer: how many; negative when core/deliver.py has to go on: less one, how many were made. */
-static int32_t deliver(const leveret_tables *t, const leveret_round *r, int32_t consumer, int32_t most)
+static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consumer, int32_t most)
 {
     const leveret_reader *reader = r->readers + consumer / CONSUMER_WIDTH;
     if (!reader->prefix || reader->output->busy)
@@ -419,6 +419,11 @@ static int32_t deliver(const leveret_tables *t, const leveret_round *r, int32_t 
     output->end = leveret_pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets, output->end,
                                output->size - r->reply_room);
     int32_t count = before - *length;
+    if (count && !output->is_touched) {
+        output->is_touched = 1;
+        output->next_touched = r->touched;
+        r->touched = output;
+    }
     return count < most && *length > 0 && has_credit(t, consumer) ? -1 - count : count;
 }
 

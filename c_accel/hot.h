@@ -37,8 +37,11 @@ void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *sou
 int32_t leveret_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target, int32_t at,
                          int32_t end);
 
-/* A send buffer, as core/send_buffer.py has it. */
-typedef struct {
+/* A send buffer, as core/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
+typedef struct leveret_output {
+    struct leveret_output *next_touched;
+    int32_t is_touched;
+    int32_t number;
     uint8_t *octets;
     int32_t start;
     int32_t end;
@@ -59,6 +62,7 @@ typedef struct {
     int32_t *rows;
     int32_t *row_counts;
     leveret_reader *readers;
+    leveret_output *touched;
     int32_t row_size;
     int32_t turn;
     int32_t reply_room;

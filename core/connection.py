@@ -117,6 +117,7 @@ class Connection:
     def resume(self):
         """The broker may have room again for what this connection holds back."""
         if not self.closed:
+            self.send.touch()
             self.process()
 
     # Inside

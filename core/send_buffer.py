@@ -19,6 +19,9 @@ class SendBuffer:
         self.start = self.end = 0
         self.busy = False
 
+    def touch(self):
+        """Something about its connection may have changed that the port wants to know. Only an engine that keeps a list needs it."""
+
     def room(self):
         """Octets that can be written at `end`, after moving what waits to the front when that is worth it."""
         if self.start and (self.start == self.end or self.start > self.size // 2):

@@ -101,6 +101,9 @@ class Loop:
         self.endpoints = [None] * slot_count
         self.masks = [0] * slot_count
         self.used = []  # slot numbers
+        self.scanned = []  # those of them that are looked at in every step; the others say by their send buffers when they want to be
+        self.awake = set()  # of the others, those to be looked at in this step
+        self.take_touched = getattr(broker.tables.engine, "take_touched", None) if broker is not None else None
         self.by_key = {}  # what poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something
         self.listeners = []
         self.needy = []  # slots whose streams have `needs` of their own (DESIGN.md section 2)
@@ -122,6 +125,12 @@ class Loop:
         self.endpoints[slot] = endpoint
         self.masks[slot] = _IN | _OUT
         self.used.append(slot)
+        buffer = getattr(endpoint, "send", None)
+        if self.take_touched is not None and hasattr(buffer, "slot") and not hasattr(stream, "needs"):
+            buffer.slot = slot
+            self.awake.add(slot)
+        else:
+            self.scanned.append(slot)
         if hasattr(stream, "needs"):
             self.needy.append(slot)
         self.by_key[key_of(stream.pollable)] = slot
@@ -170,6 +179,8 @@ class Loop:
         stream.close()
         self.streams[slot] = self.endpoints[slot] = None
         self.used.remove(slot)
+        if slot in self.scanned:
+            self.scanned.remove(slot)
         if slot in self.needy:
             self.needy.remove(slot)
 
@@ -198,6 +209,7 @@ class Loop:
         for key, flags in self.poller.poll(max(0, min(timeout_ms, left))):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(found, int):
+                self.awake.add(found)
                 if flags & ~_OUT or found in self.needy:
                     self.read(found, flags)
             elif found is not None:
@@ -219,6 +231,7 @@ class Loop:
             self.broker.tick(now, clock.seconds())
         if (now - self.ticked) & 0x3FFFFFFF >= TICK_MS:
             self.ticked = now
+            self.awake.update(self.used)
             for slot in list(self.used):
                 self.endpoints[slot].tick(now)
 
@@ -248,11 +261,18 @@ class Loop:
             if self.broker is not None:
                 self.broker.run()
             moved = False
-            for slot in self.used:
+            for slot in self.looked_at():
                 if len(self.endpoints[slot].pending()):
                     moved = self.flush(slot) or moved
             if not moved or self.broker is None or not self.broker.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
+
+    def looked_at(self):
+        """The slots at which something may have changed in this step."""
+        if self.take_touched is None:
+            return self.used
+        self.awake.update(self.take_touched())
+        return self.scanned + [slot for slot in self.awake if self.endpoints[slot] is not None and slot not in self.scanned]
 
     def flush(self, slot):
         """Send what an endpoint has; true when octets went out."""
@@ -276,7 +296,7 @@ class Loop:
 
     def arm(self):
         """Ask poll for what each endpoint wants next; let go of those that are closed."""
-        for slot in list(self.used):
+        for slot in list(self.looked_at()):
             endpoint = self.endpoints[slot]
             if endpoint.closed:
                 self.flush(slot)
@@ -288,6 +308,7 @@ class Loop:
             if mask != self.masks[slot]:
                 self.masks[slot] = mask
                 self.poller.modify(self.streams[slot].pollable, mask)
+        self.awake.clear()
 
 
 def key_of(pollable):

@@ -18,9 +18,10 @@ COMMAND = [sys.executable, "-m", "leveret.tools.cli", "serve"]
 class Serve:
     """A broker process with its ready lines."""
 
-    def __init__(self, *arguments, count=1):
+    def __init__(self, *arguments, count=1, **variables):
         began = time.monotonic()
-        self.process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env=dict(os.environ, **variables))
         self.urls = []
         for _ in range(count):
             line = self.process.stdout.readline()
@@ -194,3 +195,17 @@ def test_a_thousand_short_connections_leave_no_descriptor_behind(serve):
     while descriptors() > before and time.monotonic() < limit:
         time.sleep(0.05)
     assert descriptors() <= before
+
+
+@pytest.mark.parametrize("variable,said", (("1", "hot functions run in C"), ("0", "hot functions run as plain Python (LEVERET_ACCEL=0)")))
+def test_the_start_says_which_form_of_the_hot_functions_is_used(serve, variable, said):
+    server = serve("--listen", "amqp://127.0.0.1:0", LEVERET_ACCEL=variable)
+    connection = server.connect()
+    channel = connection.channel()
+    channel.queue_declare("q")
+    for number in range(100):
+        channel.basic_publish("", "q", b"%d" % number)
+    assert [channel.basic_get("q", auto_ack=True)[2] for _ in range(100)] == [b"%d" % number for number in range(100)]
+    connection.close()
+    status, _, errors, _ = server.end()
+    assert status == 0 and said in errors, errors

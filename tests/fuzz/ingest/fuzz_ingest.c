@@ -176,11 +176,11 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
     leveret_reader readers[CONSUMERS];
     for (int32_t at = 0; at < CONSUMERS; at++) {
         int32_t start = choice % 64;
-        outputs[at] = (leveret_output){malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at};
+        outputs[at] = (leveret_output){NULL, 0, at, malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at};
         memset(outputs[at].octets, 0, (size_t)room);
         readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024};
     }
-    leveret_round r = {rows, counts, readers, 2, 1 + choice % 7, 100, 5, 9, 0, 0};
+    leveret_round r = {rows, counts, readers, NULL, 2, 1 + choice % 7, 100, 5, 9, 0, 0};
     t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = (choice & 1 ? 1 : 2) * QUEUE_WIDTH;
     for (int32_t queue = 0; queue >= 0;) {
         queue = leveret_next_turn(t, &r);
