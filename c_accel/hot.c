@@ -100,7 +100,7 @@ static void release(const leveret_tables *t, int32_t message)
     state[POOL_MESSAGES + 2] += 1;
 }
 
-static void push(const leveret_tables *t, int32_t queue, int32_t message)
+static int32_t push(const leveret_tables *t, int32_t queue, int32_t message)
 {
     int32_t entry = take(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
     int32_t *place = t->entries + entry;
@@ -124,6 +124,7 @@ static void push(const leveret_tables *t, int32_t queue, int32_t message)
     found[QUEUE_OCTETS] += record[MESSAGE_BODY];
     found[QUEUE_BLOCKS] += record[MESSAGE_BLOCKS];
     record[MESSAGE_REFERENCES] += 1;
+    return entry;
 }
 
 static void activate(const leveret_tables *t, int32_t queue)
@@ -633,13 +634,18 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
 {
     const int32_t *state = t->state;
     const int32_t *route = t->routes + slot;
-    int32_t left = route[ROUTE_COUNT];
+    int32_t left = route[ROUTE_COUNT], answer = 1;
     if (state[POOL_BLOCKS + 2] < block_total || state[POOL_MESSAGES + 2] < 1 || state[POOL_ENTRIES + 2] < left)
         return 0;
     for (const int32_t *target = t->route_targets + route[ROUTE_TARGETS]; left > 0; target++, left--) {
         const int32_t *queue = t->queues + *target;
-        if (queue[QUEUE_PLAIN] == NOT_PLAIN || (queue[QUEUE_PLAIN] == PLAIN_TRANSIENT && kind == 2))
+        if (queue[QUEUE_PLAIN] == NOT_PLAIN)
             return 0;
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && kind == 2) {
+            if (route[ROUTE_COUNT] > 1 || state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE])
+                return 0;
+            answer = 2;
+        }
         int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
         if (held > 0) {
             if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * state[POOL_MESSAGES + 2])
@@ -648,7 +654,17 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
                 return 0;
         }
     }
-    return 1;
+    return answer;
+}
+
+static void put_aside(const leveret_tables *t, int32_t entry)
+{
+    t->entries[entry + ENTRY_CONSUMER] = -1;
+    if (t->state[STATE_LOGGED_HEAD] < 0)
+        t->state[STATE_LOGGED_HEAD] = entry;
+    else
+        t->entries[t->state[STATE_LOGGED_TAIL] + ENTRY_CONSUMER] = entry;
+    t->state[STATE_LOGGED_TAIL] = entry;
 }
 
 static int32_t fill(const leveret_tables *t, const uint8_t *source, int32_t route, int32_t route_size, int32_t header,
@@ -678,12 +694,18 @@ static int32_t fill(const leveret_tables *t, const uint8_t *source, int32_t rout
     return message;
 }
 
-static void count_publish(const leveret_tables *t, int32_t channel)
+static void count_publish(const leveret_tables *t, int32_t channel, int32_t logged)
 {
     int32_t *record = t->channels + channel;
+    int32_t before = record[CHANNEL_PUBLISHED];
     next_number(record + CHANNEL_PUBLISHED);
-    if (record[CHANNEL_COUNTED] == 0) {
-        record[CHANNEL_COUNTED] = 1;
+    if (record[CHANNEL_COUNTED] < logged) {
+        if (record[CHANNEL_COUNTED] == 1) {
+            record[CHANNEL_COUNTED] = 2;
+            return;
+        }
+        record[CHANNEL_COUNTED] = logged;
+        record[CHANNEL_COUNTED_FROM] = before;
         record[CHANNEL_NEXT_COUNTED] = t->state[STATE_COUNTED_HEAD];
         t->state[STATE_COUNTED_HEAD] = channel;
     }
@@ -761,7 +783,8 @@ static int32_t take_publish(const leveret_tables *t, const uint8_t *source, int3
         return ASK;
     int32_t properties_size = behind - header - 20;
     int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
-    if (!may_push(t, slot, kind, blocks_needed))
+    int32_t logged = may_push(t, slot, kind, blocks_needed);
+    if (!logged)
         return ASK;
     int32_t whole = body_end(t, source, start, behind, body);
     if (whole < 0)
@@ -769,12 +792,16 @@ static int32_t take_publish(const leveret_tables *t, const uint8_t *source, int3
     int32_t message = fill(t, source, route, route_size, header, properties_size, body, blocks_needed);
     t->messages[message + MESSAGE_SEGMENT] = kind == 2 ? 0 : -1;
     for (int32_t left = t->routes[slot + ROUTE_COUNT]; left > 0; left--, target++) {
-        push(t, *target, message);
+        int32_t entry = push(t, *target, message);
         activate(t, *target);
+        if (logged == 2) {
+            state[STATE_LOG_ROOM] -= blocks_needed * state[STATE_BLOCK_SIZE];
+            put_aside(t, entry);
+        }
     }
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;
     if (t->channels[channel + CHANNEL_CONFIRM])
-        count_publish(t, channel);
+        count_publish(t, channel, logged);
     return whole;
 }
 

@@ -27,6 +27,7 @@ _MESSAGE_SEGMENT = const(9)
 _MESSAGE_WIDTH = const(10)
 
 _ENTRY_NEXT = const(1)
+_ENTRY_CONSUMER = const(5)
 _ENTRY_QUEUE = const(6)
 
 _QUEUE_LENGTH = const(2)
@@ -43,6 +44,7 @@ _CHANNEL_PUBLISHED = const(7)
 _CHANNEL_PLAIN = const(10)
 _CHANNEL_COUNTED = const(11)
 _CHANNEL_NEXT_COUNTED = const(12)
+_CHANNEL_COUNTED_FROM = const(14)
 
 _POOL_BLOCKS = const(0)
 _POOL_MESSAGES = const(3)
@@ -62,6 +64,9 @@ _STATE_PROPERTIES_MAX = const(27)
 _STATE_ROUTE_EPOCH = const(28)
 _STATE_ROUTE_SLOTS = const(29)
 _STATE_ROUTE_LAST = const(30)
+_STATE_LOG_ROOM = const(33)
+_STATE_LOGGED_HEAD = const(34)
+_STATE_LOGGED_TAIL = const(35)
 
 _ROUTE_EPOCH = const(0)
 _ROUTE_USER = const(1)
@@ -169,7 +174,8 @@ def take_publish(arena, blocks, messages, entries, queues, channels, state, rout
     if kind == 0:
         return _ASK
     blocks_needed = (route_size + behind - header - 20 + body + state[_STATE_BLOCK_SIZE] - 1) // state[_STATE_BLOCK_SIZE]
-    if may_push(queues, state, routes, route_targets, slot, kind, blocks_needed) == 0:
+    logged = may_push(queues, state, routes, route_targets, slot, kind, blocks_needed)
+    if logged == 0:
         return _ASK
     whole = body_end(state, source, start, behind, body)
     if whole < 0:
@@ -179,13 +185,16 @@ def take_publish(arena, blocks, messages, entries, queues, channels, state, rout
     target = routes[slot + _ROUTE_TARGETS]
     left = routes[slot + _ROUTE_COUNT]
     while left > 0:
-        push(messages, entries, queues, state, route_targets[target], message)
+        entry = push(messages, entries, queues, state, route_targets[target], message)
         activate(queues, state, route_targets[target])
+        if logged == 2:
+            state[_STATE_LOG_ROOM] -= blocks_needed * state[_STATE_BLOCK_SIZE]
+            put_aside(entries, state, entry)
         target += 1
         left -= 1
     state[_STATE_PUBLISHED] = (state[_STATE_PUBLISHED] + 1) & _MASK
     if channels[channel + _CHANNEL_CONFIRM]:
-        count_publish(channels, state, channel)
+        count_publish(channels, state, channel, logged)
     return whole
 
 
@@ -377,7 +386,8 @@ def is_route(state, routes, route_octets, slot, source, at, size):
 
 
 def may_push(queues, state, routes, route_targets, slot, kind, block_total):
-    """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; else 0.
+    """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; 2 when its one queue
+    does, and it has to be logged, and the log has room; else 0.
 
     Each queue's share is Queue.over_share: at most four times what is left of blocks, messages and entries.
     """
@@ -385,11 +395,16 @@ def may_push(queues, state, routes, route_targets, slot, kind, block_total):
     if state[_POOL_BLOCKS + 2] < block_total or state[_POOL_MESSAGES + 2] < 1 or state[_POOL_ENTRIES + 2] < left:
         return 0
     target = routes[slot + _ROUTE_TARGETS]
+    answer = 1
     while left > 0:
         queue = route_targets[target]
         plain = queues[queue + _QUEUE_PLAIN]
-        if plain == 0 or plain == 2 and kind == 2:
+        if plain == 0:
             return 0
+        if plain == 2 and kind == 2:
+            if routes[slot + _ROUTE_COUNT] > 1 or state[_STATE_LOG_ROOM] < block_total * state[_STATE_BLOCK_SIZE]:
+                return 0
+            answer = 2
         held = queues[queue + _QUEUE_LENGTH] + queues[queue + _QUEUE_UNSETTLED]
         if held > 0:
             if held >= 4 * state[_POOL_ENTRIES + 2] or held >= 4 * state[_POOL_MESSAGES + 2]:
@@ -398,7 +413,17 @@ def may_push(queues, state, routes, route_targets, slot, kind, block_total):
                 return 0
         target += 1
         left -= 1
-    return 1
+    return answer
+
+
+def put_aside(entries, state, entry):
+    """An entry's message is to be logged: put it at the end of the list of those."""
+    entries[entry + _ENTRY_CONSUMER] = -1
+    if state[_STATE_LOGGED_HEAD] < 0:
+        state[_STATE_LOGGED_HEAD] = entry
+    else:
+        entries[state[_STATE_LOGGED_TAIL] + _ENTRY_CONSUMER] = entry
+    state[_STATE_LOGGED_TAIL] = entry
 
 
 def fill(arena, blocks, messages, state, source, route, route_size, header, properties_size, body, block_total):
@@ -426,10 +451,16 @@ def fill(arena, blocks, messages, state, source, route, route_size, header, prop
     return message
 
 
-def count_publish(channels, state, channel):
-    """Count a publish in confirm mode, and put the channel on the list of those that have something to confirm."""
+def count_publish(channels, state, channel, logged):
+    """Count a publish in confirm mode, and put the channel on the list of those that have something to confirm. `logged`: 2 when the
+    publish is to be logged, else 1."""
+    before = channels[channel + _CHANNEL_PUBLISHED]
     next_number(channels, channel + _CHANNEL_PUBLISHED)
-    if channels[channel + _CHANNEL_COUNTED] == 0:
-        channels[channel + _CHANNEL_COUNTED] = 1
+    if channels[channel + _CHANNEL_COUNTED] < logged:
+        if channels[channel + _CHANNEL_COUNTED] == 1:
+            channels[channel + _CHANNEL_COUNTED] = 2
+            return
+        channels[channel + _CHANNEL_COUNTED] = logged
+        channels[channel + _CHANNEL_COUNTED_FROM] = before
         channels[channel + _CHANNEL_NEXT_COUNTED] = state[_STATE_COUNTED_HEAD]
         state[_STATE_COUNTED_HEAD] = channel

@@ -98,6 +98,17 @@ class Journal:
         self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = before
         return 0
 
+    def log_taken(self):
+        """Log the messages that `ingest` has pushed since it was called, each in one queue, in their order."""
+        tables = self.broker.tables
+        entries = tables.entries
+        entry = tables.state[layout.STATE_LOGGED_HEAD]
+        tables.state[layout.STATE_LOGGED_HEAD] = layout.NONE
+        while entry != layout.NONE:
+            found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+            self.message(entries[entry + layout.ENTRY_MESSAGE], (self.pushed(found, entries[entry + layout.ENTRY_POSITION]),), 0)
+            entry = entries[entry + layout.ENTRY_CONSUMER]
+
     def write_message(self, message, places, type_=log.MESSAGE):
         """Append the record of a message in these places: where it lies among what is appended (paged.SKIP)."""
         tables = self.broker.tables

@@ -52,7 +52,7 @@ QUEUE_WIDTH = 12
 # QUEUE_PLAIN: a queue takes messages without a look at them ...
 NOT_PLAIN = 0  # ... never: it has rules, is a stream, or keeps messages beyond memory
 PLAIN = 1  # ... always
-PLAIN_TRANSIENT = 2  # ... when they are transient: persistent ones go into the log
+PLAIN_LOGGED = 2  # ... but a persistent one has to go into the log
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1
@@ -65,10 +65,11 @@ CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8
 CHANNEL_CONFIRMED = 9  # low 30 bits of the last that an acknowledgement was written for
 CHANNEL_PLAIN = 10  # 1: publishes and acknowledgements need no look at the channel: open, no transaction, no content begun
-CHANNEL_COUNTED = 11  # 1: in the list of channels whose publishes hot.ingest has counted (STATE_COUNTED_HEAD)
+CHANNEL_COUNTED = 11  # 1: in the list of channels whose publishes hot.ingest has counted (STATE_COUNTED_HEAD); 2: some are to be logged
 CHANNEL_NEXT_COUNTED = 12  # behind it in that list
 CHANNEL_NUMBER = 13
-CHANNEL_WIDTH = 14
+CHANNEL_COUNTED_FROM = 14  # CHANNEL_PUBLISHED before the first of them
+CHANNEL_WIDTH = 15
 
 CONSUMER_QUEUE = 0  # in a free record: the next free record
 CONSUMER_CHANNEL = 1
@@ -109,7 +110,10 @@ STATE_ROUTE_SLOTS = 29  # a power of two
 STATE_ROUTE_LAST = 30  # the slot that was used last
 STATE_ROUTE_OCTETS = 31  # used of the cache's octets, and of its targets
 STATE_ROUTE_TARGETS = 32
-STATE_WIDTH = 33
+STATE_LOG_ROOM = 33  # octets of persistent messages that `ingest` may take for the log
+STATE_LOGGED_HEAD = 34  # entries with messages that it has taken and that are to be logged, linked by ENTRY_CONSUMER, in order; NONE: none
+STATE_LOGGED_TAIL = 35
+STATE_WIDTH = 36
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

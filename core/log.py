@@ -164,6 +164,12 @@ class Log:
         self.asked = max(self.asked, octets)
         return True
 
+    def room_for(self, octets):
+        """Octets of messages, at most `octets`, that can be taken now; 0: each is to ask for itself."""
+        if self.parts_size:
+            octets = min(octets, self.gathered_max - self.parts_size)
+        return 0 if octets <= 0 or self.trouble or self.has_no_room(octets) else octets
+
     def lacks_room(self):
         """True when room is to be made: it is tight, or there was none for what was asked for since the last commit."""
         return self.has_no_room(self.asked)

@@ -50,7 +50,7 @@ class Queue:
         if self.is_stream or self.rules is not None or self.is_paging():
             plain = layout.NOT_PLAIN
         elif self.id_in_log:
-            plain = layout.PLAIN_TRANSIENT
+            plain = layout.PLAIN_LOGGED
         self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
         self.tables.engine.see_queue(self)
 

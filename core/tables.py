@@ -31,7 +31,8 @@ class Tables:
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
         self.chunk_pool = table(3)
-        for place in (layout.STATE_SETTLED_LIST, layout.STATE_ACTIVE_HEAD, layout.STATE_ACTIVE_TAIL, layout.STATE_COUNTED_HEAD):
+        for place in (layout.STATE_SETTLED_LIST, layout.STATE_ACTIVE_HEAD, layout.STATE_ACTIVE_TAIL, layout.STATE_COUNTED_HEAD,
+                      layout.STATE_LOGGED_HEAD):
             self.state[place] = layout.NONE
         start_pool(self.state, layout.POOL_BLOCKS, count)
         start_pool(self.state, layout.POOL_MESSAGES, limits.message_count_max)

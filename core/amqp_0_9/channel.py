@@ -46,10 +46,14 @@ class Channel:
     def logged(self, journal, before):
         """A publish, not yet counted, was taken: before its confirm all must be durable that the log has got by now, if that is more than
         what it took `before` (Journal.taken): a publish that nothing is logged of waits for nobody's sync."""
+        self.logged_behind(journal, self.session.broker.tables.channels[self.handle + layout.CHANNEL_PUBLISHED], journal.taken != before)
+
+    def logged_behind(self, journal, published, anything=True):
+        """The same for all publishes behind the one with these low 30 bits; `anything`: the log has got something of them."""
         if self.log_number <= journal.log.begun:
             self.begun_number = self.log_number
-            self.begun_published = self.session.broker.tables.channels[self.handle + layout.CHANNEL_PUBLISHED]
-        if journal.taken != before:
+            self.begun_published = published
+        if anything:
             self.log_number = journal.last()
 
     def key(self):

@@ -108,8 +108,12 @@ class Session:
         state[layout.STATE_FRAME_MAX] = self.frame_size_max
         state[layout.STATE_NUMBERS] = len(self.numbers)
         state[layout.STATE_USER] = self.connection.user.number
+        journal = self.broker.journal
+        state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
         answer = tables.engine.ingest(self.numbers_at, receive.address)
         receive.start = state[layout.STATE_AT]
+        if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
+            journal.log_taken()
         if state[layout.STATE_COUNTED_HEAD] != layout.NONE:
             self.counted(tables)
         self.route_asked = answer == layout.ASK_ROUTE
@@ -119,12 +123,14 @@ class Session:
         return answer == layout.INCOMPLETE and available < receive.size
 
     def counted(self, tables):
-        """The engine has counted publishes of channels in confirm mode: they are to be confirmed. It takes none that are to be logged."""
+        """The engine has counted publishes of channels in confirm mode: they are to be confirmed."""
         handle = tables.state[layout.STATE_COUNTED_HEAD]
         tables.state[layout.STATE_COUNTED_HEAD] = layout.NONE
         while handle != layout.NONE:
-            tables.channels[handle + layout.CHANNEL_COUNTED] = 0
             channel = self.channels[tables.channels[handle + layout.CHANNEL_NUMBER]]
+            if tables.channels[handle + layout.CHANNEL_COUNTED] == 2:
+                channel.logged_behind(self.broker.journal, tables.channels[handle + layout.CHANNEL_COUNTED_FROM])
+            tables.channels[handle + layout.CHANNEL_COUNTED] = 0
             self.wants_to_write(channel)
             handle = tables.channels[handle + layout.CHANNEL_NEXT_COUNTED]
 

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from leveret import c_accel
 from leveret.core import engine, layout
 from leveret.core.access import User
-from leveret.core.amqp_0_9 import frame
+from leveret.core.amqp_0_9 import frame, properties
+from leveret.core.durability import make_durable
 from peer import Peer, content, encoded, new_broker
+from test_log import MemoryStore
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
@@ -38,7 +40,7 @@ def c_form():
 class Side:
     """One broker with its peers, and what it answered."""
 
-    def __init__(self, form, **limits):
+    def __init__(self, form, durable=False, **limits):
         User.numbers = 0  # counted over all brokers of a process
         before, engine.chosen = engine.chosen, form
         try:
@@ -46,6 +48,11 @@ class Side:
         finally:
             engine.chosen = before
         self.peers = []
+        self.store = None
+        if durable:
+            self.store = MemoryStore()
+            self.broker.read_messages_with(properties)
+            make_durable(self.broker, self.store, "each", 100, 65536, 4096, 1 << 20)
 
     def connect(self, number):
         """A connection with this number, in the place of one that is over."""
@@ -77,6 +84,8 @@ class Side:
         """Everything that is to be the same."""
         tables = self.broker.tables
         shown = {name: bytes(getattr(tables, name)) for name in TABLES}
+        if self.store is not None:
+            shown["log"] = self.store.segments
         for number, peer in enumerate(self.peers):
             connection = peer.connection
             shown["connection %d" % number] = (connection.closed, connection.reading, connection.ending, bytes(connection.pending()),
@@ -114,14 +123,14 @@ class Pair:
         self.both(action)
 
 
-def prepared(**limits):
+def prepared(durable=False, **limits):
     """Three connections: two that publish on three channels each (one of them with confirms, one transactional), and a consumer."""
-    pair = Pair(**limits)
+    pair = Pair(durable=durable, **limits)
     for number in range(3):
         pair.both(lambda side, number=number: side.connect(number))
     set_up = [encoded("channel_open", number, "") for number in (2, 3)]
     set_up += [encoded("confirm_select", 2, False), encoded("tx_select", 3)]
-    set_up += [encoded("queue_declare", 1, 0, name, False, False, False, False, False, {}) for name in ("one", "two", "many")]
+    set_up += [encoded("queue_declare", 1, 0, name, False, durable, False, False, False, {}) for name in ("one", "two", "many")]
     set_up += [encoded("queue_declare", 1, 0, "ruled", False, False, False, False, False, {"x-max-length": 5}),
                encoded("queue_declare", 1, 0, "stream", False, True, False, False, False, {"x-queue-type": "stream"})]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.fanout", "", False, {}) for name in ("one", "two", "many")]
@@ -237,6 +246,12 @@ def interleaving(seed, steps, harmful, **limits):
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_interleavings(seed):
     interleaving(seed, 60, 0.02 if seed % 3 == 0 else 0)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS // 2))
+def test_with_a_log(seed):
+    """Durable queues: the logs are the same octet for octet too."""
+    interleaving(2000 + seed, 40, 0, durable=True)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS // 4))

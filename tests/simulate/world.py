@@ -68,9 +68,7 @@ class SimulatedBroker(Broker):
 
     def put(self, message, targets, expires, delay_ms=0):
         tables = self.tables
-        body = tables.octets(message, tables.size_of(message) - tables.messages[message + layout.MESSAGE_BODY],
-                             tables.messages[message + layout.MESSAGE_BODY])
-        name = self.world.identify(message, body)
+        name = self.world.identify(message, self.body_of(message))
         outcome = Broker.put(self, message, targets, expires, delay_ms)
         persistent = tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE
         if outcome == 0:
@@ -78,6 +76,11 @@ class SimulatedBroker(Broker):
             logged = any([found.id_in_log and (persistent or found.is_stream) for found in targets])
             self.world.pushed_at.setdefault(name, self.world.pushes if logged else 0)
         return outcome
+
+    def body_of(self, message):
+        """A message's body."""
+        size = self.tables.messages[message + layout.MESSAGE_BODY]
+        return self.tables.octets(message, self.tables.size_of(message) - size, size)
 
 
 def body_of(message, size):
@@ -244,11 +247,27 @@ class World:
         self.note(self.report)
         self.check_recovered()
         self.watch_pager(self.broker.journal.pager)
+        self.watch_journal(self.broker.journal)
         if self.spoil_journal is not None:
             self.spoil_journal(self.broker.journal)
         self.store.watcher = self
         self.delivered_last = {}
         return True
+
+    def watch_journal(self, journal):
+        """Note what comes to the log by way of `ingest`, not of Broker.put."""
+        log_taken = journal.log_taken
+        tables = self.broker.tables
+
+        def noted():
+            entry = tables.state[layout.STATE_LOGGED_HEAD]
+            while entry != layout.NONE:
+                message = tables.entries[entry + layout.ENTRY_MESSAGE]
+                self.pushes += 1
+                self.pushed_at.setdefault(self.identify(message, self.broker.body_of(message)), self.pushes)
+                entry = tables.entries[entry + layout.ENTRY_CONSUMER]
+            log_taken()
+        journal.log_taken = noted
 
     def watch_pager(self, pager):
         """Note what goes to the log alone."""

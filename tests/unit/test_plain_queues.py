@@ -44,4 +44,4 @@ def test_a_queue_in_the_log_takes_only_transient_messages_so():
     peer = Peer(broker)
     peer.declare("kept", durable=True)
     peer.declare("not kept")
-    assert [plain(broker, name) for name in ("kept", "not kept")] == [layout.PLAIN_TRANSIENT, layout.PLAIN]
+    assert [plain(broker, name) for name in ("kept", "not kept")] == [layout.PLAIN_LOGGED, layout.PLAIN]

@@ -86,7 +86,7 @@ static void make_tables(leveret_tables *t)
     for (int32_t at = 0; at < QUEUES; at++) {
         int32_t *queue = t->queues + at * QUEUE_WIDTH;
         queue[QUEUE_HEAD] = queue[QUEUE_TAIL] = NONE;
-        queue[QUEUE_PLAIN] = at == 2 ? PLAIN_TRANSIENT : PLAIN;
+        queue[QUEUE_PLAIN] = at == 2 ? PLAIN_LOGGED : PLAIN;
         queue[QUEUE_CONSUMERS] = at ? 1 : 0;
     }
     for (int32_t at = 0; at < CHANNELS; at++) {
