@@ -4,24 +4,29 @@ Two ends in virtual time over a line of 115,200 baud, 11,520 octets a second eac
 leaves in them (30 ms, and no more than a quarter of a window). Bodies of 1 KiB of random octets, one connection. A bit error turns over
 one of the ten bits that an octet takes on the line, so 1e-4 damages one octet of 1,000: of the eight in the middle it alters the octet,
 the start bit swallows it, the stop bit makes two of it. Efficiency: octets of bodies that arrived, of those the line carries in that time,
-losses at the start included (frames begin at their largest size). Rows: how both ends are set up; columns: bit error rates. Both ways:
-the lower of the two. With --plot (matplotlib, which nothing else here needs: pip install matplotlib) the table is a picture too.
+losses at the start included (frames begin at their largest size). A computer is set up as `leveret attach` and `leveret serve` do, a board as
+firmware/ does. Both ways: the lower of the two, both at full load. With --plot (matplotlib, which nothing else here needs: pip install matplotlib) the table is a picture too.
 """
 
 import argparse
 import random
 
+from leveret.core.limits import BOARD as LIMITS
+from leveret.firmware import line
 from leveret.ports.serial_line import new_link, queue_max_for
 
 BAUD = 115200
 OCTETS_PER_MS = BAUD / 10000
 BODY_SIZE = 1024
 RATES = (0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
-SETUPS = (  # name, both ways at once, settings of both ends
-    ("computer, one way", False, {}),
-    ("computer, both ways", True, {}),
-    ("board, one way", False, {"window_size": 1024, "payload_size_max": 256, "stream_count": 2, "stream_room": 1024}),
-    ("board, both ways", True, {"window_size": 1024, "payload_size_max": 256, "stream_count": 2, "stream_room": 1024}),
+BOARD = {"window_size": line.WINDOW_SIZE, "payload_size_max": line.PAYLOAD_SIZE, "receive_size": line.RECEIVE_SIZE,
+         "stream_count": LIMITS["line_connection_count_max"], "stream_room": LIMITS["line_connection_room"]}
+SETUPS = (  # name, whether the active and the passive end send, settings of the passive end
+    ("computer to computer", True, False, {}),
+    ("both ways", True, True, {}),
+    ("computer to board", True, False, BOARD),
+    ("board to computer", False, True, BOARD),
+    ("both ways", True, True, BOARD),
 )
 
 
@@ -106,11 +111,11 @@ class Way:
         return bytes((octet ^ 1 << bit,)) if bit < 8 else bytes((octet, self.random.randrange(256)))
 
 
-def measure(both, settings, bit_error_rate, seconds, seed):
+def measure(forth, back, settings, bit_error_rate, seconds, seed):
     """(efficiency, octets of payload in a frame at the end)."""
     bodies = random.Random(seed).randbytes(BODY_SIZE * 64)
-    ends = [Source(bodies, True), Source(bodies, both)]
-    links = [new_link(lambda: ends[0], BAUD, active=True, **settings), new_link(lambda: ends[1], BAUD, **settings)]
+    ends = [Source(bodies, forth), Source(bodies, back)]
+    links = [new_link(lambda: ends[0], BAUD, active=True), new_link(lambda: ends[1], BAUD, **settings)]
     ways = [Way(bit_error_rate, seed), Way(bit_error_rate, seed + 1)]
     for now in range(seconds * 1000):
         for link in links:
@@ -120,18 +125,18 @@ def measure(both, settings, bit_error_rate, seconds, seed):
         for index in (0, 1):
             ways[index].unload(links[1 - index])
     assert links[0].session_count == 1, "the session was lost"
-    arrived = min(end.arrived for end in ends) if both else ends[1].arrived
-    return arrived / (seconds * BAUD / 10), links[0].frame_size
+    arrived = min([end.arrived for end, asked in zip(ends, (back, forth)) if asked])
+    return arrived / (seconds * BAUD / 10), links[not forth].frame_size
 
 
 def measure_all(seconds, seed):
-    """{name: [(efficiency, frame size) for each of RATES]}, printed as it comes."""
+    """[(name, [(efficiency, frame size) for each of RATES])], printed as it comes."""
     print(f"seed {seed}, {seconds} s of the line at {BAUD} baud; efficiency (octets in a frame)")
-    print(f"{'bit error rate':20}" + "".join(f"{rate:>14g}" for rate in RATES))
-    found = {}
-    for name, both, settings in SETUPS:
-        found[name] = [measure(both, settings, rate, seconds, seed) for rate in RATES]
-        print(f"{name:20}" + "".join(f"{share:>8.1%} {size:4} " for share, size in found[name]), flush=True)
+    print(f"{'bit error rate':21}" + "".join(f"{rate:>14g}" for rate in RATES))
+    found = []
+    for name, forth, back, settings in SETUPS:
+        found.append((name, [measure(forth, back, settings, rate, seconds, seed) for rate in RATES]))
+        print(f"{name:21}" + "".join(f"{share:>8.1%} {size:4} " for share, size in found[-1][1]), flush=True)
     return found
 
 
@@ -142,8 +147,10 @@ def plot(found, path):
     from matplotlib import pyplot
     figure, axes = pyplot.subplots(figsize=(7, 4))
     places = [rate or 1e-7 for rate in RATES]
-    for name in found:
-        axes.plot(places, [100 * share for share, _ in found[name]], marker="o", label=name)
+    for number, (name, figures) in enumerate(found):
+        if name == "both ways":
+            name = ("two computers" if number < 2 else "computer and board") + ", both ways"
+        axes.plot(places, [100 * share for share, _ in figures], marker="o", label=name)
     axes.axhline(95, color="grey", linewidth=0.6, linestyle="--")
     axes.axhline(70, color="grey", linewidth=0.6, linestyle="--")
     axes.set_xscale("log")
