@@ -4,8 +4,9 @@ Two ends in virtual time over a line of 115,200 baud, 11,520 octets a second eac
 leaves in them (30 ms, and no more than a quarter of a window). Bodies of 1 KiB of random octets, one connection. A bit error turns over
 one of the ten bits that an octet takes on the line, so 1e-4 damages one octet of 1,000: of the eight in the middle it alters the octet,
 the start bit swallows it, the stop bit makes two of it. Efficiency: octets of bodies that arrived, of those the line carries in that time,
-losses at the start included (frames begin at their largest size). A computer is set up as `leveret attach` and `leveret serve` do, a board as
-firmware/ does. Both ways: the lower of the two, both at full load. With --plot (matplotlib, which nothing else here needs: pip install matplotlib) the table is a picture too.
+losses at the start included (frames begin at their largest size). A computer is set up as `leveret attach` and `leveret serve` do, a
+board as firmware/ does. Both ways: the lower of the two, both at full load. With --plot (matplotlib, which nothing else here needs: pip
+install matplotlib) the table is a picture too.
 """
 
 import argparse
