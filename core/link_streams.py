@@ -272,7 +272,7 @@ class Streams:
         state = self._states[number]
         if state & _SAY_OPEN:
             self._record(_OPEN | number, 0)
-        if self._owed[number] * 2 >= self._room and not state & (_CLOSED_HERE | _CLOSED_THERE):
+        if self._owed[number] * 4 >= self._room and not state & (_CLOSED_HERE | _CLOSED_THERE):
             self._record(_CREDIT | number, self._owed[number])
             self._owed[number] = 0
         if self._inners[number] is not None and not state & _CLOSED_HERE:
