@@ -263,6 +263,19 @@ def test_commands_come_down():
     assert world.here.bridges["b"][1]["direction"] == "down"
 
 
+def test_commands_that_nobody_here_wants_are_kept_here():
+    world = World(direction="down", queue="commands", exchange="orders", refusal_attempts=2)
+    world.remote.declare("commands", durable=True)
+    world.local.ask("exchange_declare", "exchange_declare_ok", 0, "orders", "topic", False, False, False, False, False, {})
+    for number in range(5):
+        world.remote.publish("commands", b"%05d" % number)
+    world.start()
+    world.until(lambda: world.bridge.mover.counters["refused"] == 5 and not world.bridge.mover.records, "at the side")
+    assert sorted(each[1] for each in world.arrived("b.refused", world.local)) == list(range(5))
+    world.until(lambda: world.there.queues["commands"].unsettled_count() == 0, "settled upstream")
+    assert world.there.queues["commands"].message_count() == 0
+
+
 def test_a_circle_of_bridges_ends():
     world = World(hops_max=3)
     world.prepare()
