@@ -11,6 +11,7 @@ nothing else has the journal commit at once. What cannot be read any more is cou
 import struct
 
 from . import hot, layout, log, paged
+from .copies import RETRY_MS, Copies
 from .read_back import MESSAGE_HEAD, PLACE_SIZE, Damaged, ReadBack, Walk
 from .shim import elapsed
 
@@ -20,7 +21,6 @@ TURN_OCTETS = 1 << 18
 ROUND_TURNS = 8  # turns in one round of the broker
 PIECE = 65536  # octets read from the store at once
 
-RETRY_MS = 200  # after the store has failed to read
 TRIES = 10  # then what it fails to read is given up
 
 
@@ -30,7 +30,7 @@ def can_page(found):
     return not found.is_stream and (rules is None or not rules.looks_at_all)
 
 
-class Pager:
+class Pager(Copies):
     """The part of a journal that brings messages back."""
 
     def __init__(self, journal):
@@ -348,129 +348,3 @@ class Pager:
             pages.remove(chunk)
         self.see_empty(found)
         return count
-
-    # Copies
-
-    def chunks_in(self, segment):
-        """{queue id: (queue, its chunks in a segment)}, the chunks in order."""
-        chunks = self.tables.chunks
-        here = {}
-        for found in self.queues:
-            chunk = found.pages.head
-            while chunk != layout.NONE:
-                if chunks[chunk + paged.SEGMENT] == segment.number and chunks[chunk + paged.OFFSET] >= 0:
-                    here.setdefault(found.id_in_log, (found, []))[1].append(chunk)
-                chunk = chunks[chunk + paged.NEXT]
-        return here
-
-    def may_copy(self, here):
-        """True when the index has room for what `chunks_in` gave to be copied, and the store has not failed to read just now."""
-        if self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
-            return False
-        return sum([len(mine) for _, mine in here.values()]) < self.tables.chunk_pool[2]
-
-    def copy(self, segment, here, in_memory):
-        """Write again what a segment holds that is only there, and, with it, what of it is in memory.
-
-        `here`: what `chunks_in` gave; `in_memory`: {(queue id, position): message}, from which is taken what has been written. False when
-        the store has failed to read: what is left is to be copied later.
-        """
-        chunks = self.tables.chunks
-        walk = Walk(self.reader, segment.number, 0, 0, segment.size)
-        while True:
-            try:
-                if not walk.next():
-                    break
-                self.copy_message(walk, segment, here, in_memory)
-            except OSError as error:
-                if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
-                    return False
-                self.pass_over(walk, here)
-            except Damaged as error:
-                if not [chunk for _, mine in here.values() for chunk in mine if chunks[chunk + paged.COUNT]
-                        and chunks[chunk + paged.END] >= walk.offset]:
-                    break  # what a failed write has left
-                self.broker.log("while it was copied: %s" % (error,))
-                self.pass_over(walk, here)
-        self.tries = 0
-        for found, mine in here.values():
-            for chunk in mine:
-                self.lose(found, chunk, chunks[chunk + paged.SPAN])
-                found.pages.remove(chunk)
-            self.see_empty(found)
-        return True
-
-    def pass_over(self, walk, here):
-        """Pass over what cannot be read: to the record behind it, or the next that the index knows."""
-        chunks = self.tables.chunks
-        bad = walk.offset
-        walk.pass_over()
-        if walk.offset == walk.end:
-            known = [chunks[chunk + paged.OFFSET] for _, mine in here.values() for chunk in mine]
-            walk.go_to(min([offset for offset in known if offset > bad] + [walk.end]))
-
-    def copy_message(self, walk, segment, here, in_memory):
-        """Write the message that a walk stands at again, in those of its places that are still wanted."""
-        count, _, route, properties, body = walk.heads()
-        only_here, others = [], []
-        message = layout.NONE
-        for identity, position in walk.places(count):
-            if (identity, position) in in_memory:
-                message = in_memory[identity, position]
-                others.append((identity, position))
-            elif identity in here:
-                found, mine = here[identity]
-                chunk = self.chunk_with(mine, found.pages.holes, position, walk)
-                if chunk != layout.NONE:
-                    only_here.append((found, chunk, position))
-        if only_here:
-            places = others + [(found.id_in_log, position) for found, _, position in only_here]
-            skip = self.journal.append_message(walk.type, self.parts_of(walk, count, route + properties + body, places), len(places))
-            self.log.counters["log_copied_forward"] += 1
-            if message != layout.NONE:
-                self.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
-            for found, chunk, position in only_here:
-                self.move(found, chunk, skip, position, body)
-        elif others:
-            self.journal.rewrite(message, others)
-        for place in others:
-            del in_memory[place]
-        for _ in range(len(others) + len(only_here)):
-            self.journal.moved_out(segment)
-
-    def parts_of(self, walk, count, size, places):
-        """The parts of a record with the message that a walk stands at, of `size` octets and with `count` places there, in `places`."""
-        reader = walk.reader
-        at = walk.at + MESSAGE_HEAD + PLACE_SIZE * count
-        head = reader.at(walk.number, walk.at, MESSAGE_HEAD)
-        parts = [struct.pack(">H", len(places)), bytes(reader.buffer[head + 2:head + MESSAGE_HEAD])]
-        parts.extend([struct.pack(">IQ", identity, position) for identity, position in places])
-        while size:
-            where = reader.at(walk.number, at, 1)
-            parts.append(bytes(memoryview(reader.buffer)[where:where + size]))
-            at += len(parts[-1])
-            size -= len(parts[-1])
-        return parts
-
-    def chunk_with(self, mine, holes, position, walk):
-        """The one of these chunks that has a position in the message that a walk stands at, or NONE: it may have been there earlier too."""
-        chunks = self.tables.chunks
-        for chunk in mine:
-            if (position - chunks[chunk + paged.POSITION]) & layout.MASK < chunks[chunk + paged.SPAN]:
-                begins = chunks[chunk + paged.OFFSET]
-                if walk.record < begins or walk.record == begins and walk.part < chunks[chunk + paged.SKIP]:
-                    return layout.NONE
-                return layout.NONE if holes is not None and holes.has(position) else chunk
-        return layout.NONE
-
-    def move(self, found, chunk, skip, position, body):
-        """A message of `chunk` has been written again: another chunk in front of it says where."""
-        chunks, pages = self.tables.chunks, found.pages
-        before = chunks[chunk + paged.PREVIOUS]
-        end = layout.NONE if before == layout.NONE else (chunks[before + paged.POSITION] + chunks[before + paged.SPAN]) & layout.MASK
-        gap = end == chunks[chunk + paged.POSITION]
-        self.lose(found, chunk, (position - chunks[chunk + paged.POSITION]) & layout.MASK)
-        pages.take_off(chunk, position, body, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP])
-        made = pages.add(before, self.log.current().number, self.log.group, skip, position, body, chunks[chunk + paged.COME_BACK], gap)
-        if made != layout.NONE:
-            self.log.marks.append((pages, made))

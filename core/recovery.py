@@ -1,10 +1,10 @@
 """Recovery: from the segments of a log to a broker that goes on where it was. It always starts, and says what it found.
 
 Two passes over the segments, in fixed memory. The first reads what is defined and what is settled; the second finds every message that is
-not settled. They are put into memory, in their places; a queue that can have messages in the log alone (pager.py) goes there as a whole when
-half of the memory is taken, and gets an index of them. A segment that is damaged is believed up to the damage; what lies behind is put aside by the store
-and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says from where on. A
-segment whose removal a power cut took back is removed again. A log of a newer version is not touched.
+not settled. They are put into memory, in their places; a queue that can have messages in the log alone (pager.py) goes there as a whole
+when half of the memory is taken, and gets an index of them. A segment that is damaged is believed up to the damage; what lies behind is put
+aside by the store and named in the report. What a failed write has left is no damage: the next segment has it again, and its head says
+from where on. A segment whose removal a power cut took back is removed again. A log of a newer version is not touched.
 """
 
 import json
@@ -302,7 +302,7 @@ def waits(broker, payload, at, heads, delaying):
 
 
 def load(broker, found, segment, payload, at, heads, wanted, where):
-    """Put a message into memory, in the queues `wanted`: (queue, position, entry in front of it); `where` its record is. Raises TooSmall."""
+    """Put a message into memory, in the queues `wanted`: (queue, position, entry in front); `where` its record is. Raises TooSmall."""
     count, arrived, route_size, properties_size, body_size = heads
     tables = broker.tables
     size = route_size + properties_size + body_size

@@ -201,7 +201,8 @@ def main():
     parser.add_argument("--recover", type=int, action="append", default=[], metavar="COUNT", help="measure recovery of COUNT messages too")
     parser.add_argument("--half", action="store_true", help="with --recover: every second message is acknowledged")
     options = parser.parse_args()
-    result = {"machine": machine(), "rates": rates(options.seconds), "recovery": [recover(count, options.half) for count in options.recover]}
+    recovery = [recover(count, options.half) for count in options.recover]
+    result = {"machine": machine(), "rates": rates(options.seconds), "recovery": recovery}
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)

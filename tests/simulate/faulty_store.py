@@ -202,11 +202,11 @@ class FaultyStore:
 
     def flip_at_work(self, chance):
         """The same while the broker works, where `chance` says; what is not synced stays so."""
-        numbers = [number for number in self.numbers() if self.segments[number].durable]
+        numbers = [number for number in self.numbers() if self.segments[number].durable and self.segments[number].octets]
         if not numbers:
             return None
         segment = self.segments[chance.pick(numbers)]
-        at, bit = chance.below(len(segment.durable)), chance.below(8)
+        at, bit = chance.below(min(len(segment.durable), len(segment.octets)) or 1), chance.below(8)
         segment.octets = flipped(segment.octets, at, bit)
         segment.durable = flipped(segment.durable, at, bit)
         self.flipped = True

@@ -234,7 +234,7 @@ def test_one_message_larger_than_a_piece_of_the_store():
 
 
 def test_a_board_comes_back_with_what_it_had_in_as_many_places_as_it_had_it():
-    """Persistent and transient messages in turn, in many queues and segments, with a board's few chunks: loaded, not listed, and in order."""
+    """Persistent and transient messages in turn, in many queues and segments, with a board's few chunks: loaded, in order."""
     store = MemoryStore()
     broker, _ = durable_broker(store, segment_size=1024)
     peer = Peer(broker)
