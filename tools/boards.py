@@ -23,7 +23,7 @@ import ast
 import os
 import tomllib
 
-from leveret.core.limits import BOARD, GATEWAY, Limits, memory_parts
+from leveret.core.limits import BOARD, GATEWAY, Limits, line_memory, memory_parts
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOARDS = os.path.join(ROOT, "boards")
@@ -41,6 +41,7 @@ PARTS = {
                "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
     "client": ("core/amqp_0_9/client.py", "ports/client.py"),
 }
+LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
 WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
@@ -84,9 +85,14 @@ class Board:
         """Octets of the log beside its code."""
         return LOG_HEAP if "log" in self.carries["parts"] else 0
 
+    @property
+    def line_heap(self):
+        """Octets of the serial line beside its code."""
+        return line_memory(self.limits, *LINE) if "link" in self.carries["parts"] else 0
+
     def free(self):
         """Octets of heap that stay when everything is at its limit; below 0: it does not fit."""
-        return self.heap_size - self.code_heap - self.memory_needed() - self.log_heap
+        return self.heap_size - self.code_heap - self.memory_needed() - self.log_heap - self.line_heap
 
     def working_heap(self):
         """Octets that must stay free."""
