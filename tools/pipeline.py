@@ -104,7 +104,10 @@ class Run:
         self._options = options
         self._plan = plan
         self._decoder = decode.Decoder(plan.format, plan.metrics, plan.by)
-        publish = alerts.publisher(plan.alerts, tables) if plan.alerts else None
+        try:
+            publish = alerts.publisher(plan.alerts, tables) if plan.alerts else None
+        except ValueError as error:
+            raise UsageError(f"[alerts]: {error}") from None
         self._writer = job.BatchWriter(tables, plan, publish)
         self._stopping = False
         self._next_line = self._next_windows = 0.0

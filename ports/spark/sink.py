@@ -51,7 +51,12 @@ def writer(options, schema):
     kinds = {"exactlyonce": ExactlyOnceWriter, "atleastonce": AtLeastOnceWriter}
     if delivery.lower() not in kinds:
         raise ValueError(f"amqp: delivery is exactlyOnce or atLeastOnce, not {delivery!r}")
-    return kinds[delivery.lower()](Login(given), given)
+    login = Login(given)
+    if len(login.places) > 1:
+        raise ValueError("amqp: the sink writes to one broker: url names several")
+    if not given.get("maxrowsperepoch", "1").isdecimal():
+        raise ValueError(f"amqp: maxRowsPerEpoch is a number, not {given['maxrowsperepoch']!r}")
+    return kinds[delivery.lower()](login, given)
 
 
 class Published(WriterCommitMessage):

@@ -86,7 +86,8 @@ def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_strea
     (StructType().add("routing_key", StringType()), {}, "needs a column value"),
     (VALUE, {}, "needs a column routing_key or the option routingKey"),
     (VALUE, {"routingKey": "k", "delivery": "once"}, "delivery is exactlyOnce or atLeastOnce"),
-    (VALUE, {"stream": "s"}, "unknown option stream"),
+    (VALUE, {"stream": "s"}, "unknown option stream"), (VALUE, {"url": "amqp://h,amqp://i", "routingKey": "k"}, "to one broker"),
+    (VALUE, {"routingKey": "k", "maxRowsPerEpoch": "many"}, "maxRowsPerEpoch is a number"),
 ])
 def test_what_the_sink_cannot_do_is_one_sentence(schema, options, sentence):
     with pytest.raises(ValueError, match=sentence):
