@@ -41,6 +41,7 @@ class Copies:
         the store has failed to read: what is left is to be copied later.
         """
         chunks = self.tables.chunks
+        self.reader.known = {}
         walk = Walk(self.reader, segment.number, 0, 0, segment.size)
         while True:
             try:

@@ -167,6 +167,7 @@ class Pager(Copies):
         if pages is None or not pages.count:
             return 0
         chunks = self.tables.chunks
+        self.reader.known = {}  # what was good in an earlier turn is looked at again
         count, octets = 0, 0
         while pages.head != layout.NONE and count < TURN_MESSAGES and octets < TURN_OCTETS:
             if chunks[pages.head + paged.OFFSET] < 0:

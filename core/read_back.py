@@ -30,7 +30,7 @@ class ReadBack:
         self.number = 0  # what is in the buffer: octets of this segment from `start`
         self.start = 0
         self.buffer = b""
-        self.known = {}  # (segment, offset) of a record that is good -> (type, size of its payload)
+        self.known = {}  # (segment, offset) of a record that was good in this turn -> (type, size of its payload)
 
     def at(self, number, offset, size):
         """Have `size` octets from `offset` of a segment in the buffer: where they begin in it. Raises Damaged, OSError."""
