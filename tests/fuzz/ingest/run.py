@@ -33,7 +33,12 @@ def run(seconds):
         return 2
     found = os.path.join(WORK, "found")
     os.makedirs(found, exist_ok=True)
-    return subprocess.run([build(), "-max_total_time=%d" % seconds, "-max_len=%d" % INPUT_SIZE_MAX, "-print_final_stats=1",
+    try:
+        program = build()
+    except subprocess.CalledProcessError:
+        print("the fuzzer cannot be built; apt-get install libclang-rt-dev brings clang's libraries for it")
+        return 2
+    return subprocess.run([program, "-max_total_time=%d" % seconds, "-max_len=%d" % INPUT_SIZE_MAX, "-print_final_stats=1",
                            "-artifact_prefix=" + WORK + os.sep, found, CORPUS]).returncode
 
 
