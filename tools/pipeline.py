@@ -2,6 +2,8 @@
 
     leveret pipeline run --config pipeline.toml [--master URL]      # pipeline_config.py has the keys
     leveret pipeline run --source URL --stream QUEUE --out DIR      # the same with few words; `run` may be left out
+    leveret pipeline score --csv FILE...                            # anomaly scores of series in files (pipeline_score.py)
+    leveret pipeline report --out DIR                               # a page with plots of the tables (pipeline_report.py)
     leveret pipeline archive DIR                                    # what spark-submit needs
 
 On standard error: a line of progress now and then, and at the end what went wrong, in one sentence. On standard output: one line of JSON
@@ -16,10 +18,11 @@ import signal
 import sys
 import time
 
-from . import pipeline_config
+from . import pipeline_config, pipeline_report, pipeline_score
 from .pipeline_session import JAVA_OLDEST, java_version, start_spark, write_submission
 from .usage import UsageError
 
+OTHERS = {"score": pipeline_score, "report": pipeline_report}  # actions that need no Spark
 POLL_S = 0.25
 FAILURES_MAX = 5  # of a query, without a batch between them
 LINE_EVERY_S = 2
@@ -33,6 +36,8 @@ def add_arguments(parser):
     add_run_arguments(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=False)
     add_run_arguments(actions.add_parser("run", help="run the job (what is done without an action, too)"))
+    pipeline_score.add_arguments(actions.add_parser("score", help="write anomaly scores for `timestamp,value` files"))
+    pipeline_report.add_arguments(actions.add_parser("report", help="write one HTML page with plots of the aggregates and the anomalies"))
     archive = actions.add_parser("archive", help="write what spark-submit needs: leveret.zip and leveret_pipeline.py")
     archive.add_argument("directory", metavar="DIR")
 
@@ -66,6 +71,8 @@ def run(options):
     if options.action == "archive":
         print("\n".join(write_submission(options.directory)))
         return 0
+    if options.action in OTHERS:
+        return OTHERS[options.action].run(options)
     plan = pipeline_config.of_arguments(options)
     if java_version() < JAVA_OLDEST:
         print(f"leveret pipeline: {NO_JAVA}", file=sys.stderr)

@@ -6,8 +6,6 @@ FOLDER holds `anomaly_windows.json` ({file: [[begin, end], ...]}) and the files 
 earlier; one that is missed costs 1; a false alarm costs 0.11, less when it comes soon behind a window. The first 15 % of a series (750
 rows at most) do not count. One threshold serves all series, the best one; 0 is silence and 100 is perfect.
 """
-import csv
-import datetime
 import json
 import math
 import os
@@ -16,6 +14,7 @@ import sys
 import numpy
 
 from leveret.ports.spark import detector
+from leveret.tools.pipeline_score import read_series, score_all, seconds_of
 
 RECORDED = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "data", "sensors")
 FALSE_ALARM = 0.11
@@ -28,23 +27,11 @@ def sigmoid(place):
     return 2 / (1 + math.exp(5 * place)) - 1
 
 
-def instant(text):
-    """Seconds since 1970 of a time without a zone, as UTC."""
-    return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc).timestamp()
-
-
-def read_series(path):
-    """(seconds, values) of a `timestamp,value` file."""
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = [(instant(row["timestamp"]), float(row["value"])) for row in csv.DictReader(file)]
-    return [seconds for seconds, _ in rows], [value for _, value in rows]
-
-
 def rows_of(windows, seconds):
     """Windows as (first row, last row)."""
     found = []
     for begin, end in windows:
-        inside = [row for row, second in enumerate(seconds) if instant(begin) <= second <= instant(end)]
+        inside = [row for row, second in enumerate(seconds) if seconds_of(begin) <= second <= seconds_of(end)]
         found.append((inside[0], inside[-1]))
     return found
 
@@ -54,9 +41,7 @@ def points(scores, windows, threshold):
     begin = int(min(NOT_COUNTED * len(scores), NOT_COUNTED_MAX))
     best = [None] * len(windows)
     total, false_alarms = 0.0, 0
-    for row in range(begin, len(scores)):
-        if scores[row] < threshold:
-            continue
+    for row in begin + numpy.flatnonzero(scores[begin:] >= threshold):
         inside = [at for at, (first, last) in enumerate(windows) if first <= row <= last]
         if inside:
             first, last = windows[inside[0]]
@@ -87,11 +72,9 @@ def score_folder(folder):
     """(names, what `corpus_score` says) for a folder of labelled series, scored by ports/spark/detector.py."""
     with open(os.path.join(folder, "anomaly_windows.json"), encoding="utf-8") as file:
         labels = json.load(file)
-    series = []
-    for name, windows in labels.items():
-        seconds, values = read_series(os.path.join(folder, name))
-        scores = detector.score_rows(detector.new_states(1), numpy.zeros(len(values), "i8"), seconds, values)
-        series.append((scores, rows_of(windows, seconds)))
+    found = [read_series(os.path.join(folder, name)) for name in labels]
+    scores = score_all(detector, found)
+    series = [(scores[at], rows_of(windows, [row[2] for row in found[at]])) for at, windows in enumerate(labels.values())]
     return list(labels), [len(windows) for _, windows in series], corpus_score(series)
 
 
