@@ -82,7 +82,7 @@ class Bridge:
     # A round
 
     def step(self):
-        """All that is due now; true when messages moved. The loop is to send what that made."""
+        """All that is due now; true when something moved. The loop is to send what that made."""
         try:
             return self._step(now_ms())
         except Exception as error:  # one bridge never stops the broker, or another bridge
@@ -91,10 +91,7 @@ class Bridge:
             return False
 
     def _step(self, now):
-        for side in (self.source, self.target):
-            if side.pipe is not None:
-                side.pipe.tick(now)
-                side.pipe.pump()
+        moved = self._pump(now)
         if self.stopping:
             self._close_when_done(now)
         else:
@@ -102,14 +99,21 @@ class Bridge:
             self.target.tend(self._loop, now)
             self.source.work(now)
             self.target.work(now)
-        moved = self._move(now)
-        for side in (self.source, self.target):
-            if side.pipe is not None:
-                side.pipe.pump()
+        moved = self._move(now) or moved
+        moved = self._pump(now) or moved
         if self.meter.tick(now) and self._inside is not None:
             keep(self._inside, self.settings.name, self.status())  # also of one that has no connection yet
         if not self.stopping:
             self._watch(now)
+        return moved
+
+    def _pump(self, now):
+        """Move what is in the pipes; true when something did: there may be more at once."""
+        moved = False
+        for side in (self.source, self.target):
+            if side.pipe is not None:
+                side.pipe.tick(now)
+                moved = side.pipe.pump() or moved
         return moved
 
     def _move(self, now):

@@ -11,6 +11,7 @@ one of before has other numbers: everything held is forgotten. A jump in the fir
 from ...core.amqp_0_9.packed import unpack
 from ...core.bridge_mover import LIVE, REPLAY, Delivery
 from ...core.shim import after, elapsed
+from ..clock import now_ms
 from .keeper import Keeper
 from .side import Side
 
@@ -211,8 +212,8 @@ class StreamSource(Side):
         self.facts = answer
         if answer["position"] is not None:
             self.bridge.mover.done.forget_below(answer["position"])
-        if answer["moved"] == MOVE_COUNT:
-            self._due = after(self._due, -IDLE_MS & 0x3FFFFFFF)
+        if answer["moved"]:
+            self._due = now_ms()  # there may be more
 
     def channel_closed(self, channel, code, text):
         if code == 406 and self.settings.outbox is not None and "arg" in text and not self.ready:
