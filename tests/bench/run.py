@@ -133,7 +133,8 @@ def measure(brokers, durable, seconds, runs):
                 cell = row.setdefault(broker.column, {"rates": [], "cpu_us": []})
                 cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
                 cell["cpu_us"].append(1e6 * cpu / summary["received"])
-                say("  %-36s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, broker.column, cell["rates"][-1], cell["cpu_us"][-1]))
+                say("  %-36s run %d  %-9s %10d /s  %6.2f us CPU"
+                    % (title, number + 1, broker.column, cell["rates"][-1], cell["cpu_us"][-1]))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Inside MicroPython, for tests/bench/board.py: microseconds that a message takes from receive buffer to send buffer, and its acknowledgement.
+"""Inside MicroPython, for tests/bench/board.py: microseconds of a message from receive buffer to send buffer, and of its ack.
 
     micropython time_inside.py MESSAGES SIZE...
 
@@ -18,7 +18,8 @@ TOGETHER = 10
 
 
 def publish(size):
-    return (method_frame(1, 60, 40, b"\x00\x00\x00" + short(b"queue") + b"\x00") + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, size, 0) + b"\xce"
+    method = method_frame(1, 60, 40, b"\x00\x00\x00" + short(b"queue") + b"\x00")
+    return (method + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, size, 0) + b"\xce"
             + struct.pack(">BHI", 3, 1, size) + b"x" * size + b"\xce")
 
 
