@@ -4,6 +4,7 @@ Laws: nothing is installed outside `.venv`; every failure is one sentence with w
 for a good one (the stamp is written last). It does not install Java, node or other system packages: it says how to.
 """
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -42,8 +43,7 @@ def wanted_extras(command):
 def _project_hash():
     """Of all that says what is installed."""
     octets = b""
-    folder = os.path.join(ROOT, "c_accel")
-    c_files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith((".c", ".h"))]
+    c_files = sorted(glob.glob(os.path.join(ROOT, "c_accel", "*.[ch]")))
     for path in [os.path.join(ROOT, "pyproject.toml"), CONSTRAINTS] + c_files:
         with open(path, "rb") as file:
             octets += file.read()
