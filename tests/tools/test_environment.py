@@ -14,8 +14,8 @@ DEV = os.path.join(ROOT, "tools", "dev.py")
 @pytest.fixture
 def working_copy(tmp_path):
     """A copy of what set-up needs, without `.venv`."""
-    for folder in ("tools", "core", "ports"):
-        shutil.copytree(os.path.join(ROOT, folder), tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("tools", "core", "ports", "c_accel"):
+        shutil.copytree(os.path.join(ROOT, folder), tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(os.path.join(ROOT, name), tmp_path)
     return tmp_path
