@@ -561,6 +561,12 @@ class Broker(Definitions):
         text = self.properties_of(message).get("expiration")
         return int(text) if isinstance(text, str) and text.isdigit() else None
 
+    def expires(self, found, message):
+        """True when a message says how long it lives, and its queue does not look at that so far."""
+        if found.is_stream or found.rules is not None and found.rules.expires:
+            return False
+        return self.properties.has_expiration(self.tables.octets(message, self.tables.messages[message + layout.MESSAGE_ROUTE], 1))
+
     def priority_of(self, message):
         """A message's priority; 0 when it has none."""
         return self.properties_of(message).get("priority", 0)

@@ -1,6 +1,6 @@
 """A durable broker: the log of a store recovered, and a journal on top of it."""
 
-from . import recovery
+from . import layout, recovery
 from .durable import gone
 from .journal import Journal
 from .log import Log
@@ -20,7 +20,19 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
         journal.define(gone(definition))
     broker.waiting.restore(broker)
     for queue in by_id.values():
+        let_expire(broker, queue)
         if queue.rules is not None:
             queue.rules.recovered(broker, queue)
         broker.activate(queue)
     return report
+
+
+def let_expire(broker, queue):
+    """Have a queue look at lifetimes again when one of its recovered messages has one; what is only in the log is looked at on its way in."""
+    entries = broker.tables.entries
+    entry = queue.head()
+    while entry != layout.NONE:
+        if broker.expires(queue, entries[entry + layout.ENTRY_MESSAGE]):
+            broker.let_expire(queue)
+            return
+        entry = entries[entry + layout.ENTRY_NEXT]

@@ -297,6 +297,8 @@ class Pager(Copies):
         tables.queues[queue + layout.QUEUE_POSITION] = next_position
         tables.entries[entry + layout.ENTRY_REDELIVERED] = tables.chunks[chunk + paged.COME_BACK]
         tables.entries[entry + layout.ENTRY_DEADLINE] = 0
+        if self.broker.expires(found, message):
+            self.broker.let_expire(found)
         tables.release(message)
         found.pages.take_off(chunk, position, body, walk.offset, walk.skip)
         if found.rules is not None and found.rules.expiry is not None:

@@ -34,6 +34,11 @@ def decode_all(octets):
     return decode(octets, 0, len(octets))
 
 
+def has_expiration(octets):
+    """True when checked properties, of which the first octets are given, have an expiration."""
+    return octets[0] & 0x01 != 0
+
+
 def is_persistent(buffer, at):
     """True when delivery-mode is 2; `at` is where checked properties begin."""
     high = buffer[at]

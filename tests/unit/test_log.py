@@ -365,6 +365,20 @@ def test_priorities_and_lifetimes_are_restored():
     assert again.queues["t"].message_count() == 0
 
 
+def test_a_message_with_a_lifetime_of_its_own_has_it_after_recovery_too():
+    """0-9-1 section 1.8.1, expiration: also in a queue without rules, whose lifetimes nobody looked at before."""
+    store = MemoryStore()
+    peer = Peer(durable_broker(store)[0])
+    peer.declare("q", durable=True)
+    peer.give(content(1, "", "q", b"stays", {"delivery_mode": 2}))
+    peer.give(content(1, "", "q", b"goes", {"delivery_mode": 2, "expiration": "1000"}))
+    again, _ = durable_broker(store.cut())
+    again.tick(900, EPOCH)
+    assert again.queues["q"].message_count() == 2
+    again.tick(1100, EPOCH)
+    assert bodies(Peer(again), "q") == [b"stays"]
+
+
 def test_a_transient_queue_beside_a_durable_one_does_not_free_its_segment():
     """A fanout to both: what the transient queue settles is not counted against the log."""
     store = MemoryStore()

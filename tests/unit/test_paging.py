@@ -2,6 +2,7 @@
 
 from leveret.core import layout, paged
 from leveret.core.settled import PAGE, Settled
+from leveret.core.stream import EPOCH
 from peer import Peer, assemble, content, encoded, idle
 from test_log import PERSISTENT, MemoryStore, durable_broker
 
@@ -119,6 +120,19 @@ def test_what_is_only_in_the_log_comes_back_after_a_crash_in_an_index():
     assert numbers(drain(Peer(again), "q")) == left
     third, _ = durable_broker(again.journal.log.store.cut(), **CHUNKS)
     assert third.queues["q"].message_count() == 0
+
+
+def test_lifetimes_of_messages_are_known_after_a_crash_when_they_are_read_back():
+    """A message with an expiration that was only in the log is not delivered when its time is over."""
+    store = MemoryStore()
+    broker, peer, _ = paging(store=store)
+    fill(peer, "q", 3, {"delivery_mode": 2, "expiration": "1000"}, first=COUNT)
+    fill(peer, "q", 1, first=COUNT + 3)
+    again, _ = durable_broker(store.cut(), **CHUNKS)
+    for now in range(0, 5000, 500):
+        again.tick(now, EPOCH + now // 1000)
+        again.run()
+    assert numbers(drain(Peer(again), "q")) == list(range(COUNT)) + [COUNT + 3]
 
 
 def test_purge_and_delete_settle_what_is_only_in_the_log():
