@@ -7,9 +7,14 @@ import os
 
 from leveret.core import engine, layout, limits, send_buffer
 
+from . import sources
+
 try:
     from ._hot import ffi, lib
 except ImportError:
+    ffi = lib = None
+STALE = lib is not None and sources.fingerprint() not in (None, getattr(lib, "leveret_sources", 0))
+if STALE:
     ffi = lib = None
 
 VARIABLE = "LEVERET_ACCEL"
@@ -164,6 +169,8 @@ def install():
     """Have brokers made from now on work in C where that is possible: a sentence for the operator that says which form they use."""
     if os.environ.get(VARIABLE) == "0":
         return "the hot functions run as plain Python (%s=0)" % VARIABLE
+    if STALE:
+        return "the hot functions run as plain Python (the C module was built from other sources: python3 tools/dev.py setup makes it anew)"
     if lib is None:
         return "the hot functions run as plain Python (the C module was not built: a C compiler and pip install make it)"
     engine.chosen = Engine

@@ -28,7 +28,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
 
 
 def let_expire(broker, queue):
-    """Have a queue look at lifetimes again when one of its recovered messages has one; what is only in the log is looked at on its way in."""
+    """Have a queue look at lifetimes again when a recovered message has one; what is only in the log is looked at on its way in."""
     entries = broker.tables.entries
     entry = queue.head()
     while entry != layout.NONE:

@@ -23,7 +23,6 @@ class Side:
         self.uncommitted = []  # message ids
         self.unsettled = []  # (tag, message id) in order
         self.consumers = {}  # tag -> queue name
-        self.tags = 0
         self.arriving = None  # [name, arguments, size, properties, body]
 
 

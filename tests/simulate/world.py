@@ -77,6 +77,12 @@ class SimulatedBroker(Broker):
             self.world.pushed_at.setdefault(name, self.world.pushes if logged else 0)
         return outcome
 
+    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
+        found = self.queue(name, channel.connection)
+        if found.is_stream:
+            self.world.read_by[tag] = found.id  # another stream may have the name by the time that a delivery has arrived
+        return Broker.subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch)
+
     def body_of(self, message):
         """A message's body."""
         size = self.tables.messages[message + layout.MESSAGE_BODY]
@@ -130,6 +136,8 @@ class World:
         self.ids = {}  # message record -> message id
         self.acknowledged = []  # message ids that were confirmed since the last recovery
         self.seen = {}  # (stream id, offset) -> message id
+        self.read_by = {}  # consumer tag -> stream id
+        self.tags = 0
         self.seen_next = {}  # stream id -> one above the highest offset seen
         self.delivered_last = {}
         self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
@@ -176,22 +184,19 @@ class World:
         else:
             queue = side.consumers.get(arguments[0])
         if offset is not None:
-            self.read_from_stream(queue, offset, message)
+            self.read_from_stream(self.read_by[arguments[0]], offset, message)
         elif queue is not None and not again and name == "basic_deliver" and "x-death" not in given["headers"]:
             self.in_order(client, queue, message)
         if queue is None or not queue.startswith("-"):
             side.unsettled.append((tag, message))
 
-    def read_from_stream(self, queue, offset, message):
-        """A stream's offset has one message for ever."""
-        found = self.broker.queues.get(queue)
-        if found is None or not found.is_stream:
-            return
-        key = (found.id, offset)
+    def read_from_stream(self, stream, offset, message):
+        """A stream's offset has one message for ever; `stream`: its id."""
+        key = (stream, offset)
         if self.seen.get(key, message) != message:
-            raise Wrong("offset %d of stream %s was %s and is %s now" % (offset, queue, self.seen[key], message))
+            raise Wrong("offset %d of stream %s was %s and is %s now" % (offset, stream, self.seen[key], message))
         self.seen[key] = message
-        self.seen_next[found.id] = max(self.seen_next.get(found.id, 0), offset + 1)
+        self.seen_next[stream] = max(self.seen_next.get(stream, 0), offset + 1)
 
     def in_order(self, client, queue, message):
         """First deliveries of one publisher's messages from a queue without priorities and the like come in their order."""
@@ -473,8 +478,8 @@ class World:
         queue = self.chance.pick(QUEUES)
         if side is None or queue not in self.broker.queues or len(side.consumers) > 3:
             return
-        side.tags += 1
-        tag = "t%d" % side.tags
+        self.tags += 1
+        tag = "t%d" % self.tags
         stream = self.broker.queues[queue].is_stream
         no_ack = not stream and self.chance.one_in(4)
         arguments = {}

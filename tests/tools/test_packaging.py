@@ -67,3 +67,21 @@ def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
     assert done.stdout == "leveret 0.1.0\n", done.stderr
     done = subprocess.run([leveret, "serve", "--data", "x", "--sync", "never"], capture_output=True, text=True, cwd=tmp_path, timeout=30)
     assert done.returncode == 2 and "--sync" in done.stderr, done.stderr
+
+
+def test_a_module_built_from_other_sources_is_not_used(monkeypatch):
+    """After a pull without set-up: the plain form, and a sentence."""
+    import importlib
+
+    from leveret import c_accel
+    from leveret.c_accel import sources
+    if c_accel.lib is None:
+        pytest.fail("the C module is not there")
+    monkeypatch.setattr(sources, "fingerprint", lambda: 1)
+    try:
+        importlib.reload(c_accel)
+        assert c_accel.lib is None and "built from other sources" in c_accel.install()
+    finally:
+        monkeypatch.undo()
+        importlib.reload(c_accel)
+    assert c_accel.lib is not None

@@ -44,7 +44,7 @@ def _project_hash():
     """Of all that says what is installed."""
     octets = b""
     c_files = sorted(glob.glob(os.path.join(ROOT, "c_accel", "*.[ch]")))
-    for path in [os.path.join(ROOT, "pyproject.toml"), CONSTRAINTS] + c_files:
+    for path in [os.path.join(ROOT, "pyproject.toml"), os.path.join(ROOT, "tools", "build_backend.py"), CONSTRAINTS] + c_files:
         with open(path, "rb") as file:
             octets += file.read()
     return hashlib.sha256(octets).hexdigest()
