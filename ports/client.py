@@ -15,9 +15,9 @@
     client.close()
 
 For speed publish with confirm=False (returns when the message is in the send buffer) and call `wait_confirmed()` now and then.
-Errors: ConnectFailed, LoginRefused, ConnectionLost, ChannelClosed (code and text; the next call opens a new channel), NotConfirmed,
-Unroutable, Timeout, TooLarge; all are ClientError. One connection, one channel, one thread. Bytes move only inside calls: call `poll` at
-least every half minute, for the heartbeats. It does not reconnect: connect again.
+Errors: ConnectFailed, TlsRefused (one of those), LoginRefused, ConnectionLost, ChannelClosed (code and text; the next call opens a new
+channel), NotConfirmed, Unroutable, Timeout, TooLarge; all are ClientError. One connection, one channel, one thread. Bytes move only inside
+calls: call `poll` at least every half minute, for the heartbeats. It does not reconnect: connect again.
 """
 
 import select
@@ -28,7 +28,8 @@ from ..core.amqp_0_9.client_channel import CLOSED, OPEN
 from ..core.amqp_0_9.client_message import GET_OK
 from ..core.shim import MICROPYTHON, elapsed
 from .client_errors import (
-    ChannelClosed, ClientError, ConnectFailed, ConnectionLost, LoginRefused, NotConfirmed, Timeout, TooLarge, Unroutable,
+    ChannelClosed, ClientError, ConnectFailed, ConnectionLost, LoginRefused, NotConfirmed, Timeout, TlsRefused, TooLarge,
+    Unroutable,
 )
 from .clock import now_ms
 from .tcp import SocketStream
@@ -59,12 +60,12 @@ def open_tcp(host, port, timeout_ms):
 
 
 def open_tls(url, timeout_ms):
-    """A connected stream with TLS to the broker of a Url. Raises OSError, or ConnectFailed with what is wrong with certificates."""
+    """A connected stream with TLS to the broker of a Url. Raises OSError, ConnectFailed, TlsRefused: what is wrong with certificates."""
     from .tls import TlsClientStream, TlsFailed, client_context
     try:
         context = client_context(url.tls)
     except TlsFailed as error:
-        raise ConnectFailed(str(error))
+        raise TlsRefused(str(error))
     plain = open_tcp(url.host, url.port, timeout_ms)
     stream = TlsClientStream(plain.pollable, plain.name, context, url.tls["name"])
     started = now_ms()
@@ -73,7 +74,9 @@ def open_tls(url, timeout_ms):
     while not stream.open:
         if stream.read_into(bytearray(0)) == 0 and not stream.open:
             stream.close()
-            raise ConnectFailed(stream.failure or "%s ended the TLS handshake" % stream.name)
+            if stream.failure:
+                raise TlsRefused(stream.failure)
+            raise ConnectFailed("%s ended the TLS handshake" % stream.name)
         if elapsed(now_ms(), started) > timeout_ms:
             stream.close()
             raise ConnectFailed("%s: no TLS handshake in %d ms" % (stream.name, timeout_ms))

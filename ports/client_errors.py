@@ -9,6 +9,10 @@ class ConnectFailed(ClientError):
     """Nobody answers at the address, or what answers is no AMQP 0-9-1 broker."""
 
 
+class TlsRefused(ConnectFailed):
+    """No TLS with this broker as things are: a certificate, an authority, a name or a version does not fit. Trying again does not help."""
+
+
 class LoginRefused(ClientError):
     """The broker refused user, password or virtual host; the text is the broker's."""
 

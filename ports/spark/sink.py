@@ -21,7 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
 
-from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, connect
+from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, connect
 from .options import SINK_OPTIONS, Login, checked
 from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable
 
@@ -138,13 +138,19 @@ def publish_epoch(login, query, batch, messages):
             connection = _open(login)
             return _publish_epoch(connection, EPOCH_QUEUE + query, batch, messages)
         except (ClientError, StreamUnavailable) as error:
-            refused = isinstance(error, (LoginRefused, ChannelClosed)) and error.code not in (ACCESS_REFUSED, RESOURCE_LOCKED)
-            if refused or time.monotonic() + RETRY_PAUSE_S > until:
+            if _is_final(error) or time.monotonic() + RETRY_PAUSE_S > until:
                 raise StreamError(f"amqp sink: {error}") from None
             time.sleep(RETRY_PAUSE_S)
         finally:
             if connection is not None:
                 _close(connection)
+
+
+def _is_final(error):
+    """True when publishing again does not help. Access to the record is refused as long as another connection has it."""
+    if isinstance(error, ChannelClosed):
+        return error.code not in (ACCESS_REFUSED, RESOURCE_LOCKED)
+    return isinstance(error, (LoginRefused, TlsRefused))
 
 
 def _publish_epoch(connection, queue, batch, messages):
@@ -169,7 +175,7 @@ def _publish_epoch(connection, queue, batch, messages):
 def _open(login):
     try:
         return connect(login.address(login.places[0]).url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
-    except LoginRefused:
+    except (LoginRefused, TlsRefused):
         raise
     except ClientError as error:
         raise StreamUnavailable(f"amqp sink: {error}") from None

@@ -13,7 +13,7 @@ it is shorter than what was read. Leveret packs many records into one message (c
 import time
 from urllib.parse import quote
 
-from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, connect
+from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, connect
 from .columns import Chunk
 
 REPLY_TIMEOUT_S = 30
@@ -46,7 +46,7 @@ class DataLoss(StreamError):
 
 
 class Refused(StreamError):
-    """The broker said no, with a reply code of 0-9-1 section 1.2 (`code`; 0 for a refused log-in without one)."""
+    """The broker said no, with a reply code of 0-9-1 section 1.2 (`code`; 0 for a refused log-in without one, and for certificates)."""
 
     def __init__(self, code, text):
         StreamError.__init__(self, text)
@@ -78,7 +78,7 @@ class Address:
 def stream_error(error, stream, address):
     """A ClientError as Refused (asking again does not help) or StreamUnavailable (it may)."""
     sentence = f"stream {stream!r} at {address}: {error}"
-    if isinstance(error, LoginRefused):
+    if isinstance(error, (LoginRefused, TlsRefused)):
         return Refused(0, sentence)
     if isinstance(error, ChannelClosed) or (isinstance(error, ConnectionLost) and error.code not in (0, CONNECTION_FORCED)):
         return Refused(error.code, sentence)

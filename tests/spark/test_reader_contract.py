@@ -13,8 +13,8 @@ from relay import Relay
 from telemetry import Stream, body
 
 from leveret.ports.client import connect
-from leveret.ports.spark.source import SCHEMA, AmqpDataSource
-from leveret.ports.spark.stream_client import DataLoss, StreamError
+from leveret.ports.spark.source import RETRY_S, SCHEMA, AmqpDataSource
+from leveret.ports.spark.stream_client import DataLoss, Refused, StreamError
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "interop"))
 from certificates import Authority  # noqa: E402 - the path above has to be set first
@@ -345,8 +345,10 @@ def test_reading_over_tls_with_the_authority_in_the_url(tmp_path):
             url = f"amqps://127.0.0.1:{broker.more_ports[0]}?ca={ca.certificate}"
             reader = AmqpDataSource({"url": url, "stream": "secret"}).streamReader(SCHEMA)
             if wrong:
-                with pytest.raises(StreamError, match="certificate"):
+                began = time.monotonic()
+                with pytest.raises(Refused, match="certificate"):
                     reader.initialOffset()
+                assert time.monotonic() - began < RETRY_S / 2, "it was asked again"
             else:
                 start = reader.initialOffset()
                 assert columns(reader, start, reader.latestOffset(start, ALL))["offset"] == list(range(300))

@@ -1,12 +1,13 @@
 """`writeStream.format("amqp")`: alerts in one transaction with the number of their batch, bulk with confirms."""
 import itertools
+import time
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 
 from leveret.ports.client import connect
 from leveret.ports.spark.options import Login
-from leveret.ports.spark.sink import EPOCH_QUEUE, publish_epoch, writer
+from leveret.ports.spark.sink import EPOCH_QUEUE, RETRY_S, publish_epoch, writer
 from leveret.ports.spark.stream_client import StreamError
 
 _numbers = itertools.count(1)
@@ -101,3 +102,12 @@ def test_more_rows_than_an_epoch_may_have_are_refused_with_the_way_out():
     rows = (Row(value="x") for _ in range(4))
     with pytest.raises(StreamError, match="more than 3 rows .* raise maxRowsPerEpoch or use delivery=atLeastOnce"):
         writer({"url": "amqp://h", "routingKey": "k", "maxRowsPerEpoch": "3"}, VALUE).write(rows)
+
+
+def test_a_refused_login_is_told_at_once(broker, monkeypatch):
+    monkeypatch.setenv("WRONG_PASSWORD", "wrong")
+    login = Login({"url": broker.url.replace("127.0.0.1", "nobody@127.0.0.1"), "passwordenv": "WRONG_PASSWORD"})
+    began = time.monotonic()
+    with pytest.raises(StreamError, match="refuses the log-in"):
+        publish_epoch(login, "nobody", 0, [("", "nowhere", b"x", {})])
+    assert time.monotonic() - began < RETRY_S / 2
