@@ -123,7 +123,7 @@ class Bench:
 
     def age(self):
         """The median over batches of the mean age of a batch's rows when it was in Parquet, in seconds."""
-        ages, ending = [], threading.Event()
+        done, ending = {}, threading.Event()
         connection = connect(self.url)
         connection.queue_declare("age", durable=True, arguments={"x-queue-type": "stream"})
 
@@ -137,13 +137,8 @@ class Bench:
                 time.sleep(max(until - time.monotonic(), 0))
 
         def batch(frame, number):
-            place = f"{self.folder}/age/{number}"
-            frame.write.parquet(place)
-            done = time.time()
-            sent = F.get_json_object(F.col("value").cast("string"), "$.time").cast("double")
-            mean = self.spark.read.parquet(place).agg(F.avg(sent)).first()[0]
-            if mean:
-                ages.append(done - mean)
+            frame.write.parquet(f"{self.folder}/age/{number}")
+            done[number] = time.time()
         thread = threading.Thread(target=publish)
         thread.start()
         query = self.messages("value binary", stream="age").writeStream.foreachBatch(batch).option(
@@ -155,6 +150,9 @@ class Bench:
             time.sleep(0.01)
         query.stop()
         connection.close()
+        sent = F.get_json_object(F.col("value").cast("string"), "$.time").cast("double")
+        means = ((self.spark.read.parquet(f"{self.folder}/age/{number}").agg(F.avg(sent)).first()[0], end) for number, end in done.items())
+        ages = [end - mean for mean, end in means if mean]
         return statistics.median(ages[len(ages) // 3:])
 
 
