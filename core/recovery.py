@@ -25,6 +25,10 @@ class TooSmall(Exception):
     """The limits have no room for what the log holds; the text says which number to raise."""
 
 
+class TooManyPieces(TooSmall):
+    """The index has no room; with more of the messages in memory it may have."""
+
+
 class Found:
     """What the first pass found."""
 
@@ -42,6 +46,7 @@ class Found:
         self.present = {}  # queue id -> Settled: positions that the log has
         self.indexed = {}  # queue id -> True: its messages are in its index
         self.where = None  # offset and skip of the records of the messages in memory; offset NONE: to stay there
+        self.kept_free = 2  # one such part of memory is kept free; the queues that need more come into the index
         self.last_entered = {}  # queue id -> the entry that was put in its place last
         self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0}
 
@@ -203,14 +208,43 @@ def restore(broker, store, found, pager):
             by_id[identity].pages.present = found.present.get(identity)
     found.where = table(2 * broker.limits.message_count_max)
     delaying = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
-    for segment in found.segments:
-        for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
-            if type_ == log.MESSAGE:
-                place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
+    try:
+        fill(broker, store, found, by_id, delaying)
+    except TooManyPieces:
+        empty(broker, found, by_id)
+        found.kept_free = 8
+        fill(broker, store, found, by_id, delaying)
     for identity in by_id:
         found.counts["gaps"] += close_queue(broker, by_id[identity], found.settled.get(identity))
         pager.begin(by_id[identity])
     return by_id
+
+
+def fill(broker, store, found, by_id, delaying):
+    """Put all messages that are wanted into the queues. Raises TooSmall."""
+    for segment in found.segments:
+        for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
+            if type_ == log.MESSAGE:
+                place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
+
+
+def empty(broker, found, by_id):
+    """Take all messages out of the queues again."""
+    for segment in found.segments:
+        segment.live = segment.written = 0
+    for queue in by_id.values():
+        entry = queue.head()
+        while entry != layout.NONE:
+            queue.unlink(entry)
+            broker.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+            queue.drop(entry)
+            entry = queue.head()
+        if queue.pages is not None:
+            while queue.pages.head != layout.NONE:
+                queue.pages.remove(queue.pages.head)
+    found.last_entered = {}
+    found.indexed = {}
+    found.counts.update(messages=0, doubles=0)
 
 
 def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
@@ -229,8 +263,7 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
         if queue.pages is not None:
             if in_memory is None:
                 in_memory = bool(delaying) and waits(broker, payload, at, heads, delaying)
-            if not in_memory and (identity in found.indexed or not has_half(broker, sum(heads[2:]))):
-                use_index(broker, found, queue)
+            if not in_memory and comes_into_index(broker, found, queue, sum(heads[2:]), wanted):
                 list_it(broker, found, queue, segment, offset, skip, position, heads[4])
                 continue
         before = place_before(broker.tables, queue, found.last_entered.get(identity, layout.NONE), position)
@@ -242,18 +275,34 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
         load(broker, found, segment, payload, at, heads, wanted, (layout.NONE if in_memory else offset, skip))
 
 
-def has_half(broker, size):
-    """True when half of the memory is free, with a message of so many octets."""
+def comes_into_index(broker, found, queue, size, wanted):
+    """True when a message of so many octets is to be listed, not loaded: memory is needed, and its queue is one of the largest.
+
+    Large queues are listed whole, so that small ones, which would take pieces of the index for a few messages, stay in memory; not those
+    in which the same message already has its place in memory (`wanted`).
+    """
+    lengths = broker.tables.queues
+    taken = [each[0] for each in wanted]
+    while queue.id_in_log not in found.indexed and not has_part(broker, found.kept_free, size):
+        largest = queue
+        for each in broker.queues.values():
+            if (each.pages is not None and each.id_in_log not in found.indexed and each not in taken
+                    and lengths[each.handle + layout.QUEUE_LENGTH] > lengths[largest.handle + layout.QUEUE_LENGTH]):
+                largest = each
+        use_index(broker, found, largest)
+    return queue.id_in_log in found.indexed
+
+
+def has_part(broker, kept_free, size):
+    """True when one `kept_free`-th of the memory is free, with a message of so many octets."""
     state, limits = broker.tables.state, broker.limits
-    return ((state[layout.POOL_BLOCKS + 2] - broker.tables.blocks_for(size)) * 2 >= block_count(limits)
-            and state[layout.POOL_MESSAGES + 2] * 2 > limits.message_count_max
-            and state[layout.POOL_ENTRIES + 2] * 2 > limits.entry_count_max)
+    return ((state[layout.POOL_BLOCKS + 2] - broker.tables.blocks_for(size)) * kept_free >= block_count(limits)
+            and state[layout.POOL_MESSAGES + 2] * kept_free > limits.message_count_max
+            and state[layout.POOL_ENTRIES + 2] * kept_free > limits.entry_count_max)
 
 
 def use_index(broker, found, queue):
     """Have a queue's messages in its index from now on, not in memory, but for those that wait for a moment. Raises TooSmall."""
-    if queue.id_in_log in found.indexed:
-        return
     found.indexed[queue.id_in_log] = True
     found.last_entered.pop(queue.id_in_log, None)
     tables = broker.tables
@@ -275,7 +324,7 @@ def use_index(broker, found, queue):
 
 def too_many_pieces(broker):
     """Raise TooSmall."""
-    raise TooSmall("the log has messages in more places than the limits have room for; raise chunk_count_max (%d)"
+    raise TooManyPieces("the log has messages in more places than the limits have room for; raise chunk_count_max (%d)"
                    % broker.limits.chunk_count_max)
 
 
@@ -309,7 +358,7 @@ def load(broker, found, segment, payload, at, heads, wanted, where):
     for queue in list(broker.queues.values()):
         if tables.has_room(tables.blocks_for(size), len(wanted)):
             break
-        if queue.pages is not None and queue not in [each[0] for each in wanted]:
+        if queue.pages is not None and queue.id_in_log not in found.indexed and queue not in [each[0] for each in wanted]:
             use_index(broker, found, queue)
     if not tables.has_room(tables.blocks_for(size), len(wanted)):
         no_room(broker, found, segment)

@@ -280,6 +280,26 @@ def test_a_queue_too_large_for_half_of_memory_is_listed_from_its_first_message_o
     assert numbers(drain(Peer(again), "q")) == list(range(0, COUNT, 2))
 
 
+def test_small_queues_stay_in_memory_when_the_index_has_few_places():
+    """A large queue that lies together is listed; four small ones in many segments would take more pieces than there are."""
+    few = {"chunk_count_max": 16, "message_count_max": 48, "entry_count_max": 64}
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=512, **few)
+    peer = Peer(broker)
+    names = ["s%d" % number for number in range(4)]
+    for name in ["big"] + names:
+        peer.declare(name, durable=True)
+    fill(peer, "big", 22)
+    for number in range(6):
+        for name in names:
+            fill(peer, name, 1, first=number)
+    again, report = durable_broker(store.cut(), segment_size=512, **few)
+    assert again.queues["big"].is_paging(), report
+    assert [again.queues[name].is_paging() for name in names] == [False] * 4
+    for name, count in [("big", 22)] + [(name, 6) for name in names]:
+        assert numbers(drain(Peer(again), name)) == list(range(count))
+
+
 def test_settled_positions_take_no_more_memory_than_two_bits_each():
     """Every second of many: pages of bits; all of them: one range."""
     settled = Settled()
