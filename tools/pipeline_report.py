@@ -11,6 +11,7 @@ import glob
 import html
 import io
 import json
+import math
 import os
 import sys
 
@@ -18,6 +19,7 @@ from .usage import UsageError
 
 SERIES = 12
 ALERTS_SHOWN = 200
+GAP = 6  # usual distances between windows without one: the line is broken
 POINTS_MAX = 2000  # windows drawn of a series; of more every n-th
 STYLE = """body{font:15px/1.5 sans-serif;margin:2em auto;max-width:62em;padding:0 1em;color:#222}h1{font-size:1.5em}h2{font-size:1.15em;
 margin-top:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right}
@@ -92,11 +94,11 @@ def table(folder, pattern):
 
 def key_of(row):
     """What tells series apart; aggregates and alerts may name a missing gateway differently."""
-    return row["gateway"] or "", row["device"], row["metric"]
+    return row["gateway"] or "-", row["device"], row["metric"]
 
 
 def title(key):
-    return " · ".join(part for part in key if part)
+    return " · ".join(part for part in key if part not in ("", "-"))
 
 
 def by_series(windows):
@@ -140,6 +142,7 @@ def plot(rows, alerts):
     figure = Figure(figsize=(10, 2.8), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.add_subplot()
+    rows = with_gaps(rows)
     times = [row["window_start"] for row in rows]
     axes.fill_between(times, [row["min"] for row in rows], [row["max"] for row in rows], color="#2a7f3f", alpha=0.18, linewidth=0,
                       label="least to most")
@@ -156,6 +159,17 @@ def plot(rows, alerts):
     figure.savefig(target, format="svg", metadata={"Date": None})
     text = target.getvalue()
     return text[text.index("<svg"):]
+
+
+def with_gaps(rows):
+    """The rows, with one that draws nothing wherever several windows are missing."""
+    found = []
+    usual = sorted(behind["window_start"] - row["window_start"] for row, behind in zip(rows, rows[1:]))
+    for row in rows:
+        if found and row["window_start"] - found[-1]["window_start"] > GAP * usual[len(usual) // 2]:
+            found.append({"window_start": found[-1]["window_end"], "mean": math.nan, "min": math.nan, "max": math.nan})
+        found.append(row)
+    return found
 
 
 def alert_table(alerts):
