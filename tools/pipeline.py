@@ -144,6 +144,7 @@ class Run:
         self._stopping = True
 
     def _start(self, **trigger):
+        self._writer.begin()
         frame = self._job.unique_readings(self._spark, self._plan.source, self._decoder, self._plan.watermark)
         return (frame.writeStream.foreachBatch(self._writer).trigger(**trigger)
                 .option("checkpointLocation", self._tables.at("_checkpoint")).start())
@@ -168,7 +169,7 @@ class Run:
         while not query.awaitTermination(POLL_S):
             self._look(query)
             if self._stopping or (end and time.monotonic() > end):
-                self._writer.wait_idle()
+                self._writer.end()
                 query.stop()
                 break
             if end is None and not self._options.available_now:

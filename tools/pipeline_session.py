@@ -51,6 +51,8 @@ def start_spark(master="local[*]", more=None):
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": str(max(cores or 0, 2)), "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false", "spark.sql.streaming.numRecentProgressUpdates": "20",
+        "spark.ui.retainedJobs": "50", "spark.ui.retainedStages": "100", "spark.ui.retainedTasks": "1000",
+        "spark.sql.ui.retainedExecutions": "50",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }
     if local:

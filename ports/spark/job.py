@@ -65,6 +65,10 @@ def run_files(spark, patterns, decoder, writer):
     writer(decoded(lines, decoder).dropDuplicates(KEY), 0)
 
 
+class Ending(Exception):
+    """The batch was not begun: the query is to be stopped. It is planned, so the next run begins with it."""
+
+
 class BatchWriter:
     """What foreachBatch calls: writes one batch to the tables and notes its counts. One at a time.
 
@@ -75,10 +79,13 @@ class BatchWriter:
     def __init__(self, tables, plan, publish=None):
         self._tables, self._plan, self._publish = tables, plan, publish
         self._one_at_a_time = threading.Lock()  # a stopped query's last batch may still run when the next query starts
+        self._ending = False
         self.totals = tables.totals()
 
     def __call__(self, frame, batch):
         with self._one_at_a_time:
+            if self._ending:
+                raise Ending("the query is being stopped")
             if self._tables.recorded(batch) is None:
                 frame.persist()
                 try:
@@ -86,10 +93,19 @@ class BatchWriter:
                 finally:
                     frame.unpersist()
 
-    def wait_idle(self):
-        """Until no batch is being written. Spark answers the interruption of one with pages of errors, so this is the time to stop."""
+    def end(self):
+        """Waits until no batch is being written, and lets none begin: the time to stop the query.
+
+        Stopped within one, Spark 4.3 looks for the reason in the batch's error with a pattern that recurses for each character, and its
+        thread dies of a StackOverflowError.
+        """
         with self._one_at_a_time:
-            return
+            self._ending = True
+
+    def begin(self):
+        """Takes batches, again after `end`."""
+        with self._one_at_a_time:
+            self._ending = False
 
     def build_windows(self, spark):
         """Aggregates of raw; closes windows that are old enough. Not while a batch is being written: closing decides what is late."""

@@ -17,6 +17,7 @@ import pandas
 import pytest
 from telemetry import TIME_S, body
 
+from leveret.ports.spark import job
 from leveret.tools import cli, pipeline, pipeline_config
 from leveret.tools.usage import UsageError
 
@@ -138,6 +139,18 @@ def test_data_loss_ends_the_pipeline_with_one_sentence_that_names_the_offsets(ru
     status, summary, error = run_here(stream, tmp_path)
     assert (status, summary) == (1, None)
     assert error.splitlines()[-1].startswith(f"leveret pipeline: stream '{stream.name}': offsets 10 to ") and "are gone" in error
+
+
+def test_a_batch_that_comes_when_the_query_is_to_be_stopped_is_done_by_the_next_run(run_here, leveret, make_stream, tmp_path, monkeypatch):
+    stream = make_stream(leveret)
+    stream.readings(0, 20)
+    with monkeypatch.context() as patch:
+        patch.setattr(job.BatchWriter, "begin", job.BatchWriter.end)
+        status, summary, error = run_here(stream, tmp_path)
+    assert (status, summary) == (1, None) and "the query is being stopped" in error
+    assert (tmp_path / "_checkpoint" / "offsets" / "0").exists() and not list((tmp_path / "_batches").iterdir())
+    status, summary, _ = run_here(stream, tmp_path)
+    assert (status, summary["readings"], summary["duplicates"]) == (0, 20, 0)
 
 
 def test_an_endless_run_keeps_its_windows_fresh_and_ends_in_order_on_sigterm(run_here, leveret, make_stream, tmp_path):
