@@ -35,15 +35,19 @@ def deliver(session, consumer, most):
         return deliver_stream.deliver_stream(session, consumer, most)
     tables = session.broker.tables
     send = session.send
-    send.room()
-    queue = consumer.queue.handle
-    before = tables.queues[queue + layout.QUEUE_LENGTH]
-    send.end = tables.engine.pump(consumer.handle, most, consumer.prefix_at, len(consumer.prefix), session.frame_size_max, send.address,
-                                  send.end, send.size - limits.REPLY_ROOM)
-    count = before - tables.queues[queue + layout.QUEUE_LENGTH]
-    if count < most and before > count and has_credit(tables, consumer):
-        return count + deliver_large(session, consumer)
-    return count
+    length = consumer.queue.handle + layout.QUEUE_LENGTH
+    count = 0
+    while True:
+        send.room()
+        before = tables.queues[length]
+        send.end = tables.engine.pump(consumer.handle, most - count, consumer.prefix_at, len(consumer.prefix), session.frame_size_max,
+                                      send.address, send.end, send.size - limits.REPLY_ROOM)
+        count += before - tables.queues[length]
+        if count == most or tables.queues[length] == 0 or not has_credit(tables, consumer) or not deliver_large(session, consumer):
+            return count
+        count += 1
+        if count == most or session.outgoing.active():
+            return count
 
 
 def has_credit(tables, consumer):

@@ -42,6 +42,23 @@ def test_deliveries_go_on_as_the_peer_reads():
     assert [each[3] for each in assemble(found[1:])] == [body, b"next"]
 
 
+def test_bodies_of_several_frames_that_fit_in_the_send_buffer_follow_one_another():
+    """Larger than a frame and smaller than the buffer: neither of the two ways alone delivers them, and none may stay behind."""
+    broker = new_broker(send_buffer_size=32768, frame_size_max=4096, arena_size=1 << 18)
+    peer = Peer(broker)
+    peer.declare("q")
+    bodies = [bytes((number,)) * 6000 for number in range(12)]
+    for body in bodies:
+        peer.publish("q", body)
+    got = [each[3] for each in peer.consume("q")]
+    while len(got) < len(bodies):
+        broker.run()
+        more = [each[3] for each in assemble(peer.frames())]
+        assert more, "%d of %d were delivered" % (len(got), len(bodies))
+        got += more
+    assert got == bodies
+
+
 def test_prefetch_bounds_what_is_unsettled():
     """Section 1.8.3.1: no more than prefetch-count deliveries without acknowledgement."""
     broker = new_broker()
