@@ -35,7 +35,8 @@ def limits_for(memory):
     """Limits that add up to less than `memory` octets, three eighths of it arena."""
     arena = memory // 8 * 3
     chosen = {"arena_size": arena, "message_count_max": max(arena // 1024, 256), "entry_count_max": max(arena // 512, 512),
-              "content_size_max": min(arena // 4, 8 << 20), "connection_count_max": 8, "channel_max": 16, "channel_count_max": 64,
+              "content_size_max": min(arena // 4, 8 << 20), "connection_count_max": 8,
+              "receive_buffer_size": 65536, "send_buffer_size": 65536, "channel_max": 16, "channel_count_max": 64,
               "consumer_count_max": 64, "queue_count_max": 64, "queue_share_max": 64, "binding_count_max": 64, "binding_share_max": 64,
               "chunk_count_max": max(memory // 4096, 1024), "argument_size_max": 256, "user_count_max": 16, "policy_count_max": 16,
               "exchange_count_max": 16, "properties_size_max": 4096, "login_address_max": 32, "management_size_max": 8192,

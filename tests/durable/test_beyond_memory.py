@@ -30,10 +30,10 @@ def test_large_messages_of_which_memory_holds_few(tmp_path):
     print(check(tmp_path, 60 * 600000, 600000, 8 * MEBIBYTE, True))
 
 
-@pytest.mark.skipif("LEVERET_BEYOND_MEMORY" not in os.environ, reason="takes minutes: set LEVERET_BEYOND_MEMORY=1")
-@pytest.mark.parametrize("body", [4096, 65536])
-def test_a_gibibyte_in_a_broker_limited_to_64_mib(tmp_path, body):
-    """The promise of the issue, in figures."""
-    found = check(tmp_path, 1024 * MEBIBYTE, body, 64 * MEBIBYTE, True)
-    found["disk_write_mb_s"], found["disk_read_mb_s"] = disk(str(tmp_path), 1024 * MEBIBYTE)
-    print(found)
+if "LEVERET_BEYOND_MEMORY" in os.environ:
+    @pytest.mark.parametrize("body", [4096, 65536])
+    def test_a_gibibyte_in_a_broker_limited_to_64_mib(tmp_path, body):
+        """The promise to the user, in figures."""
+        found = check(tmp_path, 1024 * MEBIBYTE, body, 64 * MEBIBYTE, True)
+        found["disk_write_mb_s"], found["disk_read_mb_s"] = disk(str(tmp_path), 1024 * MEBIBYTE)
+        print(found)
