@@ -315,7 +315,8 @@ class Link:
         if self.speed == 0:
             return
         silent_ms = elapsed(now, self._heard_at)
-        if silent_ms >= (4 * self._retransmit_ms if self._trial else 3 * self._keepalive_ms + 2 * self._retransmit_ms):
+        patience_ms = 4 * self._retransmit_ms if self._trial else 3 * self._keepalive_ms + 2 * self._retransmit_ms
+        if silent_ms >= min(patience_ms, self._dead_ms // 2):  # the session is to be there still when the ends have met again
             self._fall_back()
 
     def _fall_back(self):
