@@ -15,7 +15,7 @@ ROWS = (
     ("channel_max", 2047, 8, 1, 65535, "channels of one connection", "negotiated in connection.tune; beyond it 504"),
     ("channel_count_max", 4096, 16, 1, 65535, "channels in all", "channel.open is refused with 506"),
     ("frame_size_max", 131072, 4096, 4096, 1 << 24, "octets", "negotiated in connection.tune; a larger frame is refused with 501"),
-    ("receive_buffer_size", 262144, 1024, 512, 1 << 24, "octets a connection",
+    ("receive_buffer_size", 65536, 1024, 512, 1 << 24, "octets a connection",
      "a method or content header frame must fit whole, else 501; bodies stream through"),
     ("send_buffer_size", 262144, 1024, 1024, 1 << 24, "octets a connection", "deliveries wait until there is room"),
     ("properties_size_max", 32768, 256, 128, 1 << 24, "octets of one content header", "channel closed with 311"),

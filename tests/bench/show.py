@@ -24,9 +24,9 @@ BAR, GAP, LEFT, TOP, WIDTH = 13, 12, 240, 40, 420
 def measured(result):
     """One sentence: when, on what, how."""
     machine = result["machine"]
-    return ("%s, %d cores (%s), Python %s; bodies of 256 octets unless said, one publisher and one consumer (`leveret perf`), "
-            "medians of %d runs of %d s" % (machine["date"], machine["cpu_count"], machine["cpu"], machine["python"], result["runs"],
-                                             result["seconds"]))
+    return ("%s, %d cores (%s), Python %s; bodies of 256 octets unless said, one publisher and one consumer (`leveret perf`), Leveret with "
+            "`receive_buffer_size = 262144`, medians of %d runs of %d s"
+            % (machine["date"], machine["cpu_count"], machine["cpu"], machine["python"], result["runs"], result["seconds"]))
 
 
 def rows(result):
