@@ -234,7 +234,7 @@ def test_nobody_upstream_is_said(gateway, leveret, start_bridge):
 
 
 def test_ending_in_mid_stream_leaves_every_message_on_one_side(gateway, leveret, start_bridge):
-    count = 10000
+    count = 80000  # more than a bridge moves between two of its status lines
     fill(gateway.url, count)
     bridge = start_bridge(gateway.url, leveret.url)
     bridge.wait_for(lambda status: status["bridged"] > 500, 20, "the bridge is at work")
