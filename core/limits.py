@@ -17,7 +17,7 @@ ROWS = (
     ("frame_size_max", 131072, 4096, 4096, 1 << 24, "octets", "negotiated in connection.tune; a larger frame is refused with 501"),
     ("receive_buffer_size", 65536, 1024, 512, 1 << 24, "octets a connection",
      "a method or content header frame must fit whole, else 501; bodies stream through"),
-    ("send_buffer_size", 262144, 1024, 1024, 1 << 24, "octets a connection", "deliveries wait until there is room"),
+    ("send_buffer_size", 65536, 1024, 1024, 1 << 24, "octets a connection", "deliveries wait until there is room"),
     ("properties_size_max", 32768, 256, 128, 1 << 24, "octets of one content header", "channel closed with 311"),
     ("content_size_max", 32 << 20, 12288, 1024, 1 << 29, "octets of one body", "channel closed with 311"),
     ("content_timeout_ms", 30000, 30000, 1000, 1 << 28, "ms without an octet of a begun content", "connection closed with 506"),

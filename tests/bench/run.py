@@ -30,7 +30,7 @@ STARTS = 3
 CONNECTIONS = (100, 1000)
 QUEUED = 10000  # messages of 256 octets, for the memory of one
 FILES = 8192  # open files, for a thousand connections
-MANY = "[limits]\nconnection_count_max = 1100\nreceive_buffer_size = 262144\n"
+MANY = "[limits]\nconnection_count_max = 1100\nreceive_buffer_size = 262144\nsend_buffer_size = 262144\n"
 KINDS = ("leveret", "plain", "rabbitmq", "relay")
 
 # name, title, arguments of `leveret perf`, the columns that can do it (None: all)

@@ -25,7 +25,7 @@ def measured(result):
     """One sentence: when, on what, how."""
     machine = result["machine"]
     return ("%s, %d cores (%s), Python %s; bodies of 256 octets unless said, one publisher and one consumer (`leveret perf`), Leveret with "
-            "`receive_buffer_size = 262144`, medians of %d runs of %d s"
+            "`receive_buffer_size` and `send_buffer_size` of 262144, medians of %d runs of %d s"
             % (machine["date"], machine["cpu_count"], machine["cpu"], machine["python"], result["runs"], result["seconds"]))
 
 
