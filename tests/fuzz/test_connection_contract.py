@@ -118,7 +118,8 @@ def test_random_sequences_with_queue_rules_and_transactions():
                 steps.append(["tick", source.choice((1, 600, 1500, 6000))])
         for one in checked(steps):
             kinds[one.name] = kinds.get(one.name, 0) + 1
-    assert kinds["basic.deliver"] > 300 * ROUNDS and kinds["tx.commit-ok"] > 30 * ROUNDS and kinds["basic.ack"] > 300 * ROUNDS, kinds
+    # A third of what a usual seed gives: this holds that the cases live, whatever the seed.
+    assert kinds["basic.deliver"] > 150 * ROUNDS and kinds["tx.commit-ok"] > 15 * ROUNDS and kinds["basic.ack"] > 100 * ROUNDS, kinds
 
 
 def test_frames_of_a_sequence_swapped_lost_and_doubled():
