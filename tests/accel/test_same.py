@@ -9,6 +9,7 @@ import random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from leveret import c_accel
@@ -20,6 +21,7 @@ from peer import Peer, content, encoded, new_broker
 from test_log import MemoryStore
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
+HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
 KEYS = ("one", "two", "many", "ruled", "stream", "nowhere")
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
@@ -259,6 +261,7 @@ def test_a_full_arena_and_full_pools(seed):
     interleaving(seed, 80, 0, arena_size=4096, content_size_max=1024, message_count_max=16 + seed, entry_count_max=16 + 2 * seed)
 
 
+@seeded(HYPOTHESIS_SEED)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=400), st.integers(1, 100))
 def test_any_octets_behind_a_good_publish(octets, piece):
@@ -269,6 +272,7 @@ def test_any_octets_behind_a_good_publish(octets, piece):
     pair.both(lambda side: side.broker.run())
 
 
+@seeded(HYPOTHESIS_SEED)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=120), st.integers(0, 0xFFFF))
 def test_any_properties(octets, flags):

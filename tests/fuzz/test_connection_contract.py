@@ -282,6 +282,7 @@ def test_the_peer_goes_at_every_point_of_a_conversation():
         checked([give(octets[:place]) + ["without reading"], ["take", 50]])
 
 
+@hypothesis.seed(SEED)
 @hypothesis.settings(max_examples=150 * ROUNDS, deadline=None, database=None, print_blob=True,
                      suppress_health_check=list(hypothesis.HealthCheck))
 @hypothesis.given(st.data())

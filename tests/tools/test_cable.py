@@ -7,6 +7,8 @@ import pytest
 
 from leveret.tools.cable import Cable
 
+SEED = int(os.environ.get("LEVERET_CABLE_SEED", random.randrange(1 << 32)))
+
 
 @pytest.fixture
 def cable():
@@ -43,8 +45,7 @@ def test_every_octet_value_passes_untranslated_both_ways(cable):
 
 
 def test_more_than_it_holds_passes_both_ways_at_once(cable):
-    seed = random.randrange(1 << 32)
-    octets = random.Random(seed).randbytes(400000)
+    octets = random.Random(SEED).randbytes(400000)
     writers = [threading.Thread(target=write_all, args=(end, octets)) for end in cable.ends]
     found = {}
     readers = [threading.Thread(target=lambda end=end: found.update({end: read_all(end, len(octets))})) for end in cable.ends]
@@ -52,5 +53,5 @@ def test_more_than_it_holds_passes_both_ways_at_once(cable):
         thread.start()
     for thread in writers + readers:
         thread.join(30)
-    assert found[cable.ends[0]] == octets and found[cable.ends[1]] == octets, f"seed {seed}"
+    assert found[cable.ends[0]] == octets and found[cable.ends[1]] == octets, f"LEVERET_CABLE_SEED={SEED}"
     assert cable.carried == 2 * len(octets)

@@ -5,8 +5,9 @@ import sys
 import pytest
 
 from leveret.tools import components
-from leveret.tools.devtool import legs, progress
-from leveret.tools.devtool.legs import Leg, Outcome
+from leveret.tools.devtool import legs, outcomes, progress
+from leveret.tools.devtool.legs import Leg
+from leveret.tools.devtool.outcomes import Outcome
 
 
 def run_pytest(directory, source):
@@ -15,8 +16,8 @@ def run_pytest(directory, source):
     record = str(directory / "record.xml")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(directory),
                            "--junitxml", record, str(directory)], capture_output=True)
-    outcome, reasons = legs.read_junit(record)
-    return legs.judge(outcome, done.returncode, reasons)
+    outcome, reasons = outcomes.read_junit(record)
+    return outcomes.judge(outcome, done.returncode, reasons)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_an_expected_failure_is_a_skip_without_reason_and_fails(tmp_path):
 
 
 def test_a_record_that_is_not_there_fails(tmp_path):
-    outcome, _ = legs.read_junit(str(tmp_path / "absent.xml"))
+    outcome, _ = outcomes.read_junit(str(tmp_path / "absent.xml"))
     assert outcome.complaint
 
 
@@ -81,12 +82,12 @@ def test_a_record_that_is_not_there_fails(tmp_path):
 def test_the_summary_of_a_runner(tmp_path, text, passed, failed, complaint):
     log = tmp_path / "log"
     log.write_text(text)
-    outcome = legs.judge(legs.read_summary(str(log)), 1 if failed else 0)
+    outcome = outcomes.judge(outcomes.read_summary(str(log)), 1 if failed else 0)
     assert (outcome.passed, outcome.failed, bool(outcome.complaint)) == (passed, failed, complaint)
 
 
 def test_an_exit_status_without_a_failed_test_fails(tmp_path):
-    assert legs.judge(Outcome(passed=3), 1).complaint == "it ended with exit status 1"
+    assert outcomes.judge(Outcome(passed=3), 1).complaint == "it ended with exit status 1"
 
 
 def test_ci_makes_a_left_out_leg_a_fault_but_for_what_may_be_missing():

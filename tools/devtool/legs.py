@@ -3,21 +3,21 @@
 Laws: each leg is a child process with its own log. A leg whose requirement is there but that ran nothing, or that skipped a test
 without naming a component that is really missing, fails. A leg without its requirement is left out and says why; with CI set in the
 environment that fails the run too, except for a `micropython` binary, which Debian does not have new enough.
+A few failed tests of pytest have a second attempt (second_attempt.py); all legs get the same seeds (seeds.py).
 The last line of a run is `N passed, N failed`, summed over the legs.
 """
 import os
-import re
 import sys
 import time
-import xml.etree.ElementTree
 
 from .. import components
-from . import environment, progress
+from . import environment, progress, second_attempt, seeds
+from .outcomes import Outcome, judge, read_junit, read_summary
 
 ROOT = environment.ROOT
 MICROPYTHON_RUNNER = os.path.join("tests", "micropython", "run.py")
 EXIT_MISSING = 2
-SUMMARY = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
+SECOND = ".second"
 
 
 class Leg:
@@ -34,22 +34,6 @@ class Leg:
         self.needs = needs
         self.brings = brings
         self.minutes_max = minutes_max
-
-
-class Outcome:
-    """What a leg did. `complaint`: why it fails though no test failed; `left_out`: the component without which it did not run."""
-
-    def __init__(self, passed=0, failed=0, skipped=0, complaint="", left_out=None, seconds=0.0):
-        self.passed = passed
-        self.failed = failed
-        self.skipped = skipped
-        self.complaint = complaint
-        self.left_out = left_out
-        self.seconds = seconds
-        self.excused = []
-
-    def good(self):
-        return not self.failed and not self.complaint
 
 
 LEGS = (
@@ -80,69 +64,42 @@ def refuse_unknown(names):
             sys.exit(2)
 
 
-def read_junit(path):
-    """(Outcome, reasons of the skipped tests) from pytest's own record; a missing or broken record is a complaint."""
-    try:
-        suites = xml.etree.ElementTree.parse(path).getroot().iter("testsuite")
-    except (OSError, xml.etree.ElementTree.ParseError):
-        return Outcome(complaint="pytest left no record of its tests"), []
-    outcome, reasons = Outcome(), []
-    for suite in suites:
-        tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
-        failed = int(suite.get("failures")) + int(suite.get("errors"))
-        outcome.failed += failed
-        outcome.skipped += skipped
-        outcome.passed += tests - skipped - failed
-        reasons += [node.get("message", "") for node in suite.iter("skipped")]
-    return outcome, reasons
+def _log_of(leg, attempt=""):
+    return os.path.join(environment.LOGS, leg.name + attempt + ".log")
 
 
-def read_summary(path):
-    """Outcome from the last `N passed, N failed` of a log."""
-    with open(path, errors="replace") as log:
-        found = SUMMARY.findall(log.read())
-    if not found:
-        return Outcome(complaint="it ended without saying `N passed, N failed`")
-    return Outcome(*(int(number or 0) for number in found[-1]))
+def _record_of(leg, attempt=""):
+    return os.path.join(environment.LOGS, leg.name + attempt + ".xml")
 
 
-def judge(outcome, status, reasons=()):
-    """Add the complaint that a leg's outcome deserves."""
-    for reason in reasons:
-        component = components.excuse(reason)
-        if component is None and not outcome.complaint:
-            outcome.complaint = f"a test was skipped though nothing it names is missing: {reason or 'no reason given'}"
-        elif component is not None and component not in outcome.excused:
-            outcome.excused.append(component)
-    if outcome.complaint:
-        return outcome
-    if outcome.skipped and not reasons:
-        outcome.complaint = "tests were skipped without saying which component is missing"
-    elif not outcome.passed and not outcome.failed:
-        outcome.complaint = "it ran no test"
-    elif status != 0 and not outcome.failed:
-        outcome.complaint = f"it ended with exit status {status}"
-    return outcome
+def _run(leg, command, attempt=""):
+    return progress.run(leg.name + attempt, command, _log_of(leg, attempt), leg.minutes_max * 60, environment.child_environment(), ROOT)
+
+
+def _run_pytest(leg, python, names, attempt=""):
+    """Exit status of pytest over `names`; its record has each test's file (xunit1), so that the test can be named again."""
+    record = _record_of(leg, attempt)
+    return _run(leg, [python, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *names], attempt)
 
 
 def _run_leg(leg, python):
-    log = os.path.join(environment.LOGS, leg.name + ".log")
-    record = os.path.join(environment.LOGS, leg.name + ".xml")
+    record = _record_of(leg)
     if os.path.exists(record):
         os.remove(record)
     missing = [path for path in leg.paths if not os.path.isdir(os.path.join(ROOT, path))]
     if missing:
         return Outcome(complaint=f"{', '.join(missing)} is not there")
-    command = [python] + (list(leg.command) if leg.command else ["-m", "pytest", "-q", "--junitxml", record, *leg.paths])
     try:
-        status = progress.run(leg.name, command, log, leg.minutes_max * 60, environment.child_environment(), ROOT)
+        status = _run(leg, [python, *leg.command]) if leg.command else _run_pytest(leg, python, leg.paths)
     except progress.TimedOut:
         return Outcome(complaint=f"it did not end within {leg.minutes_max} minutes and was stopped")
     if leg.brings and leg.command and status == EXIT_MISSING and not leg.brings.present():
         return Outcome(left_out=leg.brings)
     if leg.command:
-        return judge(read_summary(log), status)
+        return judge(read_summary(_log_of(leg)), status)
     outcome, reasons = read_junit(record)
+    if second_attempt.deserved(outcome, status):
+        status = second_attempt.make(leg.name, outcome, lambda names: _run_pytest(leg, python, names, SECOND), _record_of(leg, SECOND))
     return judge(outcome, status, reasons)
 
 
@@ -152,22 +109,22 @@ def _tell(leg, outcome):
         return
     word = "ok" if outcome.good() else "FAILED"
     print(f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, "
-          f"{outcome.seconds:.0f} s", flush=True)
+          f"{outcome.seconds:.0f} s", *second_attempt.sentences(outcome), sep=", ", flush=True)
     for component in outcome.excused:
         print(f"  {component.sentence()}")
-    if not outcome.good():
+    if outcome.unsteady or not outcome.good():
         _tell_failure(leg, outcome)
 
 
 def _tell_failure(leg, outcome):
-    log = os.path.join(environment.LOGS, leg.name + ".log")
+    """The tail of the first attempt's output, which is where a failure is told, also that of an unsteady test."""
     if outcome.complaint:
         print(f"  {outcome.complaint}")
-    if os.path.exists(log):
-        with open(log, errors="replace") as file:
+    if os.path.exists(_log_of(leg)):
+        with open(_log_of(leg), errors="replace") as file:
             for line in file.read().rstrip().split("\n")[-40:]:
                 print("    " + line)
-    print(f"  log: {log}", flush=True)
+    print(f"  log: {_log_of(leg)}", flush=True)
 
 
 def _table(done):
@@ -176,8 +133,8 @@ def _table(done):
         if outcome.left_out:
             rows.append((leg.name, leg.interpreter, "-", "-", "-", f"left out: {outcome.left_out.name} is missing"))
         else:
-            numbers = (outcome.passed, outcome.failed, outcome.skipped)
-            rows.append((leg.name, leg.interpreter, *[str(number) for number in numbers], f"{outcome.seconds:.0f}"))
+            numbers = [str(number) for number in (outcome.passed, outcome.failed, outcome.skipped)]
+            rows.append((leg.name, leg.interpreter, *numbers, ", ".join((f"{outcome.seconds:.0f}", *second_attempt.sentences(outcome)))))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:
         names = f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}"
@@ -208,10 +165,13 @@ def _verdict(done, strict):
         # A leg that fails without a failed test still counts as one failure, so that the last line alone tells the truth.
         failed += outcome.failed or bool(reasons)
     left_out = [leg.name for leg, outcome in done if outcome.left_out]
+    unsteady = [sentence for _, outcome in done for sentence in second_attempt.sentences(outcome)]
     if told:
         print("\nVERDICT: FAILED\n" + "\n".join("  " + fault for fault in told))
     else:
         print("\nVERDICT: passed" + (f" (left out: {', '.join(left_out)})" if left_out else ""))
+    for sentence in unsteady:
+        print("  " + sentence)
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if told else 0
 
@@ -219,6 +179,9 @@ def _verdict(done, strict):
 def run(python, names):
     """Run the named legs, or all; the exit status."""
     chosen = [leg for leg in LEGS if not names or leg.name in names]
+    chosen_seeds = seeds.choose(os.environ)
+    os.environ.update(chosen_seeds)
+    print(seeds.sentence(chosen_seeds), flush=True)
     done = []
     for number, leg in enumerate(chosen, 1):
         print(f"[{number}/{len(chosen)}] {leg.name} ({leg.interpreter})", flush=True)
