@@ -9,6 +9,11 @@ import zlib
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+def hot_files():
+    """The C files of the hot functions, those that pyproject.toml builds `_hot` of: paths."""
+    return [os.path.join(FOLDER, name) for name in sorted(os.listdir(FOLDER)) if name.endswith(".c") and name != "perf.c"]
+
+
 def fingerprint():
     """A CRC-32 over the C files in their order, None where there are none (a wheel)."""
     names = sorted(name for name in os.listdir(FOLDER) if name.endswith((".c", ".h")))

@@ -1,6 +1,6 @@
 """Ingest: publishes and acknowledgements that need no decision, straight from a receive buffer to their queues.
 
-Written in the viper dialect as hot.py is, with the same laws; c_accel/hot.c has the same functions in C. `ingest` takes whole publishes
+Written in the viper dialect as hot.py is, with the same laws; c_accel/ingest.c has the same functions in C. `ingest` takes whole publishes
 (method, content header, body frames of one channel in a row) and basic.ack as long as nothing about them is uncommon, and stops at the
 first frame that needs thought: session.py reads that one, from its first octet. Until all of a publish has been looked at nothing is
 changed.

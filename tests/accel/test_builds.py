@@ -8,11 +8,12 @@ import sys
 import pytest
 
 import test_same
+from leveret.c_accel import sources
 from leveret.core import engine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-HOT = os.path.join(ROOT, "c_accel", "hot.c")
+HOT = sources.hot_files()
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CALLS_MAX = 250
@@ -92,7 +93,7 @@ def agree(vectors, tmp_path, compiler, options=(), runner=()):
     """Build the self-test, run it on the recorded calls."""
     path, count = vectors
     program = tmp_path / "selftest"
-    done = subprocess.run([compiler, *STRICT, *options, os.path.join(HERE, "selftest.c"), HOT, "-o", str(program)],
+    done = subprocess.run([compiler, *STRICT, *options, os.path.join(HERE, "selftest.c"), *HOT, "-o", str(program)],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([*runner, str(program), str(path)], capture_output=True, text=True, timeout=300)
@@ -136,7 +137,7 @@ int main(int count, char **names)
 }
 """)
     program = tmp_path / "inputs"
-    subprocess.run([tool("gcc"), *STRICT, *SANITIZE, str(driver), os.path.join(folder, "fuzz_ingest.c"), HOT, "-o", str(program)],
+    subprocess.run([tool("gcc"), *STRICT, *SANITIZE, str(driver), os.path.join(folder, "fuzz_ingest.c"), *HOT, "-o", str(program)],
                    check=True)
     inputs = [os.path.join(folder, "corpus", name) for name in sorted(os.listdir(os.path.join(folder, "corpus")))]
     done = subprocess.run([str(program), *inputs], capture_output=True, text=True, timeout=120)

@@ -1,6 +1,6 @@
 """The plain form and the C form side by side: the same octets out, the same state, after every step of any interleaving.
 
-Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel/hot.c. Compared
+Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel. Compared
 are every table, the arena, what each connection has to send, and whether it is read.
 """
 import gc

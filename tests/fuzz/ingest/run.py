@@ -12,6 +12,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 CORPUS = os.path.join(HERE, "corpus")
+sys.path.append(os.path.join(ROOT, "c_accel"))
+import sources  # noqa: E402 - where the fuzzer is built Leveret need not be installed
+
 WORK = os.path.join(ROOT, "build", "fuzz")
 INPUT_SIZE_MAX = 6000
 
@@ -21,8 +24,7 @@ def build(compiler="clang"):
     os.makedirs(WORK, exist_ok=True)
     program = os.path.join(WORK, "fuzz_ingest")
     subprocess.run([compiler, "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=fuzzer,address,undefined",
-                    "-fno-sanitize-recover=all", os.path.join(HERE, "fuzz_ingest.c"), os.path.join(ROOT, "c_accel", "hot.c"),
-                    "-o", program], check=True)
+                    "-fno-sanitize-recover=all", os.path.join(HERE, "fuzz_ingest.c"), *sources.hot_files(), "-o", program], check=True)
     return program
 
 

@@ -1,0 +1,104 @@
+/* Records of the pools, and the octets of messages in their chains of blocks: the first part of core/hot.py. */
+#ifndef LEVERET_MESSAGES_H
+#define LEVERET_MESSAGES_H
+
+#include "hot.h"
+#include "layout.h"
+
+#include <string.h>
+
+static inline int32_t take(int32_t *table, int32_t *state, int32_t pool, int32_t width)
+{
+    int32_t record = state[pool];
+    if (record >= 0) {
+        state[pool] = table[record];
+    } else {
+        record = state[pool + 1];
+        state[pool + 1] = record + width;
+    }
+    state[pool + 2] -= 1;
+    return record;
+}
+
+static inline void give(int32_t *table, int32_t *state, int32_t pool, int32_t record)
+{
+    table[record] = state[pool];
+    state[pool] = record;
+    state[pool + 2] += 1;
+}
+
+static inline void append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size)
+{
+    int32_t *state = t->state;
+    int32_t *record = t->messages + message;
+    int32_t block_size = state[STATE_BLOCK_SIZE];
+    int32_t used = record[MESSAGE_FILLED] % block_size;
+    int32_t block = record[MESSAGE_LAST];
+    record[MESSAGE_FILLED] += size;
+    while (size > 0) {
+        if (used == 0) {
+            int32_t fresh = state[POOL_BLOCKS];
+            if (fresh >= 0) {
+                state[POOL_BLOCKS] = t->blocks[fresh];
+            } else {
+                fresh = state[POOL_BLOCKS + 1];
+                state[POOL_BLOCKS + 1] = fresh + 1;
+            }
+            if (block >= 0)
+                t->blocks[block] = fresh;
+            else
+                record[MESSAGE_FIRST] = fresh;
+            block = fresh;
+        }
+        int32_t room = block_size - used;
+        if (room > size)
+            room = size;
+        memcpy(t->arena + (size_t)block * (size_t)block_size + used, source + start, (size_t)room);
+        start += room;
+        size -= room;
+        used = 0;
+    }
+    record[MESSAGE_LAST] = block;
+}
+
+static inline void extract(const leveret_tables *t, int32_t block, int32_t offset, uint8_t *target, int32_t at, int32_t size)
+{
+    int32_t block_size = t->state[STATE_BLOCK_SIZE];
+    while (size > 0) {
+        if (offset >= block_size) {
+            offset -= block_size;
+            block = t->blocks[block];
+            continue;
+        }
+        int32_t room = block_size - offset;
+        if (room > size)
+            room = size;
+        memcpy(target + at, t->arena + (size_t)block * (size_t)block_size + offset, (size_t)room);
+        at += room;
+        offset += room;
+        size -= room;
+    }
+    t->state[STATE_CURSOR_BLOCK] = block;
+    t->state[STATE_CURSOR_OFFSET] = offset;
+}
+
+static inline void release(const leveret_tables *t, int32_t message)
+{
+    int32_t *record = t->messages + message;
+    int32_t *state = t->state;
+    int32_t left = record[MESSAGE_REFERENCES] - 1;
+    record[MESSAGE_REFERENCES] = left;
+    if (left > 0)
+        return;
+    int32_t first = record[MESSAGE_FIRST];
+    if (first >= 0) {
+        t->blocks[record[MESSAGE_LAST]] = state[POOL_BLOCKS];
+        state[POOL_BLOCKS] = first;
+    }
+    state[POOL_BLOCKS + 2] += record[MESSAGE_BLOCKS];
+    record[0] = state[POOL_MESSAGES];
+    state[POOL_MESSAGES] = message;
+    state[POOL_MESSAGES + 2] += 1;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* Properties and field tables of a publish: the middle of core/ingest.py. */
+#include "properties.h"
+#include "octets.h"
+
+enum { DEPTH_MAX = 8 };
+
+static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32_t depth);
+
+static int32_t check_array(const uint8_t *source, int32_t at, int32_t end, int32_t depth);
+
+static int32_t value_end(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
+{
+    int32_t size = -1;
+    uint8_t letter = source[at];
+    at += 1;
+    switch (letter) {
+    case 'V':
+        size = 0;
+        break;
+    case 't': case 'b': case 'B':
+        size = 1;
+        break;
+    case 's': case 'u':
+        size = 2;
+        break;
+    case 'I': case 'i': case 'f':
+        size = 4;
+        break;
+    case 'D':
+        size = 5;
+        break;
+    case 'l': case 'L': case 'd': case 'T':
+        size = 8;
+        break;
+    case 'S': case 'x': case 'A': case 'F':
+        break;
+    default:
+        return -1;
+    }
+    if (size >= 0)
+        return size <= end - at ? at + size : -1;
+    if (end - at < 4 || source[at])
+        return -1;
+    size = size_of(source, at + 1);
+    at += 4;
+    if (size > end - at)
+        return -1;
+    if (letter == 'F' && !check_table(source, at, at + size, depth + 1))
+        return -1;
+    if (letter == 'A' && !check_array(source, at, at + size, depth + 1))
+        return -1;
+    return at + size;
+}
+
+static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
+{
+    if (depth > DEPTH_MAX)
+        return 0;
+    while (at < end) {
+        int32_t size = source[at];
+        if (end - at - 1 <= size)
+            return 0;
+        at += 1;
+        if (depth == 1 && (size == 2 || size == 3) && source[at + size - 1] == 'C' && source[at + size - 2] == 'C'
+            && (size == 2 || source[at] == 'B'))
+            return 0;
+        for (int32_t behind = at + size; at < behind; at++)
+            if (source[at] > 127)
+                return 0;
+        at = value_end(source, at, end, depth);
+        if (at < 0)
+            return 0;
+    }
+    return 1;
+}
+
+static int32_t check_array(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
+{
+    if (depth > DEPTH_MAX)
+        return 0;
+    while (at < end) {
+        at = value_end(source, at, end, depth);
+        if (at < 0)
+            return 0;
+    }
+    return 1;
+}
+
+int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end)
+{
+    int32_t flags = source[at] << 8 | source[at + 1];
+    int32_t kind = 1;
+    if (flags & 0x0113)
+        return 0;
+    at += 2;
+    for (int32_t bit = 0x8000; bit > 2; bit >>= 1) {
+        if (!(flags & bit))
+            continue;
+        int32_t size = 1;
+        if (bit == 0x2000) {
+            if (end - at < 4 || source[at])
+                return 0;
+            size = 4 + size_of(source, at + 1);
+            if (size > end - at || !check_table(source, at + 4, at + size, 1))
+                return 0;
+        } else if (bit == 0x1000) {
+            if (at < end && source[at] == 2)
+                kind = 2;
+        } else if (bit == 0x0040) {
+            size = 8;
+        } else if (bit != 0x0800 && at < end) {
+            size = 1 + source[at];
+            if (bit == 0x0200 && size == 22)
+                return 0;
+        }
+        at += size;
+        if (at > end)
+            return 0;
+    }
+    return at == end ? kind : 0;
+}

@@ -1,0 +1,181 @@
+/* Publishes: method, content header and body frames from a receive buffer into blocks and queues (core/ingest.py). */
+#include "publish.h"
+#include "octets.h"
+#include "properties.h"
+#include "queues.h"
+#include "routes.h"
+
+static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int32_t block_total)
+{
+    const int32_t *state = t->state;
+    const int32_t *route = t->routes + slot;
+    int32_t left = route[ROUTE_COUNT], answer = 1;
+    if (state[POOL_BLOCKS + 2] < block_total || state[POOL_MESSAGES + 2] < 1 || state[POOL_ENTRIES + 2] < left)
+        return 0;
+    for (const int32_t *target = t->route_targets + route[ROUTE_TARGETS]; left > 0; target++, left--) {
+        const int32_t *queue = t->queues + *target;
+        if (queue[QUEUE_PLAIN] == NOT_PLAIN)
+            return 0;
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && kind == 2) {
+            if (route[ROUTE_COUNT] > 1 || state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE])
+                return 0;
+            answer = 2;
+        }
+        int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
+        if (held > 0) {
+            if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * state[POOL_MESSAGES + 2])
+                return 0;
+            if (queue[QUEUE_BLOCKS] + block_total > 4 * state[POOL_BLOCKS + 2])
+                return 0;
+        }
+    }
+    return answer;
+}
+
+static void put_aside(const leveret_tables *t, int32_t entry)
+{
+    t->entries[entry + ENTRY_CONSUMER] = -1;
+    if (t->state[STATE_LOGGED_HEAD] < 0)
+        t->state[STATE_LOGGED_HEAD] = entry;
+    else
+        t->entries[t->state[STATE_LOGGED_TAIL] + ENTRY_CONSUMER] = entry;
+    t->state[STATE_LOGGED_TAIL] = entry;
+}
+
+static int32_t fill(const leveret_tables *t, const uint8_t *source, int32_t route, int32_t route_size, int32_t header,
+                    int32_t properties_size, int32_t body, int32_t block_total)
+{
+    int32_t message = take(t->messages, t->state, POOL_MESSAGES, MESSAGE_WIDTH);
+    int32_t *record = t->messages + message;
+    t->state[POOL_BLOCKS + 2] -= block_total;
+    record[MESSAGE_FIRST] = -1;
+    record[MESSAGE_LAST] = -1;
+    record[MESSAGE_ROUTE] = route_size;
+    record[MESSAGE_PROPERTIES] = properties_size;
+    record[MESSAGE_BODY] = body;
+    record[MESSAGE_FILLED] = 0;
+    record[MESSAGE_BLOCKS] = block_total;
+    record[MESSAGE_REFERENCES] = 0;
+    record[MESSAGE_ARRIVED] = t->state[STATE_SECONDS];
+    append(t, message, source, route, route_size);
+    append(t, message, source, header + 19, properties_size);
+    int32_t at = header + 20 + properties_size;
+    while (body > 0) {
+        int32_t size = size_of(source, at + 4);
+        append(t, message, source, at + 7, size);
+        at += size + 8;
+        body -= size;
+    }
+    return message;
+}
+
+static void count_publish(const leveret_tables *t, int32_t channel, int32_t logged)
+{
+    int32_t *record = t->channels + channel;
+    int32_t before = record[CHANNEL_PUBLISHED];
+    next_number(record + CHANNEL_PUBLISHED);
+    if (record[CHANNEL_COUNTED] < logged) {
+        if (record[CHANNEL_COUNTED] == 1) {
+            record[CHANNEL_COUNTED] = 2;
+            return;
+        }
+        record[CHANNEL_COUNTED] = logged;
+        record[CHANNEL_COUNTED_FROM] = before;
+        record[CHANNEL_NEXT_COUNTED] = t->state[STATE_COUNTED_HEAD];
+        t->state[STATE_COUNTED_HEAD] = channel;
+    }
+}
+
+static int32_t header_end(const leveret_tables *t, const uint8_t *source, int32_t start, int32_t header)
+{
+    const int32_t *state = t->state;
+    int32_t left = state[STATE_END] - header;
+    if (left < 7)
+        return INCOMPLETE;
+    int32_t size = size_of(source, header + 4);
+    if (source[header] != 2 || source[header + 1] != source[start + 1] || source[header + 2] != source[start + 2] || source[header + 3])
+        return ASK;
+    if (size < 14 || size > state[STATE_FRAME_MAX] || size - 12 > state[STATE_PROPERTIES_MAX] || size + 8 > state[STATE_SIZE])
+        return ASK;
+    if (left < size + 8)
+        return INCOMPLETE;
+    const uint8_t *at = source + header + 7;
+    if (at[size] != END_OCTET || at[0] || at[1] != 60 || at[2] || at[3] || at[4] || at[5] || at[6] || at[7] || at[8] > 31)
+        return ASK;
+    if ((at[8] << 24 | at[9] << 16 | at[10] << 8 | at[11]) > state[STATE_CONTENT_MAX])
+        return ASK;
+    return header + size + 8;
+}
+
+static int32_t body_end(const leveret_tables *t, const uint8_t *source, int32_t start, int32_t at, int32_t left)
+{
+    const int32_t *state = t->state;
+    int32_t end = state[STATE_END];
+    if (at - start + left + 8 > state[STATE_SIZE])
+        return ASK;
+    while (left > 0) {
+        if (end - at < 7)
+            return INCOMPLETE;
+        int32_t size = size_of(source, at + 4);
+        if (source[at] != 3 || source[at + 1] != source[start + 1] || source[at + 2] != source[start + 2] || source[at + 3])
+            return ASK;
+        if (size == 0 || size > left || size > state[STATE_FRAME_MAX])
+            return ASK;
+        if (end - at < size + 8)
+            return INCOMPLETE;
+        if (source[at + 7 + size] != END_OCTET)
+            return ASK;
+        at += size + 8;
+        left -= size;
+    }
+    return at;
+}
+
+int32_t leveret_take_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
+{
+    int32_t *state = t->state;
+    int32_t start = state[STATE_AT];
+    int32_t route = start + 13;
+    int32_t route_size = size - 7;
+    if (route_size < 2)
+        return ASK;
+    int32_t names = 1 + source[route];
+    if (names >= route_size || names + 1 + source[route + names] != route_size || source[start + 6 + size] & 2)
+        return ASK;
+    int32_t slot = find_route(t, source, route, route_size);
+    if (slot < 0)
+        return ASK_ROUTE;
+    const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
+    if (t->queues[*target + QUEUE_PLAIN] == NOT_PLAIN)
+        return ASK;
+    int32_t header = start + size + 8;
+    int32_t behind = header_end(t, source, start, header);
+    if (behind < 0)
+        return behind;
+    int32_t body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
+    int32_t kind = leveret_check_properties(source, header + 19, behind - 1);
+    if (kind == 0)
+        return ASK;
+    int32_t properties_size = behind - header - 20;
+    int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
+    int32_t logged = may_push(t, slot, kind, blocks_needed);
+    if (!logged)
+        return ASK;
+    int32_t whole = body_end(t, source, start, behind, body);
+    if (whole < 0)
+        return whole;
+    int32_t message = fill(t, source, route, route_size, header, properties_size, body, blocks_needed);
+    t->messages[message + MESSAGE_SEGMENT] = kind == 2 ? 0 : -1;
+    for (int32_t left = t->routes[slot + ROUTE_COUNT]; left > 0; left--, target++) {
+        int32_t entry = push(t, *target, message);
+        activate(t, *target);
+        if (logged == 2) {
+            state[STATE_LOG_ROOM] -= blocks_needed * state[STATE_BLOCK_SIZE];
+            put_aside(t, entry);
+        }
+    }
+    state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;
+    if (t->channels[channel + CHANNEL_CONFIRM])
+        count_publish(t, channel, logged);
+    return whole;
+}

@@ -1,0 +1,163 @@
+/* Places of messages in queues and in the unsettled lists of channels: the second part of core/hot.py. */
+#ifndef LEVERET_QUEUES_H
+#define LEVERET_QUEUES_H
+
+#include "messages.h"
+
+static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t message)
+{
+    int32_t entry = take(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
+    int32_t *place = t->entries + entry;
+    int32_t *found = t->queues + queue;
+    int32_t *record = t->messages + message;
+    int32_t tail = found[QUEUE_TAIL];
+    int32_t position = found[QUEUE_POSITION];
+    place[ENTRY_MESSAGE] = message;
+    place[ENTRY_NEXT] = -1;
+    place[ENTRY_PREVIOUS] = tail;
+    place[ENTRY_POSITION] = position;
+    place[ENTRY_QUEUE] = queue;
+    place[ENTRY_REDELIVERED] = 0;
+    if (tail >= 0)
+        t->entries[tail + ENTRY_NEXT] = entry;
+    else
+        found[QUEUE_HEAD] = entry;
+    found[QUEUE_TAIL] = entry;
+    found[QUEUE_POSITION] = (position + 1) & MASK;
+    found[QUEUE_LENGTH] += 1;
+    found[QUEUE_OCTETS] += record[MESSAGE_BODY];
+    found[QUEUE_BLOCKS] += record[MESSAGE_BLOCKS];
+    record[MESSAGE_REFERENCES] += 1;
+    return entry;
+}
+
+static inline void activate(const leveret_tables *t, int32_t queue)
+{
+    int32_t *found = t->queues + queue;
+    if (found[QUEUE_ACTIVE] || found[QUEUE_CONSUMERS] == 0)
+        return;
+    found[QUEUE_ACTIVE] = 1;
+    found[QUEUE_NEXT_ACTIVE] = -1;
+    int32_t tail = t->state[STATE_ACTIVE_TAIL];
+    if (tail >= 0)
+        t->queues[tail + QUEUE_NEXT_ACTIVE] = queue;
+    else
+        t->state[STATE_ACTIVE_HEAD] = queue;
+    t->state[STATE_ACTIVE_TAIL] = queue;
+}
+
+static inline void unlink_ready(const leveret_tables *t, int32_t queue, int32_t entry)
+{
+    int32_t *found = t->queues + queue;
+    int32_t before = t->entries[entry + ENTRY_PREVIOUS];
+    int32_t behind = t->entries[entry + ENTRY_NEXT];
+    if (before >= 0)
+        t->entries[before + ENTRY_NEXT] = behind;
+    else
+        found[QUEUE_HEAD] = behind;
+    if (behind >= 0)
+        t->entries[behind + ENTRY_PREVIOUS] = before;
+    else
+        found[QUEUE_TAIL] = before;
+    found[QUEUE_LENGTH] -= 1;
+    found[QUEUE_OCTETS] -= t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+}
+
+static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry, int32_t consumer)
+{
+    int32_t *place = t->entries + entry;
+    int32_t *record = t->channels + channel;
+    int32_t tail = record[CHANNEL_UNSETTLED_TAIL];
+    place[ENTRY_TAG] = record[CHANNEL_TAG];
+    place[ENTRY_CONSUMER] = consumer;
+    place[ENTRY_NEXT] = -1;
+    place[ENTRY_PREVIOUS] = tail;
+    if (tail >= 0)
+        t->entries[tail + ENTRY_NEXT] = entry;
+    else
+        record[CHANNEL_UNSETTLED_HEAD] = entry;
+    record[CHANNEL_UNSETTLED_TAIL] = entry;
+    record[CHANNEL_UNSETTLED] += 1;
+    t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] += 1;
+}
+
+static inline void unhold(const leveret_tables *t, int32_t channel, int32_t entry)
+{
+    int32_t *place = t->entries + entry;
+    int32_t *record = t->channels + channel;
+    int32_t before = place[ENTRY_PREVIOUS];
+    int32_t behind = place[ENTRY_NEXT];
+    if (before >= 0)
+        t->entries[before + ENTRY_NEXT] = behind;
+    else
+        record[CHANNEL_UNSETTLED_HEAD] = behind;
+    if (behind >= 0)
+        t->entries[behind + ENTRY_PREVIOUS] = before;
+    else
+        record[CHANNEL_UNSETTLED_TAIL] = before;
+    record[CHANNEL_UNSETTLED] -= 1;
+    t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] -= 1;
+    int32_t consumer = place[ENTRY_CONSUMER];
+    if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED)
+        t->consumers[consumer + CONSUMER_CREDIT] += 1;
+}
+
+static inline void drop(const leveret_tables *t, int32_t entry)
+{
+    int32_t *place = t->entries + entry;
+    int32_t message = place[ENTRY_MESSAGE];
+    int32_t segment = t->messages[message + MESSAGE_SEGMENT];
+    place[ENTRY_TAG] = 0;
+    t->queues[place[ENTRY_QUEUE] + QUEUE_BLOCKS] -= t->messages[message + MESSAGE_BLOCKS];
+    release(t, message);
+    if (segment > 0 && place[ENTRY_REDELIVERED] >= 0) {
+        place[ENTRY_MESSAGE] = segment;
+        place[ENTRY_NEXT] = t->state[STATE_SETTLED_LIST];
+        t->state[STATE_SETTLED_LIST] = entry;
+    } else {
+        give(t->entries, t->state, POOL_ENTRIES, entry);
+    }
+}
+
+static inline void settle(const leveret_tables *t, int32_t channel, int32_t last, int32_t multiple)
+{
+    int32_t count = 0;
+    int32_t entry = multiple ? t->channels[channel + CHANNEL_UNSETTLED_HEAD] : last;
+    for (;;) {
+        int32_t behind = t->entries[entry + ENTRY_NEXT];
+        unhold(t, channel, entry);
+        drop(t, entry);
+        count += 1;
+        if (entry == last)
+            break;
+        entry = behind;
+    }
+    t->state[STATE_SETTLED] = (t->state[STATE_SETTLED] + count) & MASK;
+}
+
+static inline int32_t find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
+{
+    const int32_t *entries = t->entries;
+    int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD];
+    int32_t other = t->channels[channel + CHANNEL_UNSETTLED_TAIL];
+    while (entry >= 0 && entries[entry + ENTRY_TAG] != tag) {
+        if (entries[other + ENTRY_TAG] == tag)
+            return other;
+        if (entry == other)
+            return -1;
+        entry = entries[entry + ENTRY_NEXT];
+        if (entry == other)
+            return -1;
+        other = entries[other + ENTRY_PREVIOUS];
+    }
+    return entry;
+}
+
+static inline void next_number(int32_t *place)
+{
+    place[0] = (place[0] + 1) & MASK;
+    if (place[0] == 0)
+        place[1] += 1;
+}
+
+#endif

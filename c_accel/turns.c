@@ -1,0 +1,103 @@
+/* The turns of queues whose messages and consumers need no thought: core/deliver.py's round, over the send buffers of all connections. */
+#include "queues.h"
+
+static int32_t next_active(const leveret_tables *t)
+{
+    int32_t queue = t->state[STATE_ACTIVE_HEAD];
+    if (queue >= 0) {
+        int32_t behind = t->queues[queue + QUEUE_NEXT_ACTIVE];
+        t->state[STATE_ACTIVE_HEAD] = behind;
+        if (behind < 0)
+            t->state[STATE_ACTIVE_TAIL] = -1;
+        t->queues[queue + QUEUE_ACTIVE] = 0;
+    }
+    return queue;
+}
+
+static int32_t has_credit(const leveret_tables *t, int32_t consumer)
+{
+    const int32_t *record = t->consumers + consumer;
+    const int32_t *channel = t->channels + record[CONSUMER_CHANNEL];
+    if (record[CONSUMER_CREDIT] <= 0)
+        return 0;
+    return record[CONSUMER_NO_ACK] || channel[CHANNEL_PREFETCH] == 0 || channel[CHANNEL_UNSETTLED] < channel[CHANNEL_PREFETCH];
+}
+
+/* See SendBuffer.room. */
+static void make_room(leveret_output *output)
+{
+    if (output->start && (output->start == output->end || output->start > output->size / 2)) {
+        int32_t left = output->end - output->start;
+        if (left)
+            memmove(output->octets, output->octets + output->start, (size_t)left);
+        output->start = 0;
+        output->end = left;
+    }
+}
+
+/* Up to `most` deliveries to a consumer: how many; negative when core/deliver.py has to go on: less one, how many were made. */
+static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consumer, int32_t most)
+{
+    const leveret_reader *reader = r->readers + consumer / CONSUMER_WIDTH;
+    if (!reader->prefix || reader->output->busy)
+        return -1;
+    leveret_output *output = reader->output;
+    const int32_t *length = t->queues + t->consumers[consumer + CONSUMER_QUEUE] + QUEUE_LENGTH;
+    int32_t before = *length;
+    make_room(output);
+    output->end = leveret_pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets, output->end,
+                               output->size - r->reply_room);
+    int32_t count = before - *length;
+    if (count && !output->is_touched) {
+        output->is_touched = 1;
+        output->next_touched = r->touched;
+        r->touched = output;
+    }
+    return count < most && *length > 0 && has_credit(t, consumer) ? -1 - count : count;
+}
+
+/* A queue's turn: true when core/deliver.py has to go on with it, behind `done` and `idle`. */
+static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queue)
+{
+    int32_t place = queue / QUEUE_WIDTH;
+    int32_t count = r->row_counts[place];
+    const int32_t *row = r->rows + (size_t)place * (size_t)r->row_size;
+    int32_t *found = t->queues + queue;
+    r->done = 0;
+    r->idle = 0;
+    if (count == 0)
+        return 1;
+    if (count == 1) {
+        int32_t made = deliver(t, r, row[0], r->turn);
+        r->done = made < 0 ? -1 - made : made;
+        return made < 0;
+    }
+    while (r->done < r->turn && r->idle < count && found[QUEUE_HEAD] >= 0) {
+        int32_t next = found[QUEUE_TURN] < count ? found[QUEUE_TURN] : 0;
+        int32_t made = deliver(t, r, row[next], 1);
+        if (made < 0)
+            return 1;
+        found[QUEUE_TURN] = next + 1;
+        if (made) {
+            r->done += 1;
+            r->idle = 0;
+        } else {
+            r->idle += 1;
+        }
+    }
+    return 0;
+}
+
+int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r)
+{
+    while (r->turns > 0 && r->left > 0) {
+        r->turns -= 1;
+        int32_t queue = next_active(t);
+        if (queue < 0 || take_turn(t, r, queue))
+            return queue;
+        r->left -= r->done;
+        if (r->done >= r->turn)
+            activate(t, queue);
+    }
+    return -1;
+}
