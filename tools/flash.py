@@ -47,7 +47,7 @@ def add_arguments(parser):
     parser.add_argument("--wifi", metavar="SSID", help="the Wi-Fi network to join; its password is asked, or taken from "
                         f"{flash_settings.PASSWORD_VARIABLE}")
     parser.add_argument("--wifi-password-file", metavar="FILE", help="a file whose first line is the Wi-Fi password")
-    parser.add_argument("--config", metavar="FILE", help="TOML: [limits], [[user]], [board] (see README.md)")
+    parser.add_argument("--config", metavar="FILE", help="TOML: [limits], [[user]], [board] (see boards/README.md)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be copied, with sizes, and change nothing")
     which.add_argument("--check", action="store_true", help="compare the board with this computer and change nothing")
@@ -138,7 +138,7 @@ def check_room(facts, difference, there, board, port):
         return False
     raise Unsuitable(f"the board on {port} has {facts.free >> 10} KiB of flash free and {board.name} needs "
                      f"{(needed - given_back + largest + margin) >> 10} "
-                     "KiB more than is used now: remove files from it, or use a firmware with the code frozen (README.md, On a board)")
+                     "KiB more than is used now: remove files from it, or use a firmware with the code frozen (boards/README.md)")
 
 
 def show(files, title):
@@ -200,7 +200,7 @@ def see_code(place, board, options, facts):
     if board.code == "frozen":
         raise Unsuitable(f"the firmware on {options.port} has {'other' if facts.digest else 'no'} Leveret code frozen in: "
                          f"build it anew with "
-                         f"boards/{board.name}/manifest.py and put it on the board (README.md, On a board)")
+                         f"boards/{board.name}/manifest.py and put it on the board (boards/README.md)")
     from . import flash_images
     octets = flash_images.image(board, facts.architecture in flash_files.MACHINE_CODE)
     if options.check or options.dry_run:

@@ -9,6 +9,7 @@ import pytest
 from leveret.tools import config
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGES = ("README.md", "boards/README.md", "ports/SERIAL.md", "ports/bridge/README.md", "ports/spark/README.md", "core/DESIGN.md")
 STREAM_BEFORE = """
 import pika
 channel = pika.BlockingConnection(pika.URLParameters("amqp://guest:guest@127.0.0.1:5672/")).channel()
@@ -28,10 +29,14 @@ assert offsets == [0, 1, 2], offsets
 """
 
 
+def read(page):
+    with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+        return file.read()
+
+
 def examples():
     """The indented blocks of README.md, as text."""
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
-        text = file.read()
+    text = read("README.md")
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
     return ["".join(line[4:] or "\n" for line in block.splitlines(keepends=True)) for block in blocks]
 
@@ -83,6 +88,16 @@ def test_the_configuration_file(tmp_path):
 
 def test_the_commands_are_those_that_there_are():
     help_text = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "dev.py"), "--help"], capture_output=True, text=True).stdout
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
-        named = set(re.findall(r"python3 tools/dev\.py (\w+)", file.read()))
+    named = set(re.findall(r"python3 tools/dev\.py (\w+)", "".join(read(page) for page in PAGES)))
     assert {"demo", "test"} <= named and all(f"    {name} " in help_text for name in named), (named, help_text)
+
+
+def test_what_the_pages_point_to_is_there():
+    """Links to files, and the programs of this tree that they tell to run."""
+    for page in PAGES:
+        text, folder = read(page), os.path.dirname(page)
+        named = [os.path.join(folder, path) for path in re.findall(r"\]\(([^):#]+)\)", text)]
+        named += re.findall(r"python (tests/[\w/]+\.py)", text) + re.findall(r"`((?:tools|ports|tests|core)/[\w/]+\.py)", text)
+        assert named
+        for path in named:
+            assert os.path.exists(os.path.join(ROOT, path)), (page, path)
