@@ -15,9 +15,10 @@ from . import clock
 
 _IN = select.POLLIN
 _OUT = select.POLLOUT
-_ROUNDS = 8  # how often one step lets the broker deliver into what was just sent
+_ROUNDS = 32  # how often one step lets the broker deliver into what was just sent
 _READS = 8  # reads of one stream in one step, so that a fast peer does not keep the others waiting
-_TURN_MS = 2  # and none of these goes on when it has taken that long
+_TURN_MS = 2  # and reading does not go on when it has taken that long
+_DELIVER_MS = 8  # nor delivering
 TICK_MS = 100
 
 
@@ -236,7 +237,10 @@ class Loop:
                 self.endpoints[slot].tick(now)
 
     def read(self, slot, flags):
-        """Read what a stream has, while its endpoint takes it."""
+        """Read what a stream has, while its endpoint takes it, until something can be delivered.
+
+        A publisher that is read faster than its messages go out again costs a second time: they are no longer in the processor's cache.
+        """
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
         began = clock.now_ms()
@@ -251,8 +255,12 @@ class Loop:
             if count is None:
                 return
             endpoint.received(count)
-            if count < size or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
+            if count < size or self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
+
+    def has_active(self):
+        """True when the broker may have something to deliver."""
+        return self.broker is not None and self.broker.has_active()
 
     def deliver(self):
         """Let the broker deliver, and send, as long as sending makes room for more."""
@@ -264,7 +272,7 @@ class Loop:
             for slot in self.looked_at():
                 if len(self.endpoints[slot].pending()):
                     moved = self.flush(slot) or moved
-            if not moved or self.broker is None or not self.broker.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
+            if not moved or not self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _DELIVER_MS:
                 return
 
     def looked_at(self):
