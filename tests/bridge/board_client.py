@@ -56,7 +56,7 @@ def stream_through(client, queue, count):
     client.qos(20)
     tag = client.consume(queue)
     found = []
-    for message in client.messages(2000):
+    for message in client.messages(20000):
         found.append(int(message.body))
         if len(found) % 10 == 0:
             client.ack(message, multiple=True)

@@ -30,9 +30,9 @@ from leveret.ports.clock import now_ms  # noqa: E402
 from leveret.ports.pipe import Pipe  # noqa: E402
 from leveret.ports.tcp import Loop  # noqa: E402
 from leveret.ports.url import read_url  # noqa: E402
-from nodes import Leveret, RabbitMQ  # noqa: E402
+from nodes import Leveret, RabbitMQ, taken  # noqa: E402
 
-RUN_SECONDS_MAX = 30
+RUN_SECONDS_MAX = 120
 KINDS = ("reset", "half-close", "close", "stall", "delay")
 LIMITS = {"arena_size": 16 << 20, "content_size_max": 1 << 20, "message_count_max": 16384, "entry_count_max": 32768,
           "connection_count_max": 16}
@@ -222,7 +222,7 @@ class Upstream:
         client.qos(1000)
         client.consume(self.name)
         found = []
-        for message in client.messages(150):
+        for message in taken(client, self.name, 75):
             found.append(message)
             client.ack(message)
         client.queue_delete(self.name)

@@ -38,6 +38,15 @@ def wait_until(condition, timeout_s, what):
         time.sleep(0.05)
 
 
+def taken(client, queue, quiet_ms):
+    """Yields the messages of a queue that `client` consumes, until nothing comes and the broker says that it is empty."""
+    while True:
+        yield from client.messages(quiet_ms)
+        if client.queue_declare(queue, passive=True)[1] == 0:
+            break
+    yield from client.messages(quiet_ms)  # what came before that answer
+
+
 class Node:
     """A broker process on a port of its own; `start`, `kill` (no farewell) and `stop` may be called again and again."""
 

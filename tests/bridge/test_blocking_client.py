@@ -73,7 +73,7 @@ def test_a_broker_that_ends_in_good_order_says_why(leveret):
     ending = threading.Timer(0.3, lambda: leveret.process.send_signal(signal.SIGTERM))
     ending.start()
     with pytest.raises(ConnectionLost) as caught:
-        client.poll(5000)
+        client.poll(30000)
     ending.join()
     assert caught.value.code == 320 and "CONNECTION_FORCED" in caught.value.text
 
@@ -86,7 +86,7 @@ def test_messages_that_are_not_taken_are_told(rabbitmq):
         client.publish("", "full", b"2")
     client.publish("", "full", b"3", confirm=False)
     with pytest.raises(NotConfirmed):
-        client.poll(2000)
+        client.poll(30000)
     client.close()
 
 
@@ -94,7 +94,7 @@ def test_an_error_of_an_unconfirmed_publish_is_raised_by_a_later_call(broker):
     client = connect(broker.url)
     client.publish("nonesuch", "k", b"", confirm=False)
     with pytest.raises(Exception, match="404 NOT_FOUND - no exchange 'nonesuch'"):
-        for _ in range(50):
+        for _ in range(1500):
             client.publish("", "readings", b"", confirm=False)
             time.sleep(0.02)
     client.publish("", "readings", b"")
@@ -122,7 +122,8 @@ def test_a_consumer_whose_queue_is_deleted_is_told(broker):
     client.queue_declare("passing")
     tag = client.consume("passing")
     other.queue_delete("passing")
-    assert client.poll(1000) == [] and client.cancelled_consumers == [tag]
+    wait_until(lambda: client.poll(100) or client.cancelled_consumers, 30, "the client is told")
+    assert client.cancelled_consumers == [tag]
     client.close()
     other.close()
 

@@ -153,7 +153,7 @@ def test_an_upstream_that_is_killed_and_one_that_is_blocked_by_its_memory_alarm(
 
 
 def test_a_memory_alarm_that_lasts_is_no_stall(rabbitmq, gateway_of):
-    gateway = gateway_of(rabbitmq.url, 'queue = "uplink"\nstall_seconds = 1\nheartbeat_seconds = 2')
+    gateway = gateway_of(rabbitmq.url, 'queue = "uplink"\nstall_seconds = 1\nheartbeat_seconds = 4')
     sensor = Sensor(gateway)
     sensor.publish(100)
     gateway.wait_for(lambda status: status["bridged"] == 100, 20, "it is at work")
@@ -162,7 +162,7 @@ def test_a_memory_alarm_that_lasts_is_no_stall(rabbitmq, gateway_of):
         sensor.publish(200)
         gateway.wait_for(lambda status: status["state"] == "blocked", 20, "it is told")
         before = gateway.status()  # until RabbitMQ said so, the second of stall_seconds may have been over
-        time.sleep(4)
+        time.sleep(6)
         status = gateway.status()
     finally:
         rabbitmq.control("set_vm_memory_high_watermark", "0.4")

@@ -504,7 +504,7 @@ class RawClient:
     def declare_queue(self, queue="", channel=1, **values):
         return self.call("queue.declare-ok", channel, "queue.declare", queue=queue, **values)["queue"]
 
-    def wait_for_count(self, queue, count, seconds=5):
+    def wait_for_count(self, queue, count, seconds=30):
         """A passive declare until that many messages are ready (RabbitMQ answers it ahead of publishes still on the way)."""
         deadline = time.monotonic() + seconds
         while True:
@@ -519,7 +519,7 @@ class RawClient:
         self.call("connection.close-ok", 0, "connection.close", reply_code=200, reply_text="bye")
         self.socket.close()
 
-    def expect_end(self, timeout_s=5):
+    def expect_end(self, timeout_s=20):
         """The stream ends and nothing but heartbeats comes before that."""
         try:
             got = self.read_frame(timeout_s)

@@ -37,7 +37,7 @@ def connect(broker):
     """Makes raw clients: connect() is logged in with channel 1 open, connect(opened=False) has only the stream."""
     clients = []
 
-    def make(opened=True, timeout_s=10, receive_buffer=None, **values):
+    def make(opened=True, timeout_s=30, receive_buffer=None, **values):
         client = RawClient(broker.host, broker.port, timeout_s, receive_buffer)
         clients.append(client)
         return client.open(**values) if opened else client

@@ -247,13 +247,16 @@ def test_an_address_that_keeps_failing_is_refused_for_a_while_and_the_others_are
     with started(tmp_path, users, limits) as process:
         for _ in range(4):
             assert wrong(process, "127.0.0.2")[0]["reply_code"] == 403
-        frame, seconds = wrong(process, "127.0.0.2")
-        assert frame is None and seconds < 0.1, (frame, seconds)
+        refused = [wrong(process, "127.0.0.2") for _ in range(5)]
+        assert [frame for frame, _ in refused] == [None] * 5 and min(seconds for _, seconds in refused) < 0.1, refused
         with connected(process, "root") as connection:
             assert connection.is_open
         assert wrong(process, "127.0.0.3")[0]["reply_code"] == 403
-        time.sleep(3.2)
-        assert wrong(process, "127.0.0.2")[0]["reply_code"] == 403
+        limit = time.monotonic() + 30
+        while (answer := wrong(process, "127.0.0.2")[0]) is None:
+            assert time.monotonic() < limit, "it is refused for ever"
+            time.sleep(0.1)
+        assert answer["reply_code"] == 403
         told = process.error_text()
     assert "4 log-ins in a row from 127.0.0.2 have failed: it is refused for 3 s" in told, told
     assert told.count("the log-in of 'root' from 127.0.0.2:") == 5 and "PLAIN" in told and "the password is wrong" in told, told
@@ -414,7 +417,7 @@ def test_a_client_that_asks_for_much_and_reads_late_gets_it_all(secured, authori
     got = []
     channel.basic_consume(queue, lambda *given: got.append(given[3]), auto_ack=True)
     time.sleep(1)
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while len(got) < 8 and time.monotonic() < limit:
         connection.process_data_events(1)
     assert got == [body] * 8
@@ -488,7 +491,7 @@ def certificate_of(process, authority):
 
 @leveret_only
 def test_a_peer_that_stalls_in_the_handshake_holds_its_place_until_the_time_out_and_slows_nobody(tmp_path, authority):
-    limits = "[limits]\nlogin_timeout_ms = 1500\n"
+    limits = "[limits]\nlogin_timeout_ms = 5000\n"
     with with_tls(tmp_path, authority, limits) as process:
         stalled = [socket.create_connection(("127.0.0.1", process.tls_port), 10) for _ in range(30)]
         outgoing = ssl.MemoryBIO()
@@ -500,12 +503,12 @@ def test_a_peer_that_stalls_in_the_handshake_holds_its_place_until_the_time_out_
             peer.sendall((b"", octets[:1], octets[:-1], octets)[number % 4])
         began = time.monotonic()
         over_tls(process, trusting(authority)).close()
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         for peer in stalled:
             with contextlib.suppress(ConnectionError):
                 while peer.recv(65536):
                     pass
-        assert 1 < time.monotonic() - began < 4
+        assert 4 < time.monotonic() - began < 20
         assert process.error_text().count("refused") == 0, process.error_text()
 
 
@@ -535,7 +538,7 @@ def test_certificates_are_read_anew_on_sighup_and_connections_stay(tmp_path, aut
         connection.close()
 
 
-def wait_for(condition, seconds=5):
+def wait_for(condition, seconds=30):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit

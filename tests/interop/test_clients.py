@@ -35,7 +35,7 @@ def test_pika_publishes_with_confirms_and_consumes(channel):
     for number in range(50):
         channel.basic_publish("", queue, b"%d" % number, properties, mandatory=True)
     got = []
-    for deliver, received, body in channel.consume(queue, inactivity_timeout=5):
+    for deliver, received, body in channel.consume(queue, inactivity_timeout=30):
         assert received.headers == headers and received.content_type == "text/plain" and received.timestamp == 1700000000
         got.append(int(body))
         channel.basic_ack(deliver.delivery_tag)
@@ -91,10 +91,10 @@ def test_pika_with_settings_of_its_own(parameters, values):
 
 
 def test_pika_and_heartbeats_while_nothing_happens(parameters):
-    parameters.heartbeat = 1
+    parameters.heartbeat = 2
     connection = pika.BlockingConnection(parameters)
     channel = connection.channel()
-    connection.sleep(3.5)
+    connection.sleep(5.5)
     channel.queue_declare("", exclusive=True)
     connection.close()
 
@@ -197,7 +197,7 @@ def test_py_amqp_publishes_with_confirms_and_consumes(py_amqp):
     channel.basic_qos(0, 3, False)
     tag = channel.basic_consume(queue, callback=take)
     while len(got) < 20:
-        py_amqp.drain_events(timeout=5)
+        py_amqp.drain_events(timeout=30)
     assert got == [(number, number) for number in range(20)]
     channel.basic_cancel(tag)
     channel.queue_delete(queue)
@@ -221,8 +221,8 @@ def test_py_amqp_gets_purges_and_meets_errors(py_amqp):
 
 
 def test_py_amqp_heartbeats(broker):
-    with amqp.Connection("%s:%d" % (broker.host, broker.port), heartbeat=1) as connection:
-        for _ in range(7):
+    with amqp.Connection("%s:%d" % (broker.host, broker.port), heartbeat=2) as connection:
+        for _ in range(11):
             time.sleep(0.5)
             connection.heartbeat_tick()
             try:
@@ -261,7 +261,7 @@ def test_kombu_publishes_and_consumes(broker):
 
         with connection.Consumer(queue, callbacks=[take], prefetch_count=4):
             while len(got) < 10:
-                connection.drain_events(timeout=5)
+                connection.drain_events(timeout=30)
         assert got == [(number, number) for number in range(10)]
 
 
@@ -269,7 +269,7 @@ def test_kombu_simple_queue(broker):
     with kombu.Connection(broker.url) as connection:
         with connection.SimpleQueue("t.kombu.simple") as simple:
             simple.put({"hello": ["w", 1]}, compression="zlib")
-            message = simple.get(timeout=5)
+            message = simple.get(timeout=30)
             assert message.payload == {"hello": ["w", 1]}
             message.ack()
             with pytest.raises(simple.Empty):
@@ -334,10 +334,10 @@ def test_aio_pika_robust_connection_and_errors(broker):
                 await channel.default_exchange.publish(aio_pika.Message(b"x"), "t.nobody", mandatory=True)
             queue = await channel.declare_queue("", exclusive=True)
             await channel.default_exchange.publish(aio_pika.Message(b"y" * 300000), queue.name)
-            message = await queue.get(timeout=5)
+            message = await queue.get(timeout=30)
             assert message.body == b"y" * 300000
             await message.nack(requeue=True)
-            message = await queue.get(timeout=5)
+            message = await queue.get(timeout=30)
             assert message.redelivered
             await message.ack()
             assert await queue.get(fail=False) is None
@@ -383,7 +383,7 @@ def test_what_one_client_sends_the_others_read(channel, py_amqp, broker):
     async def read():
         connection = await aio_pika.connect(broker.url)
         async with connection:
-            message = await (await (await connection.channel()).get_queue(queue)).get(no_ack=True, timeout=5)
+            message = await (await (await connection.channel()).get_queue(queue)).get(no_ack=True, timeout=30)
             return message.body, message.headers
     assert run(read()) == (b"from py-amqp", headers)
     channel.queue_delete(queue)

@@ -98,7 +98,7 @@ CASES = [
 
 @pytest.mark.parametrize("octets, codes, rabbitmq", [case[1:] for case in CASES], ids=[case[0].replace(" ", "-") for case in CASES])
 def test_the_answer_has_the_code_and_says_what_was_wrong(connect, broker, octets, codes, rabbitmq):
-    peer = connect(timeout_s=4)
+    peer = connect(timeout_s=20)
     peer.send(octets)
     expected = rabbitmq if broker.kind == "rabbitmq" and rabbitmq is not None else codes
     if expected is ENDS:
@@ -116,7 +116,7 @@ def test_the_answer_is_the_same_octet_by_octet(connect, octets):
     """However the octets arrive, the same exception comes."""
     answers = []
     for step in (len(octets), 1):
-        peer = connect(timeout_s=4)
+        peer = connect(timeout_s=20)
         for start in range(0, len(octets), step):
             peer.send(octets[start:start + step])
         close = peer.read_frame()

@@ -124,8 +124,9 @@ def test_a_broker_that_dies_makes_it_fail_with_the_log_named(demo):
 def test_no_process_is_left_behind(demo, number, expected):
     running = demo("--seconds", "30")
     running.wait_for("sensors: ")
-    time.sleep(0.5)
-    children = psutil.Process(running.process.pid).children(recursive=True)
+    limit = time.monotonic() + 30
+    while len(children := psutil.Process(running.process.pid).children(recursive=True)) < 5 and time.monotonic() < limit:
+        time.sleep(0.05)
     assert len(children) == 5, children  # two brokers, the bridge, two sensors
     running.process.send_signal(number)
     status, told = running.end()
