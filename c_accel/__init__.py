@@ -28,6 +28,8 @@ class SendBuffer(send_buffer.SendBuffer):
 
     def __init__(self, size, made_by):
         self.output = ffi.new("leveret_output *")
+        self.output.hungry = self.output.fed = layout.NONE
+        self.pointers = made_by.pointers
         self.round = made_by.round
         self.slot = None  # of the port's loop that sends it
         send_buffer.SendBuffer.__init__(self, size, made_by)
@@ -44,6 +46,22 @@ class SendBuffer(send_buffer.SendBuffer):
     def _set_end(self, at):
         self.output.end = at
         self.touch()
+
+    def starve(self, consumer, count):
+        """As core/send_buffer.py has it."""
+        lib.leveret_starve(self.round, self.output, consumer.handle, count)
+
+    def is_short(self):
+        """As core/send_buffer.py has it."""
+        return self.output.hungry != layout.NONE or self.output.fed != layout.NONE
+
+    def feed(self):
+        """As core/send_buffer.py has it."""
+        lib.leveret_feed(self.pointers, self.round, self.output)
+
+    def forget(self, consumer):
+        """As core/send_buffer.py has it."""
+        lib.leveret_forget(self.round, self.output, consumer.handle)
 
     start = property(lambda self: self.output.start, lambda self, at: setattr(self.output, "start", at))
     end = property(lambda self: self.output.end, _set_end)

@@ -47,6 +47,10 @@ typedef struct leveret_output {
     int32_t end;
     int32_t size;
     int32_t busy;
+    int32_t hungry;      /* consumers that wait for room, linked by `next_short` of leveret_reader; -1: none */
+    int32_t hungry_last;
+    int32_t fed;
+    int32_t fed_last;
 } leveret_output;
 
 /* Where deliveries to a consumer go, and the frame that they begin with; no prefix: nowhere yet. */
@@ -55,6 +59,8 @@ typedef struct {
     const uint8_t *prefix;
     int32_t prefix_size;
     int32_t frame_size_max;
+    int32_t is_short;
+    int32_t next_short;
 } leveret_reader;
 
 /* A round of deliver.run. A queue's row has its consumers in order; `row_counts`: how many, 0: its turns are not for C. */
@@ -71,6 +77,11 @@ typedef struct {
     int32_t done;
     int32_t idle;
 } leveret_round;
+
+/* See SendBuffer.starve, feed and forget in core/send_buffer.py. */
+void leveret_starve(const leveret_round *r, leveret_output *output, int32_t consumer, int32_t count);
+void leveret_feed(const leveret_tables *t, const leveret_round *r, leveret_output *output);
+void leveret_forget(const leveret_round *r, leveret_output *output, int32_t consumer);
 
 /* See Plain.next_turn in core/engine.py: turns that need no thought are made here. */
 int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r);

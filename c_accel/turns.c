@@ -35,6 +35,15 @@ static void make_room(leveret_output *output)
     }
 }
 
+/* Whether the message at the head of a queue goes out whole as soon as there is room: core/amqp_0_9/deliver.py begins one that does not. */
+static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const leveret_reader *reader, int32_t queue)
+{
+    const int32_t *record = t->messages + t->entries[t->queues[queue + QUEUE_HEAD] + ENTRY_MESSAGE];
+    int32_t body = record[MESSAGE_BODY];
+    return body + 8 <= reader->frame_size_max && reader->prefix_size + 38 + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES] + body
+           <= reader->output->size - r->reply_room;
+}
+
 /* Up to `most` deliveries to a consumer: how many; negative when core/deliver.py has to go on: less one, how many were made. */
 static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consumer, int32_t most)
 {
@@ -42,7 +51,8 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     if (!reader->prefix || reader->output->busy)
         return -1;
     leveret_output *output = reader->output;
-    const int32_t *length = t->queues + t->consumers[consumer + CONSUMER_QUEUE] + QUEUE_LENGTH;
+    int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
+    const int32_t *length = t->queues + queue + QUEUE_LENGTH;
     int32_t before = *length;
     make_room(output);
     output->end = leveret_pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets, output->end,
@@ -53,7 +63,12 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
         output->next_touched = r->touched;
         r->touched = output;
     }
-    return count < most && *length > 0 && has_credit(t, consumer) ? -1 - count : count;
+    if (count == most || *length == 0 || !has_credit(t, consumer))
+        return count;
+    if (!fits_later(t, r, reader, queue))
+        return -1 - count;
+    leveret_starve(r, output, consumer, count);
+    return count;
 }
 
 /* A queue's turn: true when core/deliver.py has to go on with it, behind `done` and `idle`. */
@@ -86,6 +101,69 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
         }
     }
     return 0;
+}
+
+void leveret_starve(const leveret_round *r, leveret_output *output, int32_t consumer, int32_t count)
+{
+    leveret_reader *reader = r->readers + consumer / CONSUMER_WIDTH;
+    if (reader->is_short)
+        return;
+    int32_t *first = count ? &output->fed : &output->hungry;
+    int32_t *last = count ? &output->fed_last : &output->hungry_last;
+    reader->is_short = 1;
+    reader->next_short = -1;
+    if (*first < 0)
+        *first = consumer;
+    else
+        r->readers[*last / CONSUMER_WIDTH].next_short = consumer;
+    *last = consumer;
+}
+
+static void feed_all(const leveret_tables *t, const leveret_round *r, int32_t *first)
+{
+    int32_t consumer = *first;
+    *first = -1;
+    while (consumer >= 0) {
+        leveret_reader *reader = r->readers + consumer / CONSUMER_WIDTH;
+        reader->is_short = 0;
+        activate(t, t->consumers[consumer + CONSUMER_QUEUE]);
+        consumer = reader->next_short;
+    }
+}
+
+void leveret_feed(const leveret_tables *t, const leveret_round *r, leveret_output *output)
+{
+    feed_all(t, r, &output->hungry);
+    feed_all(t, r, &output->fed);
+}
+
+/* Take a consumer out of a list: true when it was there. */
+static int32_t unlink_short(const leveret_round *r, int32_t *first, int32_t *last, int32_t consumer)
+{
+    int32_t before = -1;
+    for (int32_t here = *first; here >= 0; before = here, here = r->readers[here / CONSUMER_WIDTH].next_short) {
+        if (here != consumer)
+            continue;
+        int32_t behind = r->readers[here / CONSUMER_WIDTH].next_short;
+        if (before < 0)
+            *first = behind;
+        else
+            r->readers[before / CONSUMER_WIDTH].next_short = behind;
+        if (behind < 0)
+            *last = before;
+        return 1;
+    }
+    return 0;
+}
+
+void leveret_forget(const leveret_round *r, leveret_output *output, int32_t consumer)
+{
+    leveret_reader *reader = r->readers + consumer / CONSUMER_WIDTH;
+    if (!reader->is_short)
+        return;
+    reader->is_short = 0;
+    if (!unlink_short(r, &output->hungry, &output->hungry_last, consumer))
+        unlink_short(r, &output->fed, &output->fed_last, consumer);
 }
 
 int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r)

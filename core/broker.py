@@ -384,6 +384,7 @@ class Broker(Definitions):
             if self.journal is not None:
                 self.journal.kept(found, consumer.keeps)
         del consumer.channel.consumers[consumer.tag]
+        consumer.channel.session.send.forget(consumer)
         found.consumers.remove(consumer)
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         self.tables.engine.see_queue(found)

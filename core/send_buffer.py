@@ -1,5 +1,6 @@
-"""Octets for a peer that wait to be sent: one fixed buffer, filled at `end`, sent from `start`."""
+"""Octets for a peer that wait to be sent: one fixed buffer, filled at `end`, sent from `start`; and who waits for room in it."""
 
+from . import hot
 from .shim import copy, octets
 
 
@@ -7,12 +8,15 @@ class SendBuffer:
     """`size` octets. `octets` is the view to write into, behind `end`."""
 
     def __init__(self, size, engine):
+        self.engine = engine
         self.size = size
         self.octets = octets(size)
         self.address = engine.octets(self.octets)  # for the hot functions
         self.start = 0
         self.end = 0
         self.busy = False  # true: something waits that goes before any delivery
+        self.hungry = []  # consumers for which there was no room: those that got nothing
+        self.fed = []  # and those that got something, who come after them next time
 
     def reset(self):
         """Empty."""
@@ -38,6 +42,33 @@ class SendBuffer:
         assert size <= self.size - self.end, "a reply does not fit in the send buffer"
         copy(self.octets, self.end, octets, 0, size)
         self.end += size
+
+    def starve(self, consumer, count):
+        """It was room that ended the deliveries to a consumer, after `count`: who got nothing comes first when there is room again."""
+        if not consumer.hungry:
+            consumer.hungry = True
+            if count:
+                self.fed.append(consumer)
+            else:
+                self.hungry.append(consumer)
+
+    def is_short(self):
+        """True when consumers wait for room."""
+        return len(self.hungry) > 0 or len(self.fed) > 0
+
+    def feed(self):
+        """There is room again: activate the queues of the consumers that wait for it."""
+        for waiting in (self.hungry, self.fed):
+            while waiting:
+                consumer = waiting.pop(0)
+                consumer.hungry = False
+                hot.activate(self.engine.tables.queues, self.engine.tables.state, consumer.queue.handle)
+
+    def forget(self, consumer):
+        """A consumer ends."""
+        if consumer.hungry:
+            consumer.hungry = False
+            (self.hungry if consumer in self.hungry else self.fed).remove(consumer)
 
     def pending(self):
         """The view of what waits to be sent."""

@@ -67,9 +67,7 @@ class Session:
         self.promised_before = 0 if self.broker.journal is None else self.broker.journal.promised
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
-        self.starved = False  # a delivery found no room
-        self.hungry = []  # consumers for which there was no room: those that got nothing
-        self.fed = []  # and those that got something, who come after them next time
+        self.starved = False  # the last delivery found no room
         self.ended = None  # a list: collects the consumers that end while this session deletes their queue
         self.broker.read_messages_with(properties)
         handshake.begin(self)
@@ -417,20 +415,15 @@ class Session:
     def room(self):
         """The peer has read: go on writing, and let the queues of our consumers deliver again."""
         self.flush()
-        if self.starved and not self.outgoing.active():
-            self.starved = False
-            for waiting in (self.hungry, self.fed):
-                while waiting:
-                    consumer = waiting.pop(0)
-                    consumer.hungry = False
-                    self.broker.activate(consumer.queue)
+        if not self.outgoing.active():
+            self.send.feed()
 
     def deliver(self, consumer, most, before=0):
         """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
         if self.closing:
             return 0
         if self.outgoing.active() or self.replies:
-            self.starve(consumer, before)
+            self.send.starve(consumer, before)
             return 0
         try:
             self.starved = False
@@ -439,20 +432,8 @@ class Session:
             self.connection.broke(error)
             return 0
         if self.starved:
-            self.starve(consumer, count + before)
-        elif self.hungry or self.fed:
-            self.starved = True
+            self.send.starve(consumer, count + before)
         return count
-
-    def starve(self, consumer, count):
-        """It was room that ended the deliveries to a consumer, after `count`: who got nothing comes first when there is room again."""
-        self.starved = True
-        if not consumer.hungry:
-            consumer.hungry = True
-            if count:
-                self.fed.append(consumer)
-            else:
-                self.hungry.append(consumer)
 
     def end_overtaken(self, consumer):
         """Retention has gone past a strict reader of a stream: its channel is closed with the first offset that is left."""
@@ -542,7 +523,7 @@ class Session:
             if elapsed(now, connection.last_sent) >= self.heartbeat_ms // 2 and self.send.room() >= frame.OVERHEAD:
                 self.send.write(frame.HEARTBEAT_FRAME)
                 connection.last_sent = now
-        if self.starved:
+        if self.send.is_short():
             self.room()
         self.watch_content(now)
         for channel in self.channels.values():

@@ -96,3 +96,23 @@ def test_a_filter_that_finds_nothing_gives_others_their_turn():
     for _ in range(3):
         broker.run()
     assert looking.cursor_offset == 5000 and not broker.has_active()
+
+
+def test_a_consumer_that_ends_while_it_waits_for_room_leaves_its_place_to_another():
+    """The next consumer, of another connection, has the same record: it waits in its own connection's list, and is not forgotten there."""
+    for taken in (0, 300):
+        broker = backlog(("a", "b", "c"), b"x" * 500, 5)
+        old, new = Peer(broker), Peer(broker)
+        for name in "abc":
+            old.give(encoded("basic_consume", 1, 0, name, name, False, True, False, True, {}))
+        old.take(taken)
+        assert old.connection.send.is_short()
+        for name in "acb":
+            old.give(encoded("basic_cancel", 1, name, True))
+        assert not old.connection.send.is_short()
+        for name in "abc":
+            new.give(encoded("basic_consume", 1, 0, name, name, False, True, False, True, {}))
+        left = sum([broker.queues[name].message_count() for name in "abc"])
+        assert new.connection.send.is_short() and left
+        in_buffer = bytes(new.connection.pending()).count(b"\x00\x3c\x00\x3c")
+        assert len(new.contents()) == left + in_buffer and not new.connection.send.is_short()
