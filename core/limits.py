@@ -147,6 +147,12 @@ def line_memory(limits, window_size=16384, frame_size=1024):
     return 4900 + 2 * window_size + 7 * frame_size + (limits.line_connection_room + 60) * limits.line_connection_count_max
 
 
+def bridge_memory(buffer_size):
+    """Octets of a bridge's buffers (ports/bridge) beside memory_needed: two links, each in and out. Messages on their way, `prefetch` in
+    each of its lanes, come on top."""
+    return 2 * (2 * buffer_size + 2048)
+
+
 def memory_needed(limits, left_out=()):
     """Octets in all, when every limit is reached."""
     return sum([part[1] for part in memory_parts(limits, left_out)])

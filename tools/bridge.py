@@ -2,7 +2,7 @@
 
     leveret bridge --from amqp://127.0.0.1:5672 --queue uplink --to amqps://user:password@upstream/ --exchange telemetry --gateway gw7
     leveret bridge --config FILE [--name NAME] [--from URL]     a [[bridge]] of a broker's file, outside of the broker
-    leveret bridge status [URL]                                 all bridges that report to a running broker, one JSON object a line
+    leveret bridge status [--json] [URL]                        all bridges that report to a running broker; --json: an object a line
 
 Laws: one JSON status line on standard output every --status-seconds and one at the end, sentences for people on standard error;
 SIGTERM and Ctrl-C finish the outstanding confirms (at most 5 s), close both connections and exit with 0.
@@ -17,7 +17,7 @@ from leveret.ports.bridge.settings import ROWS, WHOLE, Settings
 from leveret.ports.tcp import Loop
 from leveret.ports.url import read_url
 
-from . import config, manage
+from . import bridge_status, config, manage
 from .usage import UsageError
 
 LOCAL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
@@ -58,6 +58,8 @@ def add_arguments(parser):
     from .cli import positive_seconds
     parser.add_argument("action", nargs="?", choices=["status"], help="show what the bridges of a running broker say of themselves")
     parser.add_argument("url", nargs="?", default=manage.URL_DEFAULT, metavar="URL", help="of that broker")
+    # argparse takes no positional behind an option when it is optional: the URL there is the option's.
+    parser.add_argument("--json", nargs="?", const="", metavar="URL", help="with status: one JSON object a line")
     parser.add_argument("--from", dest="source", type=broker_url, metavar="URL", help=f"the local broker (default {LOCAL_DEFAULT})")
     parser.add_argument("--queue", help="the queue to take messages from")
     parser.add_argument("--stream", help="the stream to read, instead of a queue")
@@ -98,13 +100,17 @@ def settings_of(options):
         raise UsageError(f"{error} (see leveret bridge --help)") from None
 
 
-def status(url):
+def status(url, as_json):
     """Print what the bridges say of themselves; the exit status."""
     try:
         with manage.Manager(url) as manager:
-            for name in manager.ask("bridges")["names"]:
+            names = manager.ask("bridges")["names"]
+            if not names:
+                say(f"no bridge reports to the broker at {manage.url_without_password(url)}")
+            for name in names:
                 answer = manager.ask("bridges", name=name)
-                print(json.dumps(dict(answer["status"], reported_s_ago=round(answer["reported_ms_ago"] / 1000, 1))), flush=True)
+                told = dict(answer["status"], reported_s_ago=round(answer["reported_ms_ago"] / 1000, 1))
+                print(json.dumps(told) if as_json else "\n".join(bridge_status.lines(told)), flush=True)
     except manage.ManageFailed as error:
         print(f"leveret bridge: {error}", file=sys.stderr)
         return 1
@@ -114,7 +120,7 @@ def status(url):
 def run(options):
     """Bridge until told to end; returns 0."""
     if options.action == "status":
-        return status(options.url)
+        return status(options.json or options.url, options.json is not None)
     from leveret.ports.bridge.bridge import Bridge
     settings = settings_of(options)
     if settings.plain:

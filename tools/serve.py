@@ -23,7 +23,7 @@ from leveret.core.access import GUEST
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
 from leveret.core.errors import ProtocolError
-from leveret.core.limits import Limits, line_memory, memory_needed
+from leveret.core.limits import Limits, bridge_memory, line_memory, memory_needed
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
@@ -58,11 +58,17 @@ def settings(options):
     urls, limits = config.load(options.config) if options.config else ([], Limits())
     addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    needed = memory_needed(limits) + sum(isinstance(place, address.SerialAddress) for place in addresses) * line_memory(limits)
+    needed = memory_of(limits, addresses, config.bridges(options.config))
     if needed > available:
         raise UsageError(f"the limits add up to {needed >> 20} MiB and this machine has {available >> 20} MiB: "
                          "make them smaller with --config, as in [limits] arena_size = 16777216")
     return addresses, limits
+
+
+def memory_of(limits, addresses, bridges):
+    """Octets when every limit is reached, with the buffers of serial lines and bridges."""
+    lines = sum(isinstance(place, address.SerialAddress) for place in addresses)
+    return memory_needed(limits) + lines * line_memory(limits) + sum(bridge_memory(each.buffer_size) for each in bridges)
 
 
 def make_room_for_descriptors(limits, line_count):
@@ -263,7 +269,7 @@ def run(options):
         server.close()
         raise
     say(f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
-        f"at most {memory_needed(limits) >> 20} MiB when every limit is reached")
+        f"at most {memory_of(limits, addresses, bridges) >> 20} MiB when every limit is reached")
     while not asked:
         if reloads:
             reloads.clear()

@@ -45,7 +45,8 @@ CAPABILITIES = {
 class Client:
     """One connection's client side. Sizes in octets, `heartbeat_s` in seconds (0: none unless the broker asks; the smaller of both counts).
 
-    `frame_size_max` is offered to the broker, at least 4096 (section 4.2.3; RabbitMQ from 4.1 on refuses less than 8192).
+    `frame_size_max` is offered to the broker, at least 4096 (section 4.2.3; RabbitMQ from 4.1 on refuses less than 8192, with 530). It
+    takes no memory: a frame larger than the buffers passes through them in pieces.
     `channel_count` channels exist as `channels[1]`...; `confirm_window`: most unconfirmed messages per channel.
     """
 

@@ -37,14 +37,14 @@ ROWS = (
     ("stall_seconds", SECONDS, 30, "without a confirm, or without a message while there are some: connected anew"),
     ("reconnect_seconds_min", SECONDS, 0.5, "the shortest pause between attempts"),
     ("reconnect_seconds_max", SECONDS, 60, "the longest"),
-    ("buffer_size", WHOLE, 4096 if MICROPYTHON else 262144, "octets of each buffer of the link"),
-    ("frame_size_max", WHOLE, 8192 if MICROPYTHON else 131072, "frame-max that is offered; RabbitMQ from 4.1 on wants 8192 or more"),
+    ("buffer_size", WHOLE, 4096 if MICROPYTHON else 262144, "octets of each of the four buffers: two links, in and out"),
+    ("frame_size_max", WHOLE, 8192 if MICROPYTHON else 131072, "frame-max offered, not a buffer; RabbitMQ 4.1 refuses less than 8192"),
 )
 
 ONLY_UP = ("gateway", "stream", "replay_messages_per_second", "replay_octets_per_second", "backlog_octets_max", "backlog_age_max",
            "backlog_full")
 OF_AN_OUTBOX = ("backlog_octets_max", "backlog_age_max", "backlog_full")
-LEAST = {"prefetch": 1, "hops_max": 1, "buffer_size": 2048, "frame_size_max": 4096, "backlog_octets_max": 1024}
+LEAST = {"prefetch": 1, "hops_max": 1, "buffer_size": 2048, "frame_size_max": 8192, "backlog_octets_max": 1024}
 MOST = {"prefetch": 4000, "hops_max": 255, "heartbeat_seconds": 3600, "refusal_attempts": 1000000}
 
 STABLE_MS = 60000  # a connection that held so long was a good one: the next pause starts with the shortest again

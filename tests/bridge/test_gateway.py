@@ -37,8 +37,8 @@ class Gateway(Leveret):
 
     def status(self):
         """What `leveret bridge status` prints of it."""
-        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "bridge", "status", self.url], capture_output=True, text=True,
-                              timeout=30)
+        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "bridge", "status", "--json", self.url],
+                              capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout else {}
 
@@ -235,8 +235,10 @@ def test_a_process_of_its_own_with_the_bridge_of_a_brokers_file(leveret, gateway
 
 def statuses_of(gateway, count):
     """By name, when there are so many."""
-    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "bridge", "status", gateway.url], capture_output=True, text=True,
-                          timeout=30)
+    command = [sys.executable, "-m", "leveret.tools.cli", "bridge", "status", gateway.url]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=60)
+    read = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert read.returncode == 0 and "  since start " in read.stdout or not done.stdout, read
     found = {each["bridge"]: each for each in [json.loads(line) for line in done.stdout.splitlines()]}
     return found if len(found) == count else None
 
