@@ -173,6 +173,14 @@ class Engine:
         """See hot.append; `source` is any buffer of octets."""
         lib.leveret_append(self.pointers, message, ffi.from_buffer("uint8_t[]", source), start, size)
 
+    def write_taken(self, target, segment):
+        """See records.write_taken."""
+        lib.leveret_write_taken(self.pointers, ffi.from_buffer("uint8_t[]", target), segment)
+
+    def gather_settled(self, runs, most):
+        """See records.gather_settled."""
+        return lib.leveret_gather_settled(self.pointers, runs, most)
+
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""
         return lib.leveret_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)

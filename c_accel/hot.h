@@ -37,6 +37,12 @@ void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *sou
 int32_t leveret_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target, int32_t at,
                          int32_t end);
 
+/* See records.write_taken. */
+void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segment);
+
+/* See records.gather_settled. */
+int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most);
+
 /* A send buffer, as core/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
 typedef struct leveret_output {
     struct leveret_output *next_touched;

@@ -3,6 +3,7 @@
 #include "octets.h"
 #include "properties.h"
 #include "queues.h"
+#include "records.h"
 #include "routes.h"
 
 static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int32_t block_total)
@@ -40,6 +41,8 @@ static void put_aside(const leveret_tables *t, int32_t entry)
     else
         t->entries[t->state[STATE_LOGGED_TAIL] + ENTRY_CONSUMER] = entry;
     t->state[STATE_LOGGED_TAIL] = entry;
+    t->state[STATE_LOGGED_OCTETS] += t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_FILLED] + RECORD_HEAD;
+    t->state[STATE_LOGGED_COUNT] += 1;
 }
 
 static int32_t fill(const leveret_tables *t, const uint8_t *source, int32_t route, int32_t route_size, int32_t header,

@@ -5,7 +5,7 @@
 `integers(table)` of it and gives that: in C the look-up of an address costs more than a call.
 """
 
-from . import hot, ingest, layout
+from . import hot, ingest, layout, records
 from .send_buffer import SendBuffer
 
 
@@ -73,6 +73,16 @@ class Plain:
         """See hot.append."""
         tables = self.tables
         hot.append(tables.arena, tables.blocks, tables.messages, tables.state, message, source, start, size)
+
+    def write_taken(self, target, segment):
+        """See records.write_taken; `target` is a bytearray."""
+        tables = self.tables
+        records.write_taken(tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, memoryview(target),
+                            segment)
+
+    def gather_settled(self, runs, most):
+        """See records.gather_settled."""
+        return records.gather_settled(self.tables.entries, self.tables.state, runs, most)
 
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""

@@ -67,6 +67,8 @@ _STATE_ROUTE_LAST = const(30)
 _STATE_LOG_ROOM = const(33)
 _STATE_LOGGED_HEAD = const(34)
 _STATE_LOGGED_TAIL = const(35)
+_STATE_LOGGED_OCTETS = const(36)
+_STATE_LOGGED_COUNT = const(37)
 
 _ROUTE_EPOCH = const(0)
 _ROUTE_USER = const(1)
@@ -189,7 +191,7 @@ def take_publish(arena, blocks, messages, entries, queues, channels, state, rout
         activate(queues, state, route_targets[target])
         if logged == 2:
             state[_STATE_LOG_ROOM] -= blocks_needed * state[_STATE_BLOCK_SIZE]
-            put_aside(entries, state, entry)
+            put_aside(messages, entries, state, entry)
         target += 1
         left -= 1
     state[_STATE_PUBLISHED] = (state[_STATE_PUBLISHED] + 1) & _MASK
@@ -416,7 +418,7 @@ def may_push(queues, state, routes, route_targets, slot, kind, block_total):
     return answer
 
 
-def put_aside(entries, state, entry):
+def put_aside(messages, entries, state, entry):
     """An entry's message is to be logged: put it at the end of the list of those."""
     entries[entry + _ENTRY_CONSUMER] = -1
     if state[_STATE_LOGGED_HEAD] < 0:
@@ -424,6 +426,8 @@ def put_aside(entries, state, entry):
     else:
         entries[state[_STATE_LOGGED_TAIL] + _ENTRY_CONSUMER] = entry
     state[_STATE_LOGGED_TAIL] = entry
+    state[_STATE_LOGGED_OCTETS] += messages[entries[entry] + _MESSAGE_FILLED] + 33  # what records.py puts before it
+    state[_STATE_LOGGED_COUNT] += 1
 
 
 def fill(arena, blocks, messages, state, source, route, route_size, header, properties_size, body, block_total):

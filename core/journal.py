@@ -11,15 +11,17 @@ Places: a message in a queue is (queue id, position); ids are never given twice,
 import json
 import struct
 
-from . import durable, layout, log, log_figures
+from . import durable, layout, log, log_figures, records
 from .pager import Pager
-from .shim import elapsed
+from .shim import elapsed, table
 
 EACH = "each"
 BATCH = "batch"
 NONE = "none"
 
 IDLE_MS = 1000  # how often the journal is run when nothing happens
+
+RUNS = 32  # of settled places that are taken from the engine at once
 
 RANGES_MAX = 256  # settled ranges that are gathered before they are written
 
@@ -58,6 +60,8 @@ class Journal:
         self.definitions_size = 0  # octets of the last snapshot
         self.grown = []  # streams with messages that are not written yet
         self.written = []  # (stream, the offset behind its last message then) of what the log was given and is not durable yet
+        self.runs = table(4 * RUNS)  # see records.gather_settled
+        self.runs_at = broker.tables.engine.integers(self.runs)
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still go behind the newest, until there is something new to write
         self.may_snapshot = False
@@ -75,8 +79,7 @@ class Journal:
 
     def position(self, found, low):
         """The whole position of a queue for its low 30 bits: the one nearest to the last logged."""
-        ahead = (low - found.log_position) & layout.MASK
-        return found.log_position + (ahead - BIG if ahead & 0x20000000 else ahead)
+        return records.whole_position(self.broker.tables.queues, found.handle, low)
 
     def begin_message(self, message):
         """A message is about to be pushed that is to be logged: what its queues' rules drop of it at once is known to the log."""
@@ -85,7 +88,7 @@ class Journal:
     def pushed(self, found, low):
         """A queue in the log has taken a message at the position with these low bits: its place."""
         position = self.position(found, low)
-        found.log_position = max(found.log_position, position)
+        records.see_position(self.broker.tables.queues, found.handle, position)
         if found.is_stream and found not in self.grown:
             self.grown.append(found)
         return struct.pack(">IQ", found.id_in_log, position)
@@ -100,14 +103,17 @@ class Journal:
 
     def log_taken(self):
         """Log the messages that `ingest` has pushed since it was called, each in one queue, in their order."""
-        tables = self.broker.tables
-        entries = tables.entries
-        entry = tables.state[layout.STATE_LOGGED_HEAD]
-        tables.state[layout.STATE_LOGGED_HEAD] = layout.NONE
-        while entry != layout.NONE:
-            found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
-            self.message(entries[entry + layout.ENTRY_MESSAGE], (self.pushed(found, entries[entry + layout.ENTRY_POSITION]),), 0)
-            entry = entries[entry + layout.ENTRY_CONSUMER]
+        state = self.broker.tables.state
+        count = state[layout.STATE_LOGGED_COUNT]
+        octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
+        segment = self.log.current()
+        self.broker.tables.engine.write_taken(octets, segment.number)
+        self.taken = (self.taken + count) & layout.MASK
+        self.message_octets += len(octets) - count * records.HEAD_SIZE
+        self.touch()
+        self.log.append_written(count, octets)
+        segment.live += count
+        segment.written += count
 
     def write_message(self, message, places, type_=log.MESSAGE):
         """Append the record of a message in these places: where it lies among what is appended (paged.SKIP)."""
@@ -154,27 +160,18 @@ class Journal:
 
     def gather_settled(self):
         """Take the settled entries that the hot functions have put aside, and free them."""
-        tables = self.broker.tables
-        state, entries = tables.state, tables.entries
-        entry = state[layout.STATE_SETTLED_LIST]
-        state[layout.STATE_SETTLED_LIST] = layout.NONE
-        while entry != layout.NONE:
-            behind = entries[entry + layout.ENTRY_NEXT]
-            self.settle(entries[entry + layout.ENTRY_QUEUE], entries[entry + layout.ENTRY_POSITION], entries[entry + layout.ENTRY_MESSAGE])
-            tables.give_entry(entry)
-            entry = behind
+        count = RUNS
+        while count == RUNS:
+            count = self.broker.tables.engine.gather_settled(self.runs_at, RUNS)
+            for at in range(0, 4 * count, 4):
+                self.settle(self.runs[at], self.runs[at + 1], self.runs[at + 2], self.runs[at + 3])
 
-    def settle(self, handle, low, segment_number):
-        """Note that a place is settled; its segment has one live place less."""
+    def settle(self, handle, low, count, segment_number):
+        """Note that `count` places in a row, from the one with these low bits, are settled; their segment has so many live places less."""
         found = self.broker.queue_objects.get(handle)
-        if found is None or not found.id_in_log:
-            return
-        segment = self.log.by_number.get(segment_number)
-        if segment is not None:
-            segment.live -= 1
-            self.settling(segment)
-        position = self.position(found, low)
-        self.note_settled(found, position, position + 1)
+        if found is not None and found.id_in_log:
+            first = self.position(found, low)
+            self.settle_range(found, first, first + count, count, segment_number)
 
     def settling(self, segment):
         """A settlement of something in a segment is to be written: it stays until that is durable."""

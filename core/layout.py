@@ -47,7 +47,10 @@ QUEUE_CONSUMERS = 8  # how many it has
 QUEUE_ACTIVE = 9  # 1: in the list of queues that may have something to deliver (STATE_ACTIVE_HEAD)
 QUEUE_NEXT_ACTIVE = 10  # behind it in that list
 QUEUE_TURN = 11  # which of its consumers, counted from 0 in the order of Queue.consumers, is the next
-QUEUE_WIDTH = 12
+QUEUE_IDENTITY = 12  # its id in the log; 0: nothing of it is logged
+QUEUE_LOGGED = 13  # low 30 bits of the whole position of the last message that the log has seen of it
+QUEUE_LOGGED_HIGH = 14
+QUEUE_WIDTH = 15
 
 # QUEUE_PLAIN: a queue takes messages without a look at them ...
 NOT_PLAIN = 0  # ... never: it has rules, is a stream, or keeps messages beyond memory
@@ -113,7 +116,9 @@ STATE_ROUTE_TARGETS = 32
 STATE_LOG_ROOM = 33  # octets of persistent messages that `ingest` may take for the log
 STATE_LOGGED_HEAD = 34  # entries with messages that it has taken and that are to be logged, linked by ENTRY_CONSUMER, in order; NONE: none
 STATE_LOGGED_TAIL = 35
-STATE_WIDTH = 36
+STATE_LOGGED_OCTETS = 36  # of their records, as they stand in a group
+STATE_LOGGED_COUNT = 37
+STATE_WIDTH = 38
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

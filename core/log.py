@@ -94,7 +94,7 @@ class Log:
         self.largest = segment_size  # octets of the largest segment
         self.asked = 0  # octets for which there was no room lately
         self.sequence = 0  # of the next record
-        self.parts = []  # of the next record: octet type, long size, payload of each thing appended
+        self.parts = []  # of the next record: octet type, long size, payload of each thing appended, or of several in one part
         self.parts_size = 0
         self.parts_count = 0
         self.marks = []  # (paged.Paged, chunk) to be told where this record is
@@ -184,6 +184,14 @@ class Log:
         self.appended += 1
         self.counters["log_payload_octets"] += size
         return self.appended
+
+    def append_written(self, count, octets):
+        """Append `count` things that are written as they stand in a group."""
+        self.parts.append(octets)
+        self.parts_size += len(octets)
+        self.parts_count += count
+        self.appended += count
+        self.counters["log_payload_octets"] += len(octets) - 5 * count
 
     def commit(self, syncs=True):
         """Write what was appended, and make it durable (unless `syncs` is false): true when that is done.
@@ -294,7 +302,7 @@ class Log:
     def record_of_parts(self):
         """All that was appended, as one record."""
         if self.parts_count == 1:
-            return record(self.sequence, self.parts[0][0], self.parts[1:], self.parts_size - 5)
+            return record(self.sequence, self.parts[0][0], [self.parts[0][5:]] + self.parts[1:], self.parts_size - 5)
         return record(self.sequence, GROUP, self.parts, self.parts_size)
 
     def leave(self):

@@ -16,7 +16,6 @@ class Queue:
     policy = None  # the name of the policy that applies
     pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory
     id_in_log = 0  # 0: nothing of it is logged
-    log_position = -1  # whole position of the last message taken
     prioritised = False  # a consumer has a priority of its own
 
     def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
@@ -39,6 +38,7 @@ class Queue:
             queues[handle + field] = 0
         queues[handle + layout.QUEUE_HEAD] = layout.NONE
         queues[handle + layout.QUEUE_TAIL] = layout.NONE
+        self.log_position = -1
         self.update_plain()
 
     def update_plain(self):
@@ -52,7 +52,19 @@ class Queue:
         elif self.id_in_log:
             plain = layout.PLAIN_LOGGED
         self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
+        self.tables.queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
         self.tables.engine.see_queue(self)
+
+    @property
+    def log_position(self):
+        """The whole position of the last message that the log has seen; -1: none."""
+        queues = self.tables.queues
+        return (queues[self.handle + layout.QUEUE_LOGGED_HIGH] << 30) + queues[self.handle + layout.QUEUE_LOGGED]
+
+    @log_position.setter
+    def log_position(self, position):
+        self.tables.queues[self.handle + layout.QUEUE_LOGGED] = position & layout.MASK
+        self.tables.queues[self.handle + layout.QUEUE_LOGGED_HIGH] = position >> 30
 
     def message_count(self):
         """Messages ready (what queue.declare-ok tells), in memory or not."""

@@ -1,7 +1,7 @@
 /* Replays calls of the hot functions that the plain form has made (test_builds.py records them) and compares everything afterwards.
  *
  * A file is a row of records of little-endian 32-bit numbers and octets: how many tables (11), for each its octets; the function (0 ingest,
- * 1 pump, 2 append, 3 put_body), its numbers (8), its two buffers (size and octets), then the answer and all tables and both buffers as they have
+ * 1 pump, 2 append, 3 put_body, 4 write_taken, 5 gather_settled), its numbers (8), its two buffers (size and octets), then the answer and all tables and both buffers as they have
  * to be. Needs nothing but the C library, so it runs where there is no Python: `selftest FILE` prints how many calls agreed.
  */
 #include "../../c_accel/hot.h"
@@ -79,6 +79,10 @@ int main(int count, char **arguments)
             answer = leveret_pump(&t, n[0], n[1], given[0].octets, n[2], n[3], given[1].octets, n[4], n[5]);
         else if (function == 2)
             leveret_append(&t, n[0], given[0].octets, n[1], n[2]);
+        else if (function == 4)
+            leveret_write_taken(&t, given[1].octets, n[0]);
+        else if (function == 5)
+            answer = leveret_gather_settled(&t, (int32_t *)given[1].octets, n[0]);
         else
             answer = leveret_put_body(&t, n[0], n[1], n[2], given[1].octets, n[3], n[4]);
         if (answer != (int32_t)number()) {

@@ -17,7 +17,7 @@ HOT = sources.hot_files()
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CALLS_MAX = 250
-INGEST, PUMP, APPEND, PUT_BODY = range(4)
+INGEST, PUMP, APPEND, PUT_BODY, WRITE_TAKEN, GATHER_SETTLED = range(6)
 
 
 def tool(*names):
@@ -63,6 +63,12 @@ class Recording(engine.Plain):
         return self._record(PUT_BODY, (left, frame_size_max, channel_number, at, end), b"", target,
                             lambda: engine.Plain.put_body(self, left, frame_size_max, channel_number, target, at, end))
 
+    def write_taken(self, target, segment):
+        return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_taken(self, target, segment))
+
+    def gather_settled(self, runs, most):
+        return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
+
 
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory):
@@ -73,9 +79,9 @@ def vectors(tmp_path_factory):
         patch.setattr(test_same.c_accel, "Engine", Recording)
         for seed in range(1000, 1006):
             Recording.calls = []
-            test_same.interleaving(seed, 25, 0.01)
+            test_same.interleaving(seed, 25, 0.01, **({"durable": True} if seed % 2 else {}))
             calls += Recording.calls
-    assert {struct.unpack_from("<I", call, tables_size(call))[0] for call in calls} >= {INGEST, PUMP, APPEND}
+    assert {struct.unpack_from("<I", call, tables_size(call))[0] for call in calls} >= {INGEST, PUMP, APPEND, WRITE_TAKEN, GATHER_SETTLED}
     path = tmp_path_factory.mktemp("calls") / "calls"
     path.write_bytes(struct.pack("<I", len(calls)) + b"".join(calls))
     return path, len(calls)

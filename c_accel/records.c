@@ -1,0 +1,87 @@
+/* What the log gets of messages that ingest has taken, and of places that are settled: core/records.py. */
+#include "octets.h"
+#include "queues.h"
+#include "records.h"
+
+enum { RECORD_MESSAGE = 1 };
+
+static int64_t seen_position(const int32_t *queue)
+{
+    return (int64_t)queue[QUEUE_LOGGED_HIGH] * (MASK + 1) + queue[QUEUE_LOGGED];
+}
+
+static int64_t take_position(int32_t *queue, int32_t low)
+{
+    int64_t seen = seen_position(queue);
+    int32_t ahead = (low - queue[QUEUE_LOGGED]) & MASK;
+    if (ahead & 0x20000000)
+        return seen + ahead - (MASK + 1);
+    seen += ahead;
+    queue[QUEUE_LOGGED_HIGH] += queue[QUEUE_LOGGED] + ahead > MASK;
+    queue[QUEUE_LOGGED] = low;
+    return seen;
+}
+
+void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segment)
+{
+    int32_t entry = t->state[STATE_LOGGED_HEAD];
+    int32_t at = 0;
+    while (entry >= 0) {
+        const int32_t *place = t->entries + entry;
+        int32_t *record = t->messages + place[ENTRY_MESSAGE];
+        int32_t *queue = t->queues + place[ENTRY_QUEUE];
+        int64_t position = take_position(queue, place[ENTRY_POSITION]);
+        int32_t size = record[MESSAGE_FILLED];
+        uint8_t *head = target + at;
+        head[0] = RECORD_MESSAGE;
+        put_size(head + 1, size + RECORD_HEAD - 5);
+        head[5] = 0;
+        head[6] = 1;
+        put_size(head + 7, record[MESSAGE_ARRIVED]);
+        head[11] = (uint8_t)(record[MESSAGE_ROUTE] >> 8);
+        head[12] = (uint8_t)record[MESSAGE_ROUTE];
+        put_size(head + 13, record[MESSAGE_PROPERTIES]);
+        put_size(head + 17, record[MESSAGE_BODY]);
+        put_size(head + 21, queue[QUEUE_IDENTITY]);
+        put_number(head + 25, (int32_t)(position >> 30), (int32_t)(position & MASK));
+        extract(t, record[MESSAGE_FIRST], 0, target, at + RECORD_HEAD, size);
+        record[MESSAGE_SEGMENT] = segment;
+        at += RECORD_HEAD + size;
+        entry = place[ENTRY_CONSUMER];
+    }
+    t->state[STATE_LOGGED_HEAD] = NONE;
+    t->state[STATE_LOGGED_OCTETS] = 0;
+    t->state[STATE_LOGGED_COUNT] = 0;
+}
+
+int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most)
+{
+    int32_t entry = t->state[STATE_SETTLED_LIST];
+    int32_t made = 0;
+    int32_t *run = runs;
+    while (entry >= 0) {
+        const int32_t *place = t->entries + entry;
+        int32_t position = place[ENTRY_POSITION];
+        int32_t goes_on = made && run[0] == place[ENTRY_QUEUE] && run[3] == place[ENTRY_MESSAGE];
+        if (goes_on && ((run[1] - 1) & MASK) == position) {
+            run[1] = position;
+            run[2] += 1;
+        } else if (goes_on && ((run[1] + run[2]) & MASK) == position) {
+            run[2] += 1;
+        } else if (made == most) {
+            break;
+        } else {
+            run = runs + 4 * made;
+            made += 1;
+            run[0] = place[ENTRY_QUEUE];
+            run[1] = position;
+            run[2] = 1;
+            run[3] = place[ENTRY_MESSAGE];
+        }
+        int32_t behind = place[ENTRY_NEXT];
+        give(t->entries, t->state, POOL_ENTRIES, entry);
+        entry = behind;
+    }
+    t->state[STATE_SETTLED_LIST] = entry;
+    return made;
+}
