@@ -1,6 +1,7 @@
 """What the log gets of messages that `ingest` has taken, and of places that are settled: from the flat tables, in one go.
 
-The functions that an engine (engine.py) has in C too, over the same memory; c_accel/records.c has the same octets and leaves the same tables.
+The functions that an engine (engine.py) has in C too, over the same memory; c_accel/records.c writes the same
+octets and leaves the same tables.
 journal.py calls them. A message is written as it stands in a group (log.py):
 
     octet type | long size | short places (1) | long arrived | short route | long properties | long body | long queue id | longlong position
@@ -36,8 +37,8 @@ def see_position(queues, queue, position):
 
 
 def write_taken(arena, blocks, messages, entries, queues, state, target, segment):
-    """Write the messages of the list STATE_LOGGED_HEAD, in their order, to `target` (STATE_LOGGED_OCTETS octets), note in each that `segment`
-    has it, and empty the list."""
+    """Write the messages of the list STATE_LOGGED_HEAD, in their order, to `target` (STATE_LOGGED_OCTETS octets), note in each that
+    `segment` has it, and empty the list."""
     entry = state[layout.STATE_LOGGED_HEAD]
     at = 0
     while entry != layout.NONE:
@@ -61,7 +62,8 @@ def write_taken(arena, blocks, messages, entries, queues, state, target, segment
 def gather_settled(entries, state, runs, most):
     """Take entries off the list STATE_SETTLED_LIST, free them, and say in `runs` which places they were: how many runs, at most `most`.
 
-    A run is four integers: queue, low 30 bits of its first position, how many positions in a row, segment. With `most` there may be more left.
+    A run is four integers: queue, low 30 bits of its first position, how many positions in a row, segment. With
+    `most` there may be more left.
     """
     entry = state[layout.STATE_SETTLED_LIST]
     made = 0

@@ -6,6 +6,7 @@ import pytest
 
 import run
 from canaries import CANARIES, SEEDS_MAX
+from leveret.core import engine
 from world import World, Wrong
 
 SEEDS = 400
@@ -43,6 +44,13 @@ def test_a_seed_reruns_exactly():
     """The same counts, to the last one."""
     for delayed in (False, True):
         assert World(7, delayed=delayed).run() == World(7, delayed=delayed).run()
+
+
+def test_a_seed_is_the_same_story_in_c():
+    """Every form of the engine lives through the same."""
+    for seed in (1, 3, 5):
+        assert run.form_of(seed) is not engine.Plain, "the C module is not there: pip install -e . builds it where there is a compiler"
+        assert run.one(seed) == run.one(seed, form=engine.Plain)
 
 
 @pytest.mark.parametrize("canary, spoils_store, mode, delayed", CANARIES, ids=[row[0].__name__ for row in CANARIES])
