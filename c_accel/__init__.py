@@ -1,13 +1,13 @@
 """The hot functions in C: the engine that CPython uses where the compiled module is there (core/DESIGN.md section 3).
 
 `install()` has brokers that are made from then on use it. `LEVERET_ACCEL=0` in the environment switches it off; a machine without a
-compiler installs without the module, and the plain form does the same, slower. tests/accel holds the two forms together.
+compiler installs without the module, and runs.py does the same in Python, slower. tests/accel holds the forms together.
 """
 import os
 
 from leveret.core import engine, layout, limits, send_buffer
 
-from . import sources
+from . import runs, sources
 
 try:
     from ._hot import ffi, lib
@@ -192,7 +192,9 @@ def owner(view):
 
 
 def install():
-    """Have brokers made from now on work in C where that is possible: a sentence for the operator that says which form they use."""
+    """Have brokers made from now on work in C where that is possible, else in runs: a sentence for the operator that says which form they
+    use."""
+    engine.chosen = runs.Engine
     if os.environ.get(VARIABLE) == "0":
         return "the hot functions run as plain Python (%s=0)" % VARIABLE
     if STALE:

@@ -27,8 +27,8 @@ _MESSAGE_SEGMENT = const(9)
 _MESSAGE_WIDTH = const(10)
 
 _ENTRY_NEXT = const(1)
-_ENTRY_CONSUMER = const(5)
-_ENTRY_QUEUE = const(6)
+_ENTRY_QUEUE = const(4)
+_ENTRY_CONSUMER = const(7)
 
 _QUEUE_LENGTH = const(2)
 _QUEUE_UNSETTLED = const(3)

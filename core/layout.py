@@ -28,10 +28,10 @@ ENTRY_MESSAGE = 0  # in a free record: the next free record
 ENTRY_NEXT = 1
 ENTRY_PREVIOUS = 2
 ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a stream's offset, 30 bits of it
-ENTRY_TAG = 4  # low 30 bits of the delivery tag
-ENTRY_CONSUMER = 5  # NONE: basic.get
-ENTRY_QUEUE = 6
-ENTRY_REDELIVERED = 7  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's delivery
+ENTRY_QUEUE = 4
+ENTRY_REDELIVERED = 5  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's delivery
+ENTRY_TAG = 6  # low 30 bits of the delivery tag
+ENTRY_CONSUMER = 7  # NONE: basic.get
 ENTRY_DEADLINE = 8  # see features/expiry.py; only valid in queues with that rule
 ENTRY_WIDTH = 9
 

@@ -76,7 +76,7 @@ def vectors(tmp_path_factory):
     calls = []
     Recording.calls = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(test_same.c_accel, "Engine", Recording)
+        patch.setattr(test_same, "FORMS", (engine.Plain, Recording))
         for seed in range(1000, 1006):
             Recording.calls = []
             test_same.interleaving(seed, 25, 0.01, **({"durable": True} if seed % 2 else {}))
@@ -150,7 +150,8 @@ int main(int count, char **names)
     assert (done.returncode, done.stdout) == (0, "%d inputs\n" % len(inputs)), done.stderr
 
 
-def test_the_unit_tests_with_the_c_form():
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "in_c", os.path.join(ROOT, "tests", "unit")], cwd=ROOT,
+@pytest.mark.parametrize("plugin", ("in_c", "in_runs"))
+def test_the_unit_tests_with_another_form(plugin):
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", plugin, os.path.join(ROOT, "tests", "unit")], cwd=ROOT,
                           capture_output=True, text=True, timeout=300, env=dict(os.environ, PYTHONPATH=HERE))
     assert done.returncode == 0, done.stdout[-3000:]

@@ -13,6 +13,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from leveret import c_accel
+from leveret.c_accel import runs
 from leveret.core import engine, layout
 from leveret.core.access import User
 from leveret.core.amqp_0_9 import frame, properties
@@ -22,6 +23,7 @@ from test_log import MemoryStore
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))
+FORMS = (engine.Plain, runs.Engine, c_accel.Engine)
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
 KEYS = ("one", "two", "many", "ruled", "stream", "nowhere")
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
@@ -99,16 +101,18 @@ class Pair:
     """Both forms; every method does the same to both and compares."""
 
     def __init__(self, **limits):
-        self.sides = (Side(engine.Plain, **limits), Side(c_accel.Engine, **limits))
-        self.sides[0].broker.tables.engine.turn = self.sides[1].broker.tables.engine.turn = 16
+        self.sides = [Side(form, **limits) for form in FORMS]
+        for side in self.sides:
+            side.broker.tables.engine.turn = 16
         self.rest = {}
 
     def both(self, action):
         answers = [action(side) for side in self.sides]
-        assert answers[0] == answers[1]
-        plain, in_c = [side.state() for side in self.sides]
-        for name in plain:
-            assert plain[name] == in_c[name], name
+        plain, *others = [side.state() for side in self.sides]
+        for form, answer, other in zip(FORMS[1:], answers[1:], others):
+            assert answer == answers[0], form
+            for name in plain:
+                assert plain[name] == other[name], (form, name)
         return answers[0]
 
     def give(self, number, octets):
@@ -161,6 +165,11 @@ def a_publish(random_, channel):
                    random_.random() < 0.1, random_.choice((4096, 100, 9)) if len(body) < 70 else random_.choice((4096, 200)))
 
 
+def a_run(random_, channel):
+    """Publishes that are alike; one in the transaction, which holds what it has until it ends."""
+    return a_publish(random_, channel) * (1 if channel == 3 else random_.choice((1, 1, 2, 6)))
+
+
 def damaged(random_, octets):
     """The same with an octet changed, added or left out."""
     at = random_.randrange(len(octets))
@@ -199,7 +208,7 @@ def stream_of(random_):
     """Octets that a peer may send next, and which peer."""
     chance = random_.random()
     if chance < 0.7:
-        octets = b"".join([a_publish(random_, random_.choice((1, 1, 1, 2, 2, 3))) for _ in range(random_.choice((1, 3, 8)))])
+        octets = b"".join([a_run(random_, random_.choice((1, 1, 1, 2, 2, 3))) for _ in range(random_.choice((1, 3, 8)))])
         return random_.choice((0, 1)), octets
     if chance < 0.9:
         return 2, a_settlement(random_)
@@ -209,6 +218,21 @@ def stream_of(random_):
                                    encoded("queue_purge", 1, 0, "two", False), encoded("queue_delete", 1, 0, "ruled", False, False, False),
                                    encoded("queue_unbind", 1, 0, "many", "amq.fanout", "", {}), encoded("basic_get", 1, 0, "two", False),
                                    encoded("queue_bind", 1, 0, "many", "amq.fanout", "", False, {})))
+
+
+def drain(pair):
+    """Everybody reads all there is, and the consumer settles all it has got."""
+    for _ in range(3):
+        pair.both(lambda side: side.broker.run())
+        pair.both(lambda side: [side.take(number, 100000) for number in range(3)])
+        connection = pair.sides[0].peers[2].connection
+        if connection.closed or connection.ending or connection.session.closing or pair.rest.get(2):
+            continue
+        tables = pair.sides[0].broker.tables
+        for channel in list(connection.channels()):
+            last = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+            if last != layout.NONE and not channel.closing:
+                pair.give(2, encoded("basic_ack", channel.number, tables.entries[last + layout.ENTRY_TAG], True))
 
 
 def interleaving(seed, steps, harmful, **limits):
@@ -236,6 +260,8 @@ def interleaving(seed, steps, harmful, **limits):
         if random_.random() < 0.2:
             now += random_.choice((1, 60, 150))
             pair.tick(now)
+        if random_.random() < 0.2:
+            drain(pair)
         broker = pair.sides[0].broker
         published = max(published, broker.counters["published"] + broker.tables.state[layout.STATE_PUBLISHED])
     assert published > (steps // 2 if not limits else 5), "%d publishes in %d steps" % (published, steps)
