@@ -12,6 +12,7 @@ from leveret.core.engine import Plain
 from leveret.core.hot import activate
 from leveret.core.ingest import check_properties, count_publish
 from leveret.core.layout import MASK, NONE
+from leveret.core.records import HEAD_SIZE
 
 METHOD_HEAD = struct.Struct(">BHIHH").unpack_from  # type, channel and size of a frame, then class and method
 CONTENT_HEAD = struct.Struct(">BHIHHQ")  # the same, then class, weight and size of a body
@@ -148,7 +149,7 @@ class Engine(Plain):
                         0 if kind == 2 else NONE)
         self.put_contents(octets, first, stride, body, count, names, needed, queue, shared)
         if logged:
-            self.put_aside(queue, count, needed)
+            self.put_aside(queue, count, needed, len(names) + body)
         state[layout.STATE_ROUTE_LAST] = slot
         state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + count) & MASK
         if tables.channels[channel + layout.CHANNEL_CONFIRM]:
@@ -221,8 +222,8 @@ class Engine(Plain):
                 links[before] = block
             before = block
 
-    def put_aside(self, queue, count, needed):
-        """The last `count` messages of a queue are to be logged."""
+    def put_aside(self, queue, count, needed, size):
+        """The last `count` messages of a queue, of so many blocks and octets each, are to be logged."""
         tables = self.tables
         state, entries = tables.state, tables.entries
         last = entry = tables.queues[queue + layout.QUEUE_TAIL]
@@ -237,6 +238,8 @@ class Engine(Plain):
         else:
             entries[state[layout.STATE_LOGGED_TAIL] + layout.ENTRY_CONSUMER] = first
         state[layout.STATE_LOGGED_TAIL] = last
+        state[layout.STATE_LOGGED_OCTETS] += count * (size + HEAD_SIZE)
+        state[layout.STATE_LOGGED_COUNT] += count
         state[layout.STATE_LOG_ROOM] -= count * needed * self.block_size
 
     # Out
