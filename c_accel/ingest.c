@@ -3,12 +3,29 @@
 #include "publish.h"
 #include "queues.h"
 
+static void wake_channel(const leveret_tables *t, int32_t channel)
+{
+    int32_t *consumers = t->consumers;
+    int32_t first = t->channels[channel + CHANNEL_CONSUMERS], last = -1;
+    for (int32_t consumer = first; consumer >= 0; consumer = consumers[consumer + CONSUMER_NEXT]) {
+        int32_t queue = consumers[consumer + CONSUMER_QUEUE];
+        if (t->queues[queue + QUEUE_LENGTH] > 0)
+            activate(t, queue);
+        last = consumer;
+    }
+    if (first != last) {
+        t->channels[channel + CHANNEL_CONSUMERS] = consumers[first + CONSUMER_NEXT];
+        consumers[first + CONSUMER_NEXT] = -1;
+        consumers[last + CONSUMER_NEXT] = first;
+    }
+}
+
 static int32_t take_ack(const leveret_tables *t, const uint8_t *source, int32_t channel)
 {
     int32_t place = t->state[STATE_AT] + 11;
     const uint8_t *at = source + place;
     const int32_t *record = t->channels + channel;
-    if (at[0] || record[CHANNEL_PREFETCH])
+    if (at[0])
         return ASK;
     int32_t high = at[1] << 18 | at[2] << 10 | at[3] << 2 | at[4] >> 6;
     int32_t low = (at[4] & 63) << 24 | at[5] << 16 | at[6] << 8 | at[7];
@@ -25,6 +42,8 @@ static int32_t take_ack(const leveret_tables *t, const uint8_t *source, int32_t 
         if (last < 0)
             return ASK;
     }
+    if (record[CHANNEL_PREFETCH] > 0 && record[CHANNEL_UNSETTLED] >= record[CHANNEL_PREFETCH])
+        wake_channel(t, channel);
     int32_t entry = multiple ? record[CHANNEL_UNSETTLED_HEAD] : last;
     for (;;) {
         int32_t queue = t->entries[entry + ENTRY_QUEUE];

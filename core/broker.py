@@ -221,6 +221,7 @@ class Broker(Definitions):
         clear(tables.channels, handle, layout.CHANNEL_WIDTH)
         tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
         tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_CONSUMERS] = layout.NONE
         return handle
 
     def close_channel(self, channel):
@@ -356,6 +357,8 @@ class Broker(Definitions):
         tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
         tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
         tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
+        tables.consumers[handle + layout.CONSUMER_NEXT] = layout.NONE
+        hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
         channel.consumers[tag] = consumer
         found.exclusive_consumer = exclusive
         self.line_up(found, consumer, arguments.get("x-priority", 0))
@@ -385,6 +388,8 @@ class Broker(Definitions):
                 self.journal.kept(found, consumer.keeps)
         del consumer.channel.consumers[consumer.tag]
         consumer.channel.session.send.forget(consumer)
+        hot.link_consumer(self.tables.channels, self.tables.consumers, consumer.channel.handle, consumer.handle,
+                          self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT])
         found.consumers.remove(consumer)
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         self.tables.engine.see_queue(found)

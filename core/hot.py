@@ -49,11 +49,13 @@ _CHANNEL_UNSETTLED = const(2)
 _CHANNEL_TAG = const(3)
 _CHANNEL_TAG_HIGH = const(4)
 _CHANNEL_PREFETCH = const(5)
+_CHANNEL_CONSUMERS = const(15)
 
 _CONSUMER_QUEUE = const(0)
 _CONSUMER_CHANNEL = const(1)
 _CONSUMER_CREDIT = const(2)
 _CONSUMER_NO_ACK = const(3)
+_CONSUMER_NEXT = const(5)
 
 _CREDIT_UNLIMITED = const(0x3FFFFFFF)
 
@@ -189,6 +191,36 @@ def activate(queues, state, queue):
     else:
         state[_STATE_ACTIVE_HEAD] = queue
     state[_STATE_ACTIVE_TAIL] = queue
+
+
+def link_consumer(channels, consumers, channel, old, new):
+    """Put `new` where `old` is among the consumers of a channel; old -1: at the end."""
+    before = -1
+    here = channels[channel + _CHANNEL_CONSUMERS]
+    while here != old:
+        before = here
+        here = consumers[here + _CONSUMER_NEXT]
+    if before < 0:
+        channels[channel + _CHANNEL_CONSUMERS] = new
+    else:
+        consumers[before + _CONSUMER_NEXT] = new
+
+
+def wake_channel(queues, channels, consumers, state, channel):
+    """Activate the queues with messages that a channel's consumers read; the first one is the last the next time."""
+    first = channels[channel + _CHANNEL_CONSUMERS]
+    last = -1
+    consumer = first
+    while consumer >= 0:
+        queue = consumers[consumer + _CONSUMER_QUEUE]
+        if queues[queue + _QUEUE_LENGTH] > 0:
+            activate(queues, state, queue)
+        last = consumer
+        consumer = consumers[consumer + _CONSUMER_NEXT]
+    if first != last:
+        channels[channel + _CHANNEL_CONSUMERS] = consumers[first + _CONSUMER_NEXT]
+        consumers[first + _CONSUMER_NEXT] = -1
+        consumers[last + _CONSUMER_NEXT] = first
 
 
 def next_active(queues, state):

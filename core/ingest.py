@@ -9,7 +9,7 @@ What is known flat: the channels of the connection by number (`numbers`), whethe
 whether a queue does (QUEUE_PLAIN), and where a route leads for a user who may write there (the route cache, core/routes.py).
 """
 
-from .hot import activate, append, find_tag, next_number, push, settle, take
+from .hot import activate, append, find_tag, next_number, push, settle, take, wake_channel
 from .shim import const, same
 
 _MASK = const(0x3FFFFFFF)
@@ -37,6 +37,7 @@ _QUEUE_PLAIN = const(7)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
+_CHANNEL_UNSETTLED = const(2)
 _CHANNEL_TAG_HIGH = const(4)
 _CHANNEL_PREFETCH = const(5)
 _CHANNEL_CONFIRM = const(6)
@@ -125,7 +126,7 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
 def take_ack(blocks, messages, entries, queues, channels, consumers, state, source, channel):
     """The basic.ack frame at state[AT]: the position behind it, or _ASK."""
     at = state[_STATE_AT] + 11
-    if source[at] or channels[channel + _CHANNEL_PREFETCH]:
+    if source[at]:
         return _ASK
     high = source[at + 1] << 18 | source[at + 2] << 10 | source[at + 3] << 2 | source[at + 4] >> 6
     low = (source[at + 4] & 63) << 24 | source[at + 5] << 16 | source[at + 6] << 8 | source[at + 7]
@@ -140,6 +141,9 @@ def take_ack(blocks, messages, entries, queues, channels, consumers, state, sour
         last = find_tag(entries, channels, channel, low)
         if last < 0:
             return _ASK
+    prefetch = channels[channel + _CHANNEL_PREFETCH]
+    if prefetch > 0 and channels[channel + _CHANNEL_UNSETTLED] >= prefetch:
+        wake_channel(queues, channels, consumers, state, channel)
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
     while True:
         queue = entries[entry + _ENTRY_QUEUE]

@@ -72,14 +72,16 @@ CHANNEL_COUNTED = 11  # 1: in the list of channels whose publishes hot.ingest ha
 CHANNEL_NEXT_COUNTED = 12  # behind it in that list
 CHANNEL_NUMBER = 13
 CHANNEL_COUNTED_FROM = 14  # CHANNEL_PUBLISHED before the first of them
-CHANNEL_WIDTH = 15
+CHANNEL_CONSUMERS = 15  # its first consumer, the others linked by CONSUMER_NEXT; NONE: none
+CHANNEL_WIDTH = 16
 
 CONSUMER_QUEUE = 0  # in a free record: the next free record
 CONSUMER_CHANNEL = 1
 CONSUMER_CREDIT = 2  # deliveries it may still get
 CONSUMER_NO_ACK = 3
 CONSUMER_CURSOR = 4  # stream: the next entry to deliver, NONE at the end
-CONSUMER_WIDTH = 5
+CONSUMER_NEXT = 5  # behind it among the consumers of its channel
+CONSUMER_WIDTH = 6
 
 CHUNK_WIDTH = 12  # integers of a record of paged.py
 

@@ -145,14 +145,21 @@ def prepared(durable=False, **limits):
         pair.give(0, octets)
         pair.give(1, octets) if octets in set_up[:4] else None
         pair.both(lambda side: [side.take(number, 10000) for number in range(3)])
-    for octets in (encoded("channel_open", 2, ""), encoded("basic_qos", 2, 0, 3, False),
-                   encoded("basic_consume", 1, 0, "one", "a", False, True, False, False, {}),
-                   encoded("basic_consume", 1, 0, "two", "b" * 40, False, False, False, False, {}),
-                   encoded("basic_consume", 2, 0, "many", "c", False, False, False, False, {}),
-                   encoded("basic_consume", 2, 0, "many", "d", False, False, False, False, {})):
-        pair.give(2, octets)
-        pair.both(lambda side: side.take(2, 10000))
+    for channel in (1, 2, 3):
+        for octets in (encoded("channel_open", channel, ""), *consuming(channel)) if channel > 1 else consuming(channel):
+            pair.give(2, octets)
+            pair.both(lambda side: side.take(2, 10000))
     return pair
+
+
+def consuming(channel):
+    """What the consuming connection sends on a channel: no_ack and not, with a prefetch of each consumer, of the channel."""
+    if channel == 1:
+        return (encoded("basic_consume", 1, 0, "one", "a", False, True, False, False, {}),
+                encoded("basic_consume", 1, 0, "two", "b" * 40, False, False, False, False, {}))
+    qos = (encoded("basic_qos", 2, 0, 3, False),) if channel == 2 else (encoded("basic_qos", 3, 0, 4, True),)
+    return qos + tuple([encoded("basic_consume", channel, 0, name, name + tag, False, False, False, False, {})
+                        for name, tag in ((("many", "c"), ("many", "d")) if channel == 2 else (("two", "e"), ("many", "f"), ("one", "g")))])
 
 
 def a_publish(random_, channel):
@@ -177,7 +184,7 @@ def damaged(random_, octets):
 
 
 def a_settlement(random_):
-    channel = random_.choice((1, 2))
+    channel = random_.choice((1, 2, 3))
     tag = random_.choice((0, 1, 2, 3, 5, 8, 13, random_.randrange(40)))
     name = random_.choice(("basic_ack", "basic_ack", "basic_ack", "basic_nack", "basic_reject"))
     if name == "basic_reject":
@@ -201,6 +208,7 @@ def mended(pair, number):
             octets += (b"" if there is None else encoded("channel_close_ok", channel)) + encoded("channel_open", channel, "")
             octets += encoded("confirm_select", 2, False) if channel == 2 and number < 2 else b""
             octets += encoded("tx_select", 3) if channel == 3 and number < 2 else b""
+            octets += b"".join(consuming(channel)) if number == 2 else b""
     return octets
 
 
@@ -340,10 +348,12 @@ def test_numbers_that_pass_2_to_30():
                 for field in (layout.CHANNEL_TAG, layout.CHANNEL_PUBLISHED, layout.CHANNEL_CONFIRMED):
                     tables.channels[channel.handle + field] = layout.MASK - 2
     pair.both(near_the_end)
-    for _ in range(6):
+    for _ in range(12):
         pair.give(0, content(2, "", "two", b"x"))
         pair.both(lambda side: side.broker.run())
         pair.both(lambda side: side.take(0, 1000))
-    pair.give(2, encoded("basic_ack", 1, (1 << 30) + 1, True))
     broker = pair.sides[1].broker
-    assert broker.tables.queues[broker.queues["two"].handle + layout.QUEUE_UNSETTLED] == 2
+    unsettled = broker.queues["two"].handle + layout.QUEUE_UNSETTLED
+    before = broker.tables.queues[unsettled]
+    pair.give(2, encoded("basic_ack", 1, (1 << 30) + 1, True))
+    assert before - broker.tables.queues[unsettled] == 4

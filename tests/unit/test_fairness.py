@@ -116,3 +116,23 @@ def test_a_consumer_that_ends_while_it_waits_for_room_leaves_its_place_to_anothe
         assert new.connection.send.is_short() and left
         in_buffer = bytes(new.connection.pending()).count(b"\x00\x3c\x00\x3c")
         assert len(new.contents()) == left + in_buffer and not new.connection.send.is_short()
+
+
+def test_acknowledgements_with_a_prefetch_of_the_channel_are_taken_by_the_engine():
+    """basic.qos global (RabbitMQ's channel prefetch): room in the channel wakes the queues of all its consumers, and needs no thought."""
+    broker = backlog(("a", "b"), b"x", 20)
+    peer = Peer(broker)
+    peer.ask("basic_qos", "basic_qos_ok", 0, 5, True)
+    for name in "ab":
+        peer.give(encoded("basic_consume", 1, 0, name, name, False, False, False, True, {}))
+    seen = [found[1][0] for found in peer.contents()]
+    assert seen == ["a"] * 5, "the channel has no room for b yet"
+    thought = []
+    peer.connection.session.one_frame = lambda: thought.append(1)
+    while len(seen) < 40:
+        peer.give(encoded("basic_ack", 1, len(seen), True))
+        found = [content[1][0] for content in peer.contents()]
+        assert len(found) == 5
+        seen += found
+    assert seen.count("b") == 20 and not thought
+    assert seen[5:15].count("b") == 5, "both have their turn"
