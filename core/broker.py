@@ -1,22 +1,21 @@
-"""The broker: connections, consumers and messages over what `Definitions` holds. Neutral: it knows no wire.
+"""The broker: time, connections, publishing, and the end of queues. Neutral: it knows no wire.
 
 A wire folder calls the verbs here; the broker calls back on a session: `deliver(consumer, limit)` and `cancelled(consumer)`, and on a
 connection `resume()`. Nothing here blocks: a publisher that finds no room is `held` and tried again by `run`.
 
-`properties` is the wire family's reader and writer of message properties (amqp_0_9/properties.py): the broker looks into a message only
-where a rule of a queue asks for it.
+One object, in the order of its files: definitions.py (exchanges, queues, bindings), message_reading.py (what is in a message),
+consuming.py (what consumers do), and this.
 """
 
 from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
-from .definitions import Definitions
-from .errors import ACCESS_REFUSED, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .consuming import Consuming
+from .errors import PRECONDITION_FAILED, ProtocolError
 from .failures import Failures
 from .receive_buffer import ReceiveBuffer
 from .features.feature import REFUSED
 from .layout import EPOCH
-from .limits import REPLY_ROOM
-from .parts import needed, part
+from .parts import part
 from .rules import with_expiry
 from .shim import elapsed
 from .tables import clear
@@ -26,8 +25,6 @@ from .waiting import Waiting
 TAKEN = 0
 UNROUTABLE = 1
 NO_ROOM = 2
-
-HEADS = 128  # octets of a delivery's method and header frames beside consumer tag, route and properties, with a stream's offset
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
 NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
@@ -44,45 +41,16 @@ COUNTERS = (
 )
 
 
-class Consumer:
-    """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end).
-
-    What only a stream's consumer has stands here, so that no other pays for it.
-    """
-
-    cursor = layout.NONE
-    cursor_offset = 0
-    overtaken = False  # retention moved the cursor
-    strict = False  # the rest: what stream_reading.py read from the arguments
-    keeps = None
-    filter = None
-    unfiltered = False
-    pack_records = 0
-    pack_octets = 0
-
-    def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
-        self.handle = handle
-        self.tag = tag
-        self.queue = queue
-        self.channel = channel
-        self.no_ack = no_ack
-        self.exclusive = exclusive
-        self.priority = 0  # x-priority: those with a higher one are served first
-        self.hungry = False  # its session had no room for a delivery
-        self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
-        self.prefix_at = None  # the same as the engine wants it
-
-
 def nothing(sentence):
     """A log that nobody reads."""
 
 
-class Broker(Definitions):
+class Broker(Consuming):
     """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `access`: core/access.py,
     by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
     def __init__(self, limits, nonce=b"", access=None, log=nothing):
-        Definitions.__init__(self, limits, nonce)
+        Consuming.__init__(self, limits, nonce)
         self.access = default_access(limits, nonce) if access is None else access
         self.failures = Failures(limits)
         self.jobs = []  # log-ins whose password is being calculated: `work` of one of them each time that `run` is called
@@ -93,7 +61,6 @@ class Broker(Definitions):
         self.began_ms = None  # what it was at the first tick
         self.rules_at = 0  # uptime of the last time that rules were told the time
         self.noted_at = 0
-        self.properties = None
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
         self.waiting = Waiting()
         self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
@@ -281,6 +248,12 @@ class Broker(Definitions):
             return found.rules.take(self, found, message)
         return TAKEN
 
+    def publish_dead_letter(self, message, exchange_name, key, circles):
+        """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
+        walk = routing.Walk(self, exchange_name, key, lambda: self.properties_of(message))
+        walk.queues = [found for found in walk.queues if not circles(found.name)]
+        return self.put_far(message, walk, False)
+
     def has_entries(self, count):
         """True when `count` entries are free, perhaps after taking back what the journal was to see."""
         state = self.tables.state
@@ -336,150 +309,7 @@ class Broker(Definitions):
         if exchange_name == "" or exchange is not None and exchange.plain and exchange.by_key:
             routes.remember(self.tables, user, route, routing.near(self, exchange_name, route[2 + route[0]:], None))
 
-    # Consuming
-
-    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
-        """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
-        found = self.queue(name, channel.connection)
-        if tag in channel.consumers:
-            raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
-        if found.exclusive_consumer or (exclusive and found.consumers):
-            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' in exclusive use" % name)
-        tables = self.tables
-        if tables.consumer_pool[2] < 1:
-            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
-        consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
-        if found.is_stream:
-            needed("stream_reading", "streams").begin(consumer, found, arguments, prefetch)
-        handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
-        consumer.handle = handle
-        tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
-        tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
-        tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
-        tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
-        tables.consumers[handle + layout.CONSUMER_NEXT] = layout.NONE
-        hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
-        channel.consumers[tag] = consumer
-        found.exclusive_consumer = exclusive
-        self.line_up(found, consumer, arguments.get("x-priority", 0))
-        self.activate(found)
-        return consumer
-
-    def line_up(self, found, consumer, priority):
-        """Put a consumer among those of its queue: behind all with its priority or a higher one."""
-        if not isinstance(priority, int) or isinstance(priority, bool):
-            priority = 0
-        consumer.priority = priority
-        if priority:
-            found.prioritised = True
-        at = len(found.consumers)
-        while at and found.consumers[at - 1].priority < priority:
-            at -= 1
-        found.consumers.insert(at, consumer)
-        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
-        self.tables.engine.see_queue(found)
-
-    def cancel(self, consumer):
-        """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
-        found = consumer.queue
-        if found.is_stream:
-            found.keep(consumer)
-            if self.journal is not None:
-                self.journal.kept(found, consumer.keeps)
-        del consumer.channel.consumers[consumer.tag]
-        consumer.channel.session.send.forget(consumer)
-        hot.link_consumer(self.tables.channels, self.tables.consumers, consumer.channel.handle, consumer.handle,
-                          self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT])
-        found.consumers.remove(consumer)
-        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
-        self.tables.engine.see_queue(found)
-        found.exclusive_consumer = False
-        entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
-            if self.tables.entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
-                self.tables.entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
-            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
-        hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
-        if found.auto_delete and not found.consumers:
-            self.drop_queue(found)
-
-    def settle(self, channel, last, multiple):
-        """Accept deliveries: `last` is an unsettled entry of the channel; `multiple`: all up to it."""
-        tables = self.tables
-        self.wake_consumers(channel, last, multiple)
-        return hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
-                          channel.handle, last, 1 if multiple else 0)
-
-    def reject(self, channel, last, multiple, requeue):
-        """Refuse deliveries: back to the queue, or dropped, or dead-lettered (section 1.8.3.14)."""
-        if requeue:
-            if multiple:
-                self.requeue_from(channel, last)
-            else:
-                self.requeue_entry(channel, last)
-            return
-        tables = self.tables
-        self.wake_consumers(channel, last, multiple)
-        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
-        while True:
-            behind = tables.entries[entry + layout.ENTRY_NEXT]
-            hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
-            self.counters["rejected"] += 1
-            self.discard(self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
-            if entry == last:
-                return
-            entry = behind
-
-    def discard(self, found, entry, reason):
-        """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
-        rule = None if found.rules is None else found.rules.dead_letter
-        if rule is not None and not rule.send(self, found, entry, reason):
-            self.dead_waiting.append((found, entry, reason))
-            return
-        found.drop(entry)
-
-    def requeue_from(self, channel, last):
-        """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
-        tables = self.tables
-        entry = last if last != layout.NONE else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
-        while entry != layout.NONE:
-            before = tables.entries[entry + layout.ENTRY_PREVIOUS]
-            self.requeue_entry(channel, entry)
-            entry = before
-
-    def requeue_entry(self, channel, entry):
-        """Requeue one unsettled entry; a stream's message is there anyway."""
-        tables = self.tables
-        found = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
-        hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
-        if found.is_stream:
-            found.drop(entry)
-        else:
-            self.counters["redelivered"] += 1
-            if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
-                tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
-            if found.rules is None or not found.rules.came_back(self, found, entry):
-                found.requeue(entry)
-        self.activate(found)
-
-    def wake_consumers(self, channel, last, multiple):
-        """Settling gives credit: the queues of the channel's consumers may deliver again."""
-        if not multiple and self.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] == 0:
-            found = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
-            self.activate(found)
-            return
-        for consumer in channel.consumers.values():
-            self.activate(consumer.queue)
-
-    # Queues with messages
-
-    def activate(self, found):
-        """Remember that a queue may have something to deliver."""
-        hot.activate(self.tables.queues, self.tables.state, found.handle)
-
-    def has_active(self):
-        """True when a queue may have something to deliver."""
-        return self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or self.journal is not None and self.journal.pager.busy
+    # Queues that go
 
     def delete_queue(self, connection, name, if_unused, if_empty):
         """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already."""
@@ -520,93 +350,16 @@ class Broker(Definitions):
         for each in self.dead_waiting:
             yield each[0], each[1]
 
-    def forget_unsettled(self, channel, found):
-        """Drop a channel's unsettled entries of a queue that goes."""
-        tables = self.tables
-        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
-            behind = tables.entries[entry + layout.ENTRY_NEXT]
-            if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
-                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
-                found.drop(entry)
-            entry = behind
-
     def purge(self, connection, name):
         """Drop the ready messages of a queue (section 1.7.2.7): how many."""
         count = self.queue(name, connection).purge()
         self.counters["purged"] += count
         return count
 
-
     def manage(self, user, message):
         """A complete message with MANAGEMENT_ROUTE: TAKEN, NO_ROOM, or UNROUTABLE where this build has no management."""
         management = part("management")
         return UNROUTABLE if management is None else management.answer(self, user, message)
-
-    # Looking into messages, for rules
-
-    def read_messages_with(self, properties):
-        """Use a wire family's reader and writer of properties."""
-        if self.properties is not properties:
-            self.properties = properties
-            streams = part("stream_publishers")
-            if streams is not None:
-                streams.Publishers.reader = staticmethod(properties.decode_all)
-
-    def properties_of(self, message):
-        """A message's properties by name."""
-        octets = self.tables.properties_of(message)
-        return self.properties.decode(octets, 0, len(octets))
-
-    def headers_of(self, message):
-        """A message's headers by name."""
-        return self.properties_of(message).get("headers") or {}
-
-    def expiration_of(self, message):
-        """The milliseconds that a message says it lives, or None."""
-        text = self.properties_of(message).get("expiration")
-        return int(text) if isinstance(text, str) and text.isdigit() else None
-
-    def expires(self, found, message):
-        """True when a message says how long it lives, and its queue does not look at that so far."""
-        if found.is_stream or found.rules is not None and found.rules.expires:
-            return False
-        return self.properties.has_expiration(self.tables.octets(message, self.tables.messages[message + layout.MESSAGE_ROUTE], 1))
-
-    def priority_of(self, message):
-        """A message's priority; 0 when it has none."""
-        return self.properties_of(message).get("priority", 0)
-
-    def names_of(self, message):
-        """The (exchange name, routing key as bytes) that a message was published with."""
-        route = self.tables.route_of(message)
-        return str(route[1:1 + route[0]], "utf-8"), route[2 + route[0]:]
-
-    def copy_message(self, message, exchange_name, key, properties):
-        """A new message with the body of another, one reference; NONE when there is no room."""
-        tables = self.tables
-        name = exchange_name.encode("utf-8")
-        route = bytes((len(name),)) + name + bytes((len(key),)) + key
-        size = tables.messages[message + layout.MESSAGE_BODY]
-        if not tables.has_room(tables.blocks_for(len(route) + len(properties) + size), 1):
-            return layout.NONE
-        copy = tables.new_message(route, len(properties), size, self.seconds)
-        tables.append(copy, properties, 0, len(properties))
-        tables.copy_body(message, copy)
-        if tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE:
-            tables.messages[copy + layout.MESSAGE_SEGMENT] = 0
-        return copy
-
-    def properties_room(self, route_size):
-        """Octets of properties with which a message with such a route can still be delivered: all heads must fit in a send buffer."""
-        limits = self.limits
-        return max(limits.properties_size_max, limits.send_buffer_size - REPLY_ROOM - limits.name_size_max - route_size - HEADS)
-
-    def publish_dead_letter(self, message, exchange_name, key, circles):
-        """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
-        walk = routing.Walk(self, exchange_name, key, lambda: self.properties_of(message))
-        walk.queues = [found for found in walk.queues if not circles(found.name)]
-        return self.put_far(message, walk, False)
 
 
 class Nobody:

@@ -1,0 +1,195 @@
+"""Consumers and what they do with deliveries: subscribe, cancel, settle, reject, requeue (0-9-1 section 1.8.3).
+
+A delivery that is not settled is an entry in the list of its channel (layout.py); the functions of hot.py take it out of there. What goes
+back to a queue finds its old place. Here the broker's queues are also told that they may have something to deliver.
+"""
+
+from . import hot, layout
+from .errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
+from .message_reading import MessageReading
+from .parts import needed
+
+
+class Consumer:
+    """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end).
+
+    What only a stream's consumer has stands here, so that no other pays for it.
+    """
+
+    cursor = layout.NONE
+    cursor_offset = 0
+    overtaken = False  # retention moved the cursor
+    strict = False  # the rest: what stream_reading.py read from the arguments
+    keeps = None
+    filter = None
+    unfiltered = False
+    pack_records = 0
+    pack_octets = 0
+
+    def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
+        self.handle = handle
+        self.tag = tag
+        self.queue = queue
+        self.channel = channel
+        self.no_ack = no_ack
+        self.exclusive = exclusive
+        self.priority = 0  # x-priority: those with a higher one are served first
+        self.hungry = False  # its session had no room for a delivery
+        self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
+        self.prefix_at = None  # the same as the engine wants it
+
+
+class Consuming(MessageReading):
+    """The verbs of consumers; `Broker` has the rest."""
+
+    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
+        """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
+        found = self.queue(name, channel.connection)
+        if tag in channel.consumers:
+            raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
+        if found.exclusive_consumer or (exclusive and found.consumers):
+            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' in exclusive use" % name)
+        tables = self.tables
+        if tables.consumer_pool[2] < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
+        consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
+        if found.is_stream:
+            needed("stream_reading", "streams").begin(consumer, found, arguments, prefetch)
+        handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        consumer.handle = handle
+        tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
+        tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
+        tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
+        tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
+        tables.consumers[handle + layout.CONSUMER_NEXT] = layout.NONE
+        hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
+        channel.consumers[tag] = consumer
+        found.exclusive_consumer = exclusive
+        self.line_up(found, consumer, arguments.get("x-priority", 0))
+        self.activate(found)
+        return consumer
+
+    def line_up(self, found, consumer, priority):
+        """Put a consumer among those of its queue: behind all with its priority or a higher one."""
+        if not isinstance(priority, int) or isinstance(priority, bool):
+            priority = 0
+        consumer.priority = priority
+        if priority:
+            found.prioritised = True
+        at = len(found.consumers)
+        while at and found.consumers[at - 1].priority < priority:
+            at -= 1
+        found.consumers.insert(at, consumer)
+        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
+        self.tables.engine.see_queue(found)
+
+    def cancel(self, consumer):
+        """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
+        found = consumer.queue
+        if found.is_stream:
+            found.keep(consumer)
+            if self.journal is not None:
+                self.journal.kept(found, consumer.keeps)
+        del consumer.channel.consumers[consumer.tag]
+        consumer.channel.session.send.forget(consumer)
+        hot.link_consumer(self.tables.channels, self.tables.consumers, consumer.channel.handle, consumer.handle,
+                          self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT])
+        found.consumers.remove(consumer)
+        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
+        self.tables.engine.see_queue(found)
+        found.exclusive_consumer = False
+        entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            if self.tables.entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
+                self.tables.entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
+            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
+        hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
+        if found.auto_delete and not found.consumers:
+            self.drop_queue(found)
+
+    def settle(self, channel, last, multiple):
+        """Accept deliveries: `last` is an unsettled entry of the channel; `multiple`: all up to it."""
+        tables = self.tables
+        self.wake_consumers(channel, last, multiple)
+        return hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
+                          channel.handle, last, 1 if multiple else 0)
+
+    def reject(self, channel, last, multiple, requeue):
+        """Refuse deliveries: back to the queue, or dropped, or dead-lettered (section 1.8.3.14)."""
+        if requeue:
+            if multiple:
+                self.requeue_from(channel, last)
+            else:
+                self.requeue_entry(channel, last)
+            return
+        tables = self.tables
+        self.wake_consumers(channel, last, multiple)
+        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
+        while True:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+            self.counters["rejected"] += 1
+            self.discard(self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
+            if entry == last:
+                return
+            entry = behind
+
+    def discard(self, found, entry, reason):
+        """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
+        rule = None if found.rules is None else found.rules.dead_letter
+        if rule is not None and not rule.send(self, found, entry, reason):
+            self.dead_waiting.append((found, entry, reason))
+            return
+        found.drop(entry)
+
+    def requeue_from(self, channel, last):
+        """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
+        tables = self.tables
+        entry = last if last != layout.NONE else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+        while entry != layout.NONE:
+            before = tables.entries[entry + layout.ENTRY_PREVIOUS]
+            self.requeue_entry(channel, entry)
+            entry = before
+
+    def requeue_entry(self, channel, entry):
+        """Requeue one unsettled entry; a stream's message is there anyway."""
+        tables = self.tables
+        found = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+        hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+        if found.is_stream:
+            found.drop(entry)
+        else:
+            self.counters["redelivered"] += 1
+            if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
+                tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
+            if found.rules is None or not found.rules.came_back(self, found, entry):
+                found.requeue(entry)
+        self.activate(found)
+
+    def wake_consumers(self, channel, last, multiple):
+        """Settling gives credit: the queues of the channel's consumers may deliver again."""
+        if not multiple and self.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] == 0:
+            found = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
+            self.activate(found)
+            return
+        for consumer in channel.consumers.values():
+            self.activate(consumer.queue)
+
+    def forget_unsettled(self, channel, found):
+        """Drop a channel's unsettled entries of a queue that goes."""
+        tables = self.tables
+        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
+                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+                found.drop(entry)
+            entry = behind
+
+    def activate(self, found):
+        """Remember that a queue may have something to deliver."""
+        hot.activate(self.tables.queues, self.tables.state, found.handle)
+
+    def has_active(self):
+        """True when a queue may have something to deliver."""
+        return self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or self.journal is not None and self.journal.pager.busy

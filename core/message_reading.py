@@ -1,0 +1,75 @@
+"""Looking into messages, for rules: properties, headers, what they say of their life, and copies with other properties.
+
+`properties` is the wire family's reader and writer of message properties (amqp_0_9/properties.py); nothing here is on the way of a message
+that no rule looks at.
+"""
+
+from . import layout
+from .definitions import Definitions
+from .limits import REPLY_ROOM
+from .parts import part
+
+HEADS = 128  # octets of a delivery's method and header frames beside consumer tag, route and properties, with a stream's offset
+
+
+class MessageReading(Definitions):
+    """What is known of a message by its record."""
+
+    properties = None
+
+    def read_messages_with(self, properties):
+        """Use a wire family's reader and writer of properties."""
+        if self.properties is not properties:
+            self.properties = properties
+            streams = part("stream_publishers")
+            if streams is not None:
+                streams.Publishers.reader = staticmethod(properties.decode_all)
+
+    def properties_of(self, message):
+        """A message's properties by name."""
+        octets = self.tables.properties_of(message)
+        return self.properties.decode(octets, 0, len(octets))
+
+    def headers_of(self, message):
+        """A message's headers by name."""
+        return self.properties_of(message).get("headers") or {}
+
+    def expiration_of(self, message):
+        """The milliseconds that a message says it lives, or None."""
+        text = self.properties_of(message).get("expiration")
+        return int(text) if isinstance(text, str) and text.isdigit() else None
+
+    def expires(self, found, message):
+        """True when a message says how long it lives, and its queue does not look at that so far."""
+        if found.is_stream or found.rules is not None and found.rules.expires:
+            return False
+        return self.properties.has_expiration(self.tables.octets(message, self.tables.messages[message + layout.MESSAGE_ROUTE], 1))
+
+    def priority_of(self, message):
+        """A message's priority; 0 when it has none."""
+        return self.properties_of(message).get("priority", 0)
+
+    def names_of(self, message):
+        """The (exchange name, routing key as bytes) that a message was published with."""
+        route = self.tables.route_of(message)
+        return str(route[1:1 + route[0]], "utf-8"), route[2 + route[0]:]
+
+    def copy_message(self, message, exchange_name, key, properties):
+        """A new message with the body of another, one reference; NONE when there is no room."""
+        tables = self.tables
+        name = exchange_name.encode("utf-8")
+        route = bytes((len(name),)) + name + bytes((len(key),)) + key
+        size = tables.messages[message + layout.MESSAGE_BODY]
+        if not tables.has_room(tables.blocks_for(len(route) + len(properties) + size), 1):
+            return layout.NONE
+        copy = tables.new_message(route, len(properties), size, self.seconds)
+        tables.append(copy, properties, 0, len(properties))
+        tables.copy_body(message, copy)
+        if tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE:
+            tables.messages[copy + layout.MESSAGE_SEGMENT] = 0
+        return copy
+
+    def properties_room(self, route_size):
+        """Octets of properties with which a message with such a route can still be delivered: all heads must fit in a send buffer."""
+        limits = self.limits
+        return max(limits.properties_size_max, limits.send_buffer_size - REPLY_ROOM - limits.name_size_max - route_size - HEADS)
