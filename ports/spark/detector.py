@@ -34,6 +34,8 @@ BIN_MIN, BINS_PER_OCTAVE, BINS = -4, 4, 56  # distances from 2^-4 to 2^10 usual 
 BIN_WIDTH = numpy.log(2.0) / BINS_PER_OCTAVE
 TAIL_ROWS = 12
 TAIL_SHAPE_MIN = 0.12
+COUNTED_IN = numpy.tri(BINS, BINS + 1, dtype="u2")  # for each bin what a distance in it adds to `at_least`; the row behind adds nothing
+COUNTED_IN = numpy.concatenate((COUNTED_IN, numpy.zeros((1, BINS + 1), "u2")))
 ROWS_MAX = 16384  # then the histograms are halved: what was long ago counts less
 TINY = 1e-12
 
@@ -54,33 +56,34 @@ def score_rows(states, series, seconds, values):
     """
     series, seconds, values = numpy.asarray(series), numpy.asarray(seconds, "f8"), numpy.asarray(values, "f8")
     scores = numpy.zeros(len(series))
-    if not len(series):
+    known = numpy.flatnonzero(numpy.isfinite(values))
+    if not len(known):
         return scores
-    order = numpy.argsort(series, kind="stable")
+    order = known[numpy.argsort(series[known], kind="stable")]
     sorted_series = series[order]
     begins = numpy.flatnonzero(numpy.diff(sorted_series, prepend=sorted_series[0] - 1))
-    lengths = numpy.diff(begins, append=len(series))
+    lengths = numpy.diff(begins, append=len(order))
     by_length = numpy.argsort(-lengths, kind="stable")
     begins, lengths = begins[by_length], lengths[by_length]
+    places = sorted_series[begins]
+    # Each field on its own, the longest series first: who has a reading in a step is then the beginning of each field.
+    fields = {name: states[name][places] for name in STATE.names}
     for step in range(lengths[0]):  # one reading of every series that has as many
         rows = order[begins[:numpy.searchsorted(-lengths, -step)] + step]
-        rows = rows[numpy.isfinite(values[rows])]
-        if len(rows):
-            scores[rows] = score_step(states, series[rows], seconds[rows], values[rows])
+        state = {name: field[:len(rows)] for name, field in fields.items()}
+        scores[rows] = _score_step(state, seconds[rows], values[rows])
+    for name, field in fields.items():
+        states[name][places] = field
     return scores
 
 
-def score_step(states, series, seconds, values):
-    """The scores of one reading for each of some series, no series twice; the values are finite."""
-    state = states[series]
+def _score_step(state, seconds, values):
+    """The scores of one finite reading for each series of `state`, whose fields are changed."""
     first = state["rows"] == 0
     state["last"][first] = values[first]
     state["rows"] += 1
-    distances = _distances(state, seconds, values)
-    rarity = _rarity(state, distances)
-    scores = _alarms(state, RARITY_OF_MAX * rarity.max(1) + (1 - RARITY_OF_MAX) * rarity.sum(1) / VIEWS)
-    states[series] = state
-    return scores
+    rarity = _rarity(state, _distances(state, seconds, values))
+    return _alarms(state, RARITY_OF_MAX * rarity.max(1) + (1 - RARITY_OF_MAX) * rarity.sum(1) / VIEWS)
 
 
 def _distances(state, seconds, values):
@@ -90,7 +93,7 @@ def _distances(state, seconds, values):
     state["recent"][every, (rows.astype("i8") - 1) % MEAN_OF] = values
     recent = state["recent"].sum(1) / numpy.minimum(rows, MEAN_OF)
     seen = numpy.stack((values, values, values - state["last"], recent), 1)
-    state["last"] = values
+    state["last"][:] = values
     first = rows == 1
     state["mean"][first] = seen[first]
     part = (seconds % DAY_S * (DAY_PARTS / DAY_S)).astype("i8")
@@ -121,17 +124,17 @@ def _rarity(state, distances):
     """-log of how often each view was as far away or further: (series, VIEWS). Counts the distances for the next."""
     place = numpy.clip((numpy.log2(distances + TINY) - BIN_MIN) * BINS_PER_OCTAVE, 0, BINS - 1e-6)
     bins = place.astype("i8")
-    at_least, counted = state["at_least"], state["at_least"][:, :, 0].astype("f8")
-    here = numpy.take_along_axis(at_least, bins[:, :, None], 2)[:, :, 0].astype("f8")
-    beyond = numpy.take_along_axis(at_least, bins[:, :, None] + 1, 2)[:, :, 0]
+    at_least, counted = state["at_least"], state["at_least"][:, :1, 0].astype("f8")  # all views have counted as often
+    every, views = numpy.arange(len(bins))[:, None], numpy.arange(VIEWS)
+    here, beyond = at_least[every, views, bins].astype("f8"), at_least[every, views, bins + 1]
     further = here - (place - bins) * (here - beyond)
     rarity = numpy.log((counted + 1) / (further + 1))
     tail_rows = numpy.clip(counted // 10, 1, TAIL_ROWS)
     rare = numpy.nonzero(here < tail_rows)
     if len(rare[0]):
-        rarity[rare] = numpy.maximum(rarity[rare], _tail_rarity(at_least[rare], tail_rows[rare], place[rare]))
+        rarity[rare] = numpy.maximum(rarity[rare], _tail_rarity(at_least[rare], tail_rows[rare[0], 0], place[rare]))
     rarity[state["rows"] <= WARM_UP_ROWS] = 0
-    at_least += (numpy.arange(BINS + 1, dtype="u1") <= bins.astype("u1")[:, :, None]) & (state["rows"] > WARM_UP_ROWS // 2)[:, None, None]
+    at_least += COUNTED_IN[numpy.where(state["rows"][:, None] > WARM_UP_ROWS // 2, bins, -1)]
     full = counted[:, 0] >= ROWS_MAX
     if full.any():
         at_least[full] >>= 1
@@ -153,6 +156,6 @@ def _alarms(state, rarity):
     """Scores of rarities; an alarm raises the bar for those behind it."""
     bar = state["bar"] * numpy.exp(-1 / REST)
     alarm = rarity >= RARITY_MIN + bar
-    state["bar"] = numpy.where(alarm, numpy.maximum(rarity, bar), bar)
+    state["bar"][:] = numpy.where(alarm, numpy.maximum(rarity, bar), bar)
     loud = 1 - (1 - ALARM) * numpy.exp((RARITY_MIN - rarity) / RARITY_SCALE)
     return numpy.where(alarm, loud, ALARM * 0.99 * numpy.minimum(rarity / (RARITY_MIN + bar), 1))
