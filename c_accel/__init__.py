@@ -84,6 +84,7 @@ class Engine:
         for name in ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_targets"):
             setattr(pointers, name, self._keep(self.integers(getattr(tables, name))))
         self.pointers = pointers
+        self.numbers = self._keep(ffi.new("int32_t[]", 3))
         self.round = ffi.new("leveret_round *")
         self.round.row_size = ROW_SIZE
         self.round.reply_room = limits.REPLY_ROOM
@@ -184,6 +185,15 @@ class Engine:
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""
         return lib.leveret_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)
+
+    def pack(self, entry, most, octets_max):
+        """See core/amqp_0_9/packed.py."""
+        numbers = self.numbers
+        numbers[0], numbers[1], numbers[2] = entry, most, octets_max
+        lib.leveret_pack_reach(self.pointers, numbers)
+        body = bytearray(numbers[2])
+        lib.leveret_pack(self.pointers, entry, numbers[1], ffi.from_buffer("uint8_t[]", body))
+        return body, numbers[1], numbers[0]
 
 
 def owner(view):

@@ -43,6 +43,12 @@ void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segme
 /* See records.gather_settled. */
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most);
 
+/* How far a pack reaches: `numbers` is the first entry, records at most, octets at most; then the entry behind, the records, the octets. */
+void leveret_pack_reach(const leveret_tables *t, int32_t *numbers);
+
+/* A pack but for its first 16 octets, see amqp_0_9/packed.py. */
+void leveret_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target);
+
 /* A send buffer, as core/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
 typedef struct leveret_output {
     struct leveret_output *next_touched;

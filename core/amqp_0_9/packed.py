@@ -15,19 +15,29 @@ from ..layout import EPOCH
 from . import field_table, frame, properties
 
 VERSION = 2
+HEAD_SIZE = 16
 OCTETS_DEFAULT = 1 << 20
 
 CONTENT_TYPE = "application/vnd.leveret.records"
 
 
 def collect(tables, consumer, octets_max):
-    """The records at a consumer's cursor, at least one: (body as bytes, count, the entry behind the last)."""
+    """The records at a consumer's cursor, at least one: (body as octets, count, the entry behind the last)."""
+    most = min(consumer.pack_records, consumer.queue.readable_offset() - consumer.cursor_offset)
+    if tables.engine.pack is not None:
+        body, count, behind = tables.engine.pack(consumer.cursor, most, octets_max)
+    else:
+        body, count, behind = pack(tables, consumer.cursor, most, octets_max)
+    struct.pack_into(">BBHIQ", body, 0, VERSION, 0, 0, count, consumer.cursor_offset)
+    return body, count, behind
+
+
+def pack(tables, entry, most, octets_max):
+    """Up to `most` records from `entry` on, at least one: (a body as a bytearray whose head is not filled in, count, the entry behind)."""
     entries, messages, arena, block_size = tables.entries, tables.messages, tables.arena, tables.block_size
-    entry = consumer.cursor
-    left = min(consumer.pack_records, consumer.queue.readable_offset() - consumer.cursor_offset)
-    size = 16
+    size = HEAD_SIZE
     sizes, records = [], []
-    while entry != layout.NONE and left:
+    while entry != layout.NONE and len(records) < most:
         message = entries[entry + layout.ENTRY_MESSAGE]
         route = messages[message + layout.MESSAGE_ROUTE]
         given = messages[message + layout.MESSAGE_PROPERTIES]
@@ -39,13 +49,11 @@ def collect(tables, consumer, octets_max):
         sizes += (messages[message + layout.MESSAGE_ARRIVED] + EPOCH, route, given, body)
         start = messages[message + layout.MESSAGE_FIRST] * block_size
         records.append(bytes(arena[start:start + whole]) if whole <= block_size else tables.octets(message, 0, whole))
-        left -= 1
         entry = entries[entry + layout.ENTRY_NEXT]
     count = len(records)
     form = ">%dI" % count
-    head = struct.pack(">BBHIQ", VERSION, 0, 0, count, consumer.cursor_offset)
     columns = [struct.pack(form, *sizes[column::4]) for column in range(4)]
-    return b"".join([head] + columns + records), count, entry
+    return bytearray().join([bytes(HEAD_SIZE)] + columns + records), count, entry
 
 
 def header(channel_number, size, offset, count):

@@ -16,7 +16,7 @@ from leveret import c_accel
 from leveret.c_accel import runs
 from leveret.core import engine, layout
 from leveret.core.access import User
-from leveret.core.amqp_0_9 import frame, properties
+from leveret.core.amqp_0_9 import frame, packed, properties
 from leveret.core.durability import make_durable
 from peer import Peer, content, encoded, new_broker
 from test_log import MemoryStore
@@ -328,6 +328,33 @@ def test_every_split_of_publishes_and_acknowledgements():
         pair.give(2, acks[:at % len(acks)])
         pair.give(2, acks[at % len(acks):])
     assert pair.sides[1].broker.tables.state[layout.STATE_PUBLISHED] == 6
+
+
+def test_packs_of_a_stream():
+    """Records of every size beside a block's, from every one on, cut by their number and by octets."""
+    pair = prepared(arena_size=65536)
+    block_size = pair.sides[0].broker.limits.block_size
+    sizes = (0, 1, block_size - 40, block_size - 9, block_size, block_size + 1, 3 * block_size + 5, 7)
+    for place, size in enumerate(sizes):
+        pair.give(0, content(1, "", "stream", bytes([place]) * size, PROPERTIES[place]))
+        pair.both(lambda side: side.broker.run())
+    tables = pair.sides[0].broker.tables
+    assert pair.sides[1].broker.tables.engine.pack is not None and tables.engine.pack is None
+
+    def pack(side, *wanted):
+        tables = side.broker.tables
+        body, count, behind = (tables.engine.pack or (lambda *all_of_it: packed.pack(tables, *all_of_it)))(*wanted)
+        return bytes(body), count, behind
+    entry, seen = pair.sides[0].broker.queues["stream"].seek(0)[0], 0
+    while entry != layout.NONE:
+        seen += 1
+        for most in (1, 2, 100):
+            for octets_max in (0, 90, block_size + 100, 1 << 20):
+                body, count, behind = pair.both(lambda side, wanted=(entry, most, octets_max): pack(side, *wanted))
+                assert 1 <= count <= most and (len(body) <= octets_max or count == 1)
+        entry = tables.entries[entry + layout.ENTRY_NEXT]
+        assert count == len(sizes) - seen + 1 and behind == layout.NONE
+    assert seen == len(sizes)
 
 
 def test_brokers_that_are_let_go_of_leave_no_address_behind():
