@@ -339,7 +339,7 @@ def test_packs_of_a_stream():
         pair.give(0, content(1, "", "stream", bytes([place]) * size, PROPERTIES[place]))
         pair.both(lambda side: side.broker.run())
     tables = pair.sides[0].broker.tables
-    assert pair.sides[1].broker.tables.engine.pack is not None and tables.engine.pack is None
+    assert sum(side.broker.tables.engine.pack is not None for side in pair.sides) == 1
 
     def pack(side, *wanted):
         tables = side.broker.tables
