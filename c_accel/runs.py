@@ -7,17 +7,18 @@ Never on a board: it is all slices and tuples.
 """
 import struct
 
-from leveret.core import layout
+from leveret.core import layout, log
 from leveret.core.engine import Plain
-from leveret.core.hot import activate
+from leveret.core.hot import activate, wake_channel
 from leveret.core.ingest import check_properties, count_publish
 from leveret.core.layout import MASK, NONE
-from leveret.core.records import HEAD_SIZE
+from leveret.core.records import HEAD_SIZE, see_position, whole_position
 
 METHOD_HEAD = struct.Struct(">BHIHH").unpack_from  # type, channel and size of a frame, then class and method
 CONTENT_HEAD = struct.Struct(">BHIHHQ")  # the same, then class, weight and size of a body
 FRAME_HEAD = struct.Struct(">BHI")
 ACK_TAIL = struct.Struct(">QBB").unpack_from  # delivery tag, multiple, the end of the frame
+RECORD_HEAD = struct.Struct(">BIHIHIIIQ").pack  # see core/records.py
 DELIVERY = struct.Struct(">QB").pack  # delivery tag, redelivered
 NUMBER = struct.Struct(">I").unpack_from
 
@@ -341,7 +342,7 @@ class Engine(Plain):
         tag, multiple, frame_end = ACK_TAIL(octets, at + 11)
         high = tag >> 30
         high_now = channels[channel + layout.CHANNEL_TAG_HIGH]
-        if frame_end != END or channels[channel + layout.CHANNEL_PREFETCH] or tag == 0 or high != high_now and high + 1 != high_now:
+        if frame_end != END or tag == 0 or high != high_now and high + 1 != high_now:
             return at
         low = tag & MASK
         entry_octets = self.entry_octets
@@ -353,6 +354,9 @@ class Engine(Plain):
             places.append(place)
             entry = place[1]
             if place[6] == low:
+                prefetch = channels[channel + layout.CHANNEL_PREFETCH]
+                if 0 < prefetch <= channels[channel + layout.CHANNEL_UNSETTLED]:
+                    wake_channel(tables.queues, channels, tables.consumers, tables.state, channel)
                 self.settle(channel, handles, places)
                 return at + 21
             if not multiple & 1:
@@ -422,6 +426,77 @@ class Engine(Plain):
             state[pool] = free
             state[pool + 2] += given
         tables.queues[queue + layout.QUEUE_BLOCKS] -= blocks_held
+
+
+    # The log
+
+    def write_taken(self, target, segment):
+        """See records.write_taken."""
+        tables = self.tables
+        state, queues, messages, block_size = tables.state, tables.queues, tables.messages, self.block_size
+        entry_octets, message_octets = self.entry_octets, self.message_octets
+        entry = state[layout.STATE_LOGGED_HEAD]
+        queue_of = low_of = position = identity = first = size = NONE
+        parts = []
+        while entry >= 0:
+            message, _, _, low, queue, _, _, entry = ENTRY(entry_octets, 4 * entry)
+            first, last, route, properties, body, size, _, _, arrived, _ = MESSAGE(message_octets, 4 * message)
+            if queue == queue_of and low == low_of + 1:
+                position += 1
+            else:
+                if parts:
+                    see_position(queues, queue_of, position)
+                position = whole_position(queues, queue, low)
+                identity = queues[queue + layout.QUEUE_IDENTITY]
+                queue_of = queue
+            low_of = low
+            parts += (RECORD_HEAD(log.MESSAGE, size + HEAD_SIZE - 5, 1, arrived, route, properties, body, identity, position),
+                      self.arena[first * block_size:first * block_size + size] if size <= block_size else self.gather(first, size))
+            messages[message + layout.MESSAGE_SEGMENT] = segment
+        if parts:
+            see_position(queues, queue_of, position)
+            state[layout.STATE_CURSOR_BLOCK] = last
+            state[layout.STATE_CURSOR_OFFSET] = (size - 1) % block_size + 1
+        target[:] = b"".join(parts)
+        state[layout.STATE_LOGGED_HEAD] = NONE
+        state[layout.STATE_LOGGED_OCTETS] = state[layout.STATE_LOGGED_COUNT] = 0
+
+    def gather_settled(self, runs, most):
+        """See records.gather_settled."""
+        state, entries, entry_octets = self.tables.state, self.tables.entries, self.entry_octets
+        entry = state[layout.STATE_SETTLED_LIST]
+        free = state[layout.POOL_ENTRIES]
+        queue = segment = first = NONE
+        made = count = given = 0
+        while entry >= 0:
+            segment_of, behind, _, position, queue_of, _, _, _ = ENTRY(entry_octets, 4 * entry)
+            if queue_of == queue and segment_of == segment and (first - 1) & MASK == position:
+                first = position
+                count += 1
+            elif queue_of == queue and segment_of == segment and (first + count) & MASK == position:
+                count += 1
+            elif made == most:
+                break
+            else:
+                put_run(runs, made, queue, first, count, segment)
+                made += 1
+                queue, first, count, segment = queue_of, position, 1, segment_of
+            entries[entry] = free
+            free = entry
+            given += 1
+            entry = behind
+        put_run(runs, made, queue, first, count, segment)
+        state[layout.STATE_SETTLED_LIST] = entry
+        state[layout.POOL_ENTRIES] = free
+        state[layout.POOL_ENTRIES + 2] += given
+        return made
+
+
+def put_run(runs, number, queue, first, count, segment):
+    """Note the run with this number, counted from 1, as records.gather_settled does; 0: there is none yet."""
+    if number > 0:
+        at = 4 * number - 4
+        runs[at], runs[at + 1], runs[at + 2], runs[at + 3] = queue, first, count, segment
 
 
 def owner(view):
