@@ -96,6 +96,7 @@ static void make_tables(leveret_tables *t)
         channel[CHANNEL_CONFIRM] = at == 1;
         channel[CHANNEL_TAG] = channel[CHANNEL_PUBLISHED] = at == 1 ? MASK - 3 : 0;
         channel[CHANNEL_NUMBER] = at + 1;
+        channel[CHANNEL_CONSUMERS] = at < CONSUMERS ? at * CONSUMER_WIDTH : NONE;
     }
     for (int32_t at = 0; at < CONSUMERS; at++) {
         int32_t *consumer = t->consumers + at * CONSUMER_WIDTH;
@@ -103,6 +104,7 @@ static void make_tables(leveret_tables *t)
         consumer[CONSUMER_CHANNEL] = at * CHANNEL_WIDTH;
         consumer[CONSUMER_CREDIT] = at ? 5 : CREDIT_UNLIMITED;
         consumer[CONSUMER_NO_ACK] = 0;
+        consumer[CONSUMER_NEXT] = NONE;
     }
     int32_t all[] = {0, 1, 2}, second = 1;
     add_route(t, "\0\1q", 3, 1, &second);
@@ -176,9 +178,10 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
     leveret_reader readers[CONSUMERS];
     for (int32_t at = 0; at < CONSUMERS; at++) {
         int32_t start = choice % 64;
-        outputs[at] = (leveret_output){NULL, 0, at, malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at};
+        outputs[at] = (leveret_output){NULL, 0, at, malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at,
+                                       NONE, NONE, NONE, NONE};
         memset(outputs[at].octets, 0, (size_t)room);
-        readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024};
+        readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024, 0, NONE};
     }
     leveret_round r = {rows, counts, readers, NULL, 2, 1 + choice % 7, 100, 5, 9, 0, 0};
     t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = (choice & 1 ? 1 : 2) * QUEUE_WIDTH;
