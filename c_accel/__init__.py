@@ -31,7 +31,6 @@ class SendBuffer(send_buffer.SendBuffer):
         self.output.hungry = self.output.fed = layout.NONE
         self.pointers = made_by.pointers
         self.round = made_by.round
-        self.slot = None  # of the port's loop that sends it
         send_buffer.SendBuffer.__init__(self, size, made_by)
         self.output.octets = self.address
         self.output.size = size
@@ -43,13 +42,10 @@ class SendBuffer(send_buffer.SendBuffer):
             self.output.next_touched = self.round.touched
             self.round.touched = self.output
 
-    def _set_end(self, at):
-        self.output.end = at
-        self.touch()
-
     def starve(self, consumer, count):
         """As core/send_buffer.py has it."""
         lib.leveret_starve(self.round, self.output, consumer.handle, count)
+        self.touch()
 
     def is_short(self):
         """As core/send_buffer.py has it."""
@@ -64,7 +60,7 @@ class SendBuffer(send_buffer.SendBuffer):
         lib.leveret_forget(self.round, self.output, consumer.handle)
 
     start = property(lambda self: self.output.start, lambda self, at: setattr(self.output, "start", at))
-    end = property(lambda self: self.output.end, _set_end)
+    end = property(lambda self: self.output.end, lambda self, at: setattr(self.output, "end", at))
     busy = property(lambda self: self.output.busy, lambda self, busy: setattr(self.output, "busy", 1 if busy else 0))
 
 

@@ -26,6 +26,8 @@ TAKEN = 0
 UNROUTABLE = 1
 NO_ROOM = 2
 
+TURNS = 4  # of connections whose frames are taken one by one, in one `run`
+
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
 NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
 
@@ -66,6 +68,7 @@ class Broker(Consuming):
         self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
+        self.behind = []  # connections with frames that were to wait while others have their turn
         self.buffers = []  # (receive, send) pairs of connections that are gone
         self.counters = {name: 0 for name in COUNTERS}
         self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge_requests.py
@@ -124,6 +127,9 @@ class Broker(Consuming):
         if self.jobs:
             self.jobs.pop(0).work()
         deliver.run(self)
+        if self.behind:
+            self.give_turns()
+            deliver.run(self)
         if self.journal is not None:
             self.journal.run()
             self.journal.pager.run()
@@ -134,6 +140,13 @@ class Broker(Consuming):
             for connection in waiting:
                 connection.resume()
             deliver.run(self)
+
+    def give_turns(self):
+        """Let connections that have frames left go on, in turn."""
+        left = TURNS
+        while self.behind and left:
+            left -= 1
+            self.behind.pop(0).go_on()
 
     # Connections
 
@@ -169,6 +182,8 @@ class Broker(Consuming):
         self.connections.remove(connection)
         if connection in self.held:
             self.held.remove(connection)
+        if connection in self.behind:
+            self.behind.remove(connection)
         self.buffers.append((connection.receive, connection.send))
 
     def login_refused(self, address, sentence):

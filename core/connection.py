@@ -33,6 +33,7 @@ class Connection:
         self.ending = False  # no more input is looked at; what is pending is sent, then the stream ends
         self.lingering = False  # it ends later: a stream closed with unread input would take back what was sent
         self.reading = True  # false: the peer is slowed
+        self.has_turn = True  # false: it has frames, and others have their turn before it goes on
         self.started = broker.now
         self.ending_since = broker.now
         self.last_received = broker.now
@@ -60,11 +61,15 @@ class Connection:
         if self.closed:
             return
         if count == 0:
+            while not self.has_turn and not self.closed:  # what came before the end counts
+                self.broker.behind.remove(self)
+                self.go_on()
             self.finish()
             return
         self.receive.end += count
         self.last_received = self.broker.now
-        self.process()
+        if self.has_turn:
+            self.process()
 
     def pending(self):
         """What waits to be sent."""
@@ -83,21 +88,23 @@ class Connection:
             return
         if self.session is not None:
             self.guarded(self.session_room)
-            if not self.reading or self.receive.start != self.receive.end:
+            if self.has_turn and (not self.reading or self.receive.start != self.receive.end):
                 self.process()
 
     def tick(self, now):
-        """Time passes."""
+        """Time passes: milliseconds until it has to be told again if nothing happens, None: soon."""
         if self.closed:
-            return
+            return None
         if self.ending:
             if elapsed(now, self.ending_since) > LINGER_MS:
                 self.finish()
-        elif self.session is None:
-            if elapsed(now, self.started) > self.broker.limits.login_timeout_ms:
+            return None
+        if self.session is None:
+            left = self.broker.limits.login_timeout_ms - elapsed(now, self.started)
+            if left < 0:
                 self.finish()
-        else:
-            self.guarded(self.session_tick)
+            return max(left + 1, 0)
+        return self.guarded(self.session_tick)
 
     def close(self, text="the broker is closing"):
         """Begin to close from our side, with the protocol's words."""
@@ -118,6 +125,20 @@ class Connection:
         """The broker may have room again for what this connection holds back."""
         if not self.closed:
             self.send.touch()
+            if self.has_turn:
+                self.process()
+
+    def wait_for_turn(self):
+        """Frames are left when others are to have their turn: have the broker call `go_on`."""
+        if self.has_turn:
+            self.has_turn = False
+            self.broker.behind.append(self)
+
+    def go_on(self):
+        """It is this connection's turn again."""
+        self.has_turn = True
+        if not self.closed:
+            self.send.touch()
             self.process()
 
     # Inside
@@ -132,9 +153,9 @@ class Connection:
         self.guarded(self.session_process)
 
     def guarded(self, action):
-        """Run a part of the session; whatever goes wrong in it stays with this connection."""
+        """Run a part of the session: what it answers, None when it failed; whatever goes wrong in it stays with this connection."""
         try:
-            action()
+            return action()
         except ProtocolError as error:
             self.session.fail(error)
         except MemoryError:
@@ -181,6 +202,7 @@ class Connection:
         self.reading = True
         self.ending_since = self.broker.now
         self.receive.reset()
+        self.send.touch()
 
     def finish(self):
         """The connection is over: everything it held goes back."""
@@ -189,5 +211,6 @@ class Connection:
         self.closed = True
         if self.session is not None:
             self.session.lost()
+        self.send.touch()
         self.broker.detach(self)
         self.receive = self.send = None  # another connection has them now

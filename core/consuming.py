@@ -191,5 +191,6 @@ class Consuming(MessageReading):
         hot.activate(self.tables.queues, self.tables.state, found.handle)
 
     def has_active(self):
-        """True when a queue may have something to deliver."""
-        return self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or self.journal is not None and self.journal.pager.busy
+        """True when `run` may have something to do: a queue to deliver from, a connection that waits for its turn."""
+        return (self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or len(self.behind) > 0
+                or self.journal is not None and self.journal.pager.busy)

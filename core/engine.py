@@ -23,10 +23,23 @@ class Plain:
     def __init__(self, tables):
         self.tables = tables
         self.turns = self.left = self.done = self.idle = 0
+        self.touched = None  # the send buffer that was touched last; the one before is its `next_touched`
 
     def send_buffer(self, size):
         """A SendBuffer."""
         return SendBuffer(size, self)
+
+    def take_touched(self):
+        """The slots (numbers that the port's loop has given) of the send buffers that were written to since the last time."""
+        slots = []
+        buffer = self.touched
+        self.touched = None
+        while buffer is not None:
+            buffer.is_touched = False
+            if buffer.slot is not None:
+                slots.append(buffer.slot)
+            buffer = buffer.next_touched
+        return slots
 
     def see_queue(self, found):
         """A queue's rules, its pages or its consumers have changed."""

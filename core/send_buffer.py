@@ -5,10 +5,13 @@ from .shim import copy, octets
 
 
 class SendBuffer:
-    """`size` octets. `octets` is the view to write into, behind `end`."""
+    """`size` octets. `octets` is the view to write into, behind `end`; `slot`: of the port's loop that sends it."""
 
     def __init__(self, size, engine):
         self.engine = engine
+        self.slot = None
+        self.is_touched = False
+        self.next_touched = None
         self.size = size
         self.octets = octets(size)
         self.address = engine.octets(self.octets)  # for the hot functions
@@ -24,7 +27,11 @@ class SendBuffer:
         self.busy = False
 
     def touch(self):
-        """Something about its connection may have changed that the port wants to know. Only an engine that keeps a list needs it."""
+        """Something about its connection may have changed that the port wants to know: see engine.Plain.take_touched."""
+        if not self.is_touched:
+            self.is_touched = True
+            self.next_touched = self.engine.touched
+            self.engine.touched = self
 
     def room(self):
         """Octets that can be written at `end`, after moving what waits to the front when that is worth it."""
@@ -41,10 +48,16 @@ class SendBuffer:
         size = len(octets)
         assert size <= self.size - self.end, "a reply does not fit in the send buffer"
         copy(self.octets, self.end, octets, 0, size)
-        self.end += size
+        self.wrote(self.end + size)
+
+    def wrote(self, at):
+        """Octets were put behind `end`, up to `at`."""
+        self.end = at
+        self.touch()
 
     def starve(self, consumer, count):
         """It was room that ended the deliveries to a consumer, after `count`: who got nothing comes first when there is room again."""
+        self.touch()
         if not consumer.hungry:
             consumer.hungry = True
             if count:

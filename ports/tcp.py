@@ -1,7 +1,8 @@
-"""TCP, and the one loop that drives every endpoint (core/DESIGN.md sections 1 and 2): a poll over non-blocking streams in fixed slots.
+"""TCP, and the one loop that drives every endpoint (core/DESIGN.md sections 1 and 2): non-blocking streams in fixed slots.
 
-Runs unchanged on CPython and MicroPython. It moves octets and keeps time; what they mean is the endpoints' affair. A stream that breaks
-is its endpoint's `received(0)`; nothing a peer does raises out of `step`.
+Runs unchanged on CPython and MicroPython: with epoll where there is one, else with poll. It moves octets and keeps time; what they mean is
+the endpoints' affair. A stream that breaks is its endpoint's `received(0)`; nothing a peer does raises out of `step`. What a step costs
+depends on the streams at which something happens, not on those that are idle.
 """
 
 import select
@@ -12,7 +13,9 @@ except ImportError:
     socket = None  # a board with serial lines only: the loop drives those
 
 from . import clock
+from .alarms import Alarms
 
+_EPOLL = hasattr(select, "epoll")  # with the same flags as poll, and seconds for milliseconds
 _IN = select.POLLIN
 _OUT = select.POLLOUT
 _ROUNDS = 32  # how often one step lets the broker deliver into what was just sent
@@ -97,17 +100,20 @@ class Loop:
 
     def __init__(self, slot_count, broker=None):
         self.broker = broker
-        self.poller = select.poll()
+        self.poller = select.epoll() if _EPOLL else select.poll()
         self.streams = [None] * slot_count
         self.endpoints = [None] * slot_count
         self.masks = [0] * slot_count
-        self.used = []  # slot numbers
-        self.scanned = []  # those of them that are looked at in every step; the others say by their send buffers when they want to be
+        self.used = set()  # slot numbers
+        self.scanned = set()  # those of them that are looked at in every step; the others say by their send buffers when they want to be
         self.awake = set()  # of the others, those to be looked at in this step
-        self.take_touched = getattr(broker.tables.engine, "take_touched", None) if broker is not None else None
+        self.alarms = Alarms(slot_count)
+        self.uptime_ms = 0  # up to `ticked`
+        self.take_touched = broker.tables.engine.take_touched if broker is not None else None
         self.by_key = {}  # what poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something
         self.listeners = []
-        self.needy = []  # slots whose streams have `needs` of their own (DESIGN.md section 2)
+        self.needy = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
+        self.unread = set()  # those of them that hold octets which poll knows nothing of
         self.ticked = clock.now_ms()
         self.tell_time()
 
@@ -125,15 +131,17 @@ class Loop:
         self.streams[slot] = stream
         self.endpoints[slot] = endpoint
         self.masks[slot] = _IN | _OUT
-        self.used.append(slot)
+        self.used.add(slot)
         buffer = getattr(endpoint, "send", None)
-        if self.take_touched is not None and hasattr(buffer, "slot") and not hasattr(stream, "needs"):
+        if self.take_touched is not None and hasattr(buffer, "slot"):
+            if buffer.slot is not None:
+                self.awake.add(buffer.slot)  # it may have told us of the connection that had it before, which is over
             buffer.slot = slot
-            self.awake.add(slot)
         else:
-            self.scanned.append(slot)
+            self.scanned.add(slot)
+        self.wake((slot,))
         if hasattr(stream, "needs"):
-            self.needy.append(slot)
+            self.needy.add(slot)
         self.by_key[key_of(stream.pollable)] = slot
         self.poller.register(stream.pollable, _IN | _OUT)
 
@@ -179,11 +187,9 @@ class Loop:
         del self.by_key[key_of(stream.pollable)]
         stream.close()
         self.streams[slot] = self.endpoints[slot] = None
-        self.used.remove(slot)
-        if slot in self.scanned:
-            self.scanned.remove(slot)
-        if slot in self.needy:
-            self.needy.remove(slot)
+        for slots in (self.used, self.scanned, self.needy, self.unread):
+            slots.discard(slot)
+        self.alarms.forget(slot)
 
     def stop_listening(self):
         """Close all listeners."""
@@ -198,43 +204,61 @@ class Loop:
         self.stop_listening()
         for slot in list(self.used):
             self.remove(slot)
+        if _EPOLL:
+            self.poller.close()
 
     # Time and octets
 
     def step(self, timeout_ms):
         """Wait up to `timeout_ms` for something to do and do it."""
         left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
-        unread = self.unread() if self.needy else ()
+        unread = list(self.unread)
         if unread or (self.broker is not None and (self.broker.jobs or self.broker.has_active())):
             left = 0
-        for key, flags in self.poller.poll(max(0, min(timeout_ms, left))):
+        wait_ms = max(0, min(timeout_ms, left))
+        happened = []
+        for key, flags in self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(found, int):
-                self.awake.add(found)
+                happened.append(found)
                 if flags & ~_OUT or found in self.needy:
                     self.read(found, flags)
             elif found is not None:
                 found.accept(self)
         for slot in unread:
             self.read(slot, _IN)
+        self.wake(happened)
+        self.wake(unread)
         self.tell_time()
         self.deliver()
         self.arm()
 
-    def unread(self):
-        """Slots whose streams hold octets that poll knows nothing of."""
-        return [slot for slot in self.needy if self.streams[slot].needs & _IN and len(self.endpoints[slot].writable())]
+    def wake(self, slots):
+        """Look at these slots in this step, and tell them the time soon."""
+        self.awake.update(slots)
+        self.alarms.soon.update(slots)
 
     def tell_time(self):
-        """Tell the broker and, now and then, every endpoint what time it is."""
+        """Tell the broker and, now and then, the endpoints that are to know it what time it is."""
         now = clock.now_ms()
         if self.broker is not None:
             self.broker.tick(now, clock.seconds())
-        if (now - self.ticked) & 0x3FFFFFFF >= TICK_MS:
-            self.ticked = now
-            self.awake.update(self.used)
-            for slot in list(self.used):
-                self.endpoints[slot].tick(now)
+        passed_ms = (now - self.ticked) & 0x3FFFFFFF
+        if passed_ms < TICK_MS:
+            return
+        self.ticked = now
+        self.uptime_ms += passed_ms
+        slots = self.alarms.due(self.uptime_ms)
+        self.awake.update(slots)
+        for slot in slots:
+            endpoint = self.endpoints[slot]
+            if endpoint is None:
+                continue
+            wait_ms = endpoint.tick(now)
+            if wait_ms is None:
+                self.alarms.soon.add(slot)
+            else:
+                self.alarms.set(slot, self.uptime_ms + wait_ms)
 
     def read(self, slot, flags):
         """Read what a stream has, while its endpoint takes it, until something can be delivered.
@@ -277,10 +301,10 @@ class Loop:
 
     def looked_at(self):
         """The slots at which something may have changed in this step."""
-        if self.take_touched is None:
-            return self.used
-        self.awake.update(self.take_touched())
-        return self.scanned + [slot for slot in self.awake if self.endpoints[slot] is not None and slot not in self.scanned]
+        if self.take_touched is not None:
+            self.wake(self.take_touched())
+        self.awake.update(self.scanned)
+        return [slot for slot in self.awake if self.endpoints[slot] is not None]
 
     def flush(self, slot):
         """Send what an endpoint has; true when octets went out."""
@@ -304,7 +328,7 @@ class Loop:
 
     def arm(self):
         """Ask poll for what each endpoint wants next; let go of those that are closed."""
-        for slot in list(self.looked_at()):
+        for slot in self.looked_at():
             endpoint = self.endpoints[slot]
             if endpoint.closed:
                 self.flush(slot)
@@ -313,6 +337,10 @@ class Loop:
             mask = (_IN if len(endpoint.writable()) else 0) | (_OUT if len(endpoint.pending()) else 0)
             if slot in self.needy:
                 mask |= self.streams[slot].needs & _OUT
+                if mask & self.streams[slot].needs & _IN:
+                    self.unread.add(slot)
+                else:
+                    self.unread.discard(slot)
             if mask != self.masks[slot]:
                 self.masks[slot] = mask
                 self.poller.modify(self.streams[slot].pollable, mask)

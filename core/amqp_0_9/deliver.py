@@ -40,8 +40,8 @@ def deliver(session, consumer, most):
     while True:
         send.room()
         before = tables.queues[length]
-        send.end = tables.engine.pump(consumer.handle, most - count, consumer.prefix_at, len(consumer.prefix), session.frame_size_max,
-                                      send.address, send.end, send.size - limits.REPLY_ROOM)
+        send.wrote(tables.engine.pump(consumer.handle, most - count, consumer.prefix_at, len(consumer.prefix), session.frame_size_max,
+                                      send.address, send.end, send.size - limits.REPLY_ROOM))
         count += before - tables.queues[length]
         if count == most or tables.queues[length] == 0 or not has_credit(tables, consumer) or not deliver_large(session, consumer):
             return count

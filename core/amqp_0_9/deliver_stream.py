@@ -13,6 +13,7 @@ STREAM_OFFSET = b"\x0fx-stream-offsetl"
 PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
 
 FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
+FILTER_COST = 256  # deliveries that this counts as
 
 
 def deliver_stream(session, consumer, most):
@@ -32,6 +33,7 @@ def deliver_stream(session, consumer, most):
             looked_at += 1
             if looked_at == FILTER_TURN:
                 session.broker.activate(consumer.queue)
+                tables.engine.turned(FILTER_COST)
                 break
             continue
         heads = len(consumer.prefix) + 40 + len(STREAM_OFFSET) + tables.messages[message + layout.MESSAGE_ROUTE] + len(octets) + 20

@@ -29,7 +29,7 @@ class Outgoing:
         tables.state[layout.STATE_CURSOR_BLOCK] = messages[message]
         tables.state[layout.STATE_CURSOR_OFFSET] = messages[message + layout.MESSAGE_ROUTE]
         if header_frame is None:
-            send.end = hot.put_content_header(tables.arena, tables.blocks, messages, tables.state, message, number, send.octets, send.end)
+            send.wrote(hot.put_content_header(tables.arena, tables.blocks, messages, tables.state, message, number, send.octets, send.end))
         else:
             send.write(header_frame)
             tables.state[layout.STATE_CURSOR_OFFSET] += messages[message + layout.MESSAGE_PROPERTIES]
@@ -58,7 +58,7 @@ class Outgoing:
             at = send.end
             left = tables.engine.put_body(self.left, session.frame_size_max, self.channel_number, send.address, at,
                                           send.size - limits.REPLY_ROOM)
-            send.end = left
+            send.wrote(left)
             self.left -= payload_octets(left - at, self.left, session.frame_size_max)
             self.block = state[layout.STATE_CURSOR_BLOCK]
             self.offset = state[layout.STATE_CURSOR_OFFSET]

@@ -1,38 +1,32 @@
-"""A connection's session in 0-9-1: frames in, states, replies and contents out.
+"""A connection's session in 0-9-1: frames in, states, channels, the end. What goes out is in sending.py, what time does in watch.py.
 
 States (`state` is a row of functions that replaces itself): handshake (handshake.py), open, closing. What arrives is read frame by
-frame from the receive buffer: method and header frames when they are whole, body frames as their octets come.
-
-What goes out shares one send buffer. Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit goes on, frame by
-frame, as the peer reads (`outgoing`); meanwhile contents and acknowledgements are still taken in, but a method that wants a reply waits.
+frame from the receive buffer: method and header frames when they are whole, body frames as their octets come. While a content is half
+written (outgoing.py), contents and acknowledgements are still taken in, but a method that wants a reply waits.
 """
 
 from .. import layout, limits
-from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR,
-                      SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError)
-from ..shim import elapsed, table
-from . import content, deliver, frame, handshake, method, outgoing, properties, replies, verbs
+from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, RESOURCE_ERROR, SYNTAX_ERROR,
+                      UNEXPECTED_FRAME, ProtocolError)
+from ..shim import table
+from . import content, frame, handshake, method, properties, replies, verbs, watch
 from .channel import BODY_NEXT, NO_CONTENT, Channel
+from .sending import Sending
 from .spec_0_9_1 import METHODS
 
 # Methods that are answered by nothing and so are taken in even while nothing can be written.
 SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_close_ok", "connection_close_ok")
 
 NUMBERS_LEAST = 4  # channel numbers that a session begins with
-
-INGEST_WAIT_MS = 100  # a content of which nothing more came for so long is taken in as far as it is there
-
-TOLD_AFTER_MS = 200  # a publisher that is held this long is told with connection.blocked
+FRAMES_A_TURN = 64  # that are taken one by one before others have their turn
 
 
-class Session:
+class Session(Sending):
     """One 0-9-1 session on a `connection` whose protocol header has been read."""
 
     def __init__(self, connection):
-        self.connection = connection
-        self.broker = connection.broker
+        Sending.__init__(self, connection)
         self.receive = connection.receive
-        self.send = connection.send
         self.frame_size_max = self.broker.limits.frame_size_max
         self.channel_max = self.broker.limits.channel_max
         self.heartbeat_ms = 0
@@ -43,7 +37,6 @@ class Session:
         self.writable = ()  # names that the user is known to have the write permission for
         self.channels = {}  # by number
         self.state = handshake.START
-        self.closing = False  # connection.close was sent
         self.closing_method = (0, 0)
         self.code = -1  # class and method of the last method frame, and its row in METHODS
         self.row = None
@@ -61,30 +54,27 @@ class Session:
         self.held_since = self.broker.now
         self.told_blocked = False
         self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
-        self.replies = []  # frames that wait for room, or until what they promise is durable
-        self.promised = 0  # the log's number of what the replies to come promise
-        # What was promised to anybody before the method that is being taken:
-        self.promised_before = 0 if self.broker.journal is None else self.broker.journal.promised
-        self.writing = []  # channels with confirms or returns to write
-        self.outgoing = outgoing.Outgoing()
-        self.starved = False  # the last delivery found no room
-        self.ended = None  # a list: collects the consumers that end while this session deletes their queue
         self.broker.read_messages_with(properties)
         handshake.begin(self)
 
     # Frames in
 
     def process(self):
-        """Take all frames that are whole; stop at what is incomplete or must wait."""
+        """Take all frames that are whole; stop at what is incomplete or must wait, or when it is the turn of others."""
         if self.held is not None:
             channel = self.held
             self.held = None
             content.complete(self, channel)
         connection = self.connection
         ingests = self.patient and self.broker.tables.engine.ingests
+        left = FRAMES_A_TURN
         while self.held is None and not self.paused and not connection.ending and not connection.closed:
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.ingest():
                 break
+            if left == 0:
+                connection.wait_for_turn()
+                break
+            left -= 1
             if not self.one_frame():
                 break
         if connection.closed:
@@ -119,6 +109,12 @@ class Session:
         self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
         self.waiting = False
         return answer == layout.INCOMPLETE and available < receive.size
+
+    def take_piecemeal(self):
+        """Take what is there of an incomplete content: nothing more has come for a while."""
+        self.incomplete = self.patient = False
+        self.process()
+        self.patient = True
 
     def counted(self, tables):
         """The engine has counted publishes of channels in confirm mode: they are to be confirmed."""
@@ -345,111 +341,6 @@ class Session:
             self.writing.remove(channel)
         self.broker.close_channel(channel)
 
-    # What goes out
-
-    def reply(self, number, name, arguments):
-        """Write a method frame, now or as soon as there is room and no content is half written."""
-        self.write(method.encode(method.named(METHODS, name), number, arguments))
-
-    def write(self, octets):
-        """Write whole frames (bytes) in the order of replies."""
-        if self.broker.journal is not None and self.broker.journal.promised != self.promised_before:
-            self.promised = self.promised_before = self.broker.journal.promised
-        if not self.keeps_promises() or self.replies or self.outgoing.active() or self.send.room() < len(octets):
-            self.replies.append(octets)
-            self.send.busy = True
-        else:
-            self.send.write(octets)
-
-    def keeps_promises(self):
-        """True when what our replies promise is durable; else the journal has us go on when it is."""
-        journal = self.broker.journal
-        if journal is None or journal.durable(self.promised):
-            return True
-        journal.wait_for(self)
-        return False
-
-    def published(self, channel, refused):
-        """A content was taken or refused: it may have to be confirmed or returned."""
-        channels = self.broker.tables.channels
-        if channels[channel.handle + layout.CHANNEL_CONFIRM]:
-            number = (channels[channel.handle + layout.CHANNEL_PUBLISHED] + 1) & layout.MASK
-            channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
-            if number == 0:
-                channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
-            if refused:
-                channel.refusals.append(number)
-        elif not channel.returns:
-            return
-        self.wants_to_write(channel)
-
-    def wants_to_write(self, channel):
-        """A channel has confirms or returns to write."""
-        if not channel.waits_to_write:
-            channel.waits_to_write = True
-            self.writing.append(channel)
-
-    def flush(self):
-        """Write what waits and can be written; as long as a content is half written or replies wait, nothing is delivered."""
-        self.write_waiting()
-        self.send.busy = self.closing or self.outgoing.active() or len(self.replies) > 0
-
-    def write_waiting(self):
-        """Write in order: the content that is half written, replies, then returns and confirms."""
-        if not self.outgoing.go_on(self):
-            return
-        while self.replies:
-            if not self.keeps_promises() or self.send.room() < len(self.replies[0]):
-                return
-            self.send.write(self.replies.pop(0))
-        at = 0
-        while at < len(self.writing) and not self.closing:
-            outcome = deliver.returns_and_confirms(self, self.writing[at])
-            if outcome == deliver.NO_ROOM:
-                return
-            if outcome == deliver.NOT_YET:
-                at += 1
-            else:
-                self.writing.pop(at).waits_to_write = False
-
-    def room(self):
-        """The peer has read: go on writing, and let the queues of our consumers deliver again."""
-        self.flush()
-        if not self.outgoing.active():
-            self.send.feed()
-
-    def deliver(self, consumer, most, before=0):
-        """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
-        if self.closing:
-            return 0
-        if self.outgoing.active() or self.replies:
-            self.send.starve(consumer, before)
-            return 0
-        try:
-            self.starved = False
-            count = deliver.deliver(self, consumer, most)
-        except Exception as error:  # ours: this connection ends, the others go on
-            self.connection.broke(error)
-            return 0
-        if self.starved:
-            self.send.starve(consumer, count + before)
-        return count
-
-    def end_overtaken(self, consumer):
-        """Retention has gone past a strict reader of a stream: its channel is closed with the first offset that is left."""
-        stream = consumer.queue
-        self.closing_method = (0, 0)
-        text = "retention went past consumer '%s': stream '%s' begins at offset %d now" % (consumer.tag, stream.name, stream.first_offset)
-        self.shut_channel(consumer.channel, 406, replies.reply_text(PRECONDITION_FAILED, text))
-
-    def cancelled(self, consumer):
-        """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
-        if self.ended is not None:
-            self.ended.append(consumer)
-            return
-        if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and not self.closing:
-            self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))
-
     # Ends
 
     def fail(self, error):
@@ -481,6 +372,7 @@ class Session:
             self.replies.append(octets)
         else:
             self.send.write(octets)
+        self.send.touch()
         self.connection.reading = True
         self.connection.ending_since = self.broker.now
 
@@ -499,67 +391,8 @@ class Session:
         self.outgoing.abandon(self)
 
     def tick(self):
-        """Time passes: heartbeats (section 4.2.7), handshake and content that do not move, publishers to be told."""
-        now = self.broker.now
-        connection = self.connection
-        if self.incomplete and elapsed(now, connection.last_received) > INGEST_WAIT_MS:
-            self.incomplete = self.patient = False
-            self.process()
-            self.patient = True
-        if self.closing:
-            if elapsed(now, connection.ending_since) > 3000:
-                connection.finish()
-            return
-        if self.state is not OPEN:
-            if elapsed(now, connection.started) > self.broker.limits.login_timeout_ms:
-                connection.finish()
-            elif self.login is not None:
-                self.login.tick(now)
-            return
-        if self.heartbeat_ms:
-            if elapsed(now, connection.last_received) > 2 * self.heartbeat_ms and connection.reading:
-                connection.finish()
-                return
-            if elapsed(now, connection.last_sent) >= self.heartbeat_ms // 2 and self.send.room() >= frame.OVERHEAD:
-                self.send.write(frame.HEARTBEAT_FRAME)
-                connection.last_sent = now
-        if self.send.is_short():
-            self.room()
-        self.watch_content(now)
-        for channel in self.channels.values():
-            self.watch_unsettled(channel, now)
-
-    def watch_unsettled(self, channel, now):
-        """Close a channel whose oldest delivery has been unsettled for too long (RabbitMQ's consumer_timeout)."""
-        tables = self.broker.tables
-        entry = layout.NONE if channel.closing else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-        if entry == layout.NONE:
-            channel.watched_tag = -1
-            return
-        tag = tables.entries[entry + layout.ENTRY_TAG]
-        if tag != channel.watched_tag:
-            channel.watched_tag = tag
-            channel.watched_since = now
-            return
-        found = self.broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
-        most = (found.rules.consumer_timeout_ms if found.rules is not None else 0) or self.broker.limits.consumer_timeout_ms
-        if most and elapsed(now, channel.watched_since) > most:
-            self.broker.counters["settle_timeouts"] += 1
-            self.closing_method = (0, 0)
-            self.shut_channel(channel, 406, replies.reply_text(PRECONDITION_FAILED, "delivery acknowledgement on channel %d timed out. "
-                              "Timeout value used: %d ms. This timeout value can be configured" % (channel.number, most)))
-
-    def watch_content(self, now):
-        """A content that does not move is refused; a publisher that is held is told."""
-        if not self.connection.reading:
-            late = elapsed(now, self.held_since) > TOLD_AFTER_MS
-            if late and not self.told_blocked and self.capabilities.get("connection.blocked"):
-                self.told_blocked = True
-                self.broker.counters["blocked"] += 1
-                self.reply(0, "connection_blocked", ("no room for more messages",))
-        elif self.unfinished and elapsed(now, self.content_moved) > self.broker.limits.content_timeout_ms:
-            raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms"
-                                % self.broker.limits.content_timeout_ms, True)
+        """Time passes: see watch.py."""
+        return watch.tick(self)
 
 
 def open_state(session, number, row, octets, at, end):

@@ -141,7 +141,7 @@ def test_a_request_on_a_quiet_connection_is_answered_under_load(connect, broker,
 
 
 def fill(client, queue, count, body):
-    """`count` messages, and know that they are there."""
+    """`count` messages, and know that they are there; what the floods of the test before left in their sockets is taken meanwhile."""
     portion = publish(1, "", queue, body) * 100
     for _ in range(count // 100):
         client.send(portion)

@@ -1,6 +1,6 @@
 """Turns: of queues within one run of the broker, and of a connection's consumers when its send buffer is what is short."""
 
-from peer import Peer, encoded, new_broker
+from peer import Peer, content, encoded, new_broker
 
 
 def consumers_in_order(peer, octets, count):
@@ -93,7 +93,7 @@ def test_a_filter_that_finds_nothing_gives_others_their_turn():
     peer.give(encoded("basic_consume", 1, 0, "s", "s", False, False, False, False, {"x-stream-offset": "first", "x-stream-filter": "mine"}))
     looking = peer.connection.session.channels[1].consumers["s"]
     assert 0 < looking.cursor_offset < 5000 and broker.has_active()
-    for _ in range(3):
+    for _ in range(20):
         broker.run()
     assert looking.cursor_offset == 5000 and not broker.has_active()
 
@@ -136,3 +136,43 @@ def test_acknowledgements_with_a_prefetch_of_the_channel_are_taken_by_the_engine
         seen += found
     assert seen.count("b") == 20 and not thought
     assert seen[5:15].count("b") == 5, "both have their turn"
+
+
+def flood(peer, count):
+    """Have a peer send `count` publishes for a queue with a rule at once, and wait for nothing."""
+    octets = content(1, "", "ruled", b"x") * count
+    target = peer.connection.writable()[:len(octets)]
+    target[:] = octets
+    peer.connection.received(len(octets))
+
+
+def ruled(peer):
+    """Declare the queue: how many messages it has."""
+    return peer.declare("ruled", arguments={"x-max-length": 100000})[1]
+
+
+def test_a_buffer_full_of_frames_that_are_taken_one_by_one_lets_others_have_their_turn():
+    """Three such connections and one that asks for something: it is answered in the next run, and nothing is lost or comes twice."""
+    broker = new_broker(message_count_max=8192, entry_count_max=8192, arena_size=1 << 20, receive_buffer_size=1 << 17)
+    asking, *peers = [Peer(broker) for _ in range(4)]
+    ruled(asking)
+    for peer in peers:
+        flood(peer, 1500)
+    assert 0 < broker.queues["ruled"].message_count() < 300 and broker.has_active()
+    assert list(asking.declare("other")[1:]) == [0, 0]
+    assert broker.queues["ruled"].message_count() < 1500
+    for _ in range(100):
+        broker.run()
+    assert broker.queues["ruled"].message_count() == 4500 and not broker.has_active()
+    assert ruled(peers[0]) == 4500
+
+
+def test_what_came_before_the_end_of_a_stream_counts_whoever_has_the_turn():
+    broker = new_broker(message_count_max=8192, entry_count_max=8192, arena_size=1 << 20, receive_buffer_size=1 << 17)
+    peer, other = Peer(broker), Peer(broker)
+    ruled(peer)
+    flood(peer, 1500)
+    peer.connection.received(0)
+    assert peer.connection.closed and broker.queues["ruled"].message_count() == 1500
+    broker.run()
+    assert not broker.has_active() and ruled(other) == 1500

@@ -1,0 +1,131 @@
+"""What a 0-9-1 session sends: replies in their order, returns and confirms, deliveries, all through one send buffer.
+
+Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit goes on, frame by frame, as the peer reads
+(outgoing.py); meanwhile replies wait. Who found no room comes first when there is room again.
+"""
+
+from .. import layout
+from ..errors import PRECONDITION_FAILED
+from . import deliver, method, outgoing, replies
+from .spec_0_9_1 import METHODS
+
+
+class Sending:
+    """The half of a Session (session.py) that writes."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.broker = connection.broker
+        self.send = connection.send
+        self.closing = False  # connection.close was sent
+        self.replies = []  # frames that wait for room, or until what they promise is durable
+        self.promised = 0  # the log's number of what the replies to come promise
+        # What was promised to anybody before the method that is being taken:
+        self.promised_before = 0 if self.broker.journal is None else self.broker.journal.promised
+        self.writing = []  # channels with confirms or returns to write
+        self.outgoing = outgoing.Outgoing()
+        self.starved = False  # the last delivery found no room
+        self.ended = None  # a list: collects the consumers that end while this session deletes their queue
+
+    def reply(self, number, name, arguments):
+        """Write a method frame, now or as soon as there is room and no content is half written."""
+        self.write(method.encode(method.named(METHODS, name), number, arguments))
+
+    def write(self, octets):
+        """Write whole frames (bytes) in the order of replies."""
+        if self.broker.journal is not None and self.broker.journal.promised != self.promised_before:
+            self.promised = self.promised_before = self.broker.journal.promised
+        if not self.keeps_promises() or self.replies or self.outgoing.active() or self.send.room() < len(octets):
+            self.replies.append(octets)
+            self.send.busy = True
+        else:
+            self.send.write(octets)
+
+    def keeps_promises(self):
+        """True when what our replies promise is durable; else the journal has us go on when it is."""
+        journal = self.broker.journal
+        if journal is None or journal.durable(self.promised):
+            return True
+        journal.wait_for(self)
+        return False
+
+    def published(self, channel, refused):
+        """A content was taken or refused: it may have to be confirmed or returned."""
+        channels = self.broker.tables.channels
+        if channels[channel.handle + layout.CHANNEL_CONFIRM]:
+            number = (channels[channel.handle + layout.CHANNEL_PUBLISHED] + 1) & layout.MASK
+            channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
+            if number == 0:
+                channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
+            if refused:
+                channel.refusals.append(number)
+        elif not channel.returns:
+            return
+        self.wants_to_write(channel)
+
+    def wants_to_write(self, channel):
+        """A channel has confirms or returns to write."""
+        if not channel.waits_to_write:
+            channel.waits_to_write = True
+            self.writing.append(channel)
+
+    def flush(self):
+        """Write what waits and can be written; as long as a content is half written or replies wait, nothing is delivered."""
+        self.write_waiting()
+        self.send.busy = self.closing or self.outgoing.active() or len(self.replies) > 0
+
+    def write_waiting(self):
+        """Write in order: the content that is half written, replies, then returns and confirms."""
+        if not self.outgoing.go_on(self):
+            return
+        while self.replies:
+            if not self.keeps_promises() or self.send.room() < len(self.replies[0]):
+                return
+            self.send.write(self.replies.pop(0))
+        at = 0
+        while at < len(self.writing) and not self.closing:
+            outcome = deliver.returns_and_confirms(self, self.writing[at])
+            if outcome == deliver.NO_ROOM:
+                return
+            if outcome == deliver.NOT_YET:
+                at += 1
+            else:
+                self.writing.pop(at).waits_to_write = False
+
+    def room(self):
+        """The peer has read: go on writing, and let the queues of our consumers deliver again."""
+        self.flush()
+        if not self.outgoing.active():
+            self.send.feed()
+
+    def deliver(self, consumer, most, before=0):
+        """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
+        if self.closing:
+            return 0
+        if self.outgoing.active() or self.replies:
+            self.send.starve(consumer, before)
+            return 0
+        try:
+            self.starved = False
+            count = deliver.deliver(self, consumer, most)
+        except Exception as error:  # ours: this connection ends, the others go on
+            self.connection.broke(error)
+            return 0
+        if self.starved:
+            self.send.starve(consumer, count + before)
+        return count
+
+    def end_overtaken(self, consumer):
+        """Retention has gone past a strict reader of a stream: its channel is closed with the first offset that is left."""
+        stream = consumer.queue
+        self.closing_method = (0, 0)
+        text = "retention went past consumer '%s': stream '%s' begins at offset %d now" % (consumer.tag, stream.name, stream.first_offset)
+        self.shut_channel(consumer.channel, 406, replies.reply_text(PRECONDITION_FAILED, text))
+
+    def cancelled(self, consumer):
+        """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
+        if self.ended is not None:
+            self.ended.append(consumer)
+            return
+        if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and not self.closing:
+            self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))

@@ -1,0 +1,95 @@
+"""What time does to a 0-9-1 session: heartbeats (section 4.2.7), and an end for what does not move.
+
+`tick` answers how many milliseconds the session needs no further tick, None: it needs the next one. Nothing that a peer does in that
+time changes the answer: who hears from it, or writes to it, ticks it again.
+"""
+
+from .. import layout
+from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from ..shim import elapsed
+from . import frame, handshake, replies
+
+INGEST_WAIT_MS = 100  # a content of which nothing more came for so long is taken in as far as it is there
+TOLD_AFTER_MS = 200  # a publisher that is held this long is told with connection.blocked
+CLOSING_MS = 3000  # how long the answer to connection.close may take
+UNSETTLED_EVERY_MS = 1000  # how often unsettled deliveries are looked at: others can settle them too, and rules change
+CALM_MS = 3600000  # for a session of which nothing is due
+
+
+def tick(session):
+    """Time passes for a session: see above."""
+    now = session.broker.now
+    connection = session.connection
+    if session.incomplete and elapsed(now, connection.last_received) > INGEST_WAIT_MS:
+        session.take_piecemeal()
+    if session.closing:
+        if elapsed(now, connection.ending_since) > CLOSING_MS:
+            connection.finish()
+        return None
+    if session.state is not handshake.OPEN:
+        if elapsed(now, connection.started) > session.broker.limits.login_timeout_ms:
+            connection.finish()
+        elif session.login is not None:
+            session.login.tick(now)
+        return None
+    wait_ms = beat(session, now)
+    if connection.closed:
+        return None
+    if session.send.is_short():
+        session.room()
+    for channel in session.channels.values():
+        if watch_unsettled(session, channel, now):
+            wait_ms = min(wait_ms, UNSETTLED_EVERY_MS)
+    watch_content(session, now)
+    moves = session.incomplete or session.send.is_short() or session.unfinished or session.closing or not connection.reading
+    return None if moves else wait_ms
+
+
+def beat(session, now):
+    """Send a heartbeat when nothing else went, end a connection whose peer is silent: milliseconds until one of the two is due."""
+    connection = session.connection
+    if not session.heartbeat_ms:
+        return CALM_MS
+    silent = elapsed(now, connection.last_received)
+    if silent > 2 * session.heartbeat_ms and connection.reading:
+        connection.finish()
+        return 0
+    if elapsed(now, connection.last_sent) >= session.heartbeat_ms // 2 and session.send.room() >= frame.OVERHEAD:
+        session.send.write(frame.HEARTBEAT_FRAME)
+        connection.last_sent = now
+    return max(min(2 * session.heartbeat_ms + 1 - silent, session.heartbeat_ms // 2 - elapsed(now, connection.last_sent)), 0)
+
+
+def watch_unsettled(session, channel, now):
+    """Close a channel whose oldest delivery has been unsettled for too long (RabbitMQ's consumer_timeout); true when there is one."""
+    tables = session.broker.tables
+    entry = layout.NONE if channel.closing else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+    if entry == layout.NONE:
+        channel.watched_tag = -1
+        return False
+    tag = tables.entries[entry + layout.ENTRY_TAG]
+    if tag != channel.watched_tag:
+        channel.watched_tag = tag
+        channel.watched_since = now
+        return True
+    found = session.broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+    most = (found.rules.consumer_timeout_ms if found.rules is not None else 0) or session.broker.limits.consumer_timeout_ms
+    if most and elapsed(now, channel.watched_since) > most:
+        session.broker.counters["settle_timeouts"] += 1
+        session.closing_method = (0, 0)
+        session.shut_channel(channel, 406, replies.reply_text(PRECONDITION_FAILED, "delivery acknowledgement on channel %d timed out. "
+                             "Timeout value used: %d ms. This timeout value can be configured" % (channel.number, most)))
+    return True
+
+
+def watch_content(session, now):
+    """A content that does not move is refused; a publisher that is held is told."""
+    if not session.connection.reading:
+        late = elapsed(now, session.held_since) > TOLD_AFTER_MS
+        if late and not session.told_blocked and session.capabilities.get("connection.blocked"):
+            session.told_blocked = True
+            session.broker.counters["blocked"] += 1
+            session.reply(0, "connection_blocked", ("no room for more messages",))
+    elif session.unfinished and elapsed(now, session.content_moved) > session.broker.limits.content_timeout_ms:
+        raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms"
+                            % session.broker.limits.content_timeout_ms, True)

@@ -1,0 +1,54 @@
+"""Which slots of a loop (ports/tcp.py) are to be told the time: those of which something is due, and those at which something happened.
+
+An endpoint's `tick` says for how long it needs none (core/DESIGN.md section 1), so a thousand idle connections cost what is due of them.
+"""
+
+from heapq import heapify, heappop, heappush
+
+
+class Alarms:
+    """For `slot_count` slots. Times are milliseconds that do not wrap.
+
+    `soon`: slots that are told at the next tick. Of a slot one entry of `heap` counts, that at `entries[slot]`, and it is never later than
+    `times[slot]`.
+    """
+
+    def __init__(self, slot_count):
+        self.soon = set()
+        self.times = [None] * slot_count
+        self.entries = [None] * slot_count
+        self.heap = []
+
+    def set(self, slot, time):
+        """Have `slot` told at `time`, and not before unless it is in `soon`."""
+        self.times[slot] = time
+        entry = self.entries[slot]
+        if entry is None or time < entry:
+            self.entries[slot] = time
+            heappush(self.heap, (time, slot))
+            if len(self.heap) > 2 * len(self.times):
+                self.heap = [(self.entries[each], each) for each in range(len(self.entries)) if self.entries[each] is not None]
+                heapify(self.heap)
+
+    def forget(self, slot):
+        """A slot is free."""
+        self.times[slot] = None
+        self.soon.discard(slot)
+
+    def due(self, now):
+        """The slots to be told at `now`, a set; each of them is to be `set` again or put in `soon`."""
+        slots = self.soon
+        self.soon = set()
+        while self.heap and self.heap[0][0] <= now:
+            time, slot = heappop(self.heap)
+            if self.entries[slot] != time:
+                continue  # an earlier one came in its place
+            self.entries[slot] = None
+            wanted = self.times[slot]
+            if wanted is None:
+                continue
+            if wanted <= now:
+                slots.add(slot)
+            else:
+                self.set(slot, wanted)
+        return slots
