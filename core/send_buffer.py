@@ -71,11 +71,14 @@ class SendBuffer:
 
     def feed(self):
         """There is room again: activate the queues of the consumers that wait for it."""
-        for waiting in (self.hungry, self.fed):
-            while waiting:
-                consumer = waiting.pop(0)
-                consumer.hungry = False
-                hot.activate(self.engine.tables.queues, self.engine.tables.state, consumer.queue.handle)
+        self._feed(self.hungry)
+        self._feed(self.fed)
+
+    def _feed(self, waiting):
+        while waiting:
+            consumer = waiting.pop(0)
+            consumer.hungry = False
+            hot.activate(self.engine.tables.queues, self.engine.tables.state, consumer.queue.handle)
 
     def forget(self, consumer):
         """A consumer ends."""

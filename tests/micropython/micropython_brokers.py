@@ -14,8 +14,8 @@ import time
 import stage
 import toolchain
 
-READY_TIMEOUT_S = 30
-END_TIMEOUT_S = 10
+READY_TIMEOUT_S = 120
+END_TIMEOUT_S = 60
 OUTPUT_TAIL = 4000
 NOISE = ("growMemory: ", "Failed to grow the heap ")  # what the WebAssembly build says each time a bounded heap is asked for more
 

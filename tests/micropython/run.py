@@ -25,7 +25,7 @@ import stage
 import toolchain
 
 MARK = "\x1e"
-FILE_TIMEOUT_S = 120
+FILE_TIMEOUT_S = 600
 OUTPUT_TAIL = 2000
 EXIT_FAILED, EXIT_MISSING = 1, 2
 

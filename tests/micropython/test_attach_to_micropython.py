@@ -16,7 +16,7 @@ from pika.exceptions import AMQPError
 
 from micropython_brokers import WasmBroker
 
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 HEAP_KB = 160
 NOISE = b"\r\nMicroPython v1.27.0\r\n>>> \x7e\x41\x42\x7e"
 

@@ -63,7 +63,7 @@ def measured(board):
     with tempfile.TemporaryDirectory(prefix="leveret-budget-") as staged:
         lay_out(board, staged)
         done = subprocess.run([node, os.path.join(stage.HERE, "run_tests.mjs"), package, staged, "/tests/memory", "budget_inside", "0"],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=600)
     found = [line for line in done.stdout.splitlines() if line.startswith("FIGURES ")]
     assert found and '"failed"' not in done.stdout, done.stdout[-3000:] + done.stderr[-2000:]
     return json.loads(found[0][8:])

@@ -10,7 +10,7 @@ from micropython_brokers import WasmBroker
 
 SIZE = 200_000
 SOCKET_BUFFER_SIZE = 4096
-TIMEOUT_S = 20
+TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 import stage
 import toolchain
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 MESSAGES = 200
 
 

@@ -16,7 +16,7 @@ from micropython_brokers import WasmBroker
 
 GARBAGE_KB = 16
 HEAP_KB = (memory_needed(Limits(**BOARD)) + 1023) // 1024 + GARBAGE_KB
-TIMEOUT_S = 20
+TIMEOUT_S = 120
 HEARTBEAT_S = 10  # a broker that says nothing more is noticed after two of them
 RESOURCE_ERROR = 506
 MESSAGE_COUNT = 5000

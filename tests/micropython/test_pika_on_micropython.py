@@ -16,7 +16,7 @@ from pika.exceptions import ChannelClosedByBroker, ProbableAuthenticationError, 
 from micropython_brokers import kinds
 
 HEAP_KB = 128
-TIMEOUT_S = 20
+TIMEOUT_S = 120
 FRAME_SIZE_MAX = 4096
 CONTENT_SIZE_MAX = 12288
 SOCKET_BUFFER_SIZE = 4096

@@ -16,7 +16,7 @@ from noisy_cable import noisy_cable
 from pluggable_cable import PluggableCable
 
 BAUD = 115200
-READY_S = 30
+READY_S = 120
 BODY = bytes(range(256)) * 4
 
 

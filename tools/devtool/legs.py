@@ -26,7 +26,7 @@ class Leg:
     Without what it `needs` a leg is left out. What it `brings` it gets by itself where it can, and ends with EXIT_MISSING where not.
     """
 
-    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=10):
+    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=25):
         self.name = name
         self.interpreter = interpreter
         self.paths = paths
@@ -42,17 +42,17 @@ LEGS = (
     Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
     Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
     Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
-    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory"), minutes_max=15),
+    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory"), minutes_max=35),
     Leg("tools", "CPython", paths=("tests/tools",)),
-    Leg("interop", "CPython", paths=("tests/interop",), minutes_max=15),
-    Leg("suites", "CPython", paths=("tests/suites",), minutes_max=15),
-    Leg("durable", "CPython", paths=("tests/durable",), minutes_max=15),
-    Leg("simulate", "CPython", paths=("tests/simulate",), minutes_max=15),
+    Leg("interop", "CPython", paths=("tests/interop",), minutes_max=35),
+    Leg("suites", "CPython", paths=("tests/suites",), minutes_max=35),
+    Leg("durable", "CPython", paths=("tests/durable",), minutes_max=35),
+    Leg("simulate", "CPython", paths=("tests/simulate",), minutes_max=35),
     Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
     Leg("board", "MicroPython WASM", paths=("tests/board",), brings=components.NODE),
     Leg("serial", "CPython", paths=("tests/serial",)),
     Leg("bridge", "CPython", paths=("tests/bridge",)),
-    Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=20),
+    Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=45),
 )
 
 
