@@ -31,8 +31,8 @@ def table(limits):
     lines.append("")
     lines.append("When every limit is reached the broker's own tables, buffers and objects take %d MiB with the gateway's numbers and %d"
                  % (needs[0] >> 20, needs[1] >> 10))
-    lines.append("KiB with the board's (`memory_needed`, in sizes of a 32-bit MicroPython; the interpreter and the code come on top). What"
-                 " is not used is not taken.")
+    lines.append("KiB with the board's (`memory_needed`, in sizes of a 32-bit MicroPython; the interpreter and the code come on top).")
+    lines.append("What is not used is not taken.")
     return "\n".join(lines) + "\n"
 
 

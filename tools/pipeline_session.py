@@ -4,6 +4,7 @@
 which starts the job under spark-submit; executors need Python with the packages of leveret[spark] beside it. With --master the archive
 is made and shipped by the command itself.
 """
+import atexit
 import os
 import re
 import subprocess
@@ -65,7 +66,9 @@ def start_spark(master="local[*]", more=None):
         builder = builder.config(name, str(text))
     spark = builder.getOrCreate()
     if not local and SUBMITTED not in os.environ:
-        spark.sparkContext.addPyFile(write_archive(tempfile.mkdtemp(prefix="leveret-archive-")))
+        archive = tempfile.TemporaryDirectory(prefix="leveret-archive-")  # Spark serves the file from there until the end
+        atexit.register(archive.cleanup)
+        spark.sparkContext.addPyFile(write_archive(archive.name))
     register(spark)
     return spark
 

@@ -93,12 +93,14 @@ def start(kind, durable=False):
         broker = BrokerProcess("rabbitmq")
         broker.column = kind
         return broker
-    directory = tempfile.mkdtemp(prefix="bench_data_")
+    kept = tempfile.TemporaryDirectory(prefix="bench_data_", ignore_cleanup_errors=True)  # until the end of this process
+    directory = kept.name
     config = os.path.join(directory, "leveret.toml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(MANY)
     arguments = ["--config", config] + (["--data", os.path.join(directory, "log")] if durable else [])
     broker = BrokerProcess("leveret", arguments=arguments, variables={"LEVERET_ACCEL": "0"} if kind == "plain" else {})
+    broker.kept = kept
     broker.column = kind
     return broker
 

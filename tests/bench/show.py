@@ -9,6 +9,7 @@ import os
 import re
 import statistics
 import sys
+import textwrap
 
 from run import SCENARIOS, connection_kb, rate
 
@@ -53,7 +54,8 @@ def cells(found, kinds, text):
 def readme_table(result):
     """The block for README.md."""
     kinds = result["columns"]
-    lines = [BEGIN, "Measured %s: `python3 tools/dev.py bench`, then `python tests/bench/show.py`." % measured(result), "",
+    told = "Measured %s: `python3 tools/dev.py bench`, then `python tests/bench/show.py`." % measured(result)
+    lines = [BEGIN, textwrap.fill(told, 140, break_on_hyphens=False), "",
              "| | " + " | ".join(TITLES[kind] for kind in kinds) + " |", "|---|" + "---:|" * len(kinds)]
     lines += ["| %s | %s |" % (title, " | ".join(figures)) for title, figures in rows(result)]
     return "\n".join(lines + ["", "![messages a second](tests/bench/bench.svg)", END])

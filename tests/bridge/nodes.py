@@ -17,7 +17,7 @@ import time
 
 RABBITMQ_SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 RABBITMQ_CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 180
 
 
 def free_port():
@@ -55,7 +55,14 @@ class Node:
         self.url = "amqp://guest:guest@127.0.0.1:%d/" % self.port
         self.directory = tempfile.mkdtemp(prefix="bridge_test_")
         self.process = None
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            if self.process is not None:
+                if self.process.poll() is None:
+                    self.kill()
+                self.stop()
+            raise
 
     def start(self):
         with open(os.path.join(self.directory, "output"), "ab") as output:

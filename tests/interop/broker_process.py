@@ -16,7 +16,7 @@ import time
 
 RABBITMQ_SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 RABBITMQ_CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 180
 
 
 def free_port(host="127.0.0.1"):

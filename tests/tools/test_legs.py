@@ -1,6 +1,7 @@
 """How `dev.py test` judges its legs: nothing that should have run and did not may look like a success."""
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -136,9 +137,12 @@ def running(process):
 def test_a_child_that_outlives_its_time_is_ended_with_its_own_children(tmp_path):
     log = str(tmp_path / "log")
     with pytest.raises(progress.TimedOut):
-        progress.run("sleeping", ["sh", "-c", "sleep 60 & echo $!; wait"], log, 0.5)
+        progress.run("sleeping", ["sh", "-c", "sleep 600 & echo $!; wait"], log, 5)
     with open(log) as file:
         grandchild = int(file.read())
+    limit = time.monotonic() + 30
+    while running(grandchild) and time.monotonic() < limit:
+        time.sleep(0.05)
     assert not running(grandchild)
 
 

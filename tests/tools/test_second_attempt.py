@@ -1,6 +1,7 @@
 """The second attempt of `dev.py test`: what fails twice has failed, what passes alone is told, and both attempts have the same seeds."""
 import os
 import sys
+import tempfile
 
 import pytest
 
@@ -107,6 +108,17 @@ def test_both_attempts_have_the_seeds_that_the_run_says(run, tmp_path, monkeypat
     first, second = (tmp_path / "seeds").read_text().splitlines()
     assert first == second and "LEVERET_FUZZ_SEED=7 " in first
     assert "seeds: " + first + "\n" in capsys.readouterr().out
+
+
+def test_what_a_leg_leaves_among_the_temporary_files_is_removed_however_it_ends(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "place"))
+    (tmp_path / "place").mkdir()
+    source = "import os, tempfile\ndef test_a():\n    open('where', 'a').write(tempfile.mkdtemp() + '\\n')\n    %s\n"
+    for ending in ("assert 0", "os.kill(os.getpid(), 9)"):
+        assert run(source % ending) == 1
+    places = (tmp_path / "where").read_text().split()
+    assert len(places) == 3 and all(place.startswith(str(tmp_path / "place") + os.sep) for place in places)
+    assert not list((tmp_path / "place").iterdir())
 
 
 def test_seeds_differ_from_run_to_run():

@@ -8,6 +8,7 @@ The last line of a run is `N passed, N failed`, summed over the legs.
 """
 import os
 import sys
+import tempfile
 import time
 
 from .. import components
@@ -73,7 +74,10 @@ def _record_of(leg, attempt=""):
 
 
 def _run(leg, command, attempt=""):
-    return progress.run(leg.name + attempt, command, _log_of(leg, attempt), leg.minutes_max * 60, environment.child_environment(), ROOT)
+    """Exit status of a leg's command. Its temporary files are in a directory of its own, which goes with whatever was left in it."""
+    with tempfile.TemporaryDirectory(prefix="leveret-test-", ignore_cleanup_errors=True) as directory:
+        given = dict(environment.child_environment(), TMPDIR=directory)
+        return progress.run(leg.name + attempt, command, _log_of(leg, attempt), leg.minutes_max * 60, given, ROOT)
 
 
 def _run_pytest(leg, python, names, attempt=""):
