@@ -16,6 +16,7 @@ KILLS = int(os.environ.get("LEVERET_KILLS", "10"))
 MODES = (("--sync", "each"), ("--sync", "batch", "--batch-ms", "20"), ("--sync", "none"))
 SIZES = ("--segment-size", "64K", "--disk-max", "16M")
 LIMITS = "[limits]\ncontent_size_max = 1048576\n"
+PATIENCE_S = 60
 SETTLE_S = 0.5  # after this without traffic all acks are written
 
 
@@ -34,7 +35,7 @@ def look(client, queue):
     tag = client.consume(queue)
     found = []
     while len(found) < count:
-        messages = client.poll(5000)
+        messages = client.poll(PATIENCE_S * 1000)
         assert messages, f"{len(found)} of {count} messages of {queue} came"
         found += [identity_of(message.body) for message in messages]
     client.cancel(tag)
@@ -49,7 +50,7 @@ def read_stream(client):
     client.consume("s", arguments={"x-stream-offset": "first"})
     found = []
     while len(found) < count:
-        messages = client.poll(5000)
+        messages = client.poll(PATIENCE_S * 1000)
         assert messages, f"{len(found)} of {count} messages of the stream came"
         found += [(message.properties["headers"]["x-stream-offset"], identity_of(message.body)) for message in messages]
         client.ack(messages[-1], multiple=True)
@@ -80,12 +81,21 @@ def empty(broker, ledger):
     ledger.committed = set()
 
 
+def confirms(ledger):
+    """Messages in queues that were confirmed and are not known to be gone."""
+    return sum(map(len, list(ledger.confirmed.values())))
+
+
 def loaded(broker, ledger, generation, seconds, settles):
-    """Clients at work for some seconds; then the kill, with (`settles`) a pause before it."""
+    """Clients at work for some seconds, and until they have done something; then the kill, with (`settles`) a pause before it."""
+    enough = confirms(ledger) + 10
+    limit = time.monotonic() + PATIENCE_S
     workers = [made(broker, ledger, generation) for made in (WindowPublisher, PikaPublisher, PikaTransactions, PikaConsumer, StreamReader)]
     for worker in workers:
         worker.start()
     time.sleep(seconds)
+    while (confirms(ledger) < enough or not ledger.seen or not (ledger.acked or ledger.gone)) and time.monotonic() < limit:
+        time.sleep(0.02)
     if settles:
         for worker in workers:
             worker.finish()
@@ -117,10 +127,10 @@ def test_a_killed_broker_comes_back_with_everything_it_confirmed(tmp_path):
                 break
             if kill % 10 == 9:
                 empty(broker, ledger)
-            before = sum(map(len, ledger.confirmed.values()))
+            before = confirms(ledger)
             settles = kill % 4 == 3
             loaded(broker, ledger, kill, chance.uniform(0.05, 0.6), settles)
-            confirmed += sum(map(len, ledger.confirmed.values())) - before
+            confirmed += confirms(ledger) - before
         finally:
             broker.stop()
     print(f"{KILLS} kills, {confirmed} confirmed messages in queues, {len(ledger.gone)} acked and gone, "

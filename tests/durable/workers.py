@@ -40,7 +40,7 @@ class Worker(threading.Thread):
     def finish(self):
         """Wait for the end; raises what went wrong."""
         self.done.set()
-        self.join(20)
+        self.join(60)
         if self.error is not None:
             raise self.error
         assert not self.is_alive(), f"{type(self).__name__} hangs"
