@@ -115,7 +115,8 @@ def test_a_user_imported_into_a_running_broker_logs_in_after_a_restart(start, tm
     broker = start(tmp_path / "data")
     permission = {"user": "sensor", "vhost": "/", "configure": "q", "write": ".*", "read": "q"}
     path.write_text(json.dumps({"users": [item], "permissions": [permission]}))
-    done = subprocess.run([*COMMAND[:3], "definitions", "import", "--to", broker.url, str(path)], capture_output=True, text=True, timeout=90)
+    done = subprocess.run([*COMMAND[:3], "definitions", "import", "--to", broker.url, str(path)], capture_output=True,
+                          text=True, timeout=90)
     assert done.returncode == 0 and "loaded 1 users, 1 permissions" in done.stdout, done.stderr
     broker.process.kill()
     broker.process.wait(10)
