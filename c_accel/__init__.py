@@ -118,7 +118,7 @@ class Engine:
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
         place = found.handle // layout.QUEUE_WIDTH
         count = len(found.consumers)
-        if found.is_stream or found.rules is not None or found.prioritised or count > ROW_SIZE:
+        if found.is_stream or found.needs_care or found.prioritised or count > ROW_SIZE:
             count = 0
         for at in range(count):
             self.round.rows[place * ROW_SIZE + at] = found.consumers[at].handle

@@ -65,6 +65,8 @@ int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, c
     int32_t number = prefix[1] << 8 | prefix[2];
     int32_t prefetch = t->channels[channel + CHANNEL_PREFETCH];
     while (limit > 0) {
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES)
+            expire(t, queue);
         int32_t entry = t->queues[queue + QUEUE_HEAD];
         if (entry < 0 || reader[CONSUMER_CREDIT] <= 0)
             break;

@@ -86,11 +86,26 @@ static int32_t check_array(const uint8_t *source, int32_t at, int32_t end, int32
     return 1;
 }
 
+/* See ingest.digits. */
+static int32_t digits(const uint8_t *source, int32_t at, int32_t behind, int32_t end)
+{
+    if (behind > end || behind == at || behind - at > 8)
+        return -1;
+    int32_t found = 0;
+    for (; at < behind; at++) {
+        if (source[at] < '0' || source[at] > '9')
+            return -1;
+        found = found * 10 + source[at] - '0';
+    }
+    return found;
+}
+
 int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end)
 {
+    int32_t expiration = -1;
     int32_t flags = source[at] << 8 | source[at + 1];
     int32_t kind = 1;
-    if (flags & 0x0113)
+    if (flags & 0x0013)
         return 0;
     at += 2;
     for (int32_t bit = 0x8000; bit > 2; bit >>= 1) {
@@ -112,10 +127,15 @@ int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end)
             size = 1 + source[at];
             if (bit == 0x0200 && size == 22)
                 return 0;
+            if (bit == 0x0100) {
+                expiration = digits(source, at + 1, at + size, end);
+                if (expiration < 0)
+                    return 0;
+            }
         }
         at += size;
         if (at > end)
             return 0;
     }
-    return at == end ? kind : 0;
+    return at == end ? kind + ((expiration + 1) << 2) : 0;
 }

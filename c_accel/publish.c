@@ -6,7 +6,53 @@
 #include "records.h"
 #include "routes.h"
 
-static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int32_t block_total)
+static int32_t is_over(const int32_t *queue, int32_t count, int32_t size)
+{
+    return (queue[QUEUE_LENGTH_MAX] >= 0 && count > queue[QUEUE_LENGTH_MAX])
+           || (queue[QUEUE_OCTETS_MAX] >= 0 && size > queue[QUEUE_OCTETS_MAX]);
+}
+
+static int32_t fits(const leveret_tables *t, const int32_t *queue, int32_t body)
+{
+    int32_t count = queue[QUEUE_LENGTH] + 1;
+    int32_t size = queue[QUEUE_OCTETS];
+    if (queue[QUEUE_LIMITS] & LIMIT_REFUSES)
+        return !is_over(queue, count, size + 1);
+    size += body;
+    for (int32_t entry = queue[QUEUE_HEAD]; is_over(queue, count, size); entry = t->entries[entry + ENTRY_NEXT]) {
+        if (entry < 0 || queue[QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
+            return 0;
+        const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && record[MESSAGE_SEGMENT] == 0)
+            return 0;
+        count -= 1;
+        size -= record[MESSAGE_BODY];
+    }
+    return 1;
+}
+
+static void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, int32_t expiration)
+{
+    int32_t *found = t->queues + queue;
+    if (found[QUEUE_LIMITS] & LIMIT_EXPIRES) {
+        int32_t ttl = found[QUEUE_TTL];
+        if (expiration >= 0 && (ttl < 0 || expiration < ttl))
+            ttl = expiration;
+        int32_t moment = ttl < 0 ? 0 : (t->state[STATE_NOW] + ttl) & MASK;
+        t->entries[entry + ENTRY_DEADLINE] = ttl >= 0 && moment == 0 ? 1 : moment;
+    }
+    if (!(found[QUEUE_LIMITS] & LIMIT_DROPS))
+        return;
+    while (is_over(found, found[QUEUE_LENGTH], found[QUEUE_OCTETS])) {
+        int32_t oldest = found[QUEUE_HEAD];
+        unlink_ready(t, queue, oldest);
+        drop(t, oldest);
+        t->state[STATE_DROPPED_HEAD] += 1;
+    }
+}
+
+static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int32_t expiration, int32_t block_total,
+                        int32_t body)
 {
     const int32_t *state = t->state;
     const int32_t *route = t->routes + slot;
@@ -22,6 +68,10 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
                 return 0;
             answer = 2;
         }
+        if (!(queue[QUEUE_LIMITS] & LIMIT_EXPIRES) && expiration >= 0)
+            return 0;
+        if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body))
+            return 0;
         int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
         if (held > 0) {
             if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * state[POOL_MESSAGES + 2])
@@ -159,9 +209,11 @@ int32_t leveret_take_publish(const leveret_tables *t, const uint8_t *source, int
     int32_t kind = leveret_check_properties(source, header + 19, behind - 1);
     if (kind == 0)
         return ASK;
+    int32_t expiration = (kind >> 2) - 1;
+    kind &= 3;
     int32_t properties_size = behind - header - 20;
     int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
-    int32_t logged = may_push(t, slot, kind, blocks_needed);
+    int32_t logged = may_push(t, slot, kind, expiration, blocks_needed, body);
     if (!logged)
         return ASK;
     int32_t whole = body_end(t, source, start, behind, body);
@@ -171,6 +223,8 @@ int32_t leveret_take_publish(const leveret_tables *t, const uint8_t *source, int
     t->messages[message + MESSAGE_SEGMENT] = kind == 2 ? 0 : -1;
     for (int32_t left = t->routes[slot + ROUTE_COUNT]; left > 0; left--, target++) {
         int32_t entry = push(t, *target, message);
+        if (t->queues[*target + QUEUE_LIMITS])
+            keep_limits(t, *target, entry, expiration);
         activate(t, *target);
         if (logged == 2) {
             state[STATE_LOG_ROOM] -= blocks_needed * state[STATE_BLOCK_SIZE];

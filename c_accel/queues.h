@@ -119,6 +119,23 @@ static inline void drop(const leveret_tables *t, int32_t entry)
     }
 }
 
+static inline void expire(const leveret_tables *t, int32_t queue)
+{
+    for (;;) {
+        int32_t entry = t->queues[queue + QUEUE_HEAD];
+        if (entry < 0)
+            return;
+        int32_t moment = t->entries[entry + ENTRY_DEADLINE];
+        if (moment == 0)
+            return;
+        if (moment < 0 ? t->state[STATE_SECONDS] + moment < 0 : (t->state[STATE_NOW] - moment - 1) & 0x20000000)
+            return;
+        unlink_ready(t, queue, entry);
+        drop(t, entry);
+        t->state[STATE_EXPIRED] += 1;
+    }
+}
+
 static inline void settle(const leveret_tables *t, int32_t channel, int32_t last, int32_t multiple)
 {
     int32_t count = 0;

@@ -139,10 +139,11 @@ class Engine(Plain):
             return at
         queue = tables.route_targets[routes[slot + layout.ROUTE_TARGETS]]
         plain = tables.queues[queue + layout.QUEUE_PLAIN]
+        limits = tables.queues[queue + layout.QUEUE_LIMITS]
         logged = plain == layout.PLAIN_LOGGED and kind == 2
         names = route + properties
         needed = (len(names) + body + self.block_size - 1) // self.block_size
-        most = min((len(octets) - at) // stride, self.room_for(queue, needed, logged)) if plain != layout.NOT_PLAIN else 0
+        most = min((len(octets) - at) // stride, self.room_for(queue, needed, logged)) if plain != layout.NOT_PLAIN and limits == 0 else 0
         if most < 1:
             return at
         count = alike(octets, octets[at:first], at, stride, most)
@@ -159,8 +160,10 @@ class Engine(Plain):
         return at + count * stride
 
     def kind_of(self, properties):
-        """What check_properties says of these octets."""
+        """What check_properties says of these octets; 0 when the message expires."""
         kind = check_properties(properties, 0, len(properties))
+        if kind > 2:
+            kind = 0
         if len(properties) <= KIND_SIZE_MAX:
             if len(self.kinds) >= KINDS_MAX:
                 self.kinds.clear()
@@ -251,6 +254,8 @@ class Engine(Plain):
         channels, queues, state, entries = tables.channels, tables.queues, tables.state, tables.entries
         arena, block_size, entry_octets, message_octets = self.arena, self.block_size, self.entry_octets, self.message_octets
         queue = tables.consumers[consumer + layout.CONSUMER_QUEUE]
+        if queues[queue + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
+            return Plain.pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end)
         channel = tables.consumers[consumer + layout.CONSUMER_CHANNEL]
         no_ack = tables.consumers[consumer + layout.CONSUMER_NO_ACK]
         limit = min(limit, queues[queue + layout.QUEUE_LENGTH], may_deliver(tables, consumer, channel, no_ack))

@@ -53,11 +53,11 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     leveret_output *output = reader->output;
     int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
     const int32_t *length = t->queues + queue + QUEUE_LENGTH;
-    int32_t before = *length;
+    int32_t before = t->state[STATE_DELIVERED];
     make_room(output);
     output->end = leveret_pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets, output->end,
                                output->size - r->reply_room);
-    int32_t count = before - *length;
+    int32_t count = (t->state[STATE_DELIVERED] - before) & MASK;
     if (count && !output->is_touched) {
         output->is_touched = 1;
         output->next_touched = r->touched;

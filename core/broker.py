@@ -78,7 +78,7 @@ class Broker(Consuming):
         if self.began_ms is None:
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
-        self.now = now
+        self.now = self.tables.state[layout.STATE_NOW] = now
         self.seconds = self.tables.state[layout.STATE_SECONDS] = max(seconds - EPOCH, 0)
         self.failures.tick(now)
         self.fold_counters()
@@ -90,7 +90,8 @@ class Broker(Consuming):
         """Bring the counters up to this moment: the frequent ones stand in the flat state."""
         state = self.tables.state
         for name, place in (("published", layout.STATE_PUBLISHED), ("delivered", layout.STATE_DELIVERED),
-                            ("settled", layout.STATE_SETTLED)):
+                            ("settled", layout.STATE_SETTLED), ("expired", layout.STATE_EXPIRED),
+                            ("dropped_head", layout.STATE_DROPPED_HEAD)):
             self.counters[name] += state[place]
             state[place] = 0
         counts = self.tables.counts

@@ -22,7 +22,7 @@ def run(broker):
         if handle == layout.NONE:
             return
         found = broker.queue_objects[handle]
-        careful = found.rules is not None or found.prioritised
+        careful = found.needs_care or found.prioritised
         count = careful_turn(broker, found) if careful else turn(found, engine)
         engine.turned(count)
         if count >= (_CAREFUL_TURN if careful else engine.turn):

@@ -30,6 +30,7 @@ _ENTRY_QUEUE = const(4)
 _ENTRY_REDELIVERED = const(5)
 _ENTRY_TAG = const(6)
 _ENTRY_CONSUMER = const(7)
+_ENTRY_DEADLINE = const(8)
 _ENTRY_WIDTH = const(9)
 
 _QUEUE_HEAD = const(0)
@@ -42,6 +43,7 @@ _QUEUE_OCTETS = const(6)
 _QUEUE_CONSUMERS = const(8)
 _QUEUE_ACTIVE = const(9)
 _QUEUE_NEXT_ACTIVE = const(10)
+_QUEUE_LIMITS = const(15)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
@@ -70,6 +72,9 @@ _STATE_SETTLED = const(14)
 _STATE_SETTLED_LIST = const(15)
 _STATE_ACTIVE_HEAD = const(16)
 _STATE_ACTIVE_TAIL = const(17)
+_STATE_SECONDS = const(18)
+_STATE_NOW = const(38)
+_STATE_EXPIRED = const(39)
 
 
 def take(table, state, pool, width):
@@ -320,6 +325,25 @@ def drop(blocks, messages, entries, queues, state, entry):
         give(entries, state, _POOL_ENTRIES, entry)
 
 
+def expire(blocks, messages, entries, queues, state, queue):
+    """Let go of everything at the head of a queue whose time is over (features/expiry.py says what a deadline is)."""
+    while True:
+        entry = queues[queue + _QUEUE_HEAD]
+        if entry < 0:
+            return
+        moment = entries[entry + _ENTRY_DEADLINE]
+        if moment == 0:
+            return
+        if moment < 0:
+            if state[_STATE_SECONDS] + moment < 0:
+                return
+        elif (state[_STATE_NOW] - moment - 1) & 0x20000000:
+            return
+        unlink_ready(messages, entries, queues, queue, entry)
+        drop(blocks, messages, entries, queues, state, entry)
+        state[_STATE_EXPIRED] += 1
+
+
 def settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple):
     """Settle one unsettled entry, `last`, or (multiple) all up to it: the number settled."""
     count = 0
@@ -444,13 +468,15 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
     """Deliver up to `limit` messages of a consumer's queue into target[at:end]: the position behind them.
 
     A message is begun when its method, header and whole body fit in one piece (body in one frame); what does not fit so is left to the
-    caller. Ends without credit, messages, room or at a channel's prefetch.
+    caller. What has expired goes. Ends without credit, messages, room or at a channel's prefetch.
     """
     queue = consumers[consumer + _CONSUMER_QUEUE]
     channel = consumers[consumer + _CONSUMER_CHANNEL]
     no_ack = consumers[consumer + _CONSUMER_NO_ACK]
     number = prefix[1] << 8 | prefix[2]
     while limit > 0:
+        if queues[queue + _QUEUE_LIMITS] & 1:
+            expire(blocks, messages, entries, queues, state, queue)
         entry = queues[queue + _QUEUE_HEAD]
         if entry < 0 or consumers[consumer + _CONSUMER_CREDIT] <= 0:
             break

@@ -9,7 +9,7 @@ What is known flat: the channels of the connection by number (`numbers`), whethe
 whether a queue does (QUEUE_PLAIN), and where a route leads for a user who may write there (the route cache, core/routes.py).
 """
 
-from .hot import activate, append, find_tag, next_number, push, settle, take, wake_channel
+from .hot import activate, append, drop, find_tag, next_number, push, settle, take, unlink_ready, wake_channel
 from .shim import const, same
 
 _MASK = const(0x3FFFFFFF)
@@ -29,11 +29,18 @@ _MESSAGE_WIDTH = const(10)
 _ENTRY_NEXT = const(1)
 _ENTRY_QUEUE = const(4)
 _ENTRY_CONSUMER = const(7)
+_ENTRY_DEADLINE = const(8)
 
+_QUEUE_HEAD = const(0)
 _QUEUE_LENGTH = const(2)
 _QUEUE_UNSETTLED = const(3)
 _QUEUE_BLOCKS = const(4)
+_QUEUE_OCTETS = const(6)
 _QUEUE_PLAIN = const(7)
+_QUEUE_LIMITS = const(15)
+_QUEUE_TTL = const(16)
+_QUEUE_LENGTH_MAX = const(17)
+_QUEUE_OCTETS_MAX = const(18)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
@@ -70,6 +77,8 @@ _STATE_LOGGED_HEAD = const(34)
 _STATE_LOGGED_TAIL = const(35)
 _STATE_LOGGED_OCTETS = const(36)
 _STATE_LOGGED_COUNT = const(37)
+_STATE_NOW = const(38)
+_STATE_DROPPED_HEAD = const(40)
 
 _ROUTE_EPOCH = const(0)
 _ROUTE_USER = const(1)
@@ -179,8 +188,10 @@ def take_publish(arena, blocks, messages, entries, queues, channels, state, rout
     kind = check_properties(source, header + 19, behind - 1)
     if kind == 0:
         return _ASK
+    expiration = (kind >> 2) - 1
+    kind &= 3
     blocks_needed = (route_size + behind - header - 20 + body + state[_STATE_BLOCK_SIZE] - 1) // state[_STATE_BLOCK_SIZE]
-    logged = may_push(queues, state, routes, route_targets, slot, kind, blocks_needed)
+    logged = may_push(messages, entries, queues, state, routes, route_targets, slot, kind, expiration, blocks_needed, body)
     if logged == 0:
         return _ASK
     whole = body_end(state, source, start, behind, body)
@@ -192,6 +203,8 @@ def take_publish(arena, blocks, messages, entries, queues, channels, state, rout
     left = routes[slot + _ROUTE_COUNT]
     while left > 0:
         entry = push(messages, entries, queues, state, route_targets[target], message)
+        if queues[route_targets[target] + _QUEUE_LIMITS] > 0:
+            keep_limits(blocks, messages, entries, queues, state, route_targets[target], entry, expiration)
         activate(queues, state, route_targets[target])
         if logged == 2:
             state[_STATE_LOG_ROOM] -= blocks_needed * state[_STATE_BLOCK_SIZE]
@@ -249,13 +262,16 @@ def body_end(state, source, start, at, left):
 
 
 def check_properties(source, at, end):
-    """Properties that are valid and ask for nothing: 1, or 2 when they say persistent; 0: session.py is to look at them.
+    """Properties that are valid and ask for nothing: 1, or 2 when they say persistent, and above these two bits one more than the
+    milliseconds of the expiration, where there is one; 0: session.py is to look at them.
 
-    As properties.walk does; besides, user-id, expiration, the direct reply queue, and CC or BCC among the headers are for session.py.
+    As properties.walk does; besides, user-id, the direct reply queue, CC or BCC among the headers, and an expiration of no or more than
+    eight digits are for session.py.
     """
+    expiration = -1
     high = source[at]
     low = source[at + 1]
-    if low & 0x13 or high & 1:
+    if low & 0x13:
         return 0
     at += 2
     kind = 1
@@ -278,11 +294,28 @@ def check_properties(source, at, end):
                 size = 1 + source[at]
                 if bit == 0x0200 and size == 22:
                     return 0  # as long as amq.rabbitmq.reply-to
+                if bit == 0x0100:
+                    expiration = digits(source, at + 1, at + size, end)
+                    if expiration < 0:
+                        return 0
             at += size
             if at > end:
                 return 0
         bit >>= 1
-    return kind if at == end else 0
+    return kind + (expiration + 1 << 2) if at == end else 0
+
+
+def digits(source, at, behind, end):
+    """The number that source[at:behind] says in one to eight digits, below `end`; else -1."""
+    if behind > end or behind == at or behind - at > 8:
+        return -1
+    found = 0
+    while at < behind:
+        if source[at] < 48 or source[at] > 57:
+            return -1
+        found = found * 10 + source[at] - 48
+        at += 1
+    return found
 
 
 def check_table(source, at, end, depth):
@@ -391,7 +424,7 @@ def is_route(state, routes, route_octets, slot, source, at, size):
     return 1 if same(route_octets, routes[slot + _ROUTE_OCTETS], source, at, size) else 0
 
 
-def may_push(queues, state, routes, route_targets, slot, kind, block_total):
+def may_push(messages, entries, queues, state, routes, route_targets, slot, kind, expiration, block_total, body):
     """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; 2 when its one queue
     does, and it has to be logged, and the log has room; else 0.
 
@@ -411,6 +444,11 @@ def may_push(queues, state, routes, route_targets, slot, kind, block_total):
             if routes[slot + _ROUTE_COUNT] > 1 or state[_STATE_LOG_ROOM] < block_total * state[_STATE_BLOCK_SIZE]:
                 return 0
             answer = 2
+        limits = queues[queue + _QUEUE_LIMITS]
+        if limits & 1 == 0 and expiration >= 0:
+            return 0
+        if limits & 6 and fits(messages, entries, queues, queue, body) == 0:
+            return 0
         held = queues[queue + _QUEUE_LENGTH] + queues[queue + _QUEUE_UNSETTLED]
         if held > 0:
             if held >= 4 * state[_POOL_ENTRIES + 2] or held >= 4 * state[_POOL_MESSAGES + 2]:
@@ -420,6 +458,60 @@ def may_push(queues, state, routes, route_targets, slot, kind, block_total):
         target += 1
         left -= 1
     return answer
+
+
+def is_over(queues, queue, count, size):
+    """1 when so many messages with so many octets of bodies are more than a queue may hold; else 0."""
+    most = queues[queue + _QUEUE_LENGTH_MAX]
+    if most >= 0 and count > most:
+        return 1
+    most = queues[queue + _QUEUE_OCTETS_MAX]
+    return 1 if most >= 0 and size > most else 0
+
+
+def fits(messages, entries, queues, queue, body):
+    """1 when a queue that holds only so much takes one more without a look (features/length.py).
+
+    0 when it is to be refused, or when what has to go for it is to be a dead letter, the message itself, or one that is yet to be logged.
+    """
+    count = queues[queue + _QUEUE_LENGTH] + 1
+    size = queues[queue + _QUEUE_OCTETS]
+    limits = queues[queue + _QUEUE_LIMITS]
+    if limits & 4:
+        return 1 - is_over(queues, queue, count, size + 1)
+    size += body
+    entry = queues[queue + _QUEUE_HEAD]
+    while is_over(queues, queue, count, size):
+        if entry < 0 or limits & 8:
+            return 0
+        message = entries[entry]
+        if queues[queue + _QUEUE_PLAIN] == 2 and messages[message + _MESSAGE_SEGMENT] == 0:
+            return 0
+        count -= 1
+        size -= messages[message + _MESSAGE_BODY]
+        entry = entries[entry + _ENTRY_NEXT]
+    return 1
+
+
+def keep_limits(blocks, messages, entries, queues, state, queue, entry, expiration):
+    """A queue with limits has taken an entry: write its deadline (features/expiry.py), and let the oldest go that are too many now."""
+    limits = queues[queue + _QUEUE_LIMITS]
+    if limits & 1:
+        ttl = queues[queue + _QUEUE_TTL]
+        if expiration >= 0 and (ttl < 0 or expiration < ttl):
+            ttl = expiration
+        moment = 0
+        if ttl >= 0:
+            moment = (state[_STATE_NOW] + ttl) & _MASK
+            if moment == 0:
+                moment = 1
+        entries[entry + _ENTRY_DEADLINE] = moment
+    if limits & 2:
+        while is_over(queues, queue, queues[queue + _QUEUE_LENGTH], queues[queue + _QUEUE_OCTETS]):
+            oldest = queues[queue + _QUEUE_HEAD]
+            unlink_ready(messages, entries, queues, queue, oldest)
+            drop(blocks, messages, entries, queues, state, oldest)
+            state[_STATE_DROPPED_HEAD] += 1
 
 
 def put_aside(messages, entries, state, entry):

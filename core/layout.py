@@ -50,12 +50,22 @@ QUEUE_TURN = 11  # which of its consumers, counted from 0 in the order of Queue.
 QUEUE_IDENTITY = 12  # its id in the log; 0: nothing of it is logged
 QUEUE_LOGGED = 13  # low 30 bits of the whole position of the last message that the log has seen of it
 QUEUE_LOGGED_HIGH = 14
-QUEUE_WIDTH = 15
+QUEUE_LIMITS = 15  # which limits are kept without asking Python, see below; Queue.update_plain writes this and the three behind it
+QUEUE_TTL = 16  # x-message-ttl, milliseconds; NONE: none
+QUEUE_LENGTH_MAX = 17  # x-max-length
+QUEUE_OCTETS_MAX = 18  # x-max-length-bytes
+QUEUE_WIDTH = 19
 
 # QUEUE_PLAIN: a queue takes messages without a look at them ...
-NOT_PLAIN = 0  # ... never: it has rules, is a stream, or keeps messages beyond memory
+NOT_PLAIN = 0  # ... never: it has rules that QUEUE_LIMITS does not say, is a stream, or keeps messages beyond memory
 PLAIN = 1  # ... always
 PLAIN_LOGGED = 2  # ... but a persistent one has to go into the log
+
+# Bits of QUEUE_LIMITS.
+LIMIT_EXPIRES = 1  # entries have deadlines: the head is looked at before a delivery
+LIMIT_DROPS = 2  # the oldest go when there are too many
+LIMIT_REFUSES = 4  # none is taken then: Python is to refuse it
+LIMIT_DEAD_LETTERS = 8  # what goes is to be published again: Python is to do it
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1
@@ -120,7 +130,10 @@ STATE_LOGGED_HEAD = 34  # entries with messages that it has taken and that are t
 STATE_LOGGED_TAIL = 35
 STATE_LOGGED_OCTETS = 36  # of their records, as they stand in a group
 STATE_LOGGED_COUNT = 37
-STATE_WIDTH = 38
+STATE_NOW = 38  # milliseconds, as Broker.now
+STATE_EXPIRED = 39  # counters as those above
+STATE_DROPPED_HEAD = 40
+STATE_WIDTH = 41
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

@@ -17,6 +17,7 @@ class Queue:
     pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory
     id_in_log = 0  # 0: nothing of it is logged
     prioritised = False  # a consumer has a priority of its own
+    needs_care = False  # its rules want to see each message before it is delivered
 
     def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
         self.tables = tables
@@ -47,12 +48,17 @@ class Queue:
         To be called whenever `rules`, `id_in_log` or anything else changes that wants to see what is pushed.
         """
         plain = layout.PLAIN
-        if self.is_stream or self.rules is not None or self.is_paging():
+        limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
+        if self.is_stream or limits is None or self.is_paging():
             plain = layout.NOT_PLAIN
         elif self.id_in_log:
             plain = layout.PLAIN_LOGGED
         self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
         self.tables.queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
+        for at in range(4):
+            self.tables.queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
+        if self.needs_care != (limits is None):
+            self.needs_care = limits is None
         self.tables.engine.see_queue(self)
 
     @property

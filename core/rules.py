@@ -63,6 +63,26 @@ class Rules:
         self.counts_returns = False  # a feature counts how often a message has come back
         self.features = []
 
+    def flat(self):
+        """What QUEUE_LIMITS and the three fields behind it are to be so that nothing else has to look at the messages; None: something
+        has to."""
+        refuses = drops = False
+        ttl = messages_max = octets_max = None
+        for feature in self.features:
+            if not feature.flat():
+                return None
+        if self.single_active or self.expires and self.dead_letter is not None:
+            return None
+        if self.expires:
+            ttl = self.expiry.ttl_ms
+        if self.length is not None:
+            messages_max, octets_max = self.length.messages_max, self.length.octets_max
+            drops = self.length.overflow == "drop-head"
+            refuses = not drops
+        limits = ((layout.LIMIT_EXPIRES if self.expires else 0) | (layout.LIMIT_DROPS if drops else 0)
+                  | (layout.LIMIT_REFUSES if refuses else 0) | (layout.LIMIT_DEAD_LETTERS if self.dead_letter is not None else 0))
+        return (limits,) + tuple([layout.NONE if most is None else min(most, layout.MASK) for most in (ttl, messages_max, octets_max)])
+
     def full(self, queue):
         """True when one of the features has publishers wait."""
         for feature in self.features:

@@ -36,13 +36,14 @@ def deliver(session, consumer, most):
     tables = session.broker.tables
     send = session.send
     length = consumer.queue.handle + layout.QUEUE_LENGTH
+    state = tables.state
     count = 0
     while True:
         send.room()
-        before = tables.queues[length]
+        before = state[layout.STATE_DELIVERED]
         send.wrote(tables.engine.pump(consumer.handle, most - count, consumer.prefix_at, len(consumer.prefix), session.frame_size_max,
                                       send.address, send.end, send.size - limits.REPLY_ROOM))
-        count += before - tables.queues[length]
+        count += (state[layout.STATE_DELIVERED] - before) & layout.MASK
         if count == most or tables.queues[length] == 0 or not has_credit(tables, consumer) or not deliver_large(session, consumer):
             return count
         count += 1

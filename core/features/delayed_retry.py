@@ -12,6 +12,10 @@ class Rule(Feature):
         self.least_ms = arguments.get("x-delayed-retry-min", 1000)
         self.most_ms = max(arguments.get("x-delayed-retry-max", self.least_ms), self.least_ms)
 
+    def flat(self):
+        """It looks at none of them."""
+        return True
+
     def came_back(self, broker, queue, entry):
         """Keep the entry aside until its time has come."""
         count = broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255

@@ -17,6 +17,10 @@ class Rule(Feature):
     def __init__(self, arguments):
         self.ttl_ms = arguments.get("x-message-ttl")
 
+    def flat(self):
+        """Deadlines that are far away are written here."""
+        return self.ttl_ms is None or self.ttl_ms < FAR_MS
+
     def pushed(self, broker, queue, message, entry):
         """Write the deadline of a message."""
         self.write_deadline(broker, message, entry, 0)
@@ -27,7 +31,7 @@ class Rule(Feature):
         own = broker.expiration_of(message)
         if own is not None and (ttl is None or own < ttl):
             ttl = own
-        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, 0))
+        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, -1))
 
     def begin_anew(self, broker, queue):
         """The rule comes to a queue that has messages: their time begins now."""
@@ -66,9 +70,9 @@ def deadline(broker, ttl_ms):
 
 
 def passed(broker, moment):
-    """True when a deadline lies behind us."""
+    """True when a deadline lies behind us. The millisecond itself does not: a lifetime of 0 is for a consumer that waits."""
     if moment == 0:
         return False
     if moment < 0:
         return broker.seconds >= -moment
-    return elapsed(broker.now, moment) >= 0
+    return elapsed(broker.now, moment) > 0

@@ -8,6 +8,10 @@ SWALLOWED = 4  # taken, but not kept
 class Feature:
     """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records."""
 
+    def flat(self):
+        """True when what the feature does to messages that come and go is in the queue's flat record, or it does nothing then."""
+        return False
+
     def gate(self, broker, queue, message):
         """Before a message is taken: TAKEN, REFUSED or SWALLOWED."""
         return TAKEN

@@ -17,6 +17,10 @@ class Rule(Feature):
         self.overflow = arguments.get("x-overflow", "drop-head")
         self.blocking = False
 
+    def flat(self):
+        """A queue that has its publishers wait is asked first."""
+        return self.overflow != "block"
+
     def over(self, queue, messages, octets):
         """True when the queue with so much more would be over one of its maxima."""
         return ((self.messages_max is not None and queue.message_count() + messages > self.messages_max)

@@ -25,12 +25,19 @@ SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))
 FORMS = (engine.Plain, runs.Engine, c_accel.Engine)
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
-KEYS = ("one", "two", "many", "ruled", "stream", "nowhere")
+KEYS = ("one", "two", "many", "ruled", "short", "few", "dead", "both", "stream", "nowhere")
+LIMITED = (("ruled", {"x-max-length": 5}), ("short", {"x-message-ttl": 100}),
+           ("few", {"x-max-length-bytes": 300, "x-overflow": "reject-publish"}),
+           ("dead", {"x-max-length": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "two"}),
+           ("both", {"x-message-ttl": 300, "x-max-length": 9}))
+CONSUMED = {2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r")),
+            3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"))}
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
 PROPERTIES = (
     {}, {"content_type": "text/plain"}, {"delivery_mode": 2}, {"headers": HEADERS, "priority": 4, "timestamp": 1700000000},
     {"correlation_id": "c" * 200, "reply_to": "r", "message_id": "m", "type": "t", "app_id": "a"}, {"headers": {"CC": ["two"]}},
-    {"headers": {"BCC": ["one"]}}, {"expiration": "60000"}, {"user_id": "guest"}, {"user_id": "other"},
+    {"headers": {"BCC": ["one"]}}, {"expiration": "60000"}, {"expiration": "70"}, {"expiration": "0", "delivery_mode": 2},
+    {"expiration": "0000000200"}, {"user_id": "guest"}, {"user_id": "other"},
     {"reply_to": "amq.rabbitmq.reply-to"}, {"headers": {"\u00e4": 1}}, {"delivery_mode": 1, "headers": {}},
 )
 
@@ -137,14 +144,18 @@ def prepared(durable=False, **limits):
     set_up = [encoded("channel_open", number, "") for number in (2, 3)]
     set_up += [encoded("confirm_select", 2, False), encoded("tx_select", 3)]
     set_up += [encoded("queue_declare", 1, 0, name, False, durable, False, False, False, {}) for name in ("one", "two", "many")]
-    set_up += [encoded("queue_declare", 1, 0, "ruled", False, False, False, False, False, {"x-max-length": 5}),
+    set_up += [encoded("queue_declare", 1, 0, name, False, durable, False, False, False, arguments) for name, arguments in LIMITED]
+    set_up += [encoded("queue_bind", 1, 0, "both", "amq.fanout", "", False, {}),
+               encoded("queue_bind", 1, 0, "both", "amq.topic", "a.b", False, {}),
                encoded("queue_declare", 1, 0, "stream", False, True, False, False, False, {"x-queue-type": "stream"})]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.fanout", "", False, {}) for name in ("one", "two", "many")]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.topic", key, False, {}) for name, key in (("many", "a.*"), ("two", "#.z"))]
     for octets in set_up:
         pair.give(0, octets)
         pair.give(1, octets) if octets in set_up[:4] else None
+        pair.both(lambda side: side.broker.run())
         pair.both(lambda side: [side.take(number, 10000) for number in range(3)])
+    assert sorted(pair.sides[0].broker.queues) == sorted(KEYS[:-1])
     for channel in (1, 2, 3):
         for octets in (encoded("channel_open", channel, ""), *consuming(channel)) if channel > 1 else consuming(channel):
             pair.give(2, octets)
@@ -159,7 +170,7 @@ def consuming(channel):
                 encoded("basic_consume", 1, 0, "two", "b" * 40, False, False, False, False, {}))
     qos = (encoded("basic_qos", 2, 0, 3, False),) if channel == 2 else (encoded("basic_qos", 3, 0, 4, True),)
     return qos + tuple([encoded("basic_consume", channel, 0, name, name + tag, False, False, False, False, {})
-                        for name, tag in ((("many", "c"), ("many", "d")) if channel == 2 else (("two", "e"), ("many", "f"), ("one", "g")))])
+                        for name, tag in (CONSUMED[channel])])
 
 
 def a_publish(random_, channel):

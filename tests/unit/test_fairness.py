@@ -148,7 +148,7 @@ def flood(peer, count):
 
 def ruled(peer):
     """Declare the queue: how many messages it has."""
-    return peer.declare("ruled", arguments={"x-max-length": 100000})[1]
+    return peer.declare("ruled", arguments={"x-max-length": 100000, "x-overflow": "block"})[1]
 
 
 def test_a_buffer_full_of_frames_that_are_taken_one_by_one_lets_others_have_their_turn():

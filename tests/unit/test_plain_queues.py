@@ -16,26 +16,49 @@ def test_a_queue_without_rules_is_plain_and_others_are_not():
     broker = new_broker()
     peer = Peer(broker)
     peer.declare("plain")
-    peer.declare("rules", arguments={"x-max-length": 3})
+    for name, arguments in (("priority", {"x-max-priority": 3}), ("single", {"x-single-active-consumer": True}),
+                            ("waits", {"x-max-length": 3, "x-overflow": "block"}), ("far", {"x-message-ttl": 1 << 28}),
+                            ("dead", {"x-message-ttl": 9, "x-dead-letter-exchange": ""})):
+        peer.declare(name, arguments=arguments)
     peer.declare("stream", durable=True, arguments={"x-queue-type": "stream"})
-    assert [plain(broker, name) for name in ("plain", "rules", "stream")] == [layout.PLAIN, layout.NOT_PLAIN, layout.NOT_PLAIN]
+    for name in ("priority", "single", "waits", "far", "dead", "stream"):
+        assert plain(broker, name) == layout.NOT_PLAIN, name
+        assert broker.queues[name].needs_care == (name != "stream")
+    assert plain(broker, "plain") == layout.PLAIN
+
+
+def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
+    broker = new_broker()
+    peer = Peer(broker)
+    for name, arguments, limits in (
+            ("none", {}, [0, -1, -1, -1]), ("ttl", {"x-message-ttl": 9}, [layout.LIMIT_EXPIRES, 9, -1, -1]),
+            ("drops", {"x-max-length": 3, "x-max-length-bytes": 1 << 40}, [layout.LIMIT_DROPS, -1, 3, layout.MASK]),
+            ("refuses", {"x-max-length": 3, "x-overflow": "reject-publish"}, [layout.LIMIT_REFUSES, -1, 3, -1]),
+            ("dead", {"x-dead-letter-exchange": "", "x-delivery-limit": 2}, [layout.LIMIT_DEAD_LETTERS, -1, -1, -1])):
+        peer.declare(name, arguments=arguments)
+        place = broker.queues[name].handle + layout.QUEUE_LIMITS
+        assert list(broker.tables.queues[place:place + 4]) == limits, name
+        assert plain(broker, name) == layout.PLAIN and not broker.queues[name].needs_care, name
 
 
 def test_a_policy_that_comes_and_goes_changes_it():
     broker = new_broker()
     Peer(broker).declare("q")
-    broker.policies.set(broker, Policy("p", "q", {"max-length": 100}))
+    broker.policies.set(broker, Policy("p", "q", {"max-length": 100, "overflow": "block"}))
     assert plain(broker, "q") == layout.NOT_PLAIN
     broker.policies.remove(broker, "p")
     assert plain(broker, "q") == layout.PLAIN
 
 
-def test_a_message_that_expires_ends_it():
+def test_a_message_that_expires_has_its_queue_look_at_deadlines():
     broker = new_broker()
     peer = Peer(broker)
     peer.declare("q")
-    peer.give(content(1, "", "q", b"x", {"expiration": "60000"}))
-    assert plain(broker, "q") == layout.NOT_PLAIN
+    peer.declare("dead", arguments={"x-dead-letter-exchange": ""})
+    for name, expected in (("q", layout.PLAIN), ("dead", layout.NOT_PLAIN)):
+        peer.give(content(1, "", name, b"x", {"expiration": "60000"}))
+        assert plain(broker, name) == expected
+    assert broker.tables.queues[broker.queues["q"].handle + layout.QUEUE_LIMITS] == layout.LIMIT_EXPIRES
 
 
 def test_a_queue_in_the_log_takes_only_transient_messages_so():

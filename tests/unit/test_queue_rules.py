@@ -82,7 +82,7 @@ def test_a_message_with_an_expiration_expires_in_any_queue_and_is_never_delivere
     peer.publish("q", b"stays")
     peer.publish("q", b"goes", given={"expiration": "100"})
     peer.publish("q", b"also stays")
-    broker.now += 150
+    broker.tick(broker.now + 150, 1700000000)
     found = peer.consume("q", no_ack=True)
     assert [each[3] for each in found] == [b"stays", b"also stays"]
 
@@ -93,6 +93,10 @@ def test_ttl_zero_and_far_deadlines():
     peer.publish("q", b"x")
     pass_time(broker, 100)
     assert bodies(peer, "q") == []
+    peer.consume("q", no_ack=True)
+    for given in ({}, {"expiration": "0"}):
+        peer.publish("q", b"y", given=given)
+        assert [each[3] for each in peer.contents()] == [b"y"]
     broker, peer = pair({"x-message-ttl": 7 * 24 * 3600 * 1000})
     peer.publish("q", b"x")
     broker.tick(broker.now + 100, EPOCH + broker.seconds + 6 * 24 * 3600)
