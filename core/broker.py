@@ -297,10 +297,23 @@ class Broker(Consuming):
             return
         found.rules = with_expiry(found.rules)
         found.update_plain()
+        for entry in self.entries_of(found):
+            self.tables.entries[entry + layout.ENTRY_DEADLINE] = 0
+
+    def entries_of(self, found):
+        """The entries of a queue: those ready, and those delivered and not settled, which may come back."""
+        tables = self.tables
         entry = found.head()
         while entry != layout.NONE:
-            self.tables.entries[entry + layout.ENTRY_DEADLINE] = 0
-            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
+            yield entry
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        for connection in self.connections:
+            for channel in connection.channels():
+                entry = layout.NONE if channel.closing else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+                while entry != layout.NONE:
+                    if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
+                        yield entry
+                    entry = tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
         """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it; and

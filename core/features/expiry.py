@@ -37,11 +37,8 @@ class Rule(Feature):
         """The rule comes to a queue that has messages: their time begins now."""
         if queue.pages is not None:
             queue.pages.since = broker.seconds
-        entries = broker.tables.entries
-        entry = queue.head()
-        while entry != layout.NONE:
-            self.pushed(broker, queue, entries[entry + layout.ENTRY_MESSAGE], entry)
-            entry = entries[entry + layout.ENTRY_NEXT]
+        for entry in broker.entries_of(queue):
+            self.pushed(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
 
     def recovered(self, broker, queue):
         """Time stood still while the broker was down: lifetimes begin again."""

@@ -1,5 +1,6 @@
 """Queue rules by frames: each argument of core/rules.py, as RabbitMQ (or the peer that has it) behaves."""
 
+from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
 from peer import Peer, assemble, content, encoded, idle, new_broker
 
@@ -85,6 +86,27 @@ def test_a_message_with_an_expiration_expires_in_any_queue_and_is_never_delivere
     broker.tick(broker.now + 150, 1700000000)
     found = peer.consume("q", no_ack=True)
     assert [each[3] for each in found] == [b"stays", b"also stays"]
+
+
+def test_what_is_out_when_its_queue_begins_to_look_at_lifetimes_has_none():
+    """By a message with an expiration, or by a policy: the place may have been another message's that had a deadline."""
+    for policy in (False, True):
+        broker, peer = pair({})
+        peer.declare("other")
+        peer.publish("other", b"gone", given={"expiration": "100"})
+        assert bodies(peer, "other") == [b"gone"]
+        peer.publish("q", b"stays")
+        assert [each[3] for each in peer.consume("q")] == [b"stays"]
+        pass_time(broker, 200)
+        if policy:
+            broker.policies.set(broker, Policy("p", "q", {"message-ttl": 1000}))
+        else:
+            peer.publish("other", b"goes", given={"expiration": "100"})
+            peer.publish("q", b"goes", given={"expiration": "100"})
+        pass_time(broker, 300)
+        peer.contents()
+        peer.give(encoded("basic_nack", 1, 0, True, True))
+        assert [each[3] for each in peer.contents()] == [b"stays"]
 
 
 def test_ttl_zero_and_far_deadlines():
