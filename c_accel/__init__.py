@@ -79,6 +79,9 @@ class Engine:
             setattr(pointers, name, self._keep(self.octets(getattr(tables, name))))
         for name in ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_targets"):
             setattr(pointers, name, self._keep(self.integers(getattr(tables, name))))
+        from . import matching  # there is no C module on some machines
+        self.ways = matching.Ways(tables)
+        pointers.ways = self.ways.table
         self.pointers = pointers
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
         self.round = ffi.new("leveret_round *")
@@ -132,6 +135,14 @@ class Engine:
         reader.prefix = consumer.prefix_at
         reader.prefix_size = len(consumer.prefix)
         reader.frame_size_max = session.frame_size_max
+
+    def see_way(self, user, exchange):
+        """See core/engine.py: C may find the next one itself."""
+        self.ways.see(user, exchange)
+
+    def forget_ways(self):
+        """See core/engine.py."""
+        self.ways.forget()
 
     def begin_round(self, turns, deliveries):
         """See core/engine.py."""

@@ -8,6 +8,39 @@
 
 #include <stdint.h>
 
+#define LEVERET_WAYS_MAX 32
+
+/* The bindings of an exchange as a tree (c_accel/matching.py). A node: its parent, where its word begins (-1: it is a wild card, or the
+ * root) and the word's octets, its children for * and #, where its queues begin in `ends` and how many they are. */
+typedef struct {
+    int32_t node_count;
+    int32_t index_size; /* a power of two: children by parent and word */
+    int32_t whole;      /* a key is one word */
+    int32_t stamp;      /* see core/topic.py */
+    const int32_t *nodes;
+    const uint8_t *words;
+    const int32_t *ends;
+    int32_t *index;
+    int32_t *stamps;
+    int32_t *here;
+    int32_t *ahead;
+    int32_t *staying;
+} leveret_matcher;
+
+/* Where messages of a user to an exchange go, and what the route cache has room for. */
+typedef struct {
+    int32_t user;
+    int32_t name_size;
+    const uint8_t *name;
+    leveret_matcher *matcher;
+} leveret_way;
+typedef struct {
+    leveret_way rows[32]; /* LEVERET_WAYS_MAX */
+    int32_t count;
+    int32_t octets_size;
+    int32_t targets_size;
+} leveret_ways;
+
 /* Everything that belongs to one broker; the memory stays where it is as long as the broker lives. */
 typedef struct {
     uint8_t *arena;
@@ -21,7 +54,14 @@ typedef struct {
     int32_t *routes;
     uint8_t *route_octets;
     int32_t *route_targets;
+    leveret_ways *ways; /* NULL: none */
 } leveret_tables;
+
+/* Have a matcher find the children of its nodes. */
+void leveret_index(leveret_matcher *m);
+
+/* The queues for a key, each once, in targets[0:64]: how many; 65: more than that. */
+int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, int32_t *targets);
 
 /* See ingest.ingest. */
 int32_t leveret_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source);

@@ -1,5 +1,6 @@
 /* Publishes: method, content header and body frames from a receive buffer into blocks and queues (core/ingest.py). */
 #include "publish.h"
+#include "match.h"
 #include "octets.h"
 #include "properties.h"
 #include "queues.h"
@@ -196,6 +197,8 @@ int32_t leveret_take_publish(const leveret_tables *t, const uint8_t *source, int
     if (names >= route_size || names + 1 + source[route + names] != route_size || source[start + 6 + size] & 2)
         return ASK;
     int32_t slot = find_route(t, source, route, route_size);
+    if (slot < 0)
+        slot = leveret_find_way(t, source, route, route_size);
     if (slot < 0)
         return ASK_ROUTE;
     const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];

@@ -332,11 +332,14 @@ class Broker(Consuming):
     def remember_route(self, user, exchange_name, route):
         """Have `ingest` know where messages of the user with this number go, unless that depends on more than exchange and key.
 
-        `route`: both as two short strings (bytes).
+        `route`: both as two short strings (bytes). The user may publish there. False: that could not be.
         """
         exchange = self.exchanges.get(exchange_name)
-        if exchange_name == "" or exchange is not None and exchange.plain and exchange.by_key:
-            routes.remember(self.tables, user, route, routing.near(self, exchange_name, route[2 + route[0]:], None))
+        if exchange_name and (exchange is None or exchange.internal or not exchange.plain or not exchange.by_key):
+            return False
+        if exchange_name:
+            self.tables.engine.see_way(user, exchange)
+        return routes.remember(self.tables, user, route, routing.near(self, exchange_name, route[2 + route[0]:], None))
 
     # Queues that go
 

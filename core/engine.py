@@ -47,6 +47,12 @@ class Plain:
     def see_consumer(self, consumer):
         """A consumer has its `prefix_at`: it can be delivered to."""
 
+    def see_way(self, user, exchange):
+        """A route of the user with this number through an exchange was looked up."""
+
+    def forget_ways(self):
+        """What exchanges, bindings or queues there are has changed."""
+
     def begin_round(self, turns, deliveries):
         """Active queues are to have up to so many turns, with so many deliveries in all."""
         self.turns = turns

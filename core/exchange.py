@@ -38,6 +38,7 @@ class Exchange:
     delays = False  # True: the message's x-delay counts
     by_key = False  # True: what `match` gives depends on the key alone, until a binding changes
     draws = False  # True: `match` depends on a draw, which `drawn` uses up when the message is taken
+    changes = 0  # how often a binding came or went
     arguments_served = ()  # of exchange.declare, those that begin with x-
 
     def __init__(self, name, durable, auto_delete, internal, arguments, nonce=b""):
@@ -84,6 +85,7 @@ class Exchange:
         if binding.destination.is_exchange:
             self.exchange_count += 1
             self.see_plain()
+        self.changes += 1
         self.add(binding)
 
     def unbind(self, binding):
@@ -93,6 +95,7 @@ class Exchange:
         if binding.destination.is_exchange:
             self.exchange_count -= 1
             self.see_plain()
+        self.changes += 1
         self.remove(binding)
 
 

@@ -12,13 +12,16 @@ TARGETS_MAX = 64  # a message to more queues than this is worth a look
 
 
 def remember(tables, user, route, targets):
-    """Cache that `route` (bytes: exchange and key as two short strings) of the user with this number leads to the queues `targets`."""
+    """Cache that `route` (bytes: exchange and key as two short strings) of the user with this number leads to the queues `targets`.
+
+    False when that is not worth it.
+    """
     state = tables.state
     if not 0 < len(targets) <= TARGETS_MAX:
-        return
+        return False
     if (state[layout.STATE_ROUTE_OCTETS] + len(route) > len(tables.route_octets)
             or state[layout.STATE_ROUTE_TARGETS] + len(targets) > len(tables.route_targets)):
-        forget(tables)
+        empty(tables)
     slot = place_for(tables, route)
     at = state[layout.STATE_ROUTE_OCTETS]
     copy(tables.route_octets, at, route, 0, len(route))
@@ -34,6 +37,7 @@ def remember(tables, user, route, targets):
     routes[slot + layout.ROUTE_OCTETS] = at
     routes[slot + layout.ROUTE_TARGETS] = first
     routes[slot + layout.ROUTE_COUNT] = len(targets)
+    return True
 
 
 def place_for(tables, route):
@@ -49,7 +53,13 @@ def place_for(tables, route):
 
 
 def forget(tables):
-    """Empty the cache."""
+    """What exchanges, bindings or queues there are has changed: empty the cache."""
+    tables.engine.forget_ways()
+    empty(tables)
+
+
+def empty(tables):
+    """Have room again."""
     state = tables.state
     if state[layout.STATE_ROUTE_OCTETS]:
         state[layout.STATE_ROUTE_OCTETS] = state[layout.STATE_ROUTE_TARGETS] = 0

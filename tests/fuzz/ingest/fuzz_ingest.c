@@ -56,6 +56,23 @@ static void add_route(leveret_tables *t, const char *octets, int32_t size, int32
         t->route_targets[state[STATE_ROUTE_TARGETS]++] = queues[at] * QUEUE_WIDTH;
 }
 
+/* The bindings #, a.* and a.b.# of the exchange t. */
+static void add_way(leveret_tables *t)
+{
+    static const int32_t nodes[] = {-1, -1, 0, -1, 1, 0, 0,  0, -1, 0, -1, -1, 0, 1,  0, 0, 1, 3, -1, 1, 0,
+                                    2, -1, 0, -1, -1, 1, 2,  2, 1, 1, -1, 5, 3, 0,  4, -1, 0, -1, -1, 3, 1};
+    static const int32_t ends[] = {0, QUEUE_WIDTH, 0, 2 * QUEUE_WIDTH};
+    static int32_t index[16], stamps[6], here[6], ahead[6], staying[6];
+    static leveret_matcher matcher = {6, 16, 0, 0, nodes, (const uint8_t *)"ab", ends, index, stamps, here, ahead, staying};
+    static leveret_ways ways;
+    leveret_index(&matcher);
+    ways.rows[0] = (leveret_way){7, 1, (const uint8_t *)"t", &matcher};
+    ways.count = 1;
+    ways.octets_size = 32;
+    ways.targets_size = 8;
+    t->ways = &ways;
+}
+
 static void make_tables(leveret_tables *t)
 {
     t->arena = calloc(BLOCKS, BLOCK_SIZE);
@@ -96,6 +113,7 @@ static void make_tables(leveret_tables *t)
         channel[CHANNEL_CONFIRM] = at == 1;
         channel[CHANNEL_TAG] = channel[CHANNEL_PUBLISHED] = at == 1 ? MASK - 3 : 0;
         channel[CHANNEL_NUMBER] = at + 1;
+        channel[CHANNEL_PREFETCH] = at == 1 ? 3 : 0;
         channel[CHANNEL_CONSUMERS] = at < CONSUMERS ? at * CONSUMER_WIDTH : NONE;
     }
     for (int32_t at = 0; at < CONSUMERS; at++) {
@@ -110,6 +128,7 @@ static void make_tables(leveret_tables *t)
     add_route(t, "\0\1q", 3, 1, &second);
     add_route(t, "\1e\1k", 4, 3, all);
     add_route(t, "\0\1r", 3, 1, all + 2);
+    add_way(t);
 }
 
 static void free_tables(leveret_tables *t)
@@ -179,7 +198,7 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
     for (int32_t at = 0; at < CONSUMERS; at++) {
         int32_t start = choice % 64;
         outputs[at] = (leveret_output){NULL, 0, at, malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at,
-                                       NONE, NONE, NONE, NONE};
+                                      NONE, NONE, NONE, NONE};
         memset(outputs[at].octets, 0, (size_t)room);
         readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024, 0, NONE};
     }
@@ -193,8 +212,13 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
         check_tables(t);
     }
     t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = 2 * QUEUE_WIDTH;
-    for (int32_t at = 0; at < CONSUMERS; at++)
+    for (int32_t at = 0; at < CONSUMERS; at++) {
+        if (choice & 2)
+            leveret_forget(&r, &outputs[at], at * CONSUMER_WIDTH);
+        leveret_feed(t, &r, &outputs[at]);
+        require(!readers[at].is_short && outputs[at].hungry == NONE && outputs[at].fed == NONE, "nobody waits for room any more");
         free(outputs[at].octets);
+    }
 }
 
 static void deliver(const leveret_tables *t, int32_t room)
