@@ -34,6 +34,8 @@ ACK = 80
 END = 0xCE
 
 ROUTE_AT = 13  # where exchange and routing key begin in the frame of a basic.publish
+WINDOW = 8192  # octets that are looked at; and where all of them were taken
+WINDOW_MAX = 65536
 KINDS_MAX = 256  # properties that are known to be valid
 KIND_SIZE_MAX = 256  # and octets of each
 
@@ -59,26 +61,38 @@ class Engine(Plain):
         """See ingest.py."""
         state = self.tables.state
         start, end = state[layout.STATE_AT], state[layout.STATE_END]
-        octets = source[start:end].tobytes()
-        at = 0
+        window = WINDOW
         while True:
-            behind = self.take(numbers, octets, at)
-            while behind > at:
-                at = behind
-                behind = self.take(numbers, octets, at)
+            octets = source[start:min(start + window, end)].tobytes()
+            at = self.take_all(numbers, octets)
             state[layout.STATE_AT] = start + at
+            if end - start - at < 7:
+                return layout.INCOMPLETE
             behind = content_end(octets, at)
-            state[layout.STATE_END] = start + behind
-            answer = Plain.ingest(self, numbers, source)
-            state[layout.STATE_END] = end
-            if answer != layout.INCOMPLETE:
-                return answer
-            if state[layout.STATE_AT] != start + behind:
-                return answer if start + behind == end else Plain.ingest(self, numbers, source)
-            self.learn(octets, at)
+            if behind == len(octets) and start + behind < end:
+                if at == 0 and window == WINDOW_MAX:
+                    return Plain.ingest(self, numbers, source)
+                window = WINDOW_MAX
+            else:
+                state[layout.STATE_END] = start + behind
+                answer = Plain.ingest(self, numbers, source)
+                state[layout.STATE_END] = end
+                if answer != layout.INCOMPLETE:
+                    return answer
+                if state[layout.STATE_AT] != start + behind:
+                    return answer if start + behind == end else Plain.ingest(self, numbers, source)
+                self.learn(octets, at)
+                window = WINDOW
+            start = state[layout.STATE_AT]
+
+    def take_all(self, numbers, octets):
+        """Take what is usual from the begin of `octets`: the position behind it."""
+        at = 0
+        behind = self.take(numbers, octets, at)
+        while behind > at:
             at = behind
-            if start + at == end:
-                return answer
+            behind = self.take(numbers, octets, at)
+        return at
 
     def learn(self, octets, at):
         """Remember the method frame of a content that was taken frame by frame."""
