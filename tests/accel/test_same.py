@@ -162,13 +162,14 @@ def prepared(durable=False, **limits):
     for octets in set_up:
         pair.give(0, octets)
         pair.give(1, octets) if octets in set_up[:4] else None
-        pair.both(lambda side: side.broker.run())
+        pair.both(lambda side: side.broker.run())  # what is durable is answered then
         pair.both(lambda side: [side.take(number, 10000) for number in range(3)])
     assert sorted(pair.sides[0].broker.queues) == sorted(KEYS[:-1])
     for channel in (1, 2, 3):
         for octets in (encoded("channel_open", channel, ""), *consuming(channel)) if channel > 1 else consuming(channel):
             pair.give(2, octets)
             pair.both(lambda side: side.take(2, 10000))
+    assert [len(pair.sides[0].broker.queues[name].consumers) for name in ("one", "two", "many")] == [2, 2, 3]
     return pair
 
 
@@ -382,6 +383,20 @@ def test_brokers_that_are_let_go_of_leave_no_address_behind():
     for _ in range(12):
         prepared()
         gc.collect()
+
+
+def test_logged_messages_of_two_queues_in_turns():
+    """More runs of settled places than are gathered at once, and one piece of the log with messages of several queues."""
+    pair = prepared(durable=True)
+    persistent = PROPERTIES[2]
+    turns = b"".join([content(1, "", name, b"x", persistent) for name in ("one", "one", "two", "two", "one", "two")])
+    for number in range(30):
+        pair.give(0, turns)
+        pair.tick(100 * number)
+        drain(pair)
+    broker = pair.sides[1].broker
+    assert broker.counters["published"] + broker.tables.state[layout.STATE_PUBLISHED] == 180
+    assert broker.tables.state[layout.STATE_SETTLED] + broker.counters["settled"] > 90
 
 
 def test_numbers_that_pass_2_to_30():
