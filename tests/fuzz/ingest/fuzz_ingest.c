@@ -92,6 +92,7 @@ static void make_tables(leveret_tables *t)
     int32_t *state = t->state;
     state[STATE_BLOCK_SIZE] = BLOCK_SIZE;
     state[STATE_SETTLED_LIST] = state[STATE_ACTIVE_HEAD] = state[STATE_ACTIVE_TAIL] = state[STATE_COUNTED_HEAD] = NONE;
+    state[STATE_LOGGED_HEAD] = NONE;
     state[STATE_SIZE] = SIZE;
     state[STATE_FRAME_MAX] = 1024;
     state[STATE_NUMBERS] = NUMBERS;
@@ -105,6 +106,11 @@ static void make_tables(leveret_tables *t)
         queue[QUEUE_HEAD] = queue[QUEUE_TAIL] = NONE;
         queue[QUEUE_PLAIN] = at == 2 ? PLAIN_LOGGED : PLAIN;
         queue[QUEUE_CONSUMERS] = at ? 1 : 0;
+        queue[QUEUE_IDENTITY] = at == 2 ? 9 : 0;
+        queue[QUEUE_LIMITS] = at == 0 ? LIMIT_DROPS : at == 2 ? LIMIT_EXPIRES | LIMIT_DROPS : 0;
+        queue[QUEUE_TTL] = 3;
+        queue[QUEUE_LENGTH_MAX] = 5 + at;
+        queue[QUEUE_OCTETS_MAX] = 300;
     }
     for (int32_t at = 0; at < CHANNELS; at++) {
         int32_t *channel = t->channels + at * CHANNEL_WIDTH;
@@ -147,6 +153,19 @@ static void free_tables(leveret_tables *t)
 }
 
 /* Lists end where they should, and what is taken and what is left are all there is. */
+/* What the journal does: the records of what was taken, to the last octet, and the entries of what is settled back. */
+static void keep_log(const leveret_tables *t)
+{
+    int32_t size = t->state[STATE_LOGGED_OCTETS];
+    uint8_t *octets = malloc(size ? (size_t)size : 1);
+    leveret_write_taken(t, octets, 5);
+    free(octets);
+    int32_t *runs = table(12);
+    while (leveret_gather_settled(t, runs, 3) == 3)
+        ;
+    free(runs);
+}
+
 static void check_tables(const leveret_tables *t)
 {
     int32_t entries = 0, references = 0, blocks = 0, messages = 0;
@@ -247,14 +266,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             memcpy(source, data + at, length);
             t.state[STATE_AT] = 0;
             t.state[STATE_END] = (int32_t)length;
+            t.state[STATE_LOG_ROOM] = SIZE;
+            t.state[STATE_NOW] += 1;
             int32_t answer = leveret_ingest(&t, numbers, source);
             require(t.state[STATE_AT] >= 0 && t.state[STATE_AT] <= (int32_t)length, "the position");
             at += (size_t)t.state[STATE_AT];
             size_t left = length - (size_t)t.state[STATE_AT];
             free(source);
+            keep_log(&t);
             check_tables(&t);
             deliver_in_turns(&t, 200 + data[0] * 4, data[size - 1]);
             deliver(&t, 300 + data[0]);
+            keep_log(&t);
             check_tables(&t);
             if (answer == INCOMPLETE && left < SIZE)
                 break;
