@@ -177,11 +177,11 @@ def test_live_messages_go_ahead_of_a_backlog_that_obeys_its_rate():
         assert world.bridge.status()["reason"] == "live ahead of a replay"
         world.publish(range(300, 320))
         world.until(lambda: 319 in [each[1] for each in list_of(world)], "the newest is there")
-        assert len(world.seen) < 250, len(world.seen)
+        assert len(world.seen) < 150, len(world.seen)
         began = time.time()
         world.bridge.mover.messages_bucket = Bucket(100)
         world.until(world.moved(320), "all are there")
-        assert time.time() - began > 0.5  # 70 at least of those left: 100 a second, and a second's worth at once
+        assert time.time() - began > 0.5  # 170 are left at least: a second's worth goes at once, then 100 a second
         found = list_of(world)
         assert sorted({each[:2] for each in found}) == [(number, number) for number in range(320)] and len(found) == 320
         live = [each[1] for each in found if each[1] >= 300]
