@@ -252,5 +252,5 @@ def test_the_file_says_what_is_wrong_with_a_bridge(tmp_path):
                         (named % "a" + (named % "a").replace('"g"', '"h"'), "two [[bridge]] of the name 'a'")):
         (tmp_path / "config.toml").write_text(text)
         done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0", "--config",
-                               str(tmp_path / "config.toml")], capture_output=True, text=True, timeout=30)
+                               str(tmp_path / "config.toml")], capture_output=True, text=True, timeout=120)
         assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -59,7 +59,7 @@ def state(directory):
 def leveret_log(*arguments):
     """(exit status, standard output, standard error)."""
     command = [sys.executable, "-m", "leveret.tools.cli", "log", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout, done.stderr
 

@@ -20,7 +20,7 @@ SMALL = "[limits]\ncontent_size_max = 65536\n"
 
 def refused(*arguments):
     """(exit status, the one sentence) of a broker that does not start."""
-    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "" and "Traceback" not in done.stderr and done.stderr.count("\n") == 1, (done.stdout, done.stderr)
     return done.returncode, done.stderr
 
@@ -97,14 +97,14 @@ def test_what_the_log_writes_is_told_at_start_and_by_status(start, tmp_path):
     broker = start(tmp_path / "data", "--sync", "none", "--disk-max", "256M")
     assert "the log takes 0 MiB in 1 file, 256 MiB at most; `leveret status` tells" in broker.error_text()
     fill(broker, "q", 30, 1000)
-    done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=120)
     told = dict(line.split(" ")[1:] for line in done.stdout.splitlines() if line.startswith("log "))
     assert told["sync"] == "none" and int(told["window_ms"]) >= 1000 and told["trouble"] == '""'
     assert int(told["octets"]) > int(told["message_octets"]) > 30000 and int(told["size"]) >= 30000 and told["size_max"] == str(254 << 20)
     assert float(told["amplification"]) > 1 and told["life_years"] == "-"
     broker.stop()
     broker = start(tmp_path / "data")
-    done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([*COMMAND[:3], "status", broker.url], capture_output=True, text=True, timeout=120)
     assert "log sync each\nlog window_ms 0\n" in done.stdout
 
 

@@ -79,7 +79,7 @@ def started(directory, users, more="", arguments=(), configuration="", plugins="
 
 def parameters(process, user, password=None, **more):
     return pika.ConnectionParameters(process.host, process.port, credentials=pika.PlainCredentials(user, password or user),
-                                     heartbeat=0, socket_timeout=10, blocked_connection_timeout=10, **more)
+                                     heartbeat=0, socket_timeout=60, blocked_connection_timeout=60, **more)
 
 
 @contextlib.contextmanager
@@ -396,7 +396,7 @@ def test_tls_carries_messages_of_every_size_both_ways(secured, authority):
         channel.basic_publish("", queue, body)
     channel.basic_qos(prefetch_count=50)
     got = []
-    for frame, _, body in channel.consume(queue, inactivity_timeout=20):
+    for frame, _, body in channel.consume(queue, inactivity_timeout=120):
         assert frame is not None, "%d of %d came" % (len(got), len(bodies))
         got.append(body)
         channel.basic_ack(frame.delivery_tag)
@@ -557,5 +557,5 @@ def wait_for(condition, seconds=30):
 def test_a_listener_with_tls_that_cannot_be_is_one_sentence(authority, query, status, words):
     named = {"cert": authority.server[0], "key": authority.server[1], "other": authority.client[1], "ca": authority.certificate}
     command = [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqps://127.0.0.1:0?" + query % named]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == status and words in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -197,7 +197,7 @@ def test_py_amqp_publishes_with_confirms_and_consumes(py_amqp):
     channel.basic_qos(0, 3, False)
     tag = channel.basic_consume(queue, callback=take)
     while len(got) < 20:
-        py_amqp.drain_events(timeout=30)
+        py_amqp.drain_events(timeout=120)
     assert got == [(number, number) for number in range(20)]
     channel.basic_cancel(tag)
     channel.queue_delete(queue)
@@ -261,7 +261,7 @@ def test_kombu_publishes_and_consumes(broker):
 
         with connection.Consumer(queue, callbacks=[take], prefetch_count=4):
             while len(got) < 10:
-                connection.drain_events(timeout=30)
+                connection.drain_events(timeout=120)
         assert got == [(number, number) for number in range(10)]
 
 
@@ -269,7 +269,7 @@ def test_kombu_simple_queue(broker):
     with kombu.Connection(broker.url) as connection:
         with connection.SimpleQueue("t.kombu.simple") as simple:
             simple.put({"hello": ["w", 1]}, compression="zlib")
-            message = simple.get(timeout=30)
+            message = simple.get(timeout=120)
             assert message.payload == {"hello": ["w", 1]}
             message.ack()
             with pytest.raises(simple.Empty):
@@ -334,10 +334,10 @@ def test_aio_pika_robust_connection_and_errors(broker):
                 await channel.default_exchange.publish(aio_pika.Message(b"x"), "t.nobody", mandatory=True)
             queue = await channel.declare_queue("", exclusive=True)
             await channel.default_exchange.publish(aio_pika.Message(b"y" * 300000), queue.name)
-            message = await queue.get(timeout=30)
+            message = await queue.get(timeout=120)
             assert message.body == b"y" * 300000
             await message.nack(requeue=True)
-            message = await queue.get(timeout=30)
+            message = await queue.get(timeout=120)
             assert message.redelivered
             await message.ack()
             assert await queue.get(fail=False) is None
@@ -383,7 +383,7 @@ def test_what_one_client_sends_the_others_read(channel, py_amqp, broker):
     async def read():
         connection = await aio_pika.connect(broker.url)
         async with connection:
-            message = await (await (await connection.channel()).get_queue(queue)).get(no_ack=True, timeout=30)
+            message = await (await (await connection.channel()).get_queue(queue)).get(no_ack=True, timeout=120)
             return message.body, message.headers
     assert run(read()) == (b"from py-amqp", headers)
     channel.queue_delete(queue)

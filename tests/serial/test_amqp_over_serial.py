@@ -36,7 +36,7 @@ class Server:
         """(exit status, what it said on standard error) after SIGTERM."""
         if not self._asked:
             self.ask_to_end()
-        said = self._process.communicate(timeout=20)[1]
+        said = self._process.communicate(timeout=120)[1]
         return self._process.returncode, said
 
     def ask_to_end(self):

@@ -34,7 +34,7 @@ def start_end(device, role, seed, size, baud=115200):
 
 def outcome(process):
     try:
-        output, _ = process.communicate(timeout=90)
+        output, _ = process.communicate(timeout=300)
     except subprocess.TimeoutExpired:
         process.kill()
         output, _ = process.communicate()
@@ -58,7 +58,7 @@ def test_two_processes_exchange_both_ways_over_a_noisy_cable(seed, error_rate):
     print("seed %d, error rate %g: %d damages, %r" % (seed, error_rate, damages, results))
 
 
-def run(loop, listener, until, seconds=20):
+def run(loop, listener, until, seconds=120):
     """Step the loop and the listener until `until()`."""
     limit = time.monotonic() + seconds
     while not until():

@@ -55,7 +55,7 @@ def demo(tmp_path):
     for running in started:
         if running.process.poll() is None:
             running.process.terminate()
-            running.process.communicate(timeout=30)
+            running.process.communicate(timeout=120)
 
 
 def publish(connection, message_id):

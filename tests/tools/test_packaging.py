@@ -65,7 +65,7 @@ def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
     leveret = str(tmp_path / "venv" / "bin" / "leveret")
     done = subprocess.run([leveret, "--version"], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "leveret 0.1.0\n", done.stderr
-    done = subprocess.run([leveret, "serve", "--data", "x", "--sync", "never"], capture_output=True, text=True, cwd=tmp_path, timeout=30)
+    done = subprocess.run([leveret, "serve", "--data", "x", "--sync", "never"], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 2 and "--sync" in done.stderr, done.stderr
 
 

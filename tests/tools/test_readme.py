@@ -53,11 +53,11 @@ def port():
                                stdout=subprocess.PIPE, text=True)
     yield process.stdout.readline().strip().rsplit(":", 1)[1]
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
 
 
 def run_example(program, port):
-    done = subprocess.run([sys.executable, "-c", program.replace(":5672", ":" + port)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", program.replace(":5672", ":" + port)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

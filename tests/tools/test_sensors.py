@@ -25,7 +25,7 @@ def broker():
     connection.close()
     yield url
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
 
 
 class CuttingRelay:
@@ -74,7 +74,7 @@ class CuttingRelay:
 
 def sensor(url, *arguments):
     return subprocess.run([sys.executable, "-m", "leveret.tools.sensors", "--to", url, "--device", "d", *arguments],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=180)
 
 
 def arrived(url):
