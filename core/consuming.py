@@ -25,6 +25,7 @@ class Consumer:
     unfiltered = False
     pack_records = 0
     pack_octets = 0
+    pack_now = 0  # the most octets of the next pack: they grow while the reader takes them
 
     def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
         self.handle = handle

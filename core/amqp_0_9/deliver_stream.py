@@ -12,6 +12,8 @@ from .deliver import has_credit, start_delivery
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
 
+PACK_FIRST = 16384  # octets of a reader's first pack; each may have twice those of the one before: a bad line gets something whole through
+
 FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
 FILTER_COST = 256  # deliveries that this counts as
 
@@ -65,7 +67,7 @@ def deliver_record(session, consumer, message, octets):
 def deliver_packed(session, consumer, message):
     """Many messages of a stream in one, as many as the send buffer takes; false when it is better to wait for room.
 
-    A single record too large for the buffer goes out piece by piece, through the arena.
+    The first ones are small (PACK_FIRST). A single record too large for the buffer goes out piece by piece, through the arena.
     """
     tables = session.broker.tables
     send = session.send
@@ -73,7 +75,8 @@ def deliver_packed(session, consumer, message):
     if send.start != send.end and room < send.size // 2:
         return False
     room = min(room, session.frame_size_max) - PACKED_HEADS - len(consumer.prefix) - tables.messages[message + layout.MESSAGE_ROUTE]
-    most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max, room)
+    consumer.pack_now = min(max(2 * consumer.pack_now, PACK_FIRST), packed.OCTETS_DEFAULT)
+    most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max, room, consumer.pack_now)
     body, count, behind = packed.collect(tables, consumer, most)
     if len(body) > room and not tables.has_room(tables.blocks_for(len(body)), 1):
         return False

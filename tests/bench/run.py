@@ -30,7 +30,7 @@ STARTS = 3
 CONNECTIONS = (100, 1000)
 QUEUED = 10000  # messages of 256 octets, for the memory of one
 FILES = 8192  # open files, for a thousand connections
-MANY = "[limits]\nconnection_count_max = 1100\nreceive_buffer_size = 262144\nsend_buffer_size = 262144\n"
+MANY = "[limits]\nconnection_count_max = 1100\n"
 KINDS = ("leveret", "plain", "rabbitmq", "relay")
 
 # name, title, arguments of `leveret perf`, the columns that can do it (None: all)
@@ -149,8 +149,17 @@ def resident_kb(broker):
     return psutil.Process(broker.server_pid).memory_info().rss / 1024
 
 
+def buffers_kb(broker):
+    """Resident KiB of a Leveret's connection buffers (receive_buffer_size, send_buffer_size): the only memory that is mapped as shared and
+    grows with connections. 0 for another broker."""
+    if broker.kind != "leveret":
+        return 0
+    with open("/proc/%d/status" % broker.server_pid, encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssShmem:"))
+
+
 def memory(broker):
-    """Resident KiB: idle, with CONNECTIONS open, and for each of QUEUED messages."""
+    """Resident KiB: idle, with CONNECTIONS open (and what of it are their buffers), and for each of QUEUED messages."""
     time.sleep(1)
     found = {"idle_kb": resident_kb(broker)}
     clients = []
@@ -158,6 +167,7 @@ def memory(broker):
         clients += [RawClient(broker.host, broker.port).open() for _ in range(count - len(clients))]
         time.sleep(1)
         found["connections_%d_kb" % count] = resident_kb(broker)
+        found["buffers_%d_kb" % count] = buffers_kb(broker)
     client = clients.pop()
     client.declare_queue("bench.memory")
     before = resident_kb(broker)
@@ -171,9 +181,9 @@ def memory(broker):
     return found
 
 
-def connection_kb(found):
-    """What one connection more takes, of a dict of `memory`."""
-    return (found["connections_%d_kb" % CONNECTIONS[1]] - found["connections_%d_kb" % CONNECTIONS[0]]) / (CONNECTIONS[1] - CONNECTIONS[0])
+def connection_kb(found, what="connections"):
+    """What one connection more takes, of a dict of `memory`; `what`: of that its "buffers"."""
+    return (found["%s_%d_kb" % (what, CONNECTIONS[1])] - found["%s_%d_kb" % (what, CONNECTIONS[0])]) / (CONNECTIONS[1] - CONNECTIONS[0])
 
 
 def ready_seconds(kind):
@@ -224,6 +234,7 @@ def table(result):
     found = [result["memory"].get(kind) for kind in kinds]
     row("resident, idle (MiB)", [each and each["idle_kb"] / 1024 for each in found], "%.1f")
     row("resident, a connection more (KiB)", [each and connection_kb(each) for each in found], "%.1f")
+    row("  beyond its buffers (KiB)", [each and connection_kb(each) - connection_kb(each, "buffers") for each in found], "%.1f")
     row("resident, a queued message (octets)", [each and each["message_octets"] for each in found], "%d")
     row("CPU when idle (%)", [result["idle_cpu"].get(kind) for kind in kinds], "%.1f")
     return "\n".join(lines)
@@ -242,6 +253,10 @@ def goals(result):
     for scenario in ("keys", "queues"):
         share = rate(result, scenario, "leveret") / rate(result, "no_ack", "leveret")
         lines.append("%-9s / one key: %.2f (goal %.2f) %s" % (scenario, share, SPREAD_GOAL, verdict(share >= SPREAD_GOAL)))
+    found = result["memory"]["leveret"]
+    beyond = connection_kb(found) - connection_kb(found, "buffers")
+    lines.append("idle, resident: %.1f MiB (goal 25) %s" % (found["idle_kb"] / 1024, verdict(found["idle_kb"] < 25 * 1024)))
+    lines.append("an idle connection beyond its buffers: %.1f KiB (goal 10) %s" % (beyond, verdict(beyond < 10)))
     return lines
 
 

@@ -25,8 +25,8 @@ BAR, GAP, LEFT, TOP, WIDTH = 13, 12, 240, 40, 420
 def measured(result):
     """One sentence: when, on what, how."""
     machine = result["machine"]
-    return ("%s, %d cores (%s), Python %s; bodies of 256 octets unless said, one publisher and one consumer (`leveret perf`), Leveret with "
-            "`receive_buffer_size` and `send_buffer_size` of 262144, medians of %d runs of %d s"
+    return ("%s, %d cores (%s), Python %s; bodies of 256 octets unless said, one publisher and one consumer (`leveret perf`), "
+            "medians of %d runs of %d s"
             % (machine["date"], machine["cpu_count"], machine["cpu"], machine["python"], result["runs"], result["seconds"]))
 
 
@@ -43,6 +43,8 @@ def rows(result):
     yield "start to first answer", cells(result["ready_s"], kinds, lambda found: "%.2f s" % statistics.median(found))
     yield "resident memory, idle", cells(result["memory"], kinds, lambda found: "%.1f MiB" % (found["idle_kb"] / 1024))
     yield "a connection more", cells(result["memory"], kinds, lambda found: "%.1f KiB" % connection_kb(found))
+    yield "the same beyond its buffers", cells(result["memory"], kinds,
+                                               lambda found: "%.1f KiB" % (connection_kb(found) - connection_kb(found, "buffers")))
     yield "a queued message more", cells(result["memory"], kinds, lambda found: "%d octets" % found["message_octets"])
     yield "CPU when idle", cells(result["idle_cpu"], kinds, lambda found: "%.1f %%" % found)
 

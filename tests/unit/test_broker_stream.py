@@ -176,6 +176,19 @@ def test_packed_fetch():
     assert len(small) > 2 and sum([each[2]["headers"]["x-stream-records"] for each in small]) == 11
 
 
+def test_the_first_packs_are_small_whatever_the_send_buffer_takes():
+    """A line that is always cut after some octets gets something whole through, so that a reader behind it comes on."""
+    broker = new_broker(send_buffer_size=1 << 20, frame_size_max=1 << 20, content_size_max=1 << 18, arena_size=1 << 20,
+                        message_count_max=2048, entry_count_max=2048)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    for _ in range(1000):
+        peer.publish("s", bytes(100))
+    found = Peer_with_prefetch(broker).consume("s", arguments={"x-stream-offset": 0, "x-stream-pack-records": 1000})
+    sizes = [len(each[3]) for each in found]
+    assert len(sizes) > 3 and all(8192 << at < size <= 16384 << at for at, size in enumerate(sizes[:-1]))
+
+
 def test_packed_fetch_of_records_larger_than_the_send_buffer():
     """A record that no send buffer holds comes alone and whole; the others come as many as the buffer takes."""
     broker, peer = stream_of(0)
