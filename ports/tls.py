@@ -46,12 +46,7 @@ class Certificates:
         self.context = context
 
     def _read(self, context):
-        for path in (self.certificate, self.key, self.authority):
-            try:
-                if path is not None:
-                    open(path, "rb").close()
-            except OSError as error:
-                raise TlsFailed(f"the file {path} cannot be read: {error.strerror}") from None
+        refuse_unreadable(self.certificate, self.key, self.authority)
         try:
             context.load_cert_chain(self.certificate, self.key, password=lambda: b"")  # else an enciphered key would ask the terminal
         except (OSError, ValueError) as error:
@@ -63,6 +58,16 @@ class Certificates:
             raise TlsFailed(f"{self.authority} holds no certificate of an authority: {reason(error)}") from None
 
 
+def refuse_unreadable(*paths):
+    """Raise TlsFailed for a file that cannot be read: OpenSSL would not say which."""
+    for path in paths:
+        try:
+            if path is not None:
+                open(path, "rb").close()
+        except OSError as error:
+            raise TlsFailed(f"the file {path} cannot be read: {error.strerror}") from None
+
+
 def reason(error):
     """OpenSSL's word for what went wrong."""
     return (getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)).replace("_", " ").lower()
@@ -70,12 +75,7 @@ def reason(error):
 
 def client_context(tls):
     """An SSLContext for the `tls` settings of a ports/url.py Url: authority, own certificate, name check. Raises TlsFailed."""
-    for path in (tls["ca"], tls["cert"], tls["key"]):
-        try:
-            if path is not None:
-                open(path, "rb").close()
-        except OSError as error:
-            raise TlsFailed(f"the file {path} cannot be read: {error.strerror}") from None
+    refuse_unreadable(tls["ca"], tls["cert"], tls["key"])
     try:
         context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls["ca"])
     except (OSError, ValueError) as error:
