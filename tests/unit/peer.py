@@ -157,6 +157,17 @@ def assemble(found):
     return whole
 
 
+def taken(peer, queue):
+    """What basic.get takes out of a queue until it is empty: (properties, body) of each."""
+    found = []
+    while True:
+        peer.give(encoded("basic_get", 1, 0, queue, True))
+        frames = peer.frames()
+        if frames[0][0] == "basic_get_empty":
+            return found
+        found.append(assemble(frames)[0][2:])
+
+
 def idle(broker):
     """The pools of a broker that holds nothing: blocks, messages, entries, channels, consumers left."""
     tables = broker.tables

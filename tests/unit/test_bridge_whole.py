@@ -11,7 +11,7 @@ from leveret.ports.bridge.bridge import Bridge
 from leveret.ports.bridge.settings import Settings
 from leveret.ports.clock import now_ms, seconds
 from leveret.ports.pipe import InsideDial
-from peer import Peer, assemble, encoded
+from peer import Peer, taken
 
 ROOM = {"management_size_max": 8192, "content_size_max": 16384, "arena_size": 1 << 20, "message_count_max": 4096, "entry_count_max": 8192,
         "connection_count_max": 8, "bridge_count_max": 2, "argument_size_max": 1024, "channel_count_max": 16}
@@ -88,16 +88,8 @@ class World:
 
     def arrived(self, queue="readings", peer=None):
         """What has come: (sequence, number, headers) of each."""
-        peer = peer or self.remote
-        found = []
-        while True:
-            peer.give(encoded("basic_get", 1, 0, queue, True))
-            frames = peer.frames()
-            if frames[0][0] == "basic_get_empty":
-                return found
-            _, _, given, body = assemble(frames)[0]
-            headers = given.get("headers") or {}
-            found.append((headers.get("x-sequence"), int(bytes(body[:5])), headers))
+        return [((given.get("headers") or {}).get("x-sequence"), int(bytes(body[:5])), given.get("headers") or {})
+                for given, body in taken(peer or self.remote, queue)]
 
     def moved(self, count):
         return lambda: self.bridge.mover.counters["bridged"] >= count and not self.bridge.mover.records

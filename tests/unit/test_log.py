@@ -4,7 +4,7 @@ from leveret.core import durability, layout, log, recovery
 from leveret.core.amqp_0_9 import properties
 from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
-from peer import Peer, assemble, content, encoded, idle, new_broker
+from peer import Peer, content, encoded, idle, new_broker, taken
 
 
 class MemoryStore:
@@ -67,13 +67,7 @@ PERSISTENT = {"delivery_mode": 2}
 
 def bodies(peer, queue):
     """What basic.get takes out of a queue."""
-    found = []
-    while True:
-        peer.give(encoded("basic_get", 1, 0, queue, True))
-        frames = peer.frames()
-        if frames[0][0] == "basic_get_empty":
-            return found
-        found.append(assemble(frames)[0][3])
+    return [body for _, body in taken(peer, queue)]
 
 
 def test_records_are_read_back_and_damage_is_found_wherever_it_is():

@@ -2,7 +2,7 @@
 
 from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
-from peer import Peer, assemble, content, encoded, idle, new_broker
+from peer import Peer, assemble, content, encoded, idle, new_broker, taken
 
 
 def pair(arguments, **overrides):
@@ -28,20 +28,9 @@ def pass_time(broker, milliseconds):
         broker.run()
 
 
-def got(peer, queue):
-    """The bodies that basic.get takes out of a queue, with their properties."""
-    found = []
-    while True:
-        peer.give(encoded("basic_get", 1, 0, queue, True))
-        frames = peer.frames()
-        if frames[0][0] == "basic_get_empty":
-            return found
-        found.append(assemble(frames)[0][2:])
-
-
 def bodies(peer, queue):
     """Only the bodies."""
-    return [each[1] for each in got(peer, queue)]
+    return [each[1] for each in taken(peer, queue)]
 
 
 def test_arguments_that_make_no_sense_are_refused():
@@ -69,7 +58,7 @@ def test_messages_expire_by_queue_and_by_message_and_are_dead_lettered():
     pass_time(broker, 400)
     assert bodies(peer, "dead") == [b"short"] and broker.queues["q"].message_count() == 1
     pass_time(broker, 700)
-    properties, body = got(peer, "dead")[0]
+    properties, body = taken(peer, "dead")[0]
     death = properties["headers"]["x-death"][0]
     assert body == b"long" and "expiration" not in properties and death["original-expiration"] == "999999"
     assert (death["reason"], death["queue"], death["exchange"], death["routing-keys"], death["count"]) == ("expired", "q", "", ["q"], 1)
@@ -188,7 +177,7 @@ def test_rejected_messages_are_dead_lettered_with_their_history():
         tag = peer.consume(queue, "c%d" % turn)[0][1][1]
         peer.give(encoded("basic_reject", 1, tag, False))
         peer.ask("basic_cancel", "basic_cancel_ok", "c%d" % turn, False)
-    properties, _ = got(peer, "q")[0]
+    properties, _ = taken(peer, "q")[0]
     deaths = properties["headers"]["x-death"]
     assert [(each["queue"], each["count"]) for each in deaths] == [("q2", 2), ("q", 2)]
     assert properties["headers"]["keep"] == "me" and properties["delivery_mode"] == 2 and properties["content_type"] == "t"
@@ -294,7 +283,7 @@ def test_a_poison_message_is_dead_lettered():
         peer.give(encoded("basic_nack", 1, found[0][1][1], False, True))
         found = peer.contents()
     assert times == 3 and broker.counters["delivery_limit"] == 1
-    assert got(peer, "dead")[0][0]["headers"]["x-death"][0]["reason"] == "delivery_limit"
+    assert taken(peer, "dead")[0][0]["headers"]["x-death"][0]["reason"] == "delivery_limit"
 
 
 def test_delayed_retry():

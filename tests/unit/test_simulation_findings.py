@@ -4,7 +4,7 @@ from leveret.core import layout
 from leveret.core.amqp_0_9 import properties
 from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
-from peer import Peer, assemble, content, encoded, idle, new_broker
+from peer import Peer, assemble, content, encoded, idle, new_broker, taken
 
 
 def broker_with_properties(**overrides):
@@ -16,13 +16,7 @@ def broker_with_properties(**overrides):
 
 def got(peer, queue):
     """The bodies that basic.get takes out of a queue."""
-    found = []
-    while True:
-        peer.give(encoded("basic_get", 1, 0, queue, True))
-        frames = peer.frames()
-        if frames[0][0] == "basic_get_empty":
-            return found
-        found.append(assemble(frames)[0][3])
+    return [body for _, body in taken(peer, queue)]
 
 
 def test_a_last_value_that_is_gone_is_not_replaced():
