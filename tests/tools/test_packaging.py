@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -67,6 +68,15 @@ def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
     assert done.stdout == "leveret 0.1.0\n", done.stderr
     done = subprocess.run([leveret, "serve", "--data", "x", "--sync", "never"], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 2 and "--sync" in done.stderr, done.stderr
+
+
+def test_every_c_file_is_built_and_every_header_goes_into_the_source_package():
+    """A header that no module depends on is not in the sdist, and a wheel made of that (cibuildwheel) would be without C."""
+    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+        modules = tomllib.load(file)["tool"]["setuptools"]["ext-modules"]
+    named = {name for module in modules for name in module["sources"] + module["depends"]}
+    files = {"c_accel/" + name for name in os.listdir(os.path.join(ROOT, "c_accel")) if name.endswith((".c", ".h"))}
+    assert files == {name for name in named if not name.startswith("build/")}
 
 
 def test_a_module_built_from_other_sources_is_not_used(monkeypatch):
