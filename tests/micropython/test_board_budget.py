@@ -96,6 +96,11 @@ def test_a_board_fits(name):
     assert board.free() >= board.working_heap(), "%d octets stay free, %d are needed" % (board.free(), board.working_heap())
 
 
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_takes_the_names_that_clients_make(name):
+    assert boards.load(name).limits.name_size_max >= len("ctag12.") + 32, "pika's own consumer tags: a channel, and 32 hexadecimal digits"
+
+
 MESSAGES = int(os.environ.get("LEVERET_LOAD_MESSAGES", "8000"))  # a million is a matter of minutes
 HARNESS_HEAP = 4096  # octets that the test's own clients hold
 
