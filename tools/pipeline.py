@@ -201,11 +201,13 @@ class Run:
         if time.monotonic() >= self._next_windows:
             started = time.monotonic()
             self._writer.build_windows(self._spark)
+            self._writer.compact()
             now = time.monotonic()
             self._next_windows = now + max(WINDOWS_EVERY_S, WINDOWS_SHARE * (now - started))
 
     def _summarise(self):
         self._writer.build_windows(self._spark)
+        self._writer.compact()
         totals = self._tables.totals()
         for table, folder in (("readings", "raw"), ("dead_letters", "dead_letters"), ("alerts", "alerts")):
             found = self._tables.rows(folder)

@@ -20,6 +20,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from . import compaction
 from .decode import DECODED, MESSAGE
 from .scoring import BUCKETS, scorer
 from .source import spans_of
@@ -112,6 +113,14 @@ class BatchWriter:
         with self._one_at_a_time:
             build_windows(spark, self._tables, self._plan)
 
+    def compact(self):
+        """Merges small files (compaction.py), a folder at a time between batches. Returns how many."""
+        return sum(self._compact_folder(*one) for one in compaction.crowded(self._tables))
+
+    def _compact_folder(self, folder, files_min):
+        with self._one_at_a_time:
+            return compaction.compact_folder(self._tables, folder, files_min)
+
     def _write(self, frame, batch):
         started, tables, seen, scored_seen = time.time(), self._tables, Observation(), Observation()
         staged = tables.stage()
@@ -187,7 +196,7 @@ def build_windows(spark, tables, plan):
     until = closed
     if plan.lateness_s is not None and newest is not None:
         until = max(int((newest - plan.lateness_s) // window_s) * window_s * 1_000_000, closed)
-    readings = spark.read.schema(RAW_SCHEMA).parquet(tables.at(RAW))
+    readings = spark.read.schema(RAW_SCHEMA).option("basePath", tables.at(RAW)).parquet(*tables.days_since(closed))
     if closed:
         start = F.timestamp_micros(F.lit(closed))
         readings = readings.where((F.col("date") >= F.to_date(start)) & (F.col("time") >= start))

@@ -1,6 +1,7 @@
 """The folder that the pipeline writes: what every Parquet reader may read at any moment, and counts that are exact.
 
     raw/date=2026-01-31/gateway=north/batch-00000012-0.parquet    readings, each once, with their anomaly score
+    raw/date=2026-01-30/gateway=north/batches-00000000-00000011.parquet    those of many batches (compaction.py)
     dead_letters/batch-00000012-0.parquet   what was no reading: stream, offset, part, reason, payload, routing key
     alerts/batch-00000012-0.parquet         readings whose score is an alarm
     windows/windows.parquet                 aggregates of the windows that may still change; closed-*.parquet those that do not
@@ -8,9 +9,12 @@
     _detector/ _checkpoint/ _staging/ _lock the detector's states; Spark's; unfinished writes; one writer at a time
 
 Laws: a batch is written to _staging and its files appear under names that follow from the batch, so a batch that is done again after a
-crash replaces its own files by equal ones and changes nothing. The counts of a batch are read from the footers of its files. A local
-(POSIX) folder, or one that all machines of a cluster share.
+crash replaces its own files by equal ones and changes nothing. The counts of a batch are read from the footers of its files. What a
+batch wrote, and what Spark noted of it, is on the disk before it is recorded. A local (POSIX) folder, or one that all machines of a
+cluster share.
 """
+import ctypes
+import datetime
 import fcntl
 import json
 import os
@@ -41,6 +45,7 @@ class Tables:
         except OSError:
             self._lock.close()
             raise InUse(f"another pipeline is writing {self.path}") from None
+        self.written = set()  # folders of tables that may have small files
         for name in os.listdir(self.at("_staging")):
             shutil.rmtree(self.at("_staging", name), ignore_errors=True)
         self._forget_unbegun()
@@ -61,6 +66,8 @@ class Tables:
                 for name in names:
                     if name.startswith(unfinished):
                         os.remove(os.path.join(folder, name))
+                if len(names) > 1:
+                    self.written.add(folder)
         for file in parquet_files(self.at(WINDOWS)):
             name = os.path.basename(file)
             if name.startswith("closed-") and int(name[7:-8].partition("-")[2]) > self.closed_until():
@@ -96,12 +103,13 @@ class Tables:
         """Moves what is staged (folders of partitions, or files) to its place as batch `batch` of `table`. Returns its rows."""
         rows = 0
         for folder, _, _ in os.walk(staged):
-            target = self.at(table, os.path.relpath(folder, staged))
+            target = os.path.normpath(self.at(table, os.path.relpath(folder, staged)))
             for number, file in enumerate(parquet_files(folder)):
                 count = rows_of(file)
                 if count:
                     os.makedirs(target, exist_ok=True)
                     os.replace(file, os.path.join(target, f"batch-{batch:08}-{number}.parquet"))
+                    self.written.add(target)
                 rows += count
         shutil.rmtree(staged, ignore_errors=True)
         return rows
@@ -124,9 +132,15 @@ class Tables:
         (file,) = parquet_files(staged)
         if rows_of(file):
             self.publish_windows(staged, f"closed-{self.closed_until()}-{until}.parquet")
+            self.written.add(self.at(WINDOWS))
         else:
             shutil.rmtree(staged)
         self._replace(self.at(WINDOWS, "_closed.json"), {"until": until})
+
+    def days_since(self, time_us):
+        """The folders of raw with readings from `time_us` (microseconds since 1970) on, or raw itself; Spark lists all that it is given."""
+        day = datetime.datetime.fromtimestamp(time_us // 1_000_000, datetime.timezone.utc).strftime("date=%Y-%m-%d")
+        return [self.at(RAW, name) for name in sorted(os.listdir(self.at(RAW))) if name >= day] or [self.at(RAW)]
 
     def closed_until(self):
         """Where the windows that may still change begin, in microseconds since 1970; 0: all may."""
@@ -151,9 +165,15 @@ class Tables:
         newest = [time for time in (before.get("newest_ever"), counts["newest"]) if time is not None]
         counts = dict(counts, batch=batch, totals={name: totals[name] + counts[name] for name in TOTALS},
                       newest_ever=max(newest, default=None))
+        self._sync()
         self._replace(self.at("_batches", f"{batch:08}.json"), counts)
         for number in self._recorded_numbers()[:-KEPT]:
             os.remove(self.at("_batches", f"{number:08}.json"))
+
+    def _sync(self):
+        """Waits until what was written to this file system is on the disk."""
+        if getattr(ctypes.CDLL(None), "syncfs", lambda file: -1)(self._lock.fileno()):
+            os.sync()
 
     def _replace(self, path, thing):
         """Writes a JSON file, whole or not at all, also when the power goes."""

@@ -1,6 +1,6 @@
 """kill -9 of the driver, of a Python worker and of the broker, again and again, under `leveret pipeline run` on one folder.
 
-    python tests/spark/kills.py --times 100 [--seed N]
+    python tests/spark/kills.py --times 100 [--seed N] [--minutes N]     # after N minutes no more kills, but the comparison
 
 A publisher sends readings with x-gateway and x-sequence, and sends again what was not confirmed when the broker died: doubles are meant
 to be there. In the end: every reading is in raw exactly once, the windows are those computed from what was published, the scores are those
@@ -34,7 +34,14 @@ WINDOW_S = 10
 RATE = 400
 DEVICES = 5
 STEP_S = 1 / 8
-FINISH_S = 300
+FINISH_S = 900
+LAUNCH = """
+import sys
+from leveret.ports.spark import compaction
+from leveret.tools import cli, pipeline
+compaction.FILES, pipeline.WINDOWS_EVERY_S = 5, 2  # small files are merged in the time between two kills
+sys.exit(cli.main(["pipeline", "run"] + sys.argv[1:]))
+"""
 VICTIMS = ("driver", "worker", "broker")
 STREAM, ALARMS, GATEWAY = "readings", "alarms", "north"
 
@@ -109,7 +116,7 @@ class Driver:
     def __init__(self, config, out, *more):
         self._out = out
         self._log = open(f"{out}.log", "a+", encoding="utf-8")
-        self.process = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "pipeline", "run", "--config", config, *more],
+        self.process = subprocess.Popen([sys.executable, "-c", LAUNCH, "--config", config, *more],
                                         stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True)
 
     def newest(self):
@@ -162,8 +169,8 @@ def kill_worker(driver, chance):
     return f"worker {shown}"
 
 
-def run(times, seed, folder, say=print):
-    """The whole run. Returns the summary of the last driver; raises AssertionError for anything that is not as it must be."""
+def run(times, seed, folder, say=print, seconds=math.inf):
+    """The whole run; the last kill is after `seconds` at the latest. Returns the summary of the last driver; raises AssertionError for anything that is not as it must be."""
     chance = random.Random(seed)
     broker = Broker(f"{folder}/broker")
     admin = connect(broker.url)
@@ -176,9 +183,11 @@ def run(times, seed, folder, say=print):
                    f'[spark]\nmaster = "local[2]"\ntrigger_s = 0.3\n[alerts]\nurl = "{broker.url}"\nrouting_key = "{ALARMS}"\n')
     publisher = Publisher(broker.url, chance)
     publisher.start()
-    driver = Driver(config, out)
+    driver, until = Driver(config, out), time.monotonic() + seconds
     try:
         for number in range(times):
+            if time.monotonic() > until:
+                break
             driver.wait_for_batch(driver.newest())
             time.sleep(chance.random())
             victim = VICTIMS[number % 3] if number < 3 else chance.choice(VICTIMS)
@@ -248,11 +257,13 @@ def check_alarms(raw, url):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(run(options.times, options.seed, folder, lambda text: print(text, flush=True)), indent=1))
+        summary = run(options.times, options.seed, folder, lambda text: print(text, flush=True), 60 * options.minutes)
+        print(json.dumps(summary, indent=1))
 
 
 if __name__ == "__main__":
