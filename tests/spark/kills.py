@@ -170,7 +170,10 @@ def kill_worker(driver, chance):
 
 
 def run(times, seed, folder, say=print, seconds=math.inf):
-    """The whole run; the last kill is after `seconds` at the latest. Returns the summary of the last driver; raises AssertionError for anything that is not as it must be."""
+    """
+    The whole run; no kill after `seconds`. Returns the summary of the last driver; raises AssertionError for anything that is not as it
+    must be.
+    """
     chance = random.Random(seed)
     broker = Broker(f"{folder}/broker")
     admin = connect(broker.url)

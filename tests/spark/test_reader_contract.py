@@ -177,6 +177,17 @@ def test_starting_offsets(broker, make_stream):
         make_reader(broker, stream, startingOffsets="31").initialOffset()
 
 
+def test_a_start_by_time_between_two_readings_begins_with_the_later_one(leveret, make_stream):
+    stream = make_stream(leveret)
+    stream.readings(0, 10)
+    between = int(time.time()) + 2
+    while time.time() < between:
+        time.sleep(0.05)
+    stream.readings(10, 15)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(between))
+    assert following(make_reader(leveret, stream, startingOffsets=moment).initialOffset(), stream) == 10
+
+
 def test_batches_are_limited_and_join_without_gap_or_overlap(broker, make_stream):
     stream = make_stream(broker)
     stream.readings(0, 25)
@@ -228,8 +239,9 @@ def test_retention_that_overtook_the_job_is_an_error_or_is_passed_over(leveret, 
         strict.latestOffset(start, ALL)
     with pytest.raises(DataLoss, match="offsets 5 to"):
         make_reader(leveret, stream, startingOffsets="5").initialOffset()
-    offsets = columns(lenient, start, lenient.latestOffset(start, ALL))["offset"]
-    assert offsets == list(range(offsets[0], 3000)) and offsets[0] > 10
+    end = lenient.latestOffset(start, ALL)
+    offsets = columns(lenient, start, end)["offset"]
+    assert offsets == list(range(offsets[0], 3000)) and offsets[0] > 10 and end[stream.name]["lost"] == offsets[0]
 
 
 def test_a_stream_that_was_made_again_is_an_error_or_is_read_from_its_beginning(leveret, make_stream):

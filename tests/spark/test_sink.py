@@ -1,7 +1,10 @@
 """`writeStream.format("amqp")`: alerts in one transaction with the number of their batch, bulk with confirms."""
 import itertools
+import os
+import sys
 import time
 
+import brokers
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 
@@ -9,6 +12,9 @@ from leveret.ports.client import connect
 from leveret.ports.spark.options import Login
 from leveret.ports.spark.sink import EPOCH_QUEUE, RETRY_S, publish_epoch, writer
 from leveret.ports.spark.stream_client import StreamError
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "interop"))
+from certificates import Authority  # noqa: E402 - the path above has to be set first
 
 _numbers = itertools.count(1)
 VALUE = StructType().add("value", StringType())
@@ -80,6 +86,38 @@ def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_strea
     found = drained(connection, name)
     assert [body for body, _ in found] == [b"same", b"same", b"other", b"later"]
     assert len({identity for _, identity in found}) == 4 and found[1][1] == found[0][1] + "-1"
+
+
+def test_what_a_task_publishes_again_is_dropped_by_a_queue_with_a_deduplication_window(spark, leveret, make_stream, tmp_path):
+    """At least once, with message ids made of the content: a whole batch again, from another checkpoint, adds nothing."""
+    connection, name, stream = connect(leveret.url), f"bulk-{next(_numbers)}", make_stream(leveret)
+    connection.queue_declare(name, durable=True, arguments={"x-deduplication": 10_000})
+    stream.publish([b"row %d" % (number // 2) for number in range(3000)])
+    for run in range(2):
+        query = (spark.readStream.format("amqp").option("url", leveret.url).option("stream", stream.name).schema("value binary").load()
+                 .writeStream.format("amqp").option("url", leveret.url).option("routingKey", name).option("delivery", "atLeastOnce")
+                 .option("checkpointLocation", str(tmp_path / f"checkpoint-{run}")).trigger(availableNow=True).start())
+        query.awaitTermination()
+    found = drained(connection, name)
+    assert sorted(body for body, _ in found) == sorted(b"row %d" % (number // 2) for number in range(3000))
+    connection.queue_delete(name)
+    connection.close()
+
+
+def test_an_epoch_over_tls(tmp_path):
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("broker", "/CN=broker")
+    broker = brokers.start_leveret(more=("--listen", f"amqps://127.0.0.1:0?cert={certificate}&key={key}"))
+    try:
+        connection = connect(broker.url)
+        connection.queue_declare("alerts", durable=True)
+        login = Login({"url": f"amqps://127.0.0.1:{broker.more_ports[0]}?ca={authority.certificate}"})
+        batch = [("", "alerts", b"over tls", {"message_id": "1"})]
+        assert [publish_epoch(login, "secure", number, batch) for number in (0, 0)] == [True, False]
+        assert drained(connection, "alerts") == [(b"over tls", "1")]
+        connection.close()
+    finally:
+        broker.end()
 
 
 @pytest.mark.parametrize("schema, options, sentence", [
