@@ -20,7 +20,8 @@ from .usage import UsageError
 SERIES = 12
 ALERTS_SHOWN = 200
 GAP = 6  # usual distances between windows without one: the line is broken
-POINTS_MAX = 2000  # windows drawn of a series; of more every n-th
+POINTS_MAX = 2000  # drawn of a series; of more windows several are one
+VOID = {"mean": math.nan, "min": math.nan, "max": math.nan}  # a row that draws nothing
 STYLE = """body{font:15px/1.5 sans-serif;margin:2em auto;max-width:62em;padding:0 1em;color:#222}h1{font-size:1.5em}h2{font-size:1.15em;
 margin-top:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right}
 svg{width:100%;height:auto}.quiet{color:#777}"""
@@ -137,16 +138,22 @@ def plot(rows, alerts):
     from matplotlib import dates
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
-    step = len(rows) // POINTS_MAX + 1
-    rows = rows[::step]
     figure = Figure(figsize=(10, 2.8), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.add_subplot()
-    rows = with_gaps(rows)
+    rows = with_gaps(thinned(rows))
     times = [row["window_start"] for row in rows]
     axes.fill_between(times, [row["min"] for row in rows], [row["max"] for row in rows], color="#2a7f3f", alpha=0.18, linewidth=0,
                       label="least to most")
     axes.plot(times, [row["mean"] for row in rows], color="#2a7f3f", linewidth=1.1, label="mean of a window")
+    alone = [row for before, row, behind in zip([VOID] + rows, rows, rows[1:] + [VOID])
+             if math.isnan(before["mean"]) and math.isnan(behind["mean"]) and not math.isnan(row["mean"])]
+    if alone:
+        axes.errorbar([row["window_start"] for row in alone], [row["mean"] for row in alone],
+                      [[row["mean"] - row["min"] for row in alone], [row["max"] - row["mean"] for row in alone]], fmt=".", color="#2a7f3f")
+    if len(rows) == 1:
+        start, end = rows[0]["window_start"], rows[0]["window_end"]
+        axes.set_xlim(start - (end - start), end)
     if alerts:
         axes.scatter([row["time"] for row in alerts], [row["value"] for row in alerts], s=[18 + 60 * row["score"] ** 4 for row in alerts],
                      facecolors="none", edgecolors="#c22", linewidths=1.4, zorder=3, label="anomaly")
@@ -161,13 +168,25 @@ def plot(rows, alerts):
     return text[text.index("<svg"):]
 
 
+def thinned(rows):
+    """The rows, several made one where there are more than POINTS_MAX: nothing that was least or most is lost."""
+    step = len(rows) // POINTS_MAX + 1
+    found = []
+    for part in (rows[at:at + step] for at in range(0, len(rows), step)):
+        count = sum(row["count"] for row in part)
+        found.append({"window_start": part[0]["window_start"], "window_end": part[-1]["window_end"],
+                      "min": min(row["min"] for row in part), "max": max(row["max"] for row in part),
+                      "mean": sum(row["mean"] * row["count"] for row in part) / count})
+    return found
+
+
 def with_gaps(rows):
     """The rows, with one that draws nothing wherever several windows are missing."""
     found = []
     usual = sorted(behind["window_start"] - row["window_start"] for row, behind in zip(rows, rows[1:]))
     for row in rows:
         if found and row["window_start"] - found[-1]["window_start"] > GAP * usual[len(usual) // 2]:
-            found.append({"window_start": found[-1]["window_end"], "mean": math.nan, "min": math.nan, "max": math.nan})
+            found.append(dict(VOID, window_start=found[-1]["window_end"]))
         found.append(row)
     return found
 

@@ -9,6 +9,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from leveret.tools import pipeline_report
+
 START = datetime.datetime(2026, 1, 31, tzinfo=datetime.timezone.utc)
 
 
@@ -56,6 +58,26 @@ def test_the_page_shows_counts_plots_and_alerts_and_needs_nothing_else(tables):
     assert "<b>&" not in page
     outside = re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)[^)]*\)|@import|<script', page)
     assert outside == []
+
+
+def rows_at(*places):
+    return [{"window_start": minutes(at), "window_end": minutes(at + 1), "count": 2, "min": 1.0, "max": 3.0, "mean": 2.0} for at in places]
+
+
+def test_a_window_without_neighbours_is_a_mark_of_its_own():
+    """A line between windows shows nothing of one that stands alone, in a series of one window or between gaps."""
+    line, one, island = (pipeline_report.plot(rows_at(*places), []) for places in ((0, 1, 2, 3), (0,), (0, 1, 2, 3, 50, 90, 91)))
+    assert [page.count('id="LineCollection_1"') for page in (line, one, island)] == [0, 1, 1]
+    assert "2022" not in one
+
+
+def test_of_more_windows_than_are_drawn_no_extreme_is_lost():
+    rows = rows_at(*range(3 * pipeline_report.POINTS_MAX))
+    rows[4001]["max"], rows[4002]["min"] = 99.0, -99.0
+    thin = pipeline_report.thinned(rows)
+    assert len(thin) <= pipeline_report.POINTS_MAX
+    assert (max(row["max"] for row in thin), min(row["min"] for row in thin)) == (99.0, -99.0)
+    assert thin[0]["window_start"] == minutes(0) and thin[-1]["window_end"] == minutes(3 * pipeline_report.POINTS_MAX)
 
 
 def test_series_that_are_not_drawn_are_counted(tables):
