@@ -10,7 +10,6 @@ import pytest
 from telemetry import TIME_S
 
 from leveret.ports.client import connect
-from leveret.ports.spark.detector import new_states, score_rows
 from leveret.tools import cli, pipeline, pipeline_config
 from leveret.tools.usage import UsageError
 
@@ -77,8 +76,6 @@ def test_senml_with_gateway_headers_to_every_table_and_to_the_alert_queue(run, l
     raw = table(summary, "raw").sort_values("time")
     assert set(raw.gateway.astype(str)) == {"north"} and set(raw.unit) == {"Cel"} and raw.score.between(0, 1).all()
     assert [round(value, 6) for value in raw.value] == [round(value, 6) for _, _, value in readings]
-    seconds = [moment.timestamp() for moment in raw.time]
-    assert list(raw.score) == list(score_rows(new_states(1), [0] * len(raw), seconds, raw.value)), "Spark scores otherwise"
     assert len(glob.glob(f"{tmp_path}/out/raw/date=2023-11-1*/gateway=north/*.parquet")) >= 2
     assert sorted(table(summary, "dead_letters").reason) == ["not JSON", "temperature is 9000, outside  to 1000"]
     windows = table(summary, "windows").sort_values("window_start").rename(columns={"count": "readings"})
