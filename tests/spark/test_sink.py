@@ -88,22 +88,6 @@ def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_strea
     assert len({identity for _, identity in found}) == 4 and found[1][1] == found[0][1] + "-1"
 
 
-def test_what_a_task_publishes_again_is_dropped_by_a_queue_with_a_deduplication_window(spark, leveret, make_stream, tmp_path):
-    """At least once, with message ids made of the content: a whole batch again, from another checkpoint, adds nothing."""
-    connection, name, stream = connect(leveret.url), f"bulk-{next(_numbers)}", make_stream(leveret)
-    connection.queue_declare(name, durable=True, arguments={"x-deduplication": 10_000})
-    stream.publish([b"row %d" % (number // 2) for number in range(3000)])
-    for run in range(2):
-        query = (spark.readStream.format("amqp").option("url", leveret.url).option("stream", stream.name).schema("value binary").load()
-                 .writeStream.format("amqp").option("url", leveret.url).option("routingKey", name).option("delivery", "atLeastOnce")
-                 .option("checkpointLocation", str(tmp_path / f"checkpoint-{run}")).trigger(availableNow=True).start())
-        query.awaitTermination()
-    found = drained(connection, name)
-    assert sorted(body for body, _ in found) == sorted(b"row %d" % (number // 2) for number in range(3000))
-    connection.queue_delete(name)
-    connection.close()
-
-
 def test_an_epoch_over_tls(tmp_path):
     authority = Authority(tmp_path)
     certificate, key = authority.issue("broker", "/CN=broker")
