@@ -13,7 +13,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from leveret import c_accel
-from leveret.c_accel import runs
+from leveret.c_accel import runs, runs_taking
 from leveret.core import engine, layout
 from leveret.core.access import User
 from leveret.core.amqp_0_9 import frame, packed, properties
@@ -52,8 +52,8 @@ def c_form():
 def small_windows():
     """A board's receive buffer is less than what runs.py looks at, so that is made less still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "WINDOW", 150)
-        patch.setattr(runs, "WINDOW_MAX", 600)
+        patch.setattr(runs_taking, "WINDOW", 150)
+        patch.setattr(runs_taking, "WINDOW_MAX", 600)
         yield
 
 
