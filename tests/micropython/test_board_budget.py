@@ -90,7 +90,7 @@ def test_a_board_holds_what_its_budget_says(name):
     assert abs(held / needed - 1) <= DATA_TOLERANCE, "memory_needed is %d; measured %d: %r" % (needed, held, figures)
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", boards.names())
 def test_a_board_fits(name):
     board = boards.load(name)
     assert board.free() >= board.working_heap(), "%d octets stay free, %d are needed" % (board.free(), board.working_heap())
