@@ -47,7 +47,7 @@ static int32_t take_ack(const leveret_tables *t, const uint8_t *source, int32_t 
     int32_t entry = multiple ? record[CHANNEL_UNSETTLED_HEAD] : last;
     for (;;) {
         int32_t queue = t->entries[entry + ENTRY_QUEUE];
-        if (t->queues[queue + QUEUE_LENGTH] > 0)
+        if (t->queues[queue + QUEUE_LENGTH] > 0 || t->queues[queue + QUEUE_PLAIN] == NOT_PLAIN)
             activate(t, queue);
         if (entry == last)
             break;

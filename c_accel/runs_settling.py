@@ -60,7 +60,7 @@ class Settling:
             begun = at
             while at < count and places[at][4] == queue and places[at][7] == consumer:
                 at += 1
-            if queues[queue + layout.QUEUE_LENGTH] > 0:
+            if queues[queue + layout.QUEUE_LENGTH] > 0 or queues[queue + layout.QUEUE_PLAIN] == layout.NOT_PLAIN:
                 activate(queues, state, queue)
             queues[queue + layout.QUEUE_UNSETTLED] -= at - begun
             if consumer >= 0:
@@ -80,9 +80,10 @@ class Settling:
             references = messages[message + 7] - 1
             messages[message + 7] = references
             if references <= 0:
-                blocks[last] = block_free
-                block_free = first
-                blocks_given += total
+                if first >= 0:
+                    blocks[last] = block_free
+                    block_free = first
+                    blocks_given += total
                 messages[message] = message_free
                 message_free = message
                 messages_given += 1

@@ -100,18 +100,9 @@ def position(stream, consumer):
 
 def oldest(stream, consumer):
     """Seconds since 1970 at which the message at a consumer's position came, or None."""
-    entries = stream.tables.entries
-    found = [each for each in stream.consumers if each.keeps is not None and each.keeps == consumer]
-    if found:
-        entry = stream.first_unsettled(found[0])
-        if entry == layout.NONE:
-            entry = found[0].cursor
-    else:
-        offset = stream.kept.get(consumer, stream.first_offset)
-        entry, _ = stream.at(min(max(offset, stream.first_offset), stream.next_offset()))
-    if entry == layout.NONE:
-        return None
-    return stream.tables.messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED] + EPOCH
+    offset = position(stream, consumer)
+    arrived = stream.arrived_at(stream.first_offset if offset is None else offset)
+    return None if arrived is None else arrived + EPOCH
 
 
 def keep_status(broker, request):

@@ -280,7 +280,7 @@ class Broker(Consuming):
     def is_full(self, targets, block_total, logged):
         """True when one of the queues takes no further message of so many blocks now, or the log none that is to be `logged`."""
         for found in targets:
-            if found.full(block_total):
+            if found.full(block_total) and not (self.give_way() and not found.full(block_total)):
                 return True
         return logged and self.journal.log.full(block_total * self.tables.block_size)
 
@@ -316,13 +316,21 @@ class Broker(Consuming):
                     entry = tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
-        """Have streams that hold more than their share let their oldest messages go, until `block_total` more blocks would be in it; and
-        queues that can go on in the log give memory back."""
+        """Have streams and queues that can go on in the log give memory back until `block_total` more blocks have room; other streams
+        let their oldest messages go, as far as they hold more than their share."""
         for found in self.queues.values():
-            while found.is_stream and found.message_count() > 1 and found.over_share(block_total) and found.may_drop_first():
-                found.drop_first()
+            if found.is_stream:
+                found.make_room(block_total)
         if self.journal is not None:
             self.journal.pager.make_room(block_total)
+
+    def give_way(self):
+        """Have streams give up most of the memory that they can do without: true when there was any."""
+        given = False
+        for found in self.queues.values():
+            if found.is_stream and found.pages is not None and found.pages.give_way():
+                given = True
+        return given
 
     def route(self, exchange_name, key, properties):
         """The queues for a message, each once; nothing is counted and no draw is used up. The list is not to be changed."""

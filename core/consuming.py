@@ -96,6 +96,8 @@ class Consuming(MessageReading):
         hot.link_consumer(self.tables.channels, self.tables.consumers, consumer.channel.handle, consumer.handle,
                           self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT])
         found.consumers.remove(consumer)
+        if found.is_stream and found.pages is not None:
+            found.pages.prune()
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         self.tables.engine.see_queue(found)
         found.exclusive_consumer = False

@@ -20,8 +20,8 @@ class Copies:
         """{queue id: (queue, its chunks in a segment)}, the chunks in order."""
         chunks = self.tables.chunks
         here = {}
-        for found in self.queues:
-            chunk = found.pages.head
+        for found in self.broker.queues.values():
+            chunk = layout.NONE if found.pages is None else found.pages.head
             while chunk != layout.NONE:
                 if chunks[chunk + paged.SEGMENT] == segment.number and chunks[chunk + paged.OFFSET] >= 0:
                     here.setdefault(found.id_in_log, (found, []))[1].append(chunk)
@@ -77,7 +77,7 @@ class Copies:
 
     def copy_message(self, walk, segment, here, in_memory):
         """Write the message that a walk stands at again, in those of its places that are still wanted."""
-        count, _, route, properties, body = walk.heads()
+        count, arrived, route, properties, body = walk.heads()
         only_here, others = [], []
         message = layout.NONE
         for identity, position in walk.places(count):
@@ -96,7 +96,9 @@ class Copies:
             if message != layout.NONE:
                 self.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
             for found, chunk, position in only_here:
-                self.move(found, chunk, skip, position, body)
+                made = self.move(found, chunk, skip, position, route + properties + body if found.is_stream else body)
+                if found.is_stream:
+                    found.pages.came(made, arrived)
         elif others:
             self.journal.rewrite(message, others)
         for place in others:
@@ -129,14 +131,16 @@ class Copies:
                 return layout.NONE if holes is not None and holes.has(position) else chunk
         return layout.NONE
 
-    def move(self, found, chunk, skip, position, body):
-        """A message of `chunk` has been written again: another chunk in front of it says where."""
+    def move(self, found, chunk, skip, position, octets):
+        """A message of `chunk` has been written again: the chunk in front of it that says where, perhaps a new one."""
         chunks, pages = self.tables.chunks, found.pages
         before = chunks[chunk + paged.PREVIOUS]
         end = layout.NONE if before == layout.NONE else (chunks[before + paged.POSITION] + chunks[before + paged.SPAN]) & layout.MASK
         gap = end == chunks[chunk + paged.POSITION]
         self.lose(found, chunk, (position - chunks[chunk + paged.POSITION]) & layout.MASK)
-        pages.take_off(chunk, position, body, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP])
-        made = pages.add(before, self.log.current().number, self.log.group, skip, position, body, chunks[chunk + paged.COME_BACK], gap)
-        if made != layout.NONE:
-            self.log.marks.append((pages, made))
+        pages.take_off(chunk, position, octets, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP])
+        made = pages.add(before, self.log.current().number, self.log.group, skip, position, octets, chunks[chunk + paged.COME_BACK], gap)
+        if made == layout.NONE:
+            return before
+        self.log.marks.append((pages, made))
+        return made

@@ -156,7 +156,7 @@ def take_ack(blocks, messages, entries, queues, channels, consumers, state, sour
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
     while True:
         queue = entries[entry + _ENTRY_QUEUE]
-        if queues[queue + _QUEUE_LENGTH] > 0:
+        if queues[queue + _QUEUE_LENGTH] > 0 or queues[queue + _QUEUE_PLAIN] == 0:
             activate(queues, state, queue)
         if entry == last:
             break

@@ -30,6 +30,7 @@ RETRY_MS = 100  # after a write that failed
 TURNS_MAX = 4  # segments that go behind the newest after one commit
 
 SEGMENTS_MAX = 64  # with more of them small ones are put together
+SEGMENTS_FEW = 8  # with fewer none is copied while there is room
 
 BIG = layout.MASK + 1
 
@@ -65,6 +66,7 @@ class Journal:
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still go behind the newest, until there is something new to write
         self.may_snapshot = False
+        self.weighed = 0  # the newest segment when it was last seen that the log is not mostly unwanted
         self.pager = Pager(self)
 
     # Messages
@@ -364,16 +366,15 @@ class Journal:
             oldest = writer.segments[0]
             if oldest.pinned or writer.trouble and (oldest.live > 0 or oldest.defines or oldest.needs > writer.synced):
                 return
-            here = self.pager.chunks_in(oldest)
             if oldest.live > 0:
-                if oldest.live * 4 > oldest.written:
-                    if not self.turns or not self.worth_turning():
-                        break
-                    if not self.pager.may_copy(here):
-                        break
-                    self.turns -= 1
-                elif not self.pager.may_copy(here):
+                turning = oldest.live * 4 > oldest.written
+                if turning and not (self.turns and self.worth_turning()):
                     break
+                here = self.pager.chunks_in(oldest)
+                if not self.pager.may_copy(here):
+                    break
+                if turning:
+                    self.turns -= 1
                 if not self.copy_forward(oldest, here):
                     break
             if oldest.defines:
@@ -410,14 +411,26 @@ class Journal:
     def worth_turning(self):
         """True when the oldest segment is to go behind the newest: the log has no room, and a quarter of it is not wanted.
 
-        The octets of one segment are enough when what is kept for settlements and definitions is half used up.
+        The octets of one segment are enough when what is kept for settlements and definitions is half used up. With room three quarters
+        are: so what stays for long, as in a stream, costs a third of what others write, and the log is four times what is wanted at most.
         """
         writer = self.log
         if not writer.lacks_room():
-            return False
+            return self.is_mostly_unwanted()
         unwanted = sum([segment.size - segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
         pressing = writer.size() + writer.largest // 2 > writer.size_max
         return unwanted * 4 >= writer.octets or pressing and unwanted > writer.largest
+
+    def is_mostly_unwanted(self):
+        """True when three quarters of a log of many segments are not wanted; looked at once a segment while that is not so."""
+        writer = self.log
+        if self.weighed == writer.current().number or len(writer.segments) < SEGMENTS_FEW:
+            return False
+        wanted = sum([segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
+        if wanted * 4 <= writer.octets:
+            return True
+        self.weighed = writer.current().number
+        return False
 
     def worth_snapshot(self):
         """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""
@@ -426,22 +439,11 @@ class Journal:
                 or len(writer.segments) > SEGMENTS_MAX)
 
     def shorten_streams(self):
-        """The log has no room: streams let go what they have in its oldest segment, and all before that, as when memory has none."""
-        tables = self.broker.tables
+        """The log has no room: streams let go what they have in its oldest segment, and all before that."""
         oldest = self.log.segments[0].number
         for found in self.broker.queues.values():
             if found.is_stream:
-                count = at = 0
-                entry = found.head()
-                while entry != layout.NONE:
-                    at += 1
-                    if tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == oldest:
-                        count = at
-                    entry = tables.entries[entry + layout.ENTRY_NEXT]
-                for _ in range(min(count, found.message_count() - 1)):
-                    if not found.may_drop_first():
-                        break
-                    found.drop_first()
+                found.pages.let_go_of_segment(oldest)
 
     def copy_forward(self, oldest, here):
         """Write the messages that still live in the oldest segment again: true when all are. `here`: what Pager.chunks_in says of it."""
@@ -464,11 +466,11 @@ class Journal:
         return True
 
     def live_entries(self):
-        """All (queue, entry) with a place in the log: ready, unsettled, waiting."""
+        """All (queue, entry) with a place in the log that no index has: ready, unsettled, waiting."""
         tables = self.broker.tables
         entries = tables.entries
         for found in self.broker.queues.values():
-            if found.id_in_log:
+            if found.id_in_log and not found.is_stream:
                 entry = found.head()
                 while entry != layout.NONE:
                     yield found, entry

@@ -25,8 +25,9 @@ ROWS = (
     ("block_size", 512, 64, 32, 65536, "octets of one arena block", "grain of the arena"),
     ("message_count_max", 131072, 256, 16, 1 << 24, "messages in all queues", "publishers wait"),
     ("entry_count_max", 262144, 320, 16, 1 << 24, "places of messages in queues", "publishers wait"),
-    ("chunk_count_max", 131072, 28, 8, 1 << 24, "pieces of the log with messages that are not in memory",
-     "publishers to queues that are over their share wait; a piece holds 256 messages of a queue, more when many are used"),
+    ("chunk_count_max", 131072, 28, 8, 1 << 24, "pieces of the log with messages of streams or beyond memory",
+     "publishers to queues that are over their share wait, streams let their oldest piece go; a piece holds 256 messages, more when many "
+     "are used"),
     ("queue_count_max", 1024, 16, 1, 65535, "queues", "queue.declare is refused with 506"),
     ("queue_share_max", 768, 12, 1, 65535, "queues that one connection declares", "queue.declare is refused with 506"),
     ("exchange_count_max", 256, 16, 8, 65535, "exchanges", "exchange.declare is refused with 506"),

@@ -24,7 +24,7 @@ def put(broker, message, targets, expires, delay_ms):
     if kept:
         journal.begin_message(message)
     places, out = [], []
-    for found in targets:
+    for found in streams_last(targets):
         if expires and not found.is_stream:
             broker.let_expire(found)
         position = tables.queues[found.handle + layout.QUEUE_POSITION]
@@ -33,7 +33,7 @@ def put(broker, message, targets, expires, delay_ms):
             verdict = REFUSED
         if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
             places.append(journal.pushed(found, position))
-            if pages:
+            if pages or found.is_stream:
                 out.append((found, position))
         broker.activate(found)
     if kept:
@@ -41,10 +41,23 @@ def put(broker, message, targets, expires, delay_ms):
     elif places:
         skip = journal.write_message(message, places, log.TRANSIENT)
     for found, position in out:
-        journal.pager.take(found, skip, position, message)
-        if found.rules is not None and found.rules.length is not None:
+        if found.is_stream:
+            found.pages.take(skip, message)
+        else:
+            journal.pager.take(found, skip, position, message)
+    for found, _ in out:
+        if not found.is_stream and found.rules is not None and found.rules.length is not None:
             found.rules.length.trim(broker, found)
     return verdict
+
+
+def streams_last(targets):
+    """The queues in the order in which they take a message. What others let go for it may become a dead letter in a stream, and a stream's
+    messages lie in the log in the order of their offsets."""
+    streams = [found for found in targets if found.is_stream]
+    if not streams or len(targets) == 1:
+        return targets
+    return [found for found in targets if not found.is_stream] + streams
 
 
 def pass_by(broker, found, message):

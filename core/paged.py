@@ -8,8 +8,9 @@ the one before ends are joined.
     NEXT PREVIOUS  in the order of positions        POSITION  of the first message, 30 bits
     SEGMENT        number of the log's segment      SPAN      positions from the first to the last, with them
     OFFSET         of the first message's record    COUNT     messages
-    SKIP           octets of its payload in front   OCTETS    of their bodies
+    SKIP           octets of its payload in front   OCTETS    of their bodies; of a stream's messages all octets
     END            offset of the last's record      COME_BACK 1: they were there before the broker started
+    NEWEST         seconds since 2020 when the newest of a stream's came
 
 Chunks take turns growing: a chunk may hold more when many are used, so that the index covers any disk (`room`).
 """
@@ -30,7 +31,7 @@ SPAN = 7
 COUNT = 8
 OCTETS = 9
 COME_BACK = 10
-NEWEST = 11  # when the newest of them came, as layout.MESSAGE_ARRIVED; only in streams
+NEWEST = 11
 
 MESSAGES = 256  # of a chunk while few are used; twice as many with each eighth of the chunks that is
 SIZE = 65536  # octets of log, likewise
@@ -125,7 +126,8 @@ class Paged:
     def add(self, before, segment, group, skip, position, octets, come_back, gap):
         """A message that the log writes in `group` goes behind the chunk `before`: the chunk when it is new, else NONE.
 
-        `gap`: all positions between the last of that chunk and this one are known to be settled.
+        `gap`: all positions between the last of that chunk and this one are known to be settled. A message can be written after one of a
+        later position: a dead letter that was let go for it, on the way to the same queue.
         """
         chunks = self.tables.chunks
         if (before != NONE and chunks[before + OFFSET] == unwritten(group) and chunks[before + SEGMENT] == segment
@@ -149,17 +151,31 @@ class Paged:
             chunks[chunk + SEGMENT] = segment.number
         chunks[chunk + OFFSET] = chunks[chunk + END] = offset
         before = chunks[chunk + PREVIOUS]
+        if before != NONE and self.continues(before, chunk):
+            self.join(before, chunk)
+
+    def continues(self, before, chunk):
+        """True when a written chunk goes on where the one before ends, and both together are not too large for one.
+
+        Not within one group of the log: there the messages of a queue can lie in another order than their positions (see `add`).
+        """
+        chunks = self.tables.chunks
+        offset = chunks[chunk + OFFSET]
         messages, size = self.room()
-        if (before == NONE or chunks[before + SEGMENT] != segment.number or not 0 <= chunks[before + OFFSET] <= offset
-                or chunks[before + OFFSET] == offset and chunks[before + SKIP] > chunks[chunk + SKIP]
-                or (chunks[before + POSITION] + chunks[before + SPAN]) & MASK != chunks[chunk + POSITION]
-                or chunks[before + COME_BACK] != chunks[chunk + COME_BACK]
-                or chunks[before + COUNT] + chunks[chunk + COUNT] > messages or offset - chunks[before + OFFSET] > size):
-            return
+        return not (chunks[before + SEGMENT] != chunks[chunk + SEGMENT] or not 0 <= chunks[before + OFFSET] <= offset
+                    or chunks[before + END] >= offset
+                    or (chunks[before + POSITION] + chunks[before + SPAN]) & MASK != chunks[chunk + POSITION]
+                    or chunks[before + COME_BACK] != chunks[chunk + COME_BACK]
+                    or chunks[before + COUNT] + chunks[chunk + COUNT] > messages
+                    or chunks[chunk + END] - chunks[before + OFFSET] > size)
+
+    def join(self, before, chunk):
+        """Make one chunk of two that follow each other."""
+        chunks = self.tables.chunks
         for field in (SPAN, COUNT, OCTETS):
             chunks[before + field] += chunks[chunk + field]
-        chunks[before + END] = offset
-        chunks[before + NEWEST] = chunks[chunk + NEWEST]
+        chunks[before + END] = chunks[chunk + END]
+        chunks[before + NEWEST] = max(chunks[before + NEWEST], chunks[chunk + NEWEST])
         chunks[chunk + COUNT] = chunks[chunk + OCTETS] = 0
         self.remove(chunk)
 

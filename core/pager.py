@@ -6,6 +6,8 @@ last of them has been read back: the order stays. Transient messages are written
 
 They are read back when the part in memory gets short, a piece at a time and queues in turn, only what is committed; a queue that has
 nothing else has the journal commit at once. What cannot be read any more is counted, told and settled: the next message is there.
+
+Readers of streams that stand far from the end `ask` for what they need next; they are served in turn too (stream_pages.py).
 """
 
 import struct
@@ -41,6 +43,7 @@ class Pager(Copies):
         self.log = journal.log
         self.reader = ReadBack(journal.log.store, max(min(PIECE, broker.limits.arena_size // 8), 256))
         self.queues = []  # with messages that are only in the log, in turn
+        self.readers = []  # consumers of streams that wait for messages that are not in memory, in turn
         self.busy = False  # there may be more to bring at once
         self.tries = 0
         self.failed_at = 0
@@ -48,7 +51,10 @@ class Pager(Copies):
 
     def watch(self, found):
         """A queue that the log knows: may it page? Recovery and the journal tell."""
-        if found.pages is None and can_page(found):
+        if found.is_stream:
+            from .stream_pages import StreamPages
+            found.pages = StreamPages(self.tables, self, found)
+        elif found.pages is None and can_page(found):
             found.pages = paged.Paged(self.tables, self)
 
     def begin(self, found):
@@ -58,7 +64,7 @@ class Pager(Copies):
         if found.is_paging():
             self.queues.append(found)
             found.update_plain()
-        elif found.pages is not None:
+        elif found.pages is not None and not found.is_stream:
             found.pages.holes = None
 
     # Out
@@ -85,7 +91,8 @@ class Pager(Copies):
         while not self.tables.has_room(block_total, 1) and not self.log.full():
             most = None
             for found in self.broker.queues.values():
-                if found.pages is not None and found.head() != layout.NONE and found not in refused and not found.pages.full():
+                if (found.pages is not None and not found.is_stream and found.head() != layout.NONE and found not in refused
+                        and not found.pages.full()):
                     if most is None or queues[found.handle + layout.QUEUE_BLOCKS] > queues[most.handle + layout.QUEUE_BLOCKS]:
                         most = found
             if most is None:
@@ -147,11 +154,13 @@ class Pager(Copies):
         if self.since is None:
             self.since = self.broker.seconds
         self.busy = False
-        if not self.queues or self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+        if not (self.queues or self.readers) or self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
             return
+        tries = self.tries
+        self.serve_readers(tries)
         turns = ROUND_TURNS
         for _ in range(len(self.queues)):
-            if not turns or not self.queues:
+            if not turns or not self.queues or self.tries > tries:
                 return
             found = self.queues.pop(0)
             self.queues.append(found)
@@ -160,6 +169,25 @@ class Pager(Copies):
                 turns -= 1
                 if self.bring(found):
                     self.busy = True
+
+    def ask(self, consumer):
+        """A reader of a stream needs messages that are not in memory."""
+        if consumer not in self.readers:
+            self.readers.append(consumer)
+            self.busy = True
+
+    def serve_readers(self, tries):
+        """Give those who have asked what they need, some in each round; who cannot have it now keeps asking. Once the store has failed
+        more than `tries` times, nobody asks it again in this round."""
+        turn, self.readers = self.readers[:ROUND_TURNS], self.readers[ROUND_TURNS:]
+        self.busy = bool(self.readers)
+        for consumer in turn:
+            if self.tries > tries:
+                self.readers.append(consumer)
+            elif consumer in consumer.queue.consumers and consumer.cursor == layout.NONE and not consumer.queue.pages.bring(consumer):
+                self.readers.append(consumer)
+            else:
+                self.broker.activate(consumer.queue)
 
     def bring(self, found):
         """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""
@@ -256,6 +284,7 @@ class Pager(Copies):
                     if found.head() == layout.NONE and not self.tables.has_room(blocks, 1):
                         self.make_room(blocks)
                     if not self.may_hold(found, blocks):
+                        self.tries = 0  # it could be read
                         return -1
                     self.lose(found, chunk, ahead)
                     self.enter(found, chunk, walk, position, (places, arrived, route, properties, body), segment)
@@ -275,17 +304,9 @@ class Pager(Copies):
 
     def enter(self, found, chunk, walk, position, heads, segment):
         """Make a message of what a walk stands at, and put it at the tail of the part of its queue that is in memory."""
-        places, arrived, route, properties, body = heads
+        arrived, body = heads[1], heads[4]
         tables = self.tables
-        reader = walk.reader
-        at = walk.at + MESSAGE_HEAD + PLACE_SIZE * places
-        where = reader.at(walk.number, at, route)
-        message = tables.new_message(bytes(reader.buffer[where:where + route]), properties, body, arrived)
-        try:
-            self.fill(message, walk.number, at + route, properties + body)
-        except (OSError, Damaged):
-            tables.release(message)
-            raise
+        message = self.message_of(walk, heads)
         transient = walk.type == log.TRANSIENT
         tables.messages[message + layout.MESSAGE_SEGMENT] = layout.NONE if transient else segment.number
         if transient:
@@ -304,6 +325,20 @@ class Pager(Copies):
         if found.rules is not None and found.rules.expiry is not None:
             waited_s = self.broker.seconds - max(arrived, found.pages.since, self.since or 0)
             found.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
+
+    def message_of(self, walk, heads):
+        """A message, with one reference, of what a walk stands at; there is room. Raises Damaged, OSError."""
+        places, arrived, route, properties, body = heads
+        tables, reader = self.tables, walk.reader
+        at = walk.at + MESSAGE_HEAD + PLACE_SIZE * places
+        where = reader.at(walk.number, at, route)
+        message = tables.new_message(bytes(reader.buffer[where:where + route]), properties, body, arrived)
+        try:
+            self.fill(message, walk.number, at + route, properties + body)
+        except (OSError, Damaged):
+            tables.release(message)
+            raise
+        return message
 
     def fill(self, message, number, at, size):
         """Append octets of a segment to a message's chain, piece by piece."""

@@ -128,7 +128,7 @@ class Policies:
             return
         queue.effective = arguments
         if queue.is_stream:
-            queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments}, broker.limits)
+            queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments})
         else:
             expired_before = queue.rules is not None and queue.rules.expires
             queue.rules = rules.rules_of(arguments, queue.rules)

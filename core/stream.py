@@ -2,8 +2,11 @@
 
 Offsets are dense, start at 0 and are never given twice in the stream's life; its `id` tells two streams of one name apart.
 Retention: the oldest messages go when the stream would hold more than `size_max` octets (x-max-length-bytes), when they are older than
-`age_max_s` (x-max-age), or when other queues need the room; `dropped` counts them. A consumer whose place has gone goes on at the first
-message that is left, or, when it asked for that (x-stream-strict), is told and ended: never a silent jump for one that counts.
+`age_max_s` (x-max-age), or when there is no room: with a log (`pages`, stream_pages.py) on the disk, else in memory when other queues need
+it; `dropped` counts them. A consumer whose place has gone goes on at the first message that is left, or, when it asked for that
+(x-stream-strict), is told and ended: never a silent jump for one that counts.
+
+The queue's own list holds the newest messages; without a log it holds all.
 """
 
 from . import hot, layout
@@ -23,12 +26,15 @@ class Stream(Queue):
     """
 
     is_stream = True
+    delivered = layout.NONE  # the message that stands for all that is delivered and not settled
 
     def __init__(self, tables, handle, name, durable, arguments, identity, limits):
         Queue.__init__(self, tables, handle, name, durable, False, arguments, None)
         self.id = identity
-        self.keep_within(arguments, limits)
-        self.size = 0
+        self.arena_size = limits.arena_size
+        self.keep_within(arguments)
+        self.held_size = 0  # octets of the messages in memory; counted where there is no log
+        self.following = 0  # the next offset
         self.durable_offset = None  # None: there is no log
         self.first_offset = 0
         self.dropped = 0
@@ -37,64 +43,90 @@ class Stream(Queue):
         self.noted = {}  # the same as the log has them
         self.hold = arguments.get("x-stream-hold")
 
-    def keep_within(self, arguments, limits):
-        """Take x-max-length-bytes and x-max-age from `arguments`; a stream never holds more than the arena."""
-        self.size_max = min(arguments.get("x-max-length-bytes", limits.arena_size), limits.arena_size)
+    def keep_within(self, arguments):
+        """Take x-max-length-bytes and x-max-age from `arguments`."""
+        self.octets_max = arguments.get("x-max-length-bytes")
         self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
+
+    @property
+    def size_max(self):
+        """The most octets that it holds: never more than the log may have, or, without one, the arena."""
+        most = self.arena_size if self.pages is None else self.pages.pager.log.size_max
+        return most if self.octets_max is None else min(self.octets_max, most)
+
+    @property
+    def size(self):
+        """Octets of route, properties and body that it holds."""
+        return self.held_size if self.pages is None else self.pages.octets
+
+    def message_count(self):
+        """Messages from the first offset to the last, in memory or not."""
+        return self.following - self.first_offset
+
+    def octets(self):
+        """As `size`."""
+        return self.size
+
+    def is_paging(self):
+        """Never: what is published always comes to memory first."""
+        return False
+
+    def must_page(self, block_total):
+        """Never."""
+        return False
+
+    def held_from(self):
+        """The offset of the first message in memory; the next one's when there is none."""
+        return self.following - self.tables.queues[self.handle + layout.QUEUE_LENGTH]
 
     def readable_offset(self):
         """The offset up to which readers may read: what a power cut cannot take back."""
         return self.next_offset() if self.durable_offset is None else self.durable_offset
 
     def recovered(self):
-        """After recovery: the offsets are the positions; what lies before a gap (damage in the log) is let go: how many messages."""
-        tables = self.tables
-        entries = tables.entries
-        entry = tables.queues[self.handle + layout.QUEUE_TAIL]
-        count = 0
-        while entry != layout.NONE and entries[entry + layout.ENTRY_POSITION] == (self.log_position - count) & layout.MASK:
-            self.size += tables.size_of(entries[entry + layout.ENTRY_MESSAGE])
-            count += 1
-            entry = entries[entry + layout.ENTRY_PREVIOUS]
-        lost = self.message_count() - count
-        while self.message_count() > count:
-            self.drop(self.pop())
-        self.first_offset = self.log_position + 1 - count
-        self.durable_offset = self.next_offset()
-        self.remember_publishers()
-        return lost
-
-    def remember_publishers(self):
-        """What is in the stream has been published before."""
-        tables = self.tables
-        entry = self.head()
-        while entry != layout.NONE:
-            self.publishers.seen(tables.properties_of(tables.entries[entry + layout.ENTRY_MESSAGE]))
-            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        """After recovery: the offsets are the positions, all in the index: how many are missing between them (damage in the log)."""
+        self.following = self.durable_offset = self.log_position + 1
+        self.first_offset = self.pages.first_position(self.following)
+        return self.pages.missing()
 
     def next_offset(self):
         """The offset that the next message gets."""
-        return self.first_offset + self.message_count()
+        return self.following
 
     def full(self, block_total):
-        """Never: a stream makes room by retention; unless it holds what a consumer has not settled, and that is all it has room for."""
+        """Never: a stream makes room by retention; unless it holds what a consumer has not settled, and that is all it has room for, or
+        memory is full of what is to be written first."""
+        if self.pages is not None and self.pages.is_full(block_total):
+            return True
         if self.hold is None:
             return False
         size = block_total * self.tables.block_size
-        while self.message_count() and (self.size + size > self.size_max or self.over_share(block_total)):
+        while self.message_count() and (self.size + size > self.size_max or self.pages is None and self.over_share(block_total)):
             if not self.may_drop_first():
                 return True
             self.drop_first()
         return False
 
-    def may_drop_first(self):
-        """True when nobody holds the oldest message."""
+    def make_room(self, block_total):
+        """Give up memory for a message of so many blocks: what is in the log too; else, beyond the stream's share, what is oldest."""
+        if self.pages is not None:
+            self.pages.give_memory(block_total)
+            return
+        while self.message_count() > 1 and self.over_share(block_total) and self.may_drop_first():
+            self.drop_first()
+
+    def free_offset(self):
+        """The offset up to which nobody holds messages."""
         if self.hold is None:
-            return True
+            return self.following
         for consumer in self.consumers:
             if consumer.keeps == self.hold:
                 self.keep(consumer)
-        return self.first_offset < self.kept.get(self.hold, 0)
+        return self.kept.get(self.hold, 0)
+
+    def may_drop_first(self):
+        """True when nobody holds the oldest message."""
+        return self.first_offset < self.free_offset()
 
     def push(self, message):
         """Append a message, unless its publisher has published it before, and drop the oldest ones that no longer fit."""
@@ -102,18 +134,22 @@ class Stream(Queue):
         if self.publishers.seen(tables.properties_of(message)):
             tables.counts["stream_duplicates"] += 1
             return
-        self.size += tables.size_of(message)
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
-        while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)) and self.may_drop_first():
-            self.drop_first()
+        self.following += 1
+        if self.pages is None:
+            self.held_size += tables.size_of(message)
+            while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)) and self.may_drop_first():
+                self.drop_first()
         for consumer in self.consumers:
-            if consumer.cursor == layout.NONE:
+            if consumer.cursor == layout.NONE and consumer.cursor_offset == self.following - 1:
                 consumer.cursor = entry
-                consumer.cursor_offset = self.next_offset() - 1
 
     def forget_old(self, seconds):
         """Drop the messages older than x-max-age; `seconds` since 2020-01-01."""
         if not self.age_max_s:
+            return
+        if self.pages is not None:
+            self.pages.forget_old(seconds - self.age_max_s)
             return
         tables = self.tables
         while self.message_count():
@@ -124,10 +160,13 @@ class Stream(Queue):
 
     def drop_first(self):
         """Retention: let the oldest message go and move the cursors that stand on it."""
+        if self.pages is not None:
+            self.pages.let_go(self.first_offset + 1)
+            return
         tables = self.tables
         entry = self.pop()
         behind = self.head()
-        self.size -= tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
+        self.held_size -= tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
         self.first_offset += 1
         self.dropped += 1
         tables.counts["retained_out"] += 1
@@ -143,6 +182,8 @@ class Stream(Queue):
     def purge(self):
         """Drop all messages; offsets go on where they were."""
         count = self.message_count()
+        if self.pages is not None:
+            self.pages.let_go(self.following)
         while self.message_count():
             self.drop_first()
         self.tables.counts["retained_out"] -= count  # it was not retention that let them go
@@ -166,10 +207,12 @@ class Stream(Queue):
         return self.at(min(max(specification, self.first_offset), self.next_offset()))
 
     def at(self, offset):
-        """The (entry, offset) at an offset between first and next; walked from the nearer end."""
+        """The (entry, offset) at an offset between first and next; walked from the nearer end. Entry NONE too: it is only in the log."""
         tables = self.tables
-        ahead = offset - self.first_offset
-        count = self.message_count()
+        ahead = offset - self.held_from()
+        count = tables.queues[self.handle + layout.QUEUE_LENGTH]
+        if ahead < 0:
+            return layout.NONE, offset
         if ahead >= count:
             return layout.NONE, self.next_offset()
         if ahead <= count // 2:
@@ -188,7 +231,11 @@ class Stream(Queue):
         tables = self.tables
         arrived = seconds - EPOCH
         entry = self.head()
-        offset = self.first_offset
+        offset = self.held_from()
+        if self.pages is not None:
+            found = self.pages.offset_since(arrived)
+            if found < offset:
+                return layout.NONE, found
         while entry != layout.NONE:
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
             if tables.messages[message + layout.MESSAGE_ARRIVED] >= arrived:
@@ -206,6 +253,13 @@ class Stream(Queue):
         if entry != layout.NONE:
             offset -= (offset - self.tables.entries[entry + layout.ENTRY_POSITION]) & layout.MASK
         self.kept[consumer.keeps] = offset
+
+    def arrived_at(self, offset):
+        """Seconds since 2020 at which the message at an offset came; None: there is none."""
+        entry, offset = self.at(min(max(offset, self.first_offset), self.following))
+        if entry != layout.NONE:
+            return self.tables.messages[self.tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED]
+        return None if self.pages is None else self.pages.arrived_at(offset)
 
     def first_unsettled(self, consumer):
         """The entry of a consumer's oldest unsettled delivery, or NONE."""

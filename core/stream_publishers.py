@@ -21,6 +21,13 @@ class Publishers:
         self.order = []
         self.doubles = 0
 
+    def recovered(self, octets, start, end):
+        """Remember the sequence in the properties that stand at octets[start:end], of a message that has been appended before."""
+        if octets.find(MARK, start, end) >= 0:
+            doubles = self.doubles
+            self.seen(octets[start:end])
+            self.doubles = doubles
+
     def seen(self, octets):
         """True when a message with these properties has been appended before; else its sequence is remembered."""
         if MARK not in octets:

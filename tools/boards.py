@@ -104,7 +104,8 @@ class Board:
         return (ALWAYS + tuple(f"core/{name}/session.py" for name in carries["dialects"])
                 + tuple(f"core/exchange_types/{name}.py" for name in carries["exchanges"])
                 + tuple(f"core/features/{name}.py" for name in carries["rules"])
-                + tuple(path for part in carries["parts"] for path in PARTS[part]))
+                + tuple(path for part in carries["parts"] for path in PARTS[part])
+                + (("core/stream_pages.py",) if "log" in carries["parts"] and {"streams", "bridge"} & set(carries["parts"]) else ()))
 
     def files(self):
         """Paths of all source files that the board carries, relative to the tree, sorted."""

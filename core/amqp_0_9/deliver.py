@@ -76,7 +76,7 @@ def deliver_large(session, consumer):
         return 0
     found.pop()
     tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
-    octets = start_delivery(session, consumer, entry, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
+    octets = start_delivery(session, consumer, entry, message, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
     session.outgoing.start(session, consumer.channel.number, message, octets, None)
     if consumer.no_ack:
         found.drop(entry)
@@ -85,11 +85,10 @@ def deliver_large(session, consumer):
     return 1
 
 
-def start_delivery(session, consumer, entry, redelivered):
-    """Count tag and credit for an entry that is in no list: the basic.deliver frame."""
+def start_delivery(session, consumer, entry, message, redelivered):
+    """Count tag and credit for an entry that is in no list: the basic.deliver frame of a message."""
     tables = session.broker.tables
     channel = consumer.channel
-    message = tables.entries[entry + layout.ENTRY_MESSAGE]
     tag = count_tag(tables, channel)
     if not consumer.no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, consumer.handle)

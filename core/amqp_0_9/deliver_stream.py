@@ -1,6 +1,7 @@
 """Contents of a stream to a client: at the consumer's cursor, each with its offset among the headers, or many packed into one.
 
-The message stays in the stream; the delivery gets an entry of its own until it is settled. A board without streams does not carry it.
+The message stays in the stream; the delivery gets an entry of its own until it is settled, which remembers the offset and keeps nothing in
+memory. A board without streams does not carry it.
 """
 
 import struct
@@ -50,6 +51,8 @@ def deliver_stream(session, consumer, most):
             deliver_record(session, consumer, message, octets)
         tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
         count += 1
+    if consumer.cursor == layout.NONE and consumer.cursor_offset < end and has_credit(tables, consumer):
+        session.broker.journal.pager.ask(consumer)
     return count
 
 
@@ -59,7 +62,7 @@ def deliver_record(session, consumer, message, octets):
     pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
     header = frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
                                   properties.with_header(octets, pair))
-    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
+    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0)
     session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
     move_on(tables, consumer)
 
@@ -82,12 +85,14 @@ def deliver_packed(session, consumer, message):
         return False
     number = consumer.channel.number
     header = packed.header(number, len(body), consumer.cursor_offset, count)
-    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), 0)
-    if len(body) <= room:
-        send.write(method_frame + header + frame.encode(frame.BODY, number, body))
-    else:
+    whole = layout.NONE
+    if len(body) > room:
         whole = tables.new_message(b"", 0, len(body), session.broker.seconds)
         tables.append(whole, memoryview(body), 0, len(body))
+    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0)
+    if whole == layout.NONE:
+        send.write(method_frame + header + frame.encode(frame.BODY, number, body))
+    else:
         session.outgoing.start(session, number, whole, method_frame, header)
         tables.release(whole)
     consumer.cursor_offset += count
@@ -102,8 +107,19 @@ def move_on(tables, consumer):
 
 
 def stream_entry(tables, consumer, message):
-    """An entry in no list, for a delivery of a stream's message; its position is the offset."""
+    """An entry in no list, for a delivery of a stream's message; its position is the offset.
+
+    All deliveries of a stream that are not settled share an empty message, so that slow readers keep nothing else in memory.
+    """
     entries = tables.entries
+    stream = consumer.queue
+    if stream.unsettled_count():
+        message = stream.delivered
+    elif tables.has_room(0, 1):
+        message = stream.delivered = tables.new_message(b"", 0, 0, 0)
+        tables.messages[message + layout.MESSAGE_REFERENCES] = 0
+    else:
+        stream.delivered = message
     entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
     entries[entry + layout.ENTRY_MESSAGE] = message
     entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle

@@ -61,23 +61,23 @@ def most_memory(broker):
         return int(re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1)) * 1024
 
 
-def message(number, body_size):
+def message(number, body_size, queue):
     """The octets of one publish."""
     body = struct.pack(">Q", number) + bytes(body_size - 8)
-    octets = method(1, "basic.publish", routing_key=QUEUE) + header(1, body_size, {"delivery_mode": 2})
+    octets = method(1, "basic.publish", routing_key=queue) + header(1, body_size, {"delivery_mode": 2})
     for at in range(0, body_size, FRAME_MAX - 8):
         octets += frame(3, 1, body[at:at + FRAME_MAX - 8])
     return octets
 
 
-def publish(broker, first, count, body_size):
-    """Publish numbers from `first` on, all confirmed: seconds."""
+def publish(broker, first, count, body_size, queue=QUEUE, arguments=None):
+    """Publish numbers from `first` on to a queue with those arguments, all confirmed: seconds."""
     window = max(2, min(WINDOW_MAX, WINDOW_OCTETS // body_size))
-    one = message(0, body_size)
+    one = message(0, body_size, queue)
     offset = one.index(header(1, body_size, {"delivery_mode": 2})) + len(header(1, body_size, {"delivery_mode": 2})) + 7
     batch = window // 2
     with RawClient(broker.host, broker.port, timeout_s=120).open() as client:
-        client.call("queue.declare-ok", 1, "queue.declare", queue=QUEUE, durable=True)
+        client.call("queue.declare-ok", 1, "queue.declare", queue=queue, durable=True, arguments=arguments or {})
         client.call("confirm.select-ok", 1, "confirm.select")
         octets = bytearray(one * batch)
         sent = confirmed = 0

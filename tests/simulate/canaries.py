@@ -1,6 +1,6 @@
 """Deliberate faults of a journal or a store: the simulation has to catch each of them, or it proves nothing."""
 
-from leveret.core import log
+from leveret.core import layout, log
 
 
 def confirms_before_syncing(journal):
@@ -107,6 +107,41 @@ def copies_nothing_that_is_only_in_the_log(journal):
     journal.pager.copy = lambda segment, here, in_memory: True
 
 
+def reads_a_stream_with_gaps(journal):
+    """Now and then a message that a reader of a stream needs from the log is passed over."""
+    count = [0]
+
+    def careless(pages):
+        read_next = pages.read_next
+
+        def read_over(window, walk, chunk, stop):
+            count[0] += 1
+            if count[0] % 7 == 0 and window.end + 1 < stop and window.head == layout.NONE:
+                pages.jump(window.end, window.end + 1)
+                window.first = window.end = window.end + 1
+            return read_next(window, walk, chunk, stop)
+        return read_over
+    for found in journal.broker.queues.values():
+        if found.is_stream:
+            found.pages.read_next = careless(found.pages)
+
+
+def shortens_streams_in_memory_alone(journal):
+    """What retention lets go of a stream is not noted in the log."""
+    settle_range = journal.settle_range
+
+    def settle_of_queues(found, first, end, count, segment_number):
+        if not found.is_stream:
+            settle_range(found, first, end, count, segment_number)
+    journal.settle_range = settle_of_queues
+
+
+def copies_nothing_of_streams(journal):
+    """A segment goes with what streams have in it."""
+    chunks_in = journal.pager.chunks_in
+    journal.pager.chunks_in = lambda segment: {key: here for key, here in chunks_in(segment).items() if not here[0].is_stream}
+
+
 # name, function, whether it spoils the store, mode of the log (None: as drawn), whether syncs take their time (None: as drawn)
 CANARIES = (
     (confirms_before_syncing, False, "batch", None),
@@ -120,5 +155,8 @@ CANARIES = (
     (frees_what_is_not_settled_on_disk, False, "batch", True),
     (gives_back_to_a_log_that_forgets, False, None, None),
     (copies_nothing_that_is_only_in_the_log, False, None, None),
+    (reads_a_stream_with_gaps, False, None, None),
+    (shortens_streams_in_memory_alone, False, None, None),
+    (copies_nothing_of_streams, False, None, None),
 )
 SEEDS_MAX = 60  # within so many seeds a canary has to be caught

@@ -70,7 +70,7 @@ def state_of(broker, ids, pushes, paged_ids):
 
 
 def paged_places(broker):
-    """All (queue, position) that are only in the log, as the index has them."""
+    """All (queue, position) that are in an index: what is only in the log, and all that streams have."""
     chunks = broker.tables.chunks
     for found in broker.queues.values():
         if found.pages is not None:
@@ -100,10 +100,10 @@ def text_of(item):
 
 
 def places(broker):
-    """All (queue, entry) of queues in the log: ready, unsettled, waiting for a moment or for room."""
+    """All (queue, entry) of queues in the log: ready, unsettled, waiting for a moment or for room; what streams have is in their index."""
     tables = broker.tables
     for found in broker.queues.values():
-        if found.id_in_log:
+        if found.id_in_log and not found.is_stream:
             entry = found.head()
             while entry != layout.NONE:
                 yield found, entry

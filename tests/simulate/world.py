@@ -5,7 +5,7 @@ Everything is drawn from the seed, so that it reruns exactly. `World(seed).run()
 
 from leveret.core import durability, layout, paged, users
 from leveret.core.access import User
-from leveret.core.amqp_0_9 import properties
+from leveret.core.amqp_0_9 import packed, properties
 from leveret.core.broker import Broker
 from leveret.core.limits import BOARD, Limits
 from leveret.core.policies import Policy
@@ -61,6 +61,14 @@ class Wrong(Exception):
     """Something that the broker promises does not hold."""
 
 
+class Read:
+    """Stands for the side of a client where one record of a pack is looked at: it is settled with the others."""
+
+    def __init__(self):
+        self.consumers = {}
+        self.unsettled = []
+
+
 class SimulatedBroker(Broker):
     """Tells the world which message came when; changes nothing."""
 
@@ -75,6 +83,14 @@ class SimulatedBroker(Broker):
             self.world.pushes += 1
             logged = any([found.id_in_log and (persistent or found.is_stream) for found in targets])
             self.world.pushed_at.setdefault(name, self.world.pushes if logged else 0)
+        return outcome
+
+    def put_on(self, found, message, delay_ms):
+        before = found.next_offset() if found.is_stream else 0
+        outcome = Broker.put_on(self, found, message, delay_ms)
+        if found.is_stream and found.next_offset() != before:
+            name = self.world.identify(message, self.body_of(message))
+            self.world.paged_ids[found.id_in_log, found.next_offset() - 1 & layout.MASK] = name
         return outcome
 
     def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
@@ -137,18 +153,21 @@ class World:
         self.acknowledged = []  # message ids that were confirmed since the last recovery
         self.seen = {}  # (stream id, offset) -> message id
         self.read_by = {}  # consumer tag -> stream id
+        self.read_behind = {}  # consumer tag -> the offset behind the last that it got
         self.tags = 0
         self.seen_next = {}  # stream id -> one above the highest offset seen
         self.delivered_last = {}
         self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
                        "troubles": 0, "freed": 0, "copied": 0, "delayed": 0, "interrupted": 0, "paged": 0, "given_back": 0,
-                       "unreadable": 0}
+                       "unreadable": 0, "read_again": 0}
         self.broker = None
         self.clients = []
         self.now = chance.pick((0, 0x3FFFFF00, 5000))
         self.seconds = EPOCH + 1000000
         self.names = 0
         self.was_weak = False
+        self.was_told = False  # the broker that ended had said that messages cannot be read
+        self.has_holes = False  # something was lost once, and streams may have holes
         self.report = ""
 
     def note(self, text):
@@ -173,26 +192,47 @@ class World:
 
     def delivered(self, client, side, name, arguments, given, body):
         """A client has got a message."""
+        offset = (given.get("headers") or {}).get("x-stream-offset")
+        if offset is not None and "x-stream-records" in given["headers"]:
+            records = packed.unpack(body)
+            if len(records) != given["headers"]["x-stream-records"]:
+                raise Wrong("%d records came in a pack of %d" % (len(records), given["headers"]["x-stream-records"]))
+            for at, record in enumerate(records):
+                if record[0] != offset + at:
+                    raise Wrong("record %d of a pack from offset %d has offset %d" % (at, offset, record[0]))
+                self.delivered(client, Read(), name, arguments, {"headers": {"x-stream-offset": offset + at}}, record[5])
+            side.unsettled.append((arguments[1], ""))
+            return
         message = str(body.split(b"|")[0], "utf-8")
         if body != body_of(message, len(body)):
             raise Wrong("a delivered body is not what was published: %r" % body[:60])
         self.counts["delivered"] += 1
         tag, again = (arguments[1], arguments[2]) if name == "basic_deliver" else (arguments[0], arguments[1])
-        offset = (given.get("headers") or {}).get("x-stream-offset")
         if name == "basic_get_ok":
             queue = "q-got"
         else:
             queue = side.consumers.get(arguments[0])
         if offset is not None:
-            self.read_from_stream(self.read_by[arguments[0]], offset, message)
+            self.read_from_stream(arguments[0], offset, message)
         elif queue is not None and not again and name == "basic_deliver" and "x-death" not in given["headers"]:
             self.in_order(client, queue, message)
         if queue is None or not queue.startswith("-"):
             side.unsettled.append((tag, message))
 
-    def read_from_stream(self, stream, offset, message):
-        """A stream's offset has one message for ever; `stream`: its id."""
+    def read_from_stream(self, tag, offset, message):
+        """A stream's offset has one message for ever, and a reader gets all that retention does not take before it; `tag`: the reader's."""
+        stream = self.read_by[tag]
         key = (stream, offset)
+        for found in self.broker.queues.values():
+            if found.is_stream and found.id == stream:
+                if self.paged_ids.get((found.id_in_log, offset & layout.MASK), message) != message:
+                    raise Wrong("offset %d of stream %s is %s; %s was published" % (offset, found.name, message,
+                                                                                  self.paged_ids[found.id_in_log, offset & layout.MASK]))
+                behind = self.read_behind.get(tag, offset)
+                if offset < behind or offset > behind and found.first_offset <= behind and not self.has_holes:
+                    raise Wrong("a reader of stream %s gets offset %d where %d comes next; the first is %d"
+                                % (found.name, offset, behind, found.first_offset))
+        self.read_behind[tag] = offset + 1
         if self.seen.get(key, message) != message:
             raise Wrong("offset %d of stream %s was %s and is %s now" % (offset, stream, self.seen[key], message))
         self.seen[key] = message
@@ -302,7 +342,14 @@ class World:
             name = self.identify_entry(entry)
             if self.paged_ids[found.id_in_log, position & layout.MASK] not in (None, name):
                 raise Wrong("position %d of queue %s was read back as %s" % (position, found.name, name))
+            self.counts["read_again"] -= 1
         pager.enter = entered
+        message_of = pager.message_of
+
+        def counted(walk, heads):
+            self.counts["read_again"] += 1  # by a reader of a stream, when nobody takes it back
+            return message_of(walk, heads)
+        pager.message_of = counted
 
     def arm_recovery(self):
         """Now and then the power goes during recovery, or the bad end cannot be put aside."""
@@ -344,6 +391,7 @@ class World:
             self.counts["freed"] += self.broker.journal.log.counters["log_segments_removed"]
             self.counts["copied"] += self.broker.journal.log.counters["log_copied_forward"]
             self.counts["unreadable"] += self.broker.journal.log.counters["log_unreadable"]
+            self.was_told = self.was_told or self.broker.journal.log.counters["log_unreadable"] > 0
         if self.delayed:
             self.store.interrupt()
         if not power:
@@ -389,10 +437,12 @@ class World:
         if self.paging and self.flips and self.reads.one_in(40) and self.store.flip_at_work(self.reads) is not None:
             self.note("flipped a bit while the broker works")
             self.counts["flips"] += 1
-            self.was_weak = True
+            self.was_weak = self.has_holes = True
         client = chance.pick(self.clients)
         if len(client.outbox) < 3000:
             self.do(client, chance.weighted(DEEDS))
+            if self.reads.one_in(3):
+                self.use_stream(client)
         for each in self.clients:
             if chance.below(3):
                 each.move(chance.pick((7, 100, 1000, 1 << 20)))
@@ -413,6 +463,36 @@ class World:
             raise Wrong("the log has %d octets, size_max is %d" % (self.store.octets_in_all(), self.size_max))
 
     # Deeds
+
+    def use_stream(self, client):
+        """Streams are written more than they are read, and read from everywhere; what it draws does not change what else is drawn."""
+        name, side = self.reads.pick(("s0", "s1")), self.free(client, CONSUMES)
+        if name not in self.broker.queues:
+            if side is not None:
+                kind = STREAM_KINDS[self.reads.below(len(STREAM_KINDS))][0]
+                self.ask(client, "queue_declare", 0, name, False, kind[0], kind[1], kind[2], False, kind[3])
+        elif self.reads.one_in(3):
+            if side is not None and side.unsettled:
+                client.send(CONSUMES, "basic_ack", side.unsettled[-1][0], True)
+                side.unsettled = []
+            elif side is not None and len(side.consumers) < 4:
+                self.read_stream(client, side, name)
+        elif self.free(client, CONFIRMS) is not None:
+            for _ in range(self.reads.between(1, 4)):
+                self.names += 1
+                message = "%s.%d-%d" % (client.name, CONFIRMS, self.names)
+                client.publish(CONFIRMS, "", name, message, body_of(message, self.reads.pick((10, 60, 300))), {"headers": {}}, False)
+
+    def read_stream(self, client, side, name):
+        """A reader of a stream, from a place in the middle; some have packs."""
+        self.tags += 1
+        side.consumers["t%d" % self.tags] = name
+        found = self.broker.queues[name]
+        ahead = self.reads.below(found.next_offset() - found.first_offset + 1)
+        arguments = {"x-stream-offset": self.reads.pick(("first", found.first_offset + ahead, ("T", self.seconds - self.reads.below(200))))}
+        if self.reads.one_in(3):
+            arguments["x-stream-pack-records"] = self.reads.pick((1, 3, 100))
+        client.ask(side, "basic_consume", "basic_consume_ok", None, 0, name, "t%d" % self.tags, False, False, False, False, arguments)
 
     def do(self, client, deed):
         """One deed of a client, where it makes sense now."""
@@ -605,7 +685,7 @@ class World:
             self.identify_entry(each[3])
         self.paged_ids = {}
         for found in self.broker.queues.values():
-            if found.is_paging():
+            if found.pages is not None:
                 self.identify_paged(found)
         mine = state_of(self.broker, self.ids, self.pushes, self.paged_ids)
         matching = [each for each in self.candidates if each.same(mine)]
@@ -618,13 +698,14 @@ class World:
         elif not self.was_weak:
             raise Wrong("the broker came back in a state that it cannot be in; against the last synced one: %s; against the newest: %s"
                         % (self.candidates[0].difference(mine), self.candidates[-1].difference(mine)))
-        elif self.store.flipped and ";" not in self.report and not self.store.aside and self.mode != "none":
+        elif self.store.flipped and ";" not in self.report and not self.store.aside and not self.was_told and self.mode != "none":
             raise Wrong("a flipped bit was not reported, and this is gone: %s" % self.candidates[0].difference(mine))
         self.check_weakly(mine)
+        self.has_holes = self.has_holes or self.was_weak
         if self.was_weak:
             self.seen = {}
             self.seen_next = {}
-        self.was_weak = False
+        self.was_weak = self.was_told = False
         self.store.flipped = False
         self.store.aside = []
         self.candidates = [State(mine.queues, mine.streams, mine.definitions, self.pushes)]

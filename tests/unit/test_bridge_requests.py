@@ -73,7 +73,7 @@ def test_what_is_unsettled_or_expired_is_not_moved():
 
 def test_a_stream_that_holds_takes_no_more_than_it_has_room_for_and_drops_only_what_is_settled():
     broker, peer = with_queue(100, arena_size=262144)
-    broker.queues["out"].size_max = 400
+    broker.queues["out"].octets_max = 400
     first = round_of(broker)
     assert 0 < first["moved"] < 100 and first["queued"] == 100 - first["moved"]
     assert round_of(broker)["moved"] == 0
@@ -92,7 +92,7 @@ def test_publishers_of_a_stream_that_holds_wait_and_go_on():
     broker = new_broker(**ROOM)
     peer = Peer(broker)
     peer.declare("out", durable=True, arguments=OUTBOX)
-    broker.queues["out"].size_max = 3000
+    broker.queues["out"].octets_max = 3000
     count = 0
     while not broker.held:
         peer.publish("out", bytes(100))

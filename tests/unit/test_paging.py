@@ -314,3 +314,18 @@ def test_settled_positions_take_no_more_memory_than_two_bits_each():
     assert settled.has(11 * PAGE) and settled.has(13 * PAGE + 6) and not settled.has(13 * PAGE + 7) and not settled.has(10 * PAGE + 4)
     settled.forget_below(12 * PAGE)
     assert settled.has(12 * PAGE) and list(settled.pages) == [13]
+
+
+def test_a_dead_letter_for_the_queue_that_a_message_is_on_its_way_to():
+    """The log has the dead letter first, in the same group; its place in the queue is the later one."""
+    broker, peer, found = paging()
+    peer.declare("small", durable=True, arguments={"x-max-length": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"})
+    for name in ("q", "small"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, name, "amq.fanout", "", False, {})
+    octets = b"".join([content(1, "amq.fanout", "", numbered(COUNT + number, 10), PERSISTENT) for number in range(4)])
+    while octets:
+        octets = octets[peer.give(octets):]
+    broker.run()
+    got = numbers(drain(peer, "q"))
+    assert got[:COUNT] == list(range(COUNT)) and broker.journal.log.counters["log_unreadable"] == 0
+    assert sorted(got[COUNT:]) == sorted(list(range(COUNT, COUNT + 4)) + list(range(COUNT, COUNT + 3)))

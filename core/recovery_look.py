@@ -1,0 +1,182 @@
+"""The first pass of recovery: what a log defines, what of it is settled, and where it is damaged.
+
+A segment that is damaged is believed up to the damage. What a failed write has left is no damage: the next segment has it again, and its
+head says from where on. A segment whose removal a power cut took back is removed again.
+"""
+
+import json
+import struct
+
+from . import log
+from .journal import BIG, rich
+from .read_back import HEAD_SIZE, MESSAGE_HEAD, PART_SIZE, PLACE_SIZE
+from .settled import Settled
+
+
+class Found:
+    """What the first pass found."""
+
+    def __init__(self):
+        self.definitions = {}  # key -> definition, in the order of making
+        self.streams = {}  # queue id -> definition
+        self.settled = {}  # queue id -> Settled
+        self.segments = []
+        self.ends = {}  # segment number -> sequence at which the next segment goes on; None: not known
+        self.damages = []
+        self.missing = []  # (segment number, records that are missing behind it)
+        self.loose = []  # definitions of bindings whose exchange or queue damage has taken
+        self.sequence = None
+        self.queue_ids = 0
+        self.present = {}  # queue id -> Settled: positions that the log has
+        self.indexed = {}  # queue id -> True: its messages are in its index
+        self.where = None  # offset and skip of the records of the messages in memory; offset NONE: to stay there
+        self.kept_free = 2  # one such part of memory is kept free; the queues that need more come into the index
+        self.last_entered = {}  # queue id -> the entry that was put in its place last
+        self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0, "let_go": 0}
+
+
+def records(store, number, end, found=None):
+    """What is in one segment up to the sequence `end`: (type, octets that have its payload, where it begins there, its size, offset of the
+    record in the segment, octets of the record's payload in front of it); damage goes to `found`. Groups come apart."""
+    reader = log.Reader(store, number)
+    if reader.head():
+        record = None if reader.sequence == end else reader.next()
+        while record is not None:
+            type_, payload = record
+            offset = reader.offset - len(payload) - HEAD_SIZE
+            if type_ == log.GROUP:
+                at = 0
+                while at < len(payload):
+                    type_, size = struct.unpack_from(">BI", payload, at)
+                    yield type_, payload, at + PART_SIZE, size, offset, at
+                    at += PART_SIZE + size
+            else:
+                yield type_, payload, 0, len(payload), offset, 0
+            record = None if reader.sequence == end else reader.next()
+    if found is not None:
+        note_end(found, reader, end)
+
+
+def note_end(found, reader, end):
+    """Note how a segment ended."""
+    if reader.damage is not None:
+        found.damages.append(reader.damage)
+    if reader.sequence is not None:
+        found.sequence = reader.sequence
+        if end is not None and end != reader.sequence:
+            found.missing.append((reader.number, (end - reader.sequence) % BIG))
+
+
+def look(store):
+    """The first pass: definitions, settlements, damage. Raises log.NewerLog before anything is changed."""
+    found = Found()
+    for number in heads(store, found):
+        segment = log.Segment(number)
+        for type_, payload, at, size, _, _ in records(store, number, found.ends[number], found):
+            if type_ == log.MESSAGE:
+                note_places(found.present, payload, at)
+            elif type_ == log.DEFINED:
+                segment.defines = True
+                define(found, rich(json.loads(str(payload[at:at + size], "utf-8"))))
+            elif type_ == log.SETTLED:
+                settle(found, payload, at)
+            elif type_ == log.TRANSIENT:
+                forget(found, payload, at)
+            elif type_ == log.KEPT:
+                segment.defines = True
+                keep(found, payload[at:at + size])
+        found.segments.append(segment)
+    return found
+
+
+def heads(store, found):
+    """Read the heads of all segments: the numbers of those that belong to the log; the others are removed."""
+    numbers = store.numbers()
+    readers = {}
+    oldest = 0
+    for number in numbers:
+        reader = readers[number] = log.Reader(store, number)
+        if reader.head():
+            oldest = max(oldest, reader.oldest)
+    kept = []
+    for number in numbers:
+        if number < oldest or readers[number].size == 0:
+            discard(store, number)
+        else:
+            kept.append(number)
+    for at, number in enumerate(kept):
+        found.ends[number] = readers[kept[at + 1]].sequence if at + 1 < len(kept) else None
+    return kept
+
+
+def discard(store, number):
+    """Remove a segment that nothing is lost with; where the store refuses it stays, and is passed over again next time."""
+    try:
+        store.remove(number)
+    except OSError:
+        return
+
+
+def define(found, definition):
+    """Take a definition, or the removal of one."""
+    found.counts["definitions"] += 1
+    key = key_of(definition)
+    if "gone" in definition:
+        found.definitions.pop(key, None)
+        if definition["gone"] == "queue":
+            found.settled.pop(definition["id"], None)
+    else:
+        found.definitions[key] = definition
+        if "stream" in definition:
+            found.streams[definition["id"]] = definition
+    found.queue_ids = max(found.queue_ids, definition.get("id", 0))
+
+
+def key_of(definition):
+    """What makes two definitions the same thing."""
+    kind = definition.get("kind") or definition["gone"]
+    if kind == "binding":
+        arguments = repr(sorted(definition["arguments"].items()))
+        return kind, definition["source"], definition["to"], definition["name"], definition["key"], arguments
+    return kind, definition["name"]
+
+
+def keep(found, payload):
+    """Take an offset that a stream keeps."""
+    identity, offset = struct.unpack_from(">IQ", payload, 0)
+    definition = found.streams.get(identity)
+    if definition is not None:
+        definition["kept"][str(payload[12:], "utf-8")] = offset
+
+
+def settle(found, payload, at):
+    """Take a record of settled ranges."""
+    identity, count = struct.unpack_from(">IH", payload, at)
+    ranges = settled_of(found, identity)
+    for index in range(count):
+        first, size = struct.unpack_from(">QI", payload, at + 6 + 12 * index)
+        found.counts["settled"] += size
+        ranges.add(first, first + size)
+
+
+def forget(found, payload, at):
+    """Take a transient message of the run before: its places are as if they were settled."""
+    note_places(found.settled, payload, at)
+    found.queue_ids = max([found.queue_ids] + list(found.settled))
+
+
+def note_places(positions, payload, at):
+    """Note the places of a message in `positions`: queue id -> Settled."""
+    for index in range(struct.unpack_from(">H", payload, at)[0]):
+        identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
+        if identity not in positions:
+            positions[identity] = Settled()
+        positions[identity].add_one(position)
+
+
+def settled_of(found, identity):
+    """What is settled of a queue."""
+    found.queue_ids = max(found.queue_ids, identity)
+    if identity not in found.settled:
+        found.settled[identity] = Settled()
+    return found.settled[identity]
