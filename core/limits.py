@@ -60,6 +60,7 @@ ROWS = (
 GATEWAY = {row[0]: row[1] for row in ROWS}
 BOARD = {row[0]: row[2] for row in ROWS}
 
+RECORD_SIZE = 700  # octets of a message on its way through a bridge beside its body, its marks included
 REPLY_ROOM = 320  # octets of a send buffer that deliveries leave free: the largest reply (channel.close with a full text) takes 277
 
 
@@ -149,9 +150,22 @@ def line_memory(limits, window_size=16384, frame_size=1024):
 
 
 def bridge_memory(buffer_size):
-    """Octets of a bridge's buffers (ports/bridge) beside memory_needed: two links, each in and out. Messages on their way, `prefetch` in
-    each of its lanes, come on top."""
+    """Octets of a bridge's buffers (ports/bridge) beside memory_needed: two links, each in and out. Messages on their way come on top."""
     return 2 * (2 * buffer_size + 2048)
+
+
+def bridge_held(limits, buffer_size, prefetch):
+    """Octets of the messages that a bridge has on their way, on a 32-bit MicroPython: two lanes of unsettled deliveries, each with a pack
+    that fits the buffer or with one message that does not, and RECORD_SIZE for each message beside it."""
+    records = max(1, min(100, prefetch // 4))
+    deliveries = max(2, prefetch // records)
+    return 2 * deliveries * (max(buffer_size, limits.content_size_max + limits.properties_size_max) + records * RECORD_SIZE)
+
+
+def bridge_arena(limits):
+    """Octets of arena_size with which a bridge goes on while its queue and its outbox are full: they leave a ninth (Queue.over_share)
+    for its requests, their answers, and a message on its way that is larger than a send buffer."""
+    return 9 * (limits.content_size_max + limits.properties_size_max + limits.management_size_max + 1536)
 
 
 def memory_needed(limits, left_out=()):

@@ -63,8 +63,12 @@ class Gateway:
         self.wanted = wanted
         self.limits = limits_of(wanted["limits"])
         self.broker = self._make_broker()
-        self.loop = Loop(self.limits.connection_count_max + LOOP_BESIDE, self.broker)
-        self.store = self.interface = self.clock = self.sensor = self.line = None
+        self.store = self.interface = self.clock = self.sensor = self.line = self.bridges = None
+        self._to_bridge = []  # Settings of bridges that have not begun: there was no network yet
+        if wanted["bridges"]:
+            from . import uplink
+            self._to_bridge = uplink.checked(wanted["bridges"])
+        self.loop = Loop(self.limits.connection_count_max + LOOP_BESIDE + len(self._to_bridge), self.broker)
         self._said = {}
         if wanted["store"] is not None:
             from . import keeping
@@ -118,6 +122,10 @@ class Gateway:
             except OSError as error:
                 raise CannotStart("cannot listen on %s:%d: %s" % (place["host"], place["port"], error))
         say(READY + "amqp://%s:%d" % (address, place["port"]))
+        if self._to_bridge:
+            from . import uplink
+            self.bridges = uplink.start(self.loop, self.broker, self._to_bridge)
+            self._to_bridge = []
 
     def _accept(self, stream):
         # Not every interpreter says who a peer is; who reaches a listener of the loopback is on this machine.
@@ -128,7 +136,8 @@ class Gateway:
 
     def step(self):
         """One round: move octets, look after everything, feed the watchdog."""
-        self.loop.step(STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms()))
+        wait_ms = STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms())
+        self.loop.step(wait_ms if self.bridges is None else self.bridges.wait_ms(wait_ms))
         now = port_clock.now_ms()
         if self.interface is not None:
             self._watch_network(now)
@@ -136,6 +145,8 @@ class Gateway:
             self.clock.tick(now, self.interface is None or self.interface.address != "")
         if self.sensor is not None:
             self.sensor.step(now)
+        if self.bridges is not None:
+            self.bridges.step()
         if self.store is not None:
             self._tell("the log", self.broker.journal.log.trouble, "the log can be written again")
         watchdog.feed()
@@ -164,6 +175,8 @@ class Gateway:
             if self.loop.streams[slot] is self.line:
                 self.loop.endpoints[slot].received(0)
                 self.loop.remove(slot)
+        if self.bridges is not None:
+            self.bridges.stop(STOP_MS)
         for connection in list(self.broker.connections):
             connection.close(CLOSE_TEXT)
         began = port_clock.now_ms()

@@ -10,6 +10,7 @@
     users: [{name, password_hash, tags, configure, write, read}]                       left out: guest, over the serial line only
     watchdog_ms, ntp                       0, "": none
     sensor: {queue, every_ms, adc: {name: pin}, i2c: [...]}                            see sensor.py
+    bridges: [{name, gateway, queue, upstream, ...}]                                   see ports/bridge/settings.py
 
 A mistake is a BadSettings whose text says what to do; secrets are never in it.
 """
@@ -20,7 +21,7 @@ from .say import CannotStart
 
 PATH = "settings.json"
 DEFAULTS = {"board": "", "name": "leveret", "wifi": None, "ethernet": None, "listen": None, "serial": None,
-            "limits": {}, "store": None, "users": [], "watchdog_ms": 0, "ntp": "", "sensor": None}
+            "limits": {}, "store": None, "users": [], "watchdog_ms": 0, "ntp": "", "sensor": None, "bridges": []}
 
 
 class BadSettings(CannotStart):
@@ -52,4 +53,6 @@ def load(path=PATH):
     if settings["listen"] is None and settings["serial"] is None:
         raise BadSettings("%s names no network and no serial line, so nobody could reach the broker: "
                           "run `leveret flash` with --wifi SSID or --serial LINE" % path)
+    if settings["bridges"] and settings["listen"] is None:
+        raise BadSettings("%s has bridges and no network for them: run `leveret flash` with --wifi SSID, or without [[bridge]]" % path)
     return settings

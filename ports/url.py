@@ -33,6 +33,12 @@ class Url:
                 "mechanism": "EXTERNAL" if self.external else "PLAIN"}
 
 
+def without_login(url):
+    """A URL for messages: user and password are left out."""
+    head, at, place = url.rpartition("@")
+    return head.partition("://")[0] + "://...@" + place if at else url
+
+
 def unquote(text):
     """Percent-decoding (RFC 3986 section 2.1). Raises ValueError."""
     parts = text.split("%")
@@ -49,7 +55,7 @@ def read_url(url):
     """
     secure = url.startswith("amqps://")
     if not secure and not url.startswith("amqp://"):
-        raise ValueError("not an amqp:// or amqps:// URL: " + url)
+        raise ValueError("not an amqp:// or amqps:// URL: " + without_login(url))
     whole, _, query = url[8 if secure else 7:].partition("?")
     place, _, path = whole.partition("/")
     login, at, address = place.rpartition("@")

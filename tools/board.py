@@ -37,6 +37,9 @@ def lines(board):
         yield f"  {title:44}{size:>11,}{each}"
     if board.log_heap:
         yield f"  {'log':44}{board.log_heap:>11,}"
+    if board.bridges:
+        size = board.bridge_heap + dict(parts)["bridges"]
+        yield f"  {'bridges':44}{size:>11,}   {len(board.bridges)} of {size // len(board.bridges):,}"
     if board.line_heap:
         yield f"  {'serial line':44}{board.line_heap:>11,}"
     yield f"  {'stays free':44}{board.free():>11,}   for what is in the making: at least {board.working_heap():,}"

@@ -23,7 +23,7 @@ import ast
 import os
 import tomllib
 
-from leveret.core.limits import BOARD, GATEWAY, Limits, line_memory, memory_parts
+from leveret.core.limits import BOARD, GATEWAY, Limits, bridge_held, bridge_memory, line_memory, memory_parts
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOARDS = os.path.join(ROOT, "boards")
@@ -37,11 +37,13 @@ PARTS = {
     "transactions": ("core/amqp_0_9/transaction.py",),
     "link": ("core/link.py",),
     "tcp": ("ports/tcp.py",),
-    "bridge": ("ports/bridge/bridge.py", "ports/bridge/dial.py", "core/bridge_requests.py", "core/management.py", "core/stream.py",
-               "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
+    "bridge": ("ports/bridge/bridge.py", "ports/bridge/bridges.py", "ports/bridge/dial.py", "ports/bridge/settings.py",
+               "core/bridge_requests.py", "core/management.py", "core/stream.py", "core/stream_reading.py",
+               "core/amqp_0_9/deliver_stream.py"),
     "client": ("core/amqp_0_9/client.py", "ports/client.py"),
 }
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
+BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
 WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
@@ -71,6 +73,7 @@ class Board:
         self.uart, self.pins = self.uart or {}, self.pins or {}
         base = GATEWAY if self.interpreter == "cpython" else BOARD
         self.limits = Limits(**dict(base, **fields["limits"]))
+        self.bridges = [BRIDGE] * (self.limits.bridge_count_max if "bridge" in self.carries["parts"] else 0)
 
     def memory_parts(self):
         """limits.memory_parts of what the board carries."""
@@ -90,9 +93,14 @@ class Board:
         """Octets of the serial line beside its code."""
         return line_memory(self.limits, *LINE) if "link" in self.carries["parts"] else 0
 
+    @property
+    def bridge_heap(self):
+        """Octets of the bridges, (buffer_size, prefetch) each, beside their code and what the broker keeps of their status."""
+        return sum(bridge_memory(size) + bridge_held(self.limits, size, prefetch) for size, prefetch in self.bridges)
+
     def free(self):
         """Octets of heap that stay when everything is at its limit; below 0: it does not fit."""
-        return self.heap_size - self.code_heap - self.memory_needed() - self.log_heap - self.line_heap
+        return self.heap_size - self.code_heap - self.memory_needed() - self.log_heap - self.line_heap - self.bridge_heap
 
     def working_heap(self):
         """Octets that must stay free."""

@@ -118,11 +118,17 @@ def _policy(path, table):
         raise UsageError(f"{path}: {error.text}") from None
 
 
-def bridges(path):
-    """The Settings of the [[bridge]] tables of the file at `path`; none without a file. Raises UsageError."""
+def bridge_tables(path):
+    """The [[bridge]] tables of the file at `path`, as they stand there; none without a file. Raises UsageError."""
     tables = _read(path).get("bridge", []) if path else []
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise UsageError(f"{path}: bridge must be tables, each written [[bridge]]")
+    return tables
+
+
+def bridges(path):
+    """The Settings of the [[bridge]] tables of the file at `path`; none without a file. Raises UsageError."""
+    tables = bridge_tables(path)
     if not tables:
         return []
     from leveret.ports.bridge.settings import Settings

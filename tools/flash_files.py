@@ -30,6 +30,7 @@ FIRMWARE_OF_PART = {
     "log": ("firmware/keeping.py", "ports/store_littlefs.py", "ports/store_flash.py"),
     "link": ("firmware/line.py",),
     "tcp": ("firmware/interface.py", "firmware/clock.py"),
+    "bridge": ("firmware/uplink.py",),
 }
 SENSOR = ("firmware/sensor.py",)
 

@@ -2,6 +2,8 @@
 
     [limits]                     what differs from the board's own
     [[user]]                     who may log in over the network; passwords leave this computer as salted hashes only
+    [[bridge]]                   to a broker above, as in `leveret serve`; every setting: ports/bridge/settings.py. A board has no TLS.
+                                 The URLs of upstream stand on the board with their passwords, as the Wi-Fi's does, and are never shown
     [board]                      what only a board has; `leveret serve` passes over it
     name = "greenhouse"          on the network and in the sensor's messages
     country = "DE"               Wi-Fi's country code
@@ -25,9 +27,9 @@ import os
 import sys
 
 from leveret.core import password
-from leveret.core.limits import BOARD, memory_needed
+from leveret.core.limits import BOARD, Limits, bridge_arena, memory_needed
 
-from . import config
+from . import boards, config
 from .flash_files import SETTINGS, File
 from .usage import UsageError
 
@@ -43,7 +45,7 @@ KEYS = {"name": (str,), "country": (str,), "ethernet": (dict,), "listen": (int, 
 STORE_KEYS = ("kind", "path", "label", "start", "size", "segment_size", "sync", "batch_ms", "batch_octets")
 SENSOR_KEYS = ("queue", "every_ms", "keep", "adc", "i2c")
 # What a board must carry (boards/<NAME>/board.toml) for a setting.
-NEEDED = {"serial": "link", "listen": "tcp", "store": "log"}
+NEEDED = {"serial": "link", "listen": "tcp", "store": "log", "bridges": "bridge"}
 USER_KEYS = ("tags", "configure", "write", "read")
 
 
@@ -70,6 +72,8 @@ def wanted(board, options, existing):
     for key in ("store", "sensor"):
         if key in table:
             found[key] = table[key]
+    if options.config:
+        add_bridges(found, board, options.config)
     for key, part in NEEDED.items():
         if key in found and part not in board.carries["parts"]:
             raise UsageError(f"{key} needs the part {part!r}, which {board.name} does not carry (boards/{board.name}/board.toml)"
@@ -91,6 +95,29 @@ def add_places(found, table, has_network):
         found["serial"] = line if isinstance(line, dict) else {"line": line}
     if "listen" not in found and "serial" not in found:
         raise UsageError("nobody could reach this broker: name a network with --wifi SSID, or serial = \"console\" in [board]")
+
+
+def add_bridges(found, board, path):
+    """The [[bridge]] tables, checked as `leveret serve` does. Raises UsageError."""
+    made = config.bridges(path)
+    if not made:
+        return
+    found["bridges"] = config.bridge_tables(path)
+    if "bridge" not in board.carries["parts"]:
+        return  # refused with what else is not carried
+    if "listen" not in found:
+        raise UsageError(f"{path}: a [[bridge]] needs a network: name one with --wifi SSID, and [board] listen must not be 0")
+    most = found["limits"].get("bridge_count_max", BOARD["bridge_count_max"])
+    if len(made) > most:
+        raise UsageError(f"{path}: there are {len(made)} [[bridge]] and bridge_count_max is {most}: raise it in [limits]")
+    made_limits = Limits(**dict(BOARD, **found["limits"]))
+    if made_limits.arena_size < bridge_arena(made_limits):
+        raise UsageError(f"{path}: with a [[bridge]] arena_size must be {bridge_arena(made_limits)} or more (or content_size_max smaller): "
+                         "with less it stands still as soon as its queue is full")
+    for each in made:
+        if any(url.tls is not None for url in each.upstream_urls):
+            raise UsageError(f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "
+                             "that you trust), or `leveret bridge` on a computer beside it goes upstream for it")
 
 
 def split(place):
@@ -123,10 +150,13 @@ def limits(board, path):
         numbers = {name: getattr(made, name) for name in BOARD}
     tried = copy.copy(board)
     tried.limits = made
+    if path and board.bridges and config.bridges(path):
+        tried.bridges = [(table.get("buffer_size", boards.BRIDGE[0]), table.get("prefetch", boards.BRIDGE[1]))
+                         for table in config.bridge_tables(path)]
     if tried.free() < min(tried.working_heap(), board.free()):
         raise UsageError(f"the limits add up to {memory_needed(made) >> 10} KiB, and {board.name} has {board.heap_size >> 10} KiB "
                          f"for them, its code and {tried.working_heap() >> 10} KiB for what is in the making: make them smaller, "
-                         "as arena_size in [limits]")
+                         "as arena_size in [limits]" + (", or prefetch in [[bridge]]" if tried.bridges else ""))
     return {name: value for name, value in numbers.items() if value != BOARD[name]}
 
 

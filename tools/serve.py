@@ -24,11 +24,11 @@ from leveret.core.broker import Broker
 from leveret.core.connection import Connection
 from leveret.core.errors import ProtocolError
 from leveret.core.limits import Limits, bridge_memory, line_memory, memory_needed
+from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
 from . import address, config, data, definitions
-from .serve_bridges import SLOTS, Bridges
 from .usage import UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"

@@ -140,5 +140,6 @@ def checked(name, kind, value):
     if not good:
         least = LEAST.get(name, 0)
         within = "" if kind != WHOLE else " from %d to %d" % (least, MOST[name]) if name in MOST else " of at least %d" % least
-        raise ValueError("%s is %r; it must be %s%s" % (name, value, kind, within))
+        shown = "" if kind == TEXTS else "is %r; it " % (value,)  # a URL has a password
+        raise ValueError("%s %smust be %s%s" % (name, shown, kind, within))
     return value

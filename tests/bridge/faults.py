@@ -201,9 +201,9 @@ class EagerBridge(Bridge):
 class Upstream:
     """A broker of its own, `node`, and exchange and queue of one run."""
 
-    def __init__(self, node, seed):
+    def __init__(self, node, seed, name="faults"):
         self.node = node
-        self.name = "faults%d" % seed
+        self.name = "%s%d" % (name, seed)
         client = connect(node.url)
         client.exchange_declare(self.name, "topic")
         client.queue_delete(self.name)

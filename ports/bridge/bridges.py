@@ -1,0 +1,59 @@
+"""All bridges of a broker's file ([[bridge]]), in the broker's own process and loop: of `leveret serve`, and of a board's firmware.
+
+Laws: with none it costs nothing, bridge.py is not even imported; `stop` returns in time whatever upstream does.
+"""
+
+from ...core.shim import elapsed
+from ..clock import now_ms
+
+STOP_MS = 3000
+SLOTS = 1  # of the loop, for each bridge: its link
+
+
+class Bridges:
+    """`settings`: a list of Settings. `dial(url)`: the way to upstream, where it is not the usual one."""
+
+    def __init__(self, loop, broker, settings, say, dial=None):
+        self.loop = loop
+        self.bridges = []
+        self._moved = False
+        if settings:
+            from .bridge import Bridge
+            for each in settings:
+                there = None if dial is None else [dial(url) for url in each.upstream_urls]
+                self.bridges.append(Bridge(loop, each, told(say, each.name), broker, there))
+
+    def wait_ms(self, most):
+        """How long the loop may wait."""
+        if self._moved:
+            return 0
+        return min([most] + [bridge.wait_ms() for bridge in self.bridges])
+
+    def step(self):
+        """A round of each, behind one of the loop."""
+        if not self.bridges:
+            return
+        self._moved = False
+        for bridge in self.bridges:
+            self._moved = bridge.step() or self._moved
+        self.loop.deliver()
+        self.loop.arm()
+
+    def stop(self, most_ms=STOP_MS):
+        """Have what is under way confirmed, and close; within `most_ms`."""
+        for bridge in self.bridges:
+            bridge.stop()
+        began = now_ms()
+        while not all([bridge.stopped for bridge in self.bridges]):
+            self.loop.step(10)
+            self.step()
+            if elapsed(now_ms(), began) > most_ms:
+                for bridge in self.bridges:
+                    bridge.source.cut("the broker ends")
+                    bridge.target.cut("the broker ends")
+        self.bridges = []
+
+
+def told(say, name):
+    """`say` with the bridge's name before each sentence."""
+    return lambda sentence: say("bridge %s: %s" % (name, sentence))
