@@ -82,7 +82,7 @@ class Difference:
         known = {file.path for file in files}
         wanted = {file.path + NEW: file.sha256 for file in self.to_copy()}
         self.staged = [path for path in wanted if path in there and there[path][0] == wanted[path]]
-        self.beside = sorted(path for path in there if path not in known and path not in self.staged)
+        self.beside = sorted(path for path in there if path not in known and path not in wanted)
 
     def to_copy(self):
         """Files that have to be copied."""
