@@ -2,13 +2,15 @@
 
 A folder of a table is merged when it has FILES of them; that of a day that is over (two days before the newest) when it has two.
 Laws: whoever lists a folder finds each row once, at any moment and after a crash: the merged file is made beside, and the two folders
-change places in one step. A reader that listed the folder before finds its files gone, and lists again. Rows and their types stay; a
-batch that is not recorded is left out, because it may be written again. A folder is not looked at again before a batch has written to
-it. What the file system cannot do (renameat2, which network file systems have not) is left alone.
+change places in one step; the old one goes LISTED_S later, when nobody is in the middle of listing it. A reader that listed it before
+finds its files gone, and lists again. Rows and their types stay; a batch that is not recorded is left out, because it may be written
+again. A folder is not looked at again before a batch has written to it. What the file system cannot do (renameat2, which network file
+systems have not) is left alone.
 """
 import ctypes
 import os
 import shutil
+import time
 
 import pyarrow
 import pyarrow.parquet
@@ -19,6 +21,7 @@ FILES = 100
 SMALL_OCTETS = 64 << 20
 MERGED_OCTETS = 256 << 20
 GROUP_ROWS = 200_000
+LISTED_S = 60  # nobody takes so long to list a folder
 DAYS_OPEN = 2  # the newest dates, which batches write to usually
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
@@ -45,13 +48,22 @@ def compact_folder(tables, folder, files_min):
         if os.path.join(folder, name) not in small:
             os.link(os.path.join(folder, name), os.path.join(beside, name))
     _merge(small, os.path.join(beside, _merged_name(small)), schema)
-    exchanged = _exchange(folder, beside)
-    shutil.rmtree(beside)
-    return len(small) if exchanged else 0
+    if not _exchange(folder, beside):
+        shutil.rmtree(beside)
+        return 0
+    tables.replaced.append((time.monotonic(), beside))
+    return len(small)
+
+
+def remove_replaced(tables):
+    """Removes the folders that changed places with merged ones long enough ago."""
+    while tables.replaced and time.monotonic() - tables.replaced[0][0] >= LISTED_S:
+        shutil.rmtree(tables.replaced.pop(0)[1])
 
 
 def crowded(tables):
     """[(folder, files at which it is merged)] of the folders that batches wrote to, as far as they are worth a look; forgets the others."""
+    remove_replaced(tables)
     newest = sorted(name for name in os.listdir(tables.at(RAW)) if name.startswith("date="))[-DAYS_OPEN:]
     found = []
     for folder in sorted(tables.written):

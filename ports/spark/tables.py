@@ -46,6 +46,7 @@ class Tables:
             self._lock.close()
             raise InUse(f"another pipeline is writing {self.path}") from None
         self.written = set()  # folders of tables that may have small files
+        self.replaced = []  # (when, folder) that merged files stand in the place of: see compaction.py
         for name in os.listdir(self.at("_staging")):
             shutil.rmtree(self.at("_staging", name), ignore_errors=True)
         self._forget_unbegun()

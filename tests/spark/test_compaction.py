@@ -55,12 +55,14 @@ def tables(tmp_path, monkeypatch):
     made.close()
 
 
-def test_a_day_with_many_files_and_one_that_is_over_have_one_file_each(tables):
+def test_a_day_with_many_files_and_one_that_is_over_have_one_file_each(tables, monkeypatch):
     before, last = rows(tables), compaction.FILES - 1
     assert compact(tables) == compaction.FILES + 3
     assert names(tables, DAYS[2]) == [f"batches-00000000-{last:08}.parquet"]
     assert names(tables, DAYS[0]) == ["batches-00000000-00000007.parquet"] and len(names(tables, DAYS[1])) == 2
     assert rows(tables) == before and tables.rows(RAW) == len(before)
+    assert compact(tables) == 0 and len(os.listdir(tables.at("_staging"))) == 2
+    monkeypatch.setattr(compaction, "LISTED_S", 0)
     assert compact(tables) == 0 and os.listdir(tables.at("_staging")) == []
     write(tables, compaction.FILES, DAYS[0])
     record(tables, compaction.FILES)
@@ -101,6 +103,17 @@ def test_a_file_system_that_cannot_exchange_folders_is_left_alone(tables, monkey
     before = names(tables, DAYS[2])
     monkeypatch.setattr(compaction, "_exchange", lambda left, right: False)
     assert compact(tables) == 0 and names(tables, DAYS[2]) == before
+
+
+def test_who_is_in_the_middle_of_listing_a_folder_finds_all_of_it(tables):
+    """The folder that was opened is another one by then."""
+    before = names(tables, DAYS[2])
+    opened = os.open(tables.at(RAW, f"date={DAYS[2]}", "gateway=north"), os.O_RDONLY)
+    try:
+        assert compact(tables)
+        assert sorted(os.listdir(opened)) == before != names(tables, DAYS[2])
+    finally:
+        os.close(opened)
 
 
 def test_readers_meanwhile_find_each_row_once_or_a_file_gone(tables):
