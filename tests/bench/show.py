@@ -26,8 +26,9 @@ def measured(result):
     """One sentence: when, on what, how."""
     machine = result["machine"]
     return ("%s, %d cores (%s), Python %s; bodies of 256 octets unless said, one publisher and one consumer (`leveret perf`), "
-            "medians of %d runs of %d s"
-            % (machine["date"], machine["cpu_count"], machine["cpu"], machine["python"], result["runs"], result["seconds"]))
+            "%s of %d s"
+            % (machine["date"], machine["cpu_count"], machine["cpu"], machine["python"],
+               "medians of %d runs" % result["runs"] if result["runs"] > 1 else "one run", result["seconds"]))
 
 
 def rows(result):
