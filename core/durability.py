@@ -9,7 +9,7 @@ from .log import Log
 def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_max):
     """Recover what `store` holds into an empty broker and log from here on: the report of the recovery, one line.
 
-    Raises log.NewerLog (nothing touched), recovery.TooSmall, OSError.
+    Raises log.NewerLog (nothing touched), recovery_fill.TooSmall, OSError.
     """
     writer = Log(store, segment_size, size_max)
     journal = Journal(broker, writer, mode, batch_ms, batch_size)

@@ -6,8 +6,8 @@ of a newer version is not touched.
 """
 
 from .journal import BIG
-from .recovery_fill import TooSmall, restore  # noqa: F401 - TooSmall: for who starts a broker
-from .recovery_look import look, records  # noqa: F401 - records: for who looks into a log
+from .recovery_fill import restore
+from .recovery_look import look
 
 
 def recover(broker, store, journal):

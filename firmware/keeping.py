@@ -12,7 +12,7 @@ from ..core.durability import make_durable
 from ..core.errors import ProtocolError
 from ..core.journal import EACH
 from ..core.log import NewerLog
-from ..core.recovery import TooSmall
+from ..core.recovery_fill import TooSmall
 from . import hardware
 from .say import CannotStart
 

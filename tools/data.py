@@ -17,7 +17,7 @@ from leveret.core.durability import make_durable
 from leveret.core.errors import ProtocolError
 from leveret.core.journal import BATCH, EACH, NONE
 from leveret.core.log import NewerLog
-from leveret.core.recovery import TooSmall
+from leveret.core.recovery_fill import TooSmall
 from leveret.ports.store_file import DirectoryInUse
 from leveret.ports.store_thread import ThreadedFileStore
 

@@ -14,7 +14,7 @@ import os
 import struct
 import sys
 
-from leveret.core import log, recovery
+from leveret.core import log, recovery_look
 from leveret.core.amqp_0_9 import properties
 from leveret.core.journal import BIG, plain
 from leveret.core.settled import Settled
@@ -77,7 +77,7 @@ class Wanted:
 
     def __init__(self, store):
         self.store = ReadOnly(store)
-        self.found = recovery.look(self.store)
+        self.found = recovery_look.look(self.store)
         self.queues = {each["id"]: each for each in self.found.definitions.values() if each["kind"] == "queue"}
         self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0
@@ -85,7 +85,7 @@ class Wanted:
     def messages(self):
         """(wanted places, payload) of each message that some queue wants; a place that comes twice (copied forward) counts once."""
         for segment in self.found.segments:
-            for type_, octets, at, size, _, _ in recovery.records(self.store, segment.number, self.found.ends[segment.number]):
+            for type_, octets, at, size, _, _ in recovery_look.records(self.store, segment.number, self.found.ends[segment.number]):
                 self.records += 1
                 if type_ == log.MESSAGE:
                     payload = octets[at:at + size]

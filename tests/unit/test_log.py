@@ -1,8 +1,9 @@
 """The log: records, damage, segments; and a broker that comes back from it. The store is octets in memory."""
 
-from leveret.core import durability, layout, log, recovery
+from leveret.core import durability, layout, log
 from leveret.core.amqp_0_9 import properties
 from leveret.core.policies import Policy
+from leveret.core.recovery_fill import TooSmall
 from leveret.core.stream import EPOCH
 from peer import Peer, content, encoded, idle, new_broker, taken
 
@@ -295,7 +296,7 @@ def test_a_newer_log_is_left_alone():
 
 
 def test_a_log_that_does_not_fit_the_limits_says_which():
-    """recovery.TooSmall."""
+    """recovery_fill.TooSmall."""
     store = MemoryStore()
     broker, _ = durable_broker(store)
     peer = Peer(broker)
@@ -304,7 +305,7 @@ def test_a_log_that_does_not_fit_the_limits_says_which():
         peer.publish("q", b"x", given=PERSISTENT)
     try:
         durable_broker(store, message_count_max=16, entry_count_max=16)
-    except recovery.TooSmall as error:
+    except TooSmall as error:
         assert "message_count_max (16)" in str(error)
     else:
         raise AssertionError("it fitted")
