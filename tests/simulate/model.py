@@ -9,6 +9,16 @@ that one included: nothing confirmed is missing, nothing settled and synced is b
 from leveret.core import durable, layout, paged
 
 
+class Wrong(Exception):
+    """Something that the broker promises does not hold."""
+
+
+def body_of(message, size):
+    """The body of a message: its id, and as much more as makes `size` octets."""
+    name = message.encode() + b"|"
+    return (name * (size // len(name) + 1))[:max(size, len(name))]
+
+
 class State:
     """One moment. `queues`: name -> [(position, message id)] rising; `definitions`: texts; `pushes`: messages taken so far."""
 

@@ -7,7 +7,8 @@ import pytest
 import run
 from canaries import CANARIES, SEEDS_MAX
 from leveret.core import engine
-from world import World, Wrong
+from model import Wrong
+from world import World
 
 SEEDS = 400
 FIRST = 100001
