@@ -20,6 +20,7 @@ _IN = select.POLLIN
 _OUT = select.POLLOUT
 _ROUNDS = 32  # how often one step lets the broker deliver into what was just sent
 _READS = 8  # reads of one stream in one step, so that a fast peer does not keep the others waiting
+_SHARE = 65536  # octets that one read of a stream that has much takes at most while others have a little
 _TURN_MS = 2  # and reading does not go on when it has taken that long
 _DELIVER_MS = 8  # nor delivering
 TICK_MS = 100
@@ -112,9 +113,11 @@ class Loop:
         self.take_touched = broker.tables.engine.take_touched if broker is not None else None
         self.by_key = {}  # what poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something
         self.listeners = []
+        self.bulky = set()  # slots whose streams had as much as was taken when they were read last
         self.needy = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
         self.unread = set()  # those of them that hold octets which poll knows nothing of
         self.ticked = clock.now_ms()
+        self.told = None
         self.tell_time()
 
     # Streams
@@ -187,7 +190,7 @@ class Loop:
         del self.by_key[key_of(stream.pollable)]
         stream.close()
         self.streams[slot] = self.endpoints[slot] = None
-        for slots in (self.used, self.scanned, self.needy, self.unread):
+        for slots in (self.used, self.scanned, self.bulky, self.needy, self.unread):
             slots.discard(slot)
         self.alarms.forget(slot)
 
@@ -217,16 +220,23 @@ class Loop:
             left = 0
         wait_ms = max(0, min(timeout_ms, left))
         happened = []
+        later = []
+        heard = 0
         for key, flags in self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms):
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(found, int):
                 happened.append(found)
-                if flags & ~_OUT or found in self.needy:
+                if found in self.bulky and flags & ~_OUT:
+                    later.append((found, flags))
+                elif flags & ~_OUT or found in self.needy:
                     self.read(found, flags)
+                    heard += 1
             elif found is not None:
                 found.accept(self)
         for slot in unread:
             self.read(slot, _IN)
+        if later:
+            self.read_bulky(later, heard)
         self.wake(happened)
         self.wake(unread)
         self.tell_time()
@@ -241,6 +251,9 @@ class Loop:
     def tell_time(self):
         """Tell the broker and, now and then, the endpoints that are to know it what time it is."""
         now = clock.now_ms()
+        if now == self.told:
+            return
+        self.told = now
         if self.broker is not None:
             self.broker.tick(now, clock.seconds())
         passed_ms = (now - self.ticked) & 0x3FFFFFFF
@@ -260,17 +273,29 @@ class Loop:
             else:
                 self.alarms.set(slot, self.uptime_ms + wait_ms)
 
-    def read(self, slot, flags):
-        """Read what a stream has, while its endpoint takes it, until something can be delivered.
+    def read_bulky(self, found, heard):
+        """Read streams that have much, (slot, flags) each, behind those that had a little: how many of these there were.
+
+        An acknowledgement lets messages out. Its consumer gets them at once and works on them while the publishers are read.
+        """
+        if heard and self.has_active():
+            self.deliver()
+        for slot, flags in found:
+            self.read(slot, flags, _SHARE if heard else None)
+
+    def read(self, slot, flags, most=None):
+        """Read what a stream has, `most` octets at a time, while its endpoint takes it, until something can be delivered.
 
         A publisher that is read faster than its messages go out again costs a second time: they are no longer in the processor's cache.
         """
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
-        began = clock.now_ms()
+        began = None
         for _ in range(_READS):
             view = endpoint.writable()
             size = len(view)
+            if most is not None and size > most:
+                view, size = view[:most], most
             if size == 0:
                 if flags & ~(_IN | _OUT):  # hung up, while the endpoint does not read
                     endpoint.received(0)
@@ -279,7 +304,13 @@ class Loop:
             if count is None:
                 return
             endpoint.received(count)
-            if count < size or self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
+            if count < size:
+                self.bulky.discard(slot)
+                return
+            self.bulky.add(slot)
+            if began is None:
+                began = clock.now_ms()
+            if self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
 
     def has_active(self):
@@ -294,8 +325,7 @@ class Loop:
                 self.broker.run()
             moved = False
             for slot in self.looked_at():
-                if len(self.endpoints[slot].pending()):
-                    moved = self.flush(slot) or moved
+                moved = self.flush(slot) or moved
             if not moved or not self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _DELIVER_MS:
                 return
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from leveret.ports import clock
-from leveret.ports.tcp import Loop
+from leveret.ports.tcp import Loop, SocketStream
 from peer import Peer, content, encoded, new_broker
 
 
@@ -18,8 +18,10 @@ class Endless:
         self.pollable, self.peer = socket.socketpair()
         self.octets = octets
         self.at = self.reads = 0
+        self.noted = []
 
     def read_into(self, view):
+        self.noted.append(("read", len(view)))
         whole = self.octets[self.at:] + self.octets * (len(view) // len(self.octets) + 1)
         view[:] = whole[:len(view)]
         self.at = (self.at + len(view)) % len(self.octets)
@@ -61,3 +63,43 @@ def test_what_has_come_for_a_consumer_goes_out_before_more_is_read():
 
 def test_what_nobody_waits_for_is_read_on():
     assert reads_of_one_turn(False) > 1
+
+
+class Noting(SocketStream):
+    """One side of a pair of sockets that notes what it writes."""
+
+    def __init__(self, noted):
+        near, self.peer = socket.socketpair()
+        SocketStream.__init__(self, near, "noting")
+        self.noted = noted
+
+    def write(self, view):
+        self.noted.append(("write", len(view)))
+        return SocketStream.write(self, view)
+
+    def close(self):
+        SocketStream.close(self)
+        self.peer.close()
+
+
+def test_an_acknowledgement_lets_messages_out_before_a_publisher_with_much_is_read_and_then_less_of_it():
+    broker = new_broker(message_count_max=4096, entry_count_max=4096, arena_size=1 << 20, receive_buffer_size=131072,
+                        send_buffer_size=8192)
+    publisher, consumer = Peer(broker), Peer(broker)
+    consumer.declare("q")
+    consumer.give(encoded("basic_qos", 1, 0, 1, False) + encoded("basic_consume", 1, 0, "q", "c", False, False, False, True, {}))
+    consumer.take()
+    loop = Loop(2, broker)
+    much = Endless(content(1, "", "q", b"x" * 1000))
+    much.peer.send(b"!")
+    little = Noting(much.noted)
+    loop.add(much, publisher.connection)
+    loop.add(little, consumer.connection)
+    loop.step(0)
+    assert much.noted[0] == ("read", 131072) and [what for what, _ in much.noted].count("write") == 1
+    del much.noted[:]
+    little.peer.send(encoded("basic_ack", 1, 1, False))
+    loop.step(0)
+    loop.close()
+    assert much.noted[0][0] == "write" and much.noted[0][1] > 1000
+    assert [size for what, size in much.noted if what == "read"] == [65536]
