@@ -1,10 +1,11 @@
 /* The limit that the bench compares with: a relay that only rewrites frames. One thread, one epoll loop, no queue, no memory, no checks.
  *
- *     gcc -O2 -o relay relay.c && ./relay        prints `ready PORT`; ends with its standard input
+ *     gcc -O2 -o relay relay.c && ./relay [blind]        prints `ready PORT`; ends with its standard input
  *
  * It answers what `leveret perf` asks with the replies that AMQP 0-9-1 has for it, and turns each basic.publish that has come whole into a
- * basic.deliver in the send buffer of its queue's consumer; with no room there it stops reading. Confirms: one basic.ack for all that a read
- * brought. It is no broker: what it is not asked by the bench it does not know, and it trusts its peers.
+ * basic.deliver in the send buffer of its queue's consumer; with no room there it stops reading. A consumer that acknowledges gets no more
+ * than its prefetch of messages that it has not acknowledged (`blind`: as many as come, its acknowledgements are not looked at). Confirms:
+ * one basic.ack for all that a read brought. It is no broker: what it is not asked by the bench it does not know, and it trusts its peers.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,11 +18,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 64, QUEUES = 1024, SLOTS = 8192, IN_SIZE = 4 << 20, OUT_SIZE = 4 << 20 };
+enum { CONNECTIONS = 64, QUEUES = 1024, SLOTS = 8192, IN_SIZE = 4 << 20, OUT_SIZE = 4 << 20, WINDOW = 65536 };
+enum { FLOWS, NO_ROOM, NO_CREDIT };
 
 struct connection {
     int fd, confirming, greeted, stuck;
-    uint64_t published, confirmed, delivered;
+    uint32_t prefetch, unsettled; /* prefetch 0: sent to without bound */
+    uint64_t published, confirmed, delivered, lowest; /* lowest: the first tag that may be unsettled */
+    uint8_t *settled;                                 /* by tag % WINDOW */
     uint32_t in_end, out_start, out_end;
     uint8_t *in, *out;
 };
@@ -36,7 +40,7 @@ struct binding {
 
 static struct connection connections[CONNECTIONS];
 static struct queue queues[QUEUES];
-static int queue_count, epoll;
+static int queue_count, epoll, blind;
 static struct binding bindings[SLOTS];
 
 static uint32_t get32(const uint8_t *at) { return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]; }
@@ -93,6 +97,19 @@ static uint32_t room(struct connection *c)
     return OUT_SIZE - c->out_end;
 }
 
+/* basic.ack at its arguments. */
+static void settle(struct connection *c, const uint8_t *at)
+{
+    uint64_t tag = (uint64_t)get32(at) << 32 | get32(at + 4);
+    uint64_t last = tag ? tag : c->delivered;
+    for (uint64_t each = at[8] & 1 ? c->lowest : last; each <= last; each++) {
+        c->unsettled -= !c->settled[each % WINDOW];
+        c->settled[each % WINDOW] = 1;
+    }
+    while (c->lowest <= c->delivered && c->settled[c->lowest % WINDOW])
+        c->lowest++;
+}
+
 static void reply(struct connection *c, int channel, uint32_t code, const void *arguments, uint32_t size)
 {
     uint8_t *at = c->out + c->out_end;
@@ -134,10 +151,19 @@ static void answer(struct connection *c, int channel, uint32_t code, const uint8
     }
     case 50 << 16 | 30: reply(c, channel, 50 << 16 | 31, zeros, 4); break;
     case 50 << 16 | 40: reply(c, channel, 50 << 16 | 41, zeros, 4); break;
-    case 60 << 16 | 10: reply(c, channel, 60 << 16 | 11, zeros, 0); break;
+    case 60 << 16 | 10:
+        c->prefetch = blind ? 0 : (uint32_t)(at[4] << 8 | at[5]);
+        reply(c, channel, 60 << 16 | 11, zeros, 0);
+        break;
     case 60 << 16 | 20:
         queue_of(at + 2)->consumer = c;
+        if (at[4 + at[2] + at[3 + at[2]]] & 2) /* no-ack */
+            c->prefetch = 0;
         reply(c, channel, 60 << 16 | 21, "\x01t", 2);
+        break;
+    case 60 << 16 | 80:
+        if (c->prefetch)
+            settle(c, at);
         break;
     case 85 << 16 | 10:
         c->confirming = 1;
@@ -160,6 +186,8 @@ static void deliver(struct connection *target, const uint8_t *at, const uint8_t 
     out[11] = 1;
     out[12] = 't';
     put64(out + 13, ++target->delivered);
+    target->settled[target->delivered % WINDOW] = 0;
+    target->unsettled++;
     out[21] = 0;
     memcpy(out + 22, at + 2, names);
     out[22 + names] = 0xCE;
@@ -167,7 +195,15 @@ static void deliver(struct connection *target, const uint8_t *at, const uint8_t 
     target->out_end += 23 + names + content_size;
 }
 
-/* A whole publish at `method`: its size, 0 when not all of it is there, -1 when a consumer has no room. */
+/* What keeps a consumer from getting `need` octets more. */
+static int obstacle(struct connection *target, uint32_t need)
+{
+    if (target->prefetch && target->unsettled >= target->prefetch)
+        return NO_CREDIT;
+    return room(target) < need ? NO_ROOM : FLOWS;
+}
+
+/* A whole publish at `method`: its size, 0 when not all of it is there, less an obstacle when a consumer cannot take it. */
 static int64_t publish(struct connection *c, const uint8_t *method, const uint8_t *end)
 {
     const uint8_t *at = method + 11, *content = method + get32(method + 3) + 8, *next = content;
@@ -187,18 +223,19 @@ static int64_t publish(struct connection *c, const uint8_t *method, const uint8_
         return 0;
     uint32_t need = (uint32_t)(next - content) + 1024;
     const uint8_t *key = at + 3 + at[2];
+    int found;
     if (at[2] && !key[0]) {
         for (int i = 0; i < queue_count; i++)
-            if (queues[i].consumer && room(queues[i].consumer) < need * (uint32_t)queue_count) /* one consumer may have them all */
-                return -1;
+            if (queues[i].consumer && (found = obstacle(queues[i].consumer, need * (uint32_t)queue_count))) /* one may have all queues */
+                return -found;
         for (int i = 0; i < queue_count; i++)
             if (queues[i].consumer)
                 deliver(queues[i].consumer, at, content, (uint32_t)(next - content));
     } else {
         struct queue *queue = slot_of(key)->queue;
         if (queue && queue->consumer) {
-            if (room(queue->consumer) < need)
-                return -1;
+            if ((found = obstacle(queue->consumer, need)))
+                return -found;
             deliver(queue->consumer, at, content, (uint32_t)(next - content));
         }
     }
@@ -209,7 +246,7 @@ static int64_t publish(struct connection *c, const uint8_t *method, const uint8_
 static void take(struct connection *c)
 {
     const uint8_t *at = c->in, *end = c->in + c->in_end;
-    c->stuck = 0;
+    c->stuck = FLOWS;
     if (!c->greeted && end - at >= 8) {
         c->greeted = 1;
         at += 8;
@@ -221,7 +258,7 @@ static void take(struct connection *c)
             break;
         if (at[0] == 1 && get32(at + 7) == (60 << 16 | 40)) {
             int64_t whole = publish(c, at, end);
-            c->stuck = whole < 0;
+            c->stuck = whole < 0 ? (int)-whole : FLOWS;
             if (whole <= 0)
                 break;
             at += whole;
@@ -249,6 +286,7 @@ static void leave(struct connection *c)
     close(c->fd);
     free(c->in);
     free(c->out);
+    free(c->settled);
     memset(c, 0, sizeof *c);
     c->fd = -1;
 }
@@ -271,7 +309,8 @@ static void enter(int listener)
     for (int i = 0; i < CONNECTIONS; i++)
         if (connections[i].fd < 0) {
             struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
-            connections[i] = (struct connection){.fd = fd, .in = malloc(IN_SIZE), .out = malloc(OUT_SIZE)};
+            connections[i] =
+                (struct connection){.fd = fd, .in = malloc(IN_SIZE), .out = malloc(OUT_SIZE), .settled = malloc(WINDOW), .lowest = 1};
             fcntl(fd, F_SETFL, O_NONBLOCK);
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
             epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
@@ -280,11 +319,12 @@ static void enter(int listener)
     close(fd);
 }
 
-int main(void)
+int main(int count_given, char **given)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
+    blind = count_given > 1 && !strcmp(given[1], "blind");
     for (int i = 0; i < CONNECTIONS; i++)
         connections[i].fd = -1;
     if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 64) || getsockname(listener, (struct sockaddr *)&address, &size))
@@ -329,7 +369,7 @@ int main(void)
             if (c->fd < 0)
                 continue;
             flush(c);
-            stuck |= c->stuck;
+            stuck |= c->stuck == NO_ROOM;
             sending |= c->out_end > c->out_start;
             event.events = (c->stuck ? 0 : EPOLLIN) | (c->out_end > c->out_start ? EPOLLOUT : 0);
             event.data.u32 = (uint32_t)i;

@@ -3,9 +3,10 @@
 Columns, all in one run, in turns, each idle while another works:
     leveret    the hot functions in C          plain      the same broker with LEVERET_ACCEL=0
     rabbitmq   where it is installed           relay      relay.c: one C loop that only rewrites frames
-Each row is a run of `leveret perf` (rows of SCENARIOS); a figure is the median of `--runs` runs; a run that loses or doubles a message
-fails. Beside that: latency at 1,000 messages a second, CPU for each message, seconds to the first answer, resident memory. The ratios at
-the end are the goals of the C data plane; tests/bench/show.py puts the figures into README.md.
+The relay keeps to prefetch as brokers do. `blind` is the same relay without that, in the scenario with acknowledgements only: what the wait
+for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS); a figure is the median of `--runs` runs; a run
+that loses or doubles a message fails. Beside that: latency at 1,000 messages a second, CPU for each message, seconds to the first answer,
+resident memory. The ratios at the end are the goals of the C data plane; tests/bench/show.py puts the figures into README.md.
 """
 import argparse
 import json
@@ -32,6 +33,7 @@ QUEUED = 10000  # messages of 256 octets, for the memory of one
 FILES = 8192  # open files, for a thousand connections
 MANY = "[limits]\nconnection_count_max = 1100\n"
 KINDS = ("leveret", "plain", "rabbitmq", "relay")
+BLIND = "blind"  # beside them, in the scenario "acks" only
 
 # name, title, arguments of `leveret perf`, the columns that can do it (None: all)
 SCENARIOS = (
@@ -66,16 +68,17 @@ class RunFailed(Exception):
 
 
 class Relay:
-    """relay.c, compiled and running."""
+    """relay.c, compiled and running. `column`: "relay", or "blind" when it is not to wait for acknowledgements."""
 
-    column = "relay"
     host = "127.0.0.1"
 
-    def __init__(self):
+    def __init__(self, column):
+        self.column = column
         self.directory = tempfile.TemporaryDirectory(prefix="relay_")
         program = os.path.join(self.directory.name, "relay")
         subprocess.run(["gcc", "-O2", "-o", program, os.path.join(HERE, "relay.c")], check=True)
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [program] + [BLIND] * (column == BLIND)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().split()[1])
         self.server_pid = self.process.pid
         self.url = "amqp://127.0.0.1:%d/" % self.port
@@ -87,8 +90,8 @@ class Relay:
 
 def start(kind, durable=False):
     """A broker for a column; `durable`: with a log on the disk."""
-    if kind == "relay":
-        return Relay()
+    if kind in ("relay", BLIND):
+        return Relay(kind)
     if kind == "rabbitmq":
         broker = BrokerProcess("rabbitmq")
         broker.column = kind
@@ -125,7 +128,8 @@ def measure(brokers, durable, seconds, runs):
     found = {}
     for name, title, arguments, kinds in SCENARIOS:
         row = found[name] = {}
-        able = [broker for broker in (durable if name == "persistent" else brokers) if kinds is None or broker.column in kinds]
+        able = [broker for broker in (durable if name == "persistent" else brokers)
+                if (kinds is None or broker.column in kinds) and (broker.column != BLIND or name == "acks")]
         for number in range(runs):
             for broker in able:
                 idle = [RawClient(broker.host, broker.port).open() for _ in range(CONNECTIONS[1])] if name == "idle" else []
@@ -142,7 +146,7 @@ def measure(brokers, durable, seconds, runs):
 
 def latencies(brokers, seconds):
     """{column: {percentile: microseconds}} at 1,000 messages a second."""
-    return {broker.column: perf(broker, max(seconds, 3), "--rate", 1000)[0]["latency_us"] for broker in brokers}
+    return {broker.column: perf(broker, max(seconds, 3), "--rate", 1000)[0]["latency_us"] for broker in brokers if broker.column != BLIND}
 
 
 def resident_kb(broker):
@@ -250,6 +254,9 @@ def goals(result):
         if mine and theirs:
             ratio = mine / theirs
             lines.append("%-9s %s / %s: %.2f (goal %.2f) %s" % (scenario, kind, other, ratio, least, verdict(ratio >= least)))
+    mine, theirs = rate(result, "acks", "leveret"), rate(result, "acks", BLIND)
+    if theirs:
+        lines.append("%-9s leveret / a relay that waits for no acknowledgement: %.2f (no goal)" % ("acks", mine / theirs))
     for scenario in ("keys", "queues"):
         share = rate(result, scenario, "leveret") / rate(result, "no_ack", "leveret")
         lines.append("%-9s / one key: %.2f (goal %.2f) %s" % (scenario, share, SPREAD_GOAL, verdict(share >= SPREAD_GOAL)))
@@ -276,7 +283,7 @@ def run(seconds, runs):
         result["ready_s"][kind] = ready_seconds(kind)
     brokers, durable = [], []
     try:
-        brokers = [start(kind) for kind in kinds]
+        brokers = [start(kind) for kind in kinds + [BLIND]]
         durable = [start(kind, True) for kind in ("leveret", "plain")] + [broker for broker in brokers if broker.column == "rabbitmq"]
         for broker in brokers:
             if broker.column in served:
