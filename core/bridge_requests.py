@@ -41,7 +41,11 @@ def bridge(broker, request):
         check(broker, request["user"], READ, "queue", queue.name)
         check(broker, request["user"], WRITE, "exchange", "")
         stream.drop_settled()
-        moved = move(broker, queue, stream, number(request, "count", MOVE_MAX))
+        broker.tables.lend(1)
+        try:
+            moved = move(broker, queue, stream, number(request, "count", MOVE_MAX))
+        finally:
+            broker.tables.lend(-1)
         queued = queue.message_count()
     return json_text({"ok": True, "id": stream.id, "logged": stream.id_in_log != 0, "first": stream.first_offset,
                       "next": stream.next_offset(), "position": position(stream, request.get("consumer")), "octets": stream.size,

@@ -114,6 +114,15 @@ def block_count(limits):
     return limits.arena_size // limits.block_size
 
 
+def spare(limits):
+    """(blocks, messages, entries) beside those of all others, for what drains a full broker: a bridge's request and its answer, a message
+    on its way from a queue to a stream, and one delivery of each stream (Tables.lend). None where no bridge is provided for."""
+    count = limits.bridge_count_max
+    if count == 0:
+        return 0, 0, 0
+    return -(-(limits.management_size_max // 2 + 1024) // limits.block_size), 4, 4 + count
+
+
 def memory_parts(limits, left_out=()):
     """(what, octets) of everything that is made at start, and of what control objects can grow to, on a 32-bit MicroPython.
 
@@ -121,11 +130,12 @@ def memory_parts(limits, left_out=()):
     MicroPython holds when everything is at its limit by tests/micropython/test_board_budget.py.
     """
     name, arguments = limits.name_size_max, limits.argument_size_max
+    blocks, messages, entries = spare(limits)
     parts = (
         ("broker", 3600),
-        ("arena", block_count(limits) * (limits.block_size + 4)),
-        ("messages", 4 * layout.MESSAGE_WIDTH * limits.message_count_max),
-        ("queue entries", 4 * layout.ENTRY_WIDTH * limits.entry_count_max),
+        ("arena", (block_count(limits) + blocks) * (limits.block_size + 4)),
+        ("messages", 4 * layout.MESSAGE_WIDTH * (limits.message_count_max + messages)),
+        ("queue entries", 4 * layout.ENTRY_WIDTH * (limits.entry_count_max + entries)),
         ("index of the log", 4 * layout.CHUNK_WIDTH * limits.chunk_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
          * limits.connection_count_max),
@@ -160,12 +170,6 @@ def bridge_held(limits, buffer_size, prefetch):
     records = max(1, min(100, prefetch // 4))
     deliveries = max(2, prefetch // records)
     return 2 * deliveries * (max(buffer_size, limits.content_size_max + limits.properties_size_max) + records * RECORD_SIZE)
-
-
-def bridge_arena(limits):
-    """Octets of arena_size with which a bridge goes on while its queue and its outbox are full: they leave a ninth (Queue.over_share)
-    for its requests, their answers, and a message on its way that is larger than a send buffer."""
-    return 9 * (limits.content_size_max + limits.properties_size_max + limits.management_size_max + 1536)
 
 
 def memory_needed(limits, left_out=()):

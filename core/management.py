@@ -115,14 +115,21 @@ def send(broker, target, correlation_id, text):
     key = target.encode("utf-8")
     route = bytes((0, len(key))) + key
     tables = broker.tables
-    if not tables.has_room(tables.blocks_for(len(route) + len(properties) + len(body)), 1):
+    blocks = tables.blocks_for(len(route) + len(properties) + len(body))
+    waited_for = broker.queues[target].consumers and not broker.queues[target].message_count()
+    if not tables.has_room(blocks, 1) and not (waited_for and tables.has_spare(blocks, 1)):
         return NO_ROOM
     message = tables.new_message(route, len(properties), len(body), broker.seconds)
     tables.append(message, properties, 0, len(properties))
     tables.append(message, body, 0, len(body))
-    outcome = broker.publish(message, "", key, lambda: given)
-    tables.release(message)
-    return outcome
+    if waited_for:
+        tables.lend(1)
+    try:
+        return broker.publish(message, "", key, lambda: given)
+    finally:
+        if waited_for:
+            tables.lend(-1)
+        tables.release(message)
 
 
 # Requests: (broker, request) -> JSON text
@@ -239,7 +246,7 @@ REQUESTS = {
     "set-policy": (set_policy, POLICY_MAKERS, True),
     "remove-policy": (remove_policy, POLICY_MAKERS, True),
     "remove-user": (remove_user, ADMINISTRATORS, True),
-    "bridge": (bridge, READERS, True),
-    "report-bridge": (report_bridge, READERS, True),
+    "bridge": (bridge, READERS, False),
+    "report-bridge": (report_bridge, READERS, False),
     "bridges": (tell_bridges, READERS, False),
 }

@@ -29,7 +29,7 @@ def memory(broker):
                               ("messages", layout.POOL_MESSAGES, limits.message_count_max),
                               ("entries", layout.POOL_ENTRIES, limits.entry_count_max)):
         found[name + "_used"] = count - state[pool + 2]
-        found[name + "_free"] = state[pool + 2]
+        found[name + "_free"] = max(state[pool + 2], 0)
     return found
 
 

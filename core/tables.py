@@ -4,7 +4,7 @@
 """
 
 from . import engine, hot, layout
-from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots
+from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots, spare
 from .shim import octets, table
 
 
@@ -13,10 +13,11 @@ class Tables:
 
     def __init__(self, limits):
         count = block_count(limits)
-        self.arena = octets(count * limits.block_size)
-        self.blocks = table(count)
-        self.messages = table(layout.MESSAGE_WIDTH * limits.message_count_max)
-        self.entries = table(layout.ENTRY_WIDTH * limits.entry_count_max)
+        self.spare = spare(limits)  # (blocks, messages, entries) that no pool counts: see lend
+        self.arena = octets((count + self.spare[0]) * limits.block_size)
+        self.blocks = table(count + self.spare[0])
+        self.messages = table(layout.MESSAGE_WIDTH * (limits.message_count_max + self.spare[1]))
+        self.entries = table(layout.ENTRY_WIDTH * (limits.entry_count_max + self.spare[2]))
         self.queues = table(layout.QUEUE_WIDTH * limits.queue_count_max)
         self.channels = table(layout.CHANNEL_WIDTH * limits.channel_count_max)
         self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
@@ -60,6 +61,20 @@ class Tables:
         state = self.state
         return (state[layout.POOL_BLOCKS + 2] >= block_total and state[layout.POOL_MESSAGES + 2] > 0
                 and state[layout.POOL_ENTRIES + 2] >= entry_total)
+
+    def has_spare(self, block_total, entry_total):
+        """As `has_room`, with what is kept for draining a full broker."""
+        self.lend(1)
+        try:
+            return self.has_room(block_total, entry_total)
+        finally:
+            self.lend(-1)
+
+    def lend(self, times):
+        """1: let what is done now have the spare room too; -1: no more. Pools may stand below 0 until that is given back: nobody else
+        gets anything then. Only for what makes room in its turn, or the spare room itself would fill."""
+        for pool, count in zip((layout.POOL_BLOCKS, layout.POOL_MESSAGES, layout.POOL_ENTRIES), self.spare):
+            self.state[pool + 2] += times * count
 
     def new_message(self, route, properties_size, body_size, arrived):
         """A message record with one reference and its blocks on account; `route` (bytes) is already in its chain.

@@ -77,6 +77,8 @@ class InsideDial:
     def finish(self, loop, client):
         """Connect."""
         self.pipe = Pipe(self._broker, client, self._name)
+        if self.pipe.over:
+            raise OSError("it takes no further connection: connection_count_max is %d" % self._broker.limits.connection_count_max)
         return True
 
     def failure(self):

@@ -27,7 +27,7 @@ import os
 import sys
 
 from leveret.core import password
-from leveret.core.limits import BOARD, Limits, bridge_arena, memory_needed
+from leveret.core.limits import BOARD, memory_needed
 
 from . import boards, config
 from .flash_files import SETTINGS, File
@@ -110,10 +110,6 @@ def add_bridges(found, board, path):
     most = found["limits"].get("bridge_count_max", BOARD["bridge_count_max"])
     if len(made) > most:
         raise UsageError(f"{path}: there are {len(made)} [[bridge]] and bridge_count_max is {most}: raise it in [limits]")
-    made_limits = Limits(**dict(BOARD, **found["limits"]))
-    if made_limits.arena_size < bridge_arena(made_limits):
-        raise UsageError(f"{path}: with a [[bridge]] arena_size must be {bridge_arena(made_limits)} or more (or content_size_max smaller): "
-                         "with less it stands still as soon as its queue is full")
     for each in made:
         if any(url.tls is not None for url in each.upstream_urls):
             raise UsageError(f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "

@@ -73,7 +73,7 @@ def header(session, channel, buffer, at, end):
     blocks = tables.blocks_for(len(channel.route) + size + body_size)
     if not tables.has_room(blocks, 1):
         session.broker.make_room(blocks)
-    if not tables.has_room(blocks, 1):
+    if not tables.has_room(blocks, 1) and not may_have_spare(session, channel, blocks):
         if session.unfinished or channel.transaction is not None and channel.transaction.publishes:
             raise ProtocolError(RESOURCE_ERROR, "no room for another unfinished or uncommitted content of this connection", True)
         return False
@@ -88,6 +88,13 @@ def header(session, channel, buffer, at, end):
     if body_size == 0:
         complete(session, channel)
     return True
+
+
+def may_have_spare(session, channel, blocks):
+    """True for a request to the management, when there is room with what is kept for that: so a bridge can drain a full broker."""
+    if channel.route != broker_core.MANAGEMENT_ROUTE or not session.connection.user.tags:
+        return False
+    return session.broker.tables.has_spare(blocks, 1)
 
 
 def read_properties(session, channel, buffer, at, end):

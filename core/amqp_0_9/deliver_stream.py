@@ -40,7 +40,7 @@ def deliver_stream(session, consumer, most):
                 break
             continue
         heads = len(consumer.prefix) + 40 + len(STREAM_OFFSET) + tables.messages[message + layout.MESSAGE_ROUTE] + len(octets) + 20
-        if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or tables.state[layout.POOL_ENTRIES + 2] < 1:
+        if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or not has_entry(tables, consumer):
             session.starved = True
             break
         if consumer.pack_records:
@@ -70,7 +70,7 @@ def deliver_record(session, consumer, message, octets):
 def deliver_packed(session, consumer, message):
     """Many messages of a stream in one, as many as the send buffer takes; false when it is better to wait for room.
 
-    The first ones are small (PACK_FIRST). A single record too large for the buffer goes out piece by piece, through the arena.
+    The first ones are small (PACK_FIRST). A single record too large for the buffer goes out piece by piece.
     """
     tables = session.broker.tables
     send = session.send
@@ -81,23 +81,23 @@ def deliver_packed(session, consumer, message):
     consumer.pack_now = min(max(2 * consumer.pack_now, PACK_FIRST), packed.OCTETS_DEFAULT)
     most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max, room, consumer.pack_now)
     body, count, behind = packed.collect(tables, consumer, most)
-    if len(body) > room and not tables.has_room(tables.blocks_for(len(body)), 1):
-        return False
     number = consumer.channel.number
     header = packed.header(number, len(body), consumer.cursor_offset, count)
-    whole = layout.NONE
-    if len(body) > room:
-        whole = tables.new_message(b"", 0, len(body), session.broker.seconds)
-        tables.append(whole, memoryview(body), 0, len(body))
-    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0)
-    if whole == layout.NONE:
-        send.write(method_frame + header + frame.encode(frame.BODY, number, body))
+    heads = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0) + header
+    if len(body) <= room:
+        send.write(heads + frame.encode(frame.BODY, number, body))
     else:
-        session.outgoing.start(session, number, whole, method_frame, header)
-        tables.release(whole)
+        send.write(heads + frame.encode(frame.BODY, number, bytes(body[:packed.HEAD_SIZE + packed.COLUMNS_SIZE])))
+        session.outgoing.start_chain(session, number, message)
     consumer.cursor_offset += count
     consumer.cursor = behind
     return True
+
+
+def has_entry(tables, consumer):
+    """True when a delivery has an entry: of those kept for draining a full broker each stream may have one, for who keeps a position."""
+    left = tables.state[layout.POOL_ENTRIES + 2]
+    return left > 0 or consumer.keeps is not None and not consumer.queue.unsettled_count() and left + tables.spare[2] > 0
 
 
 def move_on(tables, consumer):

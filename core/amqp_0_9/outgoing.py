@@ -33,10 +33,20 @@ class Outgoing:
         else:
             send.write(header_frame)
             tables.state[layout.STATE_CURSOR_OFFSET] += messages[message + layout.MESSAGE_PROPERTIES]
-        self.left = messages[message + layout.MESSAGE_BODY]
-        if self.left == 0:
-            return
-        messages[message + layout.MESSAGE_REFERENCES] += 1
+        if messages[message + layout.MESSAGE_BODY]:
+            self._begin(session, number, message, messages[message + layout.MESSAGE_BODY])
+
+    def start_chain(self, session, number, message):
+        """Go on with all that a message consists of (route, properties, body) as the rest of a content that is begun already."""
+        tables = session.broker.tables
+        tables.state[layout.STATE_CURSOR_BLOCK] = tables.messages[message]
+        tables.state[layout.STATE_CURSOR_OFFSET] = 0
+        self._begin(session, number, message, tables.size_of(message))
+
+    def _begin(self, session, number, message, size):
+        tables = session.broker.tables
+        tables.messages[message + layout.MESSAGE_REFERENCES] += 1
+        self.left = size
         self.message = message
         self.channel_number = number
         self.block = tables.state[layout.STATE_CURSOR_BLOCK]

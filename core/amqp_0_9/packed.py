@@ -16,6 +16,7 @@ from . import field_table, frame, properties
 
 VERSION = 2
 HEAD_SIZE = 16
+COLUMNS_SIZE = 16  # of one record
 OCTETS_DEFAULT = 1 << 20
 
 CONTENT_TYPE = "application/vnd.leveret.records"

@@ -226,7 +226,6 @@ def test_bridges_go_into_the_board_s_settings_and_no_password_is_shown(tmp_path,
     (("amqp://", "http://"), "esp32_s3", "not an amqp:// or amqps:// URL: http://...@broker.example/"),
     (("upstream = ", "upstream = 7 # "), "esp32_s3", "upstream must be a URL or a list of URLs"),
     (('"gw7"\n', '"gw7"\nprefetch = 4000\n'), "esp32_s3", "or prefetch in [[bridge]]"),
-    (("\n[[bridge]]", "\n[limits]\narena_size = 65536\n[[bridge]]"), "esp32_s3", "with a [[bridge]] arena_size must be"),
     (("\n[[bridge]]", "\n[limits]\nbridge_count_max = 0\n[[bridge]]"), "esp32_s3", "bridge_count_max is 0"),
     (("", ""), "pico_w", "bridges needs the part 'bridge', which pico_w does not carry"),
 ])

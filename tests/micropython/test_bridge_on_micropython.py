@@ -24,7 +24,7 @@ from nodes import Leveret  # noqa: E402
 COUNT = 120
 SEEDS = (1, 2, 6)  # their first connection ends while messages are on their way
 FAULTS = 4
-TIMEOUT_S = 90
+TIMEOUT_S = 300
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import time
 
 from leveret.core.amqp_0_9.client import Client, Events
 from leveret.core.broker import Broker
-from leveret.core.limits import BOARD, Limits, bridge_arena, bridge_held, bridge_memory
+from leveret.core.limits import BOARD, Limits, bridge_held, bridge_memory
 from leveret.ports.bridge.bridges import Bridges
 from leveret.ports.bridge.settings import Settings
 from leveret.ports.pipe import Pipe
@@ -86,14 +86,12 @@ class Loop:
 
 class World:
     def __init__(self, seed):
-        limits = dict(BOARD, bridge_count_max=1)
-        limits["arena_size"] = bridge_arena(Limits(**limits))
-        self.limits = Limits(**limits)
+        self.limits = Limits(**dict(BOARD, bridge_count_max=1))
         self.broker = Broker(self.limits, b"wasm")
         self.publisher = Publisher(self.broker)
         settings = Settings({
             "name": "b", "gateway": "gw%s" % seed, "queue": "readings", "exchange": "board%s" % seed, "upstream": "amqp://127.0.0.1/",
-            "reconnect_seconds_min": 0.01, "reconnect_seconds_max": 0.05, "stall_seconds": 1, "heartbeat_seconds": 1, "connect_seconds": 2,
+            "reconnect_seconds_min": 0.01, "reconnect_seconds_max": 0.05, "stall_seconds": 3, "heartbeat_seconds": 2, "connect_seconds": 6,
             "refusal_attempts": 0, "buffer_size": BUFFER_SIZE, "prefetch": PREFETCH})
         gc.collect()
         self.held_before = gc.mem_alloc()
