@@ -5,7 +5,7 @@ compiler installs without the module, and runs.py does the same in Python, slowe
 """
 import os
 
-from leveret.core import engine, layout, limits, send_buffer
+from leveret.core import engine, layout, limits, link_stuffing, send_buffer
 
 from . import runs, sources
 
@@ -209,9 +209,10 @@ def owner(view):
 
 
 def install():
-    """Have brokers made from now on work in C where that is possible, else in runs: a sentence for the operator that says which form they
-    use."""
+    """Have brokers made from now on work in C where that is possible, else in runs, and serial links in C: a sentence for the operator that
+    says which form they use."""
     engine.chosen = runs.Engine
+    link_stuffing.chosen = link_stuffing.Plain
     if os.environ.get(VARIABLE) == "0":
         return "the hot functions run as plain Python (%s=0)" % VARIABLE
     if STALE:
@@ -219,4 +220,6 @@ def install():
     if lib is None:
         return "the hot functions run as plain Python (the C module was not built: a C compiler and pip install make it)"
     engine.chosen = Engine
+    from . import framing  # there is no C module on some machines
+    link_stuffing.chosen = framing.Framing
     return "the hot functions run in C"

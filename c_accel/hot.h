@@ -138,4 +138,9 @@ void leveret_forget(const leveret_round *r, leveret_output *output, int32_t cons
 /* See Plain.next_turn in core/engine.py: turns that need no thought are made here. */
 int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r);
 
+/* See core/link_stuffing.py. */
+int32_t leveret_check_16(const uint8_t *octets, int32_t size, int32_t value);
+int32_t leveret_unstuff(const uint8_t *source, int32_t at, int32_t end, uint8_t *octets, int32_t *numbers);
+int32_t leveret_stuff(const uint8_t *source, int32_t size, uint8_t *target, int32_t at, int32_t escaped, int32_t escaped_below);
+
 #endif

@@ -10,19 +10,24 @@ the same wire, is as good as damaged, and costs no octet. HDLC rather than COBS:
 the same escape, and text that others write between frames does no harm.
 
 Laws: buffers are made in the constructors; a reader holds no more than one frame, whatever is on the line; a frame whose check
-fails is counted and gone. What a frame means is not known here: see link.py.
+fails is counted and gone. What a frame means is not known here: see link.py. What is done octet by octet is in link_stuffing.py.
 """
 
 import binascii
 from array import array
 
+from . import link_stuffing
 from .shim import const
 
 _FLAG = const(0x7E)
 _ESCAPE = const(0x7D)
-_TURNED = const(0x20)
 _CONTROL = const(0x20)  # octets below it are those that a terminal may act on
 _INTERRUPT = const(3)  # Ctrl-C
+
+# A reader's numbers, see link_stuffing.py.
+_FILL = const(0)
+_TURN = const(2)
+_ENDED = const(3)
 
 HEADER_SIZE = 3
 OVERHEAD = HEADER_SIZE + 4 + 1  # octets of a frame beside its payload
@@ -41,34 +46,6 @@ FROM_ACTIVE = 0x10
 CHECK_32 = 0x20
 
 
-def check_16_table():
-    """Remainders of the reflected polynomial 0x8408 (x^16 + x^12 + x^5 + 1) for each octet."""
-    remainders = array("H", bytes(512))
-    for octet in range(256):
-        remainder = octet
-        for _ in range(8):
-            remainder = (remainder >> 1) ^ 0x8408 if remainder & 1 else remainder >> 1
-        remainders[octet] = remainder
-    return remainders
-
-
-CHECK_16_TABLE = check_16_table()
-
-
-def check_16(octets, size, value=0):
-    """CRC-16/X.25 of octets[0:size]; `value` is the check of what stands before them."""
-    table = CHECK_16_TABLE
-    value ^= 0xFFFF
-    for index in range(size):
-        value = (value >> 8) ^ table[(value ^ octets[index]) & 0xFF]
-    return value ^ 0xFFFF
-
-
-def check_of(octets, size, value, check_size):
-    """The check of `check_size` octets; `value` as for check_16."""
-    return binascii.crc32(octets[:size], value) if check_size == 4 else check_16(octets, size, value)
-
-
 def is_handshake(kind):
     """True for kinds that are checked with CRC-32 and the seed of the address, because there may be no session."""
     return HELLO <= kind & NAME_MASK <= CALL
@@ -77,10 +54,11 @@ def is_handshake(kind):
 class FrameChecks:
     """What the checks of one end begin with: `address` (0 to 255) of the handshake, and `size` and `seed` of a session's.
 
-    `active`: this end's frames have the bit FROM_ACTIVE.
+    `active`: this end's frames have the bit FROM_ACTIVE. `form`: of what is done octet by octet, see link_stuffing.py.
     """
 
     def __init__(self, active, address=0):
+        self.form = link_stuffing.chosen
         self.address = address
         self._from = FROM_ACTIVE if active else 0
         self.handshake_seed = binascii.crc32(bytes((address,))) if address else 0
@@ -91,7 +69,11 @@ class FrameChecks:
         """Frames belong to the session of `nonces` (bytes) from now on."""
         self.size = size
         seed = bytes((self.address,)) + nonces
-        self.seed = check_of(seed, len(seed), 0, size)
+        self.seed = self.of(seed, len(seed), 0, size)
+
+    def of(self, octets, size, value, check_size):
+        """The check, of `check_size` octets, of octets[0:size]; `value` is the check of what stands before them."""
+        return binascii.crc32(octets[:size], value) if check_size == 4 else self.form.check_16(octets, size, value)
 
     def clear(self):
         """There is no session."""
@@ -125,40 +107,31 @@ class FrameReader:
         self.size = 0
         self.bad_count = 0
         self._checks = checks
-        self._fill = 0
-        self._turn = 0
+        self._numbers = array("i", (0, len(self.octets), 0, 0))
+        self._octets_at = checks.form.octets(self.octets)
+        self._numbers_at = checks.form.integers(self._numbers)
 
     def clear(self):
         """What stands here of a frame will not go on."""
-        self._fill = self._turn = self.size = 0
+        self._begin()
+        self.size = 0
+
+    def _begin(self):
+        numbers = self._numbers
+        numbers[_FILL] = numbers[_TURN] = numbers[_ENDED] = 0
 
     def take(self, source, at, end):
         """Read source[at:end] to the end of a frame or of the octets; returns where it stopped."""
-        octets = self.octets
-        room = len(octets)
-        fill = self._fill
         self.size = 0
-        while at < end:
-            octet = source[at]
-            at += 1
-            if octet == _FLAG:
-                self._finish(fill)
-                return at
-            if octet == _ESCAPE:
-                self._turn = _TURNED
-                continue
-            if fill < room:
-                octets[fill] = octet ^ self._turn
-            if fill <= room:
-                fill += 1
-            self._turn = 0
-        self._fill = fill
+        at = self._checks.form.unstuff(source, at, end, self._octets_at, self._numbers_at)
+        if self._numbers[_ENDED]:
+            self._finish(self._numbers[_FILL])
         return at
 
     def _finish(self, fill):
         """A flag has come after `fill` octets (one more than there is room for: too many)."""
-        whole = self._turn == 0 and fill <= len(self.octets)
-        self._fill = self._turn = 0
+        whole = self._numbers[_TURN] == 0 and fill <= len(self.octets)
+        self._begin()
         if fill == 0 and whole:
             return
         check_size = self._checks.size_of(self.octets[0])
@@ -170,7 +143,7 @@ class FrameReader:
     def _check_holds(self, size, check_size):
         octets = self.octets
         low = octets[size] | octets[size + 1] << 8
-        value = check_of(octets, size, self._checks.seed_of(octets[0]), check_size)
+        value = self._checks.of(octets, size, self._checks.seed_of(octets[0]), check_size)
         if check_size == 2:
             return value == low
         return value & 0xFFFF == low and value >> 16 == octets[size + 2] | octets[size + 3] << 8
@@ -188,6 +161,7 @@ class FrameWriter:
         self.end = 0
         self.line_silent = True
         self._checks = checks
+        self._octets_at = checks.form.octets(self.octets)
         self._header = bytearray(HEADER_SIZE)
         self._check = bytearray(4)
         self._check_size = 0
@@ -217,7 +191,7 @@ class FrameWriter:
 
     def add(self, payload, size):
         """Go on with payload[0:size]."""
-        self._value = check_of(payload, size, self._value, self._check_size)
+        self._value = self._checks.of(payload, size, self._value, self._check_size)
         self._stuff(payload, size)
 
     def finish(self):
@@ -240,19 +214,8 @@ class FrameWriter:
         self.finish()
 
     def _stuff(self, source, size):
-        octets = self.octets
-        end = self.end
-        escaped_below = self._escaped_below
-        escaped = self._escaped
-        for index in range(size):
-            octet = source[index]
-            if octet == _FLAG or octet == _ESCAPE or octet == escaped or octet < escaped_below:
-                octets[end] = _ESCAPE
-                end += 1
-                octet ^= _TURNED
-            octets[end] = octet
-            end += 1
-        self.end = end
+        assert self.end + 2 * size < len(self.octets), "a frame is larger than its writer was made for"
+        self.end = self._checks.form.stuff(source, size, self._octets_at, self.end, self._escaped, self._escaped_below)
 
     def clear(self):
         """Nothing is to be sent any more."""

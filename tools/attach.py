@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 
+from leveret import c_accel
 from leveret.ports.clock import now_ms
 from leveret.ports.joint import Joint
 from leveret.ports.serial_line import LineFailed, SerialLine, new_bus, new_link
@@ -166,6 +167,7 @@ def say_goodbye(loop, line):
 def run(options):
     """Attach until told to end; the exit status."""
     wanted = settings(options)
+    c_accel.install()  # before there are links
     asked = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: asked.append(number))

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+import test_framing
 import test_same
 from leveret.c_accel import sources
-from leveret.core import engine
+from leveret.core import engine, link_stuffing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -17,7 +18,7 @@ HOT = sources.hot_files()
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CALLS_MAX = 250
-INGEST, PUMP, APPEND, PUT_BODY, WRITE_TAKEN, GATHER_SETTLED = range(6)
+INGEST, PUMP, APPEND, PUT_BODY, WRITE_TAKEN, GATHER_SETTLED, CHECK_16, UNSTUFF, STUFF = range(9)
 
 
 def tool(*names):
@@ -70,6 +71,45 @@ class Recording(engine.Plain):
         return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
 
 
+class RecordingFraming(link_stuffing.Plain):
+    """The plain form of what is done to the octets of a serial line; each call is written down as selftest.c reads it."""
+
+    calls = None
+
+    @classmethod
+    def _record(cls, function, numbers, first, second, reader, action):
+        tables = [b""] * len(test_same.TABLES)
+
+        def state():
+            tables[test_same.TABLES.index("state")] = bytes(reader)
+            return b"".join(map(sized, tables))
+        before = state() + struct.pack("<I8i", function, *numbers, *(0,) * (8 - len(numbers))) + sized(first) + sized(second)
+        answer = action()
+        cls.calls.append(before + struct.pack("<i", answer) + state() + sized(first) + sized(second))
+        return answer
+
+    @classmethod
+    def check_16(cls, octets, size, value):
+        return cls._record(CHECK_16, (size, value), octets, b"", b"", lambda: link_stuffing.check_16(octets, size, value))
+
+    @classmethod
+    def unstuff(cls, source, at, end, octets, numbers):
+        return cls._record(UNSTUFF, (at, end), source, octets, numbers, lambda: link_stuffing.unstuff(source, at, end, octets, numbers))
+
+    @classmethod
+    def stuff(cls, source, size, target, at, *escaped):
+        return cls._record(STUFF, (size, at, *escaped), source, target, b"",
+                           lambda: link_stuffing.stuff(source, size, target, at, *escaped))
+
+
+def framing_calls():
+    """Calls for frames on damaged lines."""
+    RecordingFraming.calls = []
+    for seed in range(4):
+        test_framing.side_by_side((RecordingFraming, link_stuffing.Plain), seed, 2 + seed // 2 * 2)
+    return RecordingFraming.calls
+
+
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory):
     """A file of calls that the plain form has made in a few random interleavings."""
@@ -81,7 +121,9 @@ def vectors(tmp_path_factory):
             Recording.calls = []
             test_same.interleaving(seed, 25, 0.01, **({"durable": True} if seed % 2 else {}))
             calls += Recording.calls
-    assert {struct.unpack_from("<I", call, tables_size(call))[0] for call in calls} >= {INGEST, PUMP, APPEND, WRITE_TAKEN, GATHER_SETTLED}
+    calls += framing_calls()
+    assert {struct.unpack_from("<I", call, tables_size(call))[0] for call in calls} >= {INGEST, PUMP, APPEND, WRITE_TAKEN, GATHER_SETTLED,
+                                                                                        CHECK_16, UNSTUFF, STUFF}
     path = tmp_path_factory.mktemp("calls") / "calls"
     path.write_bytes(struct.pack("<I", len(calls)) + b"".join(calls))
     return path, len(calls)
@@ -120,9 +162,10 @@ def test_sanitizers(vectors, tmp_path):
     agree(vectors, tmp_path, tool("gcc"), SANITIZE)
 
 
-def test_the_fuzzers_inputs_with_sanitizers(tmp_path):
+@pytest.mark.parametrize("target", ("ingest", "framing"))
+def test_the_fuzzers_inputs_with_sanitizers(tmp_path, target):
     """Those kept in the repository; tests/fuzz/ingest/run.py looks for new ones."""
-    folder = os.path.join(ROOT, "tests", "fuzz", "ingest")
+    folder = os.path.join(ROOT, "tests", "fuzz", target)
     driver = tmp_path / "driver.c"
     driver.write_text("""#include <stdint.h>
 #include <stdio.h>
@@ -143,7 +186,7 @@ int main(int count, char **names)
 }
 """)
     program = tmp_path / "inputs"
-    subprocess.run([tool("gcc"), *STRICT, *SANITIZE, str(driver), os.path.join(folder, "fuzz_ingest.c"), *HOT, "-o", str(program)],
+    subprocess.run([tool("gcc"), *STRICT, *SANITIZE, str(driver), os.path.join(folder, "fuzz_%s.c" % target), *HOT, "-o", str(program)],
                    check=True)
     inputs = [os.path.join(folder, "corpus", name) for name in sorted(os.listdir(os.path.join(folder, "corpus")))]
     done = subprocess.run([str(program), *inputs], capture_output=True, text=True, timeout=600)

@@ -1,0 +1,35 @@
+"""What is done to every octet of a serial line, in C (framing.c): the form of core/link_stuffing.py that `install()` chooses."""
+
+from . import owner
+from ._hot import ffi, lib
+
+
+class Framing:
+    """As link_stuffing.Plain has it."""
+
+    name = "C"
+
+    @staticmethod
+    def octets(view):
+        """The address of a buffer (a view of all of it); it stays valid as long as this is kept."""
+        return ffi.from_buffer("uint8_t[]", owner(view))
+
+    @staticmethod
+    def integers(numbers):
+        """The address of a reader's numbers."""
+        return ffi.from_buffer("int32_t[]", numbers)
+
+    @staticmethod
+    def check_16(octets, size, value):
+        """See link_stuffing.check_16."""
+        return lib.leveret_check_16(ffi.from_buffer("uint8_t[]", octets), size, value)
+
+    @staticmethod
+    def unstuff(source, at, end, octets, numbers):
+        """See link_stuffing.unstuff."""
+        return lib.leveret_unstuff(ffi.from_buffer("uint8_t[]", source), at, end, octets, numbers)
+
+    @staticmethod
+    def stuff(source, size, target, at, escaped, escaped_below):
+        """See link_stuffing.stuff."""
+        return lib.leveret_stuff(ffi.from_buffer("uint8_t[]", source), size, target, at, escaped, escaped_below)
