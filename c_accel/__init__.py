@@ -42,6 +42,19 @@ class SendBuffer(send_buffer.SendBuffer):
             self.output.next_touched = self.round.touched
             self.round.touched = self.output
 
+    def pending(self):
+        """As core/send_buffer.py has it."""
+        output = self.output
+        return self.octets[output.start:output.end]
+
+    def sent(self, count):
+        """As core/send_buffer.py has it."""
+        output = self.output
+        start = output.start + count
+        if start == output.end:
+            start = output.end = 0
+        output.start = start
+
     def starve(self, consumer, count):
         """As core/send_buffer.py has it."""
         lib.leveret_starve(self.round, self.output, consumer.handle, count)

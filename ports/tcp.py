@@ -237,8 +237,9 @@ class Loop:
             self.read(slot, _IN)
         if later:
             self.read_bulky(later, heard)
+        if unread:
+            self.wake(unread)
         self.wake(happened)
-        self.wake(unread)
         self.tell_time()
         self.deliver()
         self.arm()
@@ -331,9 +332,11 @@ class Loop:
 
     def looked_at(self):
         """The slots at which something may have changed in this step."""
-        if self.take_touched is not None:
-            self.wake(self.take_touched())
-        self.awake.update(self.scanned)
+        touched = self.take_touched() if self.take_touched is not None else None
+        if touched:
+            self.wake(touched)
+        if self.scanned:
+            self.awake.update(self.scanned)
         return [slot for slot in self.awake if self.endpoints[slot] is not None]
 
     def flush(self, slot):

@@ -72,6 +72,7 @@ class Side:
         self.end = 0
         self.pending = memoryview(b"")
         self.beat_at = time.monotonic() + HEARTBEAT_S
+        self.wanted = select.POLLIN  # of poll
         self.blocked = False
         self.closing = self.closed = False
         self.moved_at = time.monotonic()
@@ -282,7 +283,9 @@ class Worker:
                 return
             for side in self.sides:
                 wanted = (0 if side.closed else select.POLLIN) | (select.POLLOUT if len(side.pending) else 0)
-                self.poll.modify(side.stream.pollable, wanted)
+                if wanted != side.wanted:
+                    side.wanted = wanted
+                    self.poll.modify(side.stream.pollable, wanted)
             wait_ms = 0 if busy else min([50 if self.ending() else 1000] + [side.wants_ms(now) for side in self.sides])
             for descriptor, event in self.poll.poll(wait_ms):
                 if descriptor == COMMANDS:
