@@ -59,6 +59,8 @@ static inline void unlink_ready(const leveret_tables *t, int32_t queue, int32_t 
         t->entries[behind + ENTRY_PREVIOUS] = before;
     else
         found[QUEUE_TAIL] = before;
+    if (found[QUEUE_RETURNED] == entry)
+        found[QUEUE_RETURNED] = -1;
     found[QUEUE_LENGTH] -= 1;
     found[QUEUE_OCTETS] -= t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
 }
@@ -134,40 +136,6 @@ static inline void expire(const leveret_tables *t, int32_t queue)
         drop(t, entry);
         t->state[STATE_EXPIRED] += 1;
     }
-}
-
-static inline void settle(const leveret_tables *t, int32_t channel, int32_t last, int32_t multiple)
-{
-    int32_t count = 0;
-    int32_t entry = multiple ? t->channels[channel + CHANNEL_UNSETTLED_HEAD] : last;
-    for (;;) {
-        int32_t behind = t->entries[entry + ENTRY_NEXT];
-        unhold(t, channel, entry);
-        drop(t, entry);
-        count += 1;
-        if (entry == last)
-            break;
-        entry = behind;
-    }
-    t->state[STATE_SETTLED] = (t->state[STATE_SETTLED] + count) & MASK;
-}
-
-static inline int32_t find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
-{
-    const int32_t *entries = t->entries;
-    int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD];
-    int32_t other = t->channels[channel + CHANNEL_UNSETTLED_TAIL];
-    while (entry >= 0 && entries[entry + ENTRY_TAG] != tag) {
-        if (entries[other + ENTRY_TAG] == tag)
-            return other;
-        if (entry == other)
-            return -1;
-        entry = entries[entry + ENTRY_NEXT];
-        if (entry == other)
-            return -1;
-        other = entries[other + ENTRY_PREVIOUS];
-    }
-    return entry;
 }
 
 static inline void next_number(int32_t *place)

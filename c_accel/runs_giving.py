@@ -57,6 +57,8 @@ class Giving:
         queues[queue + layout.QUEUE_HEAD] = entry
         queues[queue + layout.QUEUE_LENGTH] -= count
         queues[queue + layout.QUEUE_OCTETS] -= sum([record[4] for record in records])
+        if queues[queue + layout.QUEUE_RETURNED] in handles:
+            queues[queue + layout.QUEUE_RETURNED] = NONE
         if entry >= 0:
             entries[entry + layout.ENTRY_PREVIOUS] = NONE
         else:

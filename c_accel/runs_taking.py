@@ -4,7 +4,7 @@ import struct
 from leveret.core import layout
 from leveret.core.engine import Plain
 from leveret.core.hot import activate
-from leveret.core.ingest import check_properties, count_publish
+from leveret.core.ingest import check_properties, count_publish, take_settlement
 from leveret.core.layout import MASK, NONE
 from leveret.core.records import HEAD_SIZE
 from .runs_shapes import BASIC, CONTENT_HEAD, END, FRAME_HEAD
@@ -17,6 +17,8 @@ NEW_ENTRY = struct.Struct("=6i").pack_into  # up to ENTRY_REDELIVERED
 BASIC_PUBLISH = b"\x00\x3c\x00\x28"
 PUBLISH = 40
 ACK = 80
+RETURNS = (90, 120)  # basic.reject, basic.nack
+KEPT_LIMITS = layout.LIMIT_EXPIRES | layout.LIMIT_DROPS | layout.LIMIT_REFUSES  # what a message that comes is looked at for
 ROUTE_AT = 13  # where exchange and routing key begin in the frame of a basic.publish
 WINDOW = 8192  # octets that are looked at; and where all of them were taken
 WINDOW_MAX = 65536
@@ -92,6 +94,11 @@ class Taking:
             return self.take_publishes(channel, number, octets, at, at + size + 8)
         if method == ACK and size == 13:
             return self.take_ack(channel, octets, at)
+        if method in RETURNS and size == 13 and octets[at + 20] == END:
+            state[layout.STATE_AT] = at
+            behind = take_settlement(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers,
+                                     state, octets, channel)
+            return at if behind < 0 else behind
         return at
 
     def take_publishes(self, channel, number, octets, at, header):
@@ -123,7 +130,7 @@ class Taking:
             return at
         queue = tables.route_targets[routes[slot + layout.ROUTE_TARGETS]]
         plain = tables.queues[queue + layout.QUEUE_PLAIN]
-        limits = tables.queues[queue + layout.QUEUE_LIMITS]
+        limits = tables.queues[queue + layout.QUEUE_LIMITS] & KEPT_LIMITS
         logged = plain == layout.PLAIN_LOGGED and kind == 2
         names = route + properties
         needed = (len(names) + body + self.block_size - 1) // self.block_size

@@ -91,7 +91,8 @@ class Broker(Consuming):
         state = self.tables.state
         for name, place in (("published", layout.STATE_PUBLISHED), ("delivered", layout.STATE_DELIVERED),
                             ("settled", layout.STATE_SETTLED), ("expired", layout.STATE_EXPIRED),
-                            ("dropped_head", layout.STATE_DROPPED_HEAD)):
+                            ("dropped_head", layout.STATE_DROPPED_HEAD), ("rejected", layout.STATE_REJECTED),
+                            ("redelivered", layout.STATE_REDELIVERED)):
             self.counters[name] += state[place]
             state[place] = 0
         counts = self.tables.counts

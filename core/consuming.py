@@ -115,10 +115,11 @@ class Consuming(MessageReading):
         tables = self.tables
         self.wake_consumers(channel, last, multiple)
         return hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
-                          channel.handle, last, 1 if multiple else 0)
+                          channel.handle, last, 1 if multiple else 0, layout.STATE_SETTLED)
 
     def reject(self, channel, last, multiple, requeue):
         """Refuse deliveries: back to the queue, or dropped, or dead-lettered (section 1.8.3.14)."""
+        self.wake_consumers(channel, last, multiple)
         if requeue:
             if multiple:
                 self.requeue_from(channel, last)
@@ -126,7 +127,6 @@ class Consuming(MessageReading):
                 self.requeue_entry(channel, last)
             return
         tables = self.tables
-        self.wake_consumers(channel, last, multiple)
         entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
         while True:
             behind = tables.entries[entry + layout.ENTRY_NEXT]

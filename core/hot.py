@@ -44,6 +44,7 @@ _QUEUE_CONSUMERS = const(8)
 _QUEUE_ACTIVE = const(9)
 _QUEUE_NEXT_ACTIVE = const(10)
 _QUEUE_LIMITS = const(15)
+_QUEUE_RETURNED = const(19)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
@@ -68,13 +69,13 @@ _STATE_BLOCK_SIZE = const(9)
 _STATE_CURSOR_BLOCK = const(10)
 _STATE_CURSOR_OFFSET = const(11)
 _STATE_DELIVERED = const(13)
-_STATE_SETTLED = const(14)
 _STATE_SETTLED_LIST = const(15)
 _STATE_ACTIVE_HEAD = const(16)
 _STATE_ACTIVE_TAIL = const(17)
 _STATE_SECONDS = const(18)
 _STATE_NOW = const(38)
 _STATE_EXPIRED = const(39)
+_STATE_REDELIVERED = const(42)
 
 
 def take(table, state, pool, width):
@@ -271,8 +272,38 @@ def unlink_ready(messages, entries, queues, queue, entry):
         entries[behind + _ENTRY_PREVIOUS] = before
     else:
         queues[queue + _QUEUE_TAIL] = before
+    if queues[queue + _QUEUE_RETURNED] == entry:
+        queues[queue + _QUEUE_RETURNED] = -1
     queues[queue + _QUEUE_LENGTH] -= 1
     queues[queue + _QUEUE_OCTETS] -= messages[entries[entry + _ENTRY_MESSAGE] + _MESSAGE_BODY]
+
+
+def requeue(messages, entries, queues, queue, entry):
+    """Put an entry that is in no list back where its position says; positions wrap at 2^30 and lie less than half of that apart.
+
+    The way there begins at what was put back last, for consumers return their deliveries in order or against it.
+    """
+    position = entries[entry + _ENTRY_POSITION]
+    before = queues[queue + _QUEUE_RETURNED]
+    while before >= 0 and (position - entries[before + _ENTRY_POSITION]) & 0x20000000:
+        before = entries[before + _ENTRY_PREVIOUS]
+    behind = entries[before + _ENTRY_NEXT] if before >= 0 else queues[queue + _QUEUE_HEAD]
+    while behind >= 0 and (position - entries[behind + _ENTRY_POSITION]) & 0x20000000 == 0:
+        before = behind
+        behind = entries[behind + _ENTRY_NEXT]
+    entries[entry + _ENTRY_PREVIOUS] = before
+    entries[entry + _ENTRY_NEXT] = behind
+    if before >= 0:
+        entries[before + _ENTRY_NEXT] = entry
+    else:
+        queues[queue + _QUEUE_HEAD] = entry
+    if behind >= 0:
+        entries[behind + _ENTRY_PREVIOUS] = entry
+    else:
+        queues[queue + _QUEUE_TAIL] = entry
+    queues[queue + _QUEUE_RETURNED] = entry
+    queues[queue + _QUEUE_LENGTH] += 1
+    queues[queue + _QUEUE_OCTETS] += messages[entries[entry + _ENTRY_MESSAGE] + _MESSAGE_BODY]
 
 
 def hold(entries, queues, channels, channel, entry, consumer):
@@ -344,8 +375,8 @@ def expire(blocks, messages, entries, queues, state, queue):
         state[_STATE_EXPIRED] += 1
 
 
-def settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple):
-    """Settle one unsettled entry, `last`, or (multiple) all up to it: the number settled."""
+def settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple, counter):
+    """Settle one unsettled entry, `last`, or (multiple) all up to it: the number settled, by which state[counter] goes up."""
     count = 0
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
     while True:
@@ -356,8 +387,25 @@ def settle(blocks, messages, entries, queues, channels, consumers, state, channe
         if entry == last:
             break
         entry = behind
-    state[_STATE_SETTLED] = (state[_STATE_SETTLED] + count) & _MASK
+    state[counter] = (state[counter] + count) & _MASK
     return count
+
+
+def give_back(messages, entries, queues, channels, consumers, state, channel, first, last):
+    """Put the unsettled entries of a channel from `first` to `last` back into their queues, the newest first."""
+    entry = last
+    while True:
+        before = entries[entry + _ENTRY_PREVIOUS]
+        queue = entries[entry + _ENTRY_QUEUE]
+        unhold(entries, queues, channels, consumers, channel, entry)
+        if entries[entry + _ENTRY_REDELIVERED] & 255 < 255:
+            entries[entry + _ENTRY_REDELIVERED] += 1
+        requeue(messages, entries, queues, queue, entry)
+        activate(queues, state, queue)
+        state[_STATE_REDELIVERED] = (state[_STATE_REDELIVERED] + 1) & _MASK
+        if entry == first:
+            return
+        entry = before
 
 
 def find_tag(entries, channels, channel, tag):

@@ -1,15 +1,15 @@
-"""Ingest: publishes and acknowledgements that need no decision, straight from a receive buffer to their queues.
+"""Ingest: publishes and settlements that need no decision, straight from a receive buffer to their queues.
 
 Written in the viper dialect as hot.py is, with the same laws; c_accel/ingest.c has the same functions in C. `ingest` takes whole publishes
-(method, content header, body frames of one channel in a row) and basic.ack as long as nothing about them is uncommon, and stops at the
-first frame that needs thought: session.py reads that one, from its first octet. Until all of a publish has been looked at nothing is
-changed.
+(method, content header, body frames of one channel in a row), basic.ack, nack and reject as long as nothing about them is uncommon, and
+stops at the first frame that needs thought: session.py reads that one, from its first octet. Until all of a publish has been looked at
+nothing is changed.
 
 What is known flat: the channels of the connection by number (`numbers`), whether a channel takes publishes as they come (CHANNEL_PLAIN),
 whether a queue does (QUEUE_PLAIN), and where a route leads for a user who may write there (the route cache, core/routes.py).
 """
 
-from .hot import activate, append, drop, find_tag, next_number, push, settle, take, unlink_ready, wake_channel
+from .hot import activate, append, drop, find_tag, give_back, next_number, push, settle, take, unlink_ready, wake_channel
 from .shim import const, same
 
 _MASK = const(0x3FFFFFFF)
@@ -59,6 +59,7 @@ _POOL_MESSAGES = const(3)
 _POOL_ENTRIES = const(6)
 _STATE_BLOCK_SIZE = const(9)
 _STATE_PUBLISHED = const(12)
+_STATE_SETTLED = const(14)
 _STATE_SECONDS = const(18)
 _STATE_COUNTED_HEAD = const(19)
 _STATE_AT = const(20)
@@ -79,6 +80,7 @@ _STATE_LOGGED_OCTETS = const(36)
 _STATE_LOGGED_COUNT = const(37)
 _STATE_NOW = const(38)
 _STATE_DROPPED_HEAD = const(40)
+_STATE_REJECTED = const(41)
 
 _ROUTE_EPOCH = const(0)
 _ROUTE_USER = const(1)
@@ -123,8 +125,8 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
         if source[at + 10] == 40:
             behind = take_publish(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source,
                                   channel, size)
-        elif source[at + 10] == 80 and size == 13:
-            behind = take_ack(blocks, messages, entries, queues, channels, consumers, state, source, channel)
+        elif size == 13 and (source[at + 10] == 80 or source[at + 10] == 90 or source[at + 10] == 120):
+            behind = take_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel)
         else:
             return _ASK
         if behind < 0:
@@ -132,14 +134,23 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
         state[_STATE_AT] = behind
 
 
-def take_ack(blocks, messages, entries, queues, channels, consumers, state, source, channel):
-    """The basic.ack frame at state[AT]: the position behind it, or _ASK."""
+def take_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel):
+    """The frame of a basic.ack (80), reject (90) or nack (120) at state[AT]: the position behind it, or _ASK.
+
+    `how`: 0 accepted, 1 refused, 2 to be requeued.
+    """
     at = state[_STATE_AT] + 11
     if source[at]:
         return _ASK
     high = source[at + 1] << 18 | source[at + 2] << 10 | source[at + 3] << 2 | source[at + 4] >> 6
     low = (source[at + 4] & 63) << 24 | source[at + 5] << 16 | source[at + 6] << 8 | source[at + 7]
     multiple = source[at + 8] & 1
+    how = 0
+    if source[at - 1] == 90:
+        how = 1 + multiple
+        multiple = 0
+    elif source[at - 1] == 120:
+        how = 1 + (source[at + 8] >> 1 & 1)
     if multiple and high == 0 and low == 0:
         last = channels[channel + _CHANNEL_UNSETTLED_TAIL]
         if last < 0:
@@ -150,10 +161,15 @@ def take_ack(blocks, messages, entries, queues, channels, consumers, state, sour
         last = find_tag(entries, channels, channel, low)
         if last < 0:
             return _ASK
+    entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
+    if how > 0 and may_return(entries, queues, entry, last, 8 if how == 1 else 16) == 0:
+        return _ASK
     prefetch = channels[channel + _CHANNEL_PREFETCH]
     if prefetch > 0 and channels[channel + _CHANNEL_UNSETTLED] >= prefetch:
         wake_channel(queues, channels, consumers, state, channel)
-    entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
+    if how == 2:
+        give_back(messages, entries, queues, channels, consumers, state, channel, entry, last)
+        return at + 10
     while True:
         queue = entries[entry + _ENTRY_QUEUE]
         if queues[queue + _QUEUE_LENGTH] > 0 or queues[queue + _QUEUE_PLAIN] == 0:
@@ -161,8 +177,20 @@ def take_ack(blocks, messages, entries, queues, channels, consumers, state, sour
         if entry == last:
             break
         entry = entries[entry + _ENTRY_NEXT]
-    settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple)
+    settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple,
+           _STATE_REJECTED if how else _STATE_SETTLED)
     return at + 10
+
+
+def may_return(entries, queues, entry, last, asks):
+    """1 when the queues of the unsettled entries from `entry` to `last` ask for no look at their return; 0: `asks` is in one's limits."""
+    while True:
+        queue = entries[entry + _ENTRY_QUEUE]
+        if queues[queue + _QUEUE_PLAIN] == 0 or queues[queue + _QUEUE_LIMITS] & asks:
+            return 0
+        if entry == last:
+            return 1
+        entry = entries[entry + _ENTRY_NEXT]
 
 
 def take_publish(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source, channel, size):

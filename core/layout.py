@@ -54,7 +54,8 @@ QUEUE_LIMITS = 15  # which limits are kept without asking Python, see below; Que
 QUEUE_TTL = 16  # x-message-ttl, milliseconds; NONE: none
 QUEUE_LENGTH_MAX = 17  # x-max-length
 QUEUE_OCTETS_MAX = 18  # x-max-length-bytes
-QUEUE_WIDTH = 19
+QUEUE_RETURNED = 19  # the ready entry that was put back last; NONE: there is none any more
+QUEUE_WIDTH = 20
 
 # QUEUE_PLAIN: a queue takes messages without a look at them ...
 NOT_PLAIN = 0  # ... never: it has rules that QUEUE_LIMITS does not say, is a stream, or keeps messages beyond memory
@@ -66,6 +67,7 @@ LIMIT_EXPIRES = 1  # entries have deadlines: the head is looked at before a deli
 LIMIT_DROPS = 2  # the oldest go when there are too many
 LIMIT_REFUSES = 4  # none is taken then: Python is to refuse it
 LIMIT_DEAD_LETTERS = 8  # what goes is to be published again: Python is to do it
+LIMIT_RETURNS = 16  # what comes back is looked at: Python is to do it
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1
@@ -133,7 +135,9 @@ STATE_LOGGED_COUNT = 37
 STATE_NOW = 38  # milliseconds, as Broker.now
 STATE_EXPIRED = 39  # counters as those above
 STATE_DROPPED_HEAD = 40
-STATE_WIDTH = 41
+STATE_REJECTED = 41
+STATE_REDELIVERED = 42
+STATE_WIDTH = 43
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

@@ -39,6 +39,7 @@ class Queue:
             queues[handle + field] = 0
         queues[handle + layout.QUEUE_HEAD] = layout.NONE
         queues[handle + layout.QUEUE_TAIL] = layout.NONE
+        queues[handle + layout.QUEUE_RETURNED] = layout.NONE
         self.log_position = -1
         self.update_plain()
 
@@ -165,12 +166,10 @@ class Queue:
         if self.rules is not None and self.rules.priority is not None:
             self.rules.priority.requeue(self, entry)
             return
-        before = layout.NONE
-        behind = self.head()
-        while behind != layout.NONE and self.is_later(entry, behind):
-            before = behind
-            behind = self.tables.entries[behind + layout.ENTRY_NEXT]
-        self.link(entry, before)
+        tables = self.tables
+        if self.needs_care:  # its rules may have changed the order
+            tables.queues[self.handle + layout.QUEUE_RETURNED] = layout.NONE
+        hot.requeue(tables.messages, tables.entries, tables.queues, self.handle, entry)
 
     def purge(self):
         """Drop all ready messages (0-9-1 section 1.7.2.7: not those delivered and unsettled): how many."""

@@ -80,7 +80,8 @@ class Rules:
             drops = self.length.overflow == "drop-head"
             refuses = not drops
         limits = ((layout.LIMIT_EXPIRES if self.expires else 0) | (layout.LIMIT_DROPS if drops else 0)
-                  | (layout.LIMIT_REFUSES if refuses else 0) | (layout.LIMIT_DEAD_LETTERS if self.dead_letter is not None else 0))
+                  | (layout.LIMIT_REFUSES if refuses else 0) | (layout.LIMIT_DEAD_LETTERS if self.dead_letter is not None else 0)
+                  | (layout.LIMIT_RETURNS if self.counts_returns else 0))
         return (limits,) + tuple([layout.NONE if most is None else min(most, layout.MASK) for most in (ttl, messages_max, octets_max)])
 
     def full(self, queue):

@@ -25,13 +25,13 @@ SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))
 FORMS = (engine.Plain, runs.Engine, c_accel.Engine)
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
-KEYS = ("one", "two", "many", "ruled", "short", "few", "dead", "both", "stream", "nowhere")
+KEYS = ("one", "two", "many", "ruled", "short", "few", "dead", "both", "poison", "stream", "nowhere")
 LIMITED = (("ruled", {"x-max-length": 5}), ("short", {"x-message-ttl": 100}),
            ("few", {"x-max-length-bytes": 300, "x-overflow": "reject-publish"}),
            ("dead", {"x-max-length": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "two"}),
-           ("both", {"x-message-ttl": 300, "x-max-length": 9}))
+           ("both", {"x-message-ttl": 300, "x-max-length": 9}), ("poison", {"x-delivery-limit": 2}))
 CONSUMED = {2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r")),
-            3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"))}
+            3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x"))}
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
 PROPERTIES = (
     {}, {"content_type": "text/plain"}, {"delivery_mode": 2}, {"headers": HEADERS, "priority": 4, "timestamp": 1700000000},
@@ -204,10 +204,33 @@ def damaged(random_, octets):
     return octets[:at] + random_.choice((b"", bytes((random_.randrange(256),)), octets[at:at + 1] * 2)) + octets[at + 1:]
 
 
-def a_settlement(random_):
+def unsettled(pair, channel):
+    """The delivery tags (low 30 bits) that wait for the consuming connection's word on a channel, the oldest first."""
+    tables = pair.sides[0].broker.tables
+    found = pair.sides[0].peers[2].connection.session.channels.get(channel)
+    entry = layout.NONE if found is None or found.closing else tables.channels[found.handle + layout.CHANNEL_UNSETTLED_HEAD]
+    tags = []
+    while entry != layout.NONE:
+        tags.append(tables.entries[entry + layout.ENTRY_TAG])
+        entry = tables.entries[entry + layout.ENTRY_NEXT]
+    return tags
+
+
+def settlements(pair, random_):
+    """A run of what a consumer says: of what it has, in order, against it or anyhow; now and then of what it has not."""
     channel = random_.choice((1, 2, 3))
-    tag = random_.choice((0, 1, 2, 3, 5, 8, 13, random_.randrange(40)))
-    name = random_.choice(("basic_ack", "basic_ack", "basic_ack", "basic_nack", "basic_reject"))
+    tags = unsettled(pair, channel)
+    if not tags or random_.random() < 0.05:
+        return a_settlement(random_, channel, random_.randrange(40))
+    tags = random_.sample(tags, min(len(tags), random_.choice((1, 1, 2, 5))))
+    tags.sort(reverse=random_.random() < 0.3) if random_.random() < 0.7 else None
+    if random_.random() < 0.4:
+        return a_settlement(random_, channel, random_.choice((0, tags[0])), random_.choice(("basic_ack", "basic_nack", "basic_nack")))
+    return b"".join([a_settlement(random_, channel, tag) for tag in tags])
+
+
+def a_settlement(random_, channel, tag, name=None):
+    name = name or random_.choice(("basic_ack", "basic_nack", "basic_reject"))
     if name == "basic_reject":
         return encoded(name, channel, tag, random_.random() < 0.5)
     multiple = random_.random() < 0.6
@@ -233,14 +256,14 @@ def mended(pair, number):
     return octets
 
 
-def stream_of(random_):
+def stream_of(pair, random_):
     """Octets that a peer may send next, and which peer."""
     chance = random_.random()
     if chance < 0.7:
         octets = b"".join([a_run(random_, random_.choice((1, 1, 1, 2, 2, 3))) for _ in range(random_.choice((1, 3, 8)))])
         return random_.choice((0, 1)), octets
     if chance < 0.9:
-        return 2, a_settlement(random_)
+        return 2, settlements(pair, random_)
     number = random_.choice((0, 1))
     return number, random_.choice((encoded("tx_commit", 3), encoded("tx_rollback", 3), frame.HEARTBEAT_FRAME,
                                    encoded("channel_open", 4, ""),
@@ -270,7 +293,7 @@ def interleaving(seed, steps, harmful, **limits):
     pair = prepared(**limits)
     now = published = 0
     for _ in range(steps):
-        number, octets = stream_of(random_)
+        number, octets = stream_of(pair, random_)
         if not pair.rest.get(number):
             octets = mended(pair, number) + octets
         if random_.random() < harmful:

@@ -35,7 +35,8 @@ class Path:
         self.queue = hot.take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
         self.channel = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
         self.consumer = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
-        tables.queues[self.queue + layout.QUEUE_HEAD] = tables.queues[self.queue + layout.QUEUE_TAIL] = layout.NONE
+        for field in (layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.QUEUE_RETURNED):
+            tables.queues[self.queue + field] = layout.NONE
         tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
         tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
         tables.consumers[self.consumer + layout.CONSUMER_QUEUE] = self.queue
@@ -61,13 +62,22 @@ class Path:
         tables = self.tables
         last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
         hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
-                   self.channel, last, multiple)
+                   self.channel, last, multiple, layout.STATE_SETTLED)
+
+    def give_back(self):
+        tables = self.tables
+        first = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD]
+        last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
+        hot.give_back(tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, self.channel, first,
+                      last)
 
 
 def rounds(path):
     for number in range(ROUNDS):
         path.publish()
         path.publish()
+        path.deliver(2)
+        path.give_back()
         path.deliver(1)
         path.deliver(1)
         path.settle(0)
@@ -95,7 +105,8 @@ def test_publish_deliver_and_settle_take_no_heap():
     path = Path()
     assert not allocates(rounds, path)
     tables = path.tables
-    assert tables.state[layout.STATE_DELIVERED] == 2 * ROUNDS
+    assert tables.state[layout.STATE_DELIVERED] == 4 * ROUNDS
+    assert tables.state[layout.STATE_REDELIVERED] == 2 * ROUNDS
     assert tables.state[layout.STATE_SETTLED] == 2 * ROUNDS
     assert tables.state[layout.POOL_MESSAGES + 2] == BOARD["message_count_max"]
     assert tables.state[layout.POOL_BLOCKS + 2] == BOARD["arena_size"] // BOARD["block_size"]

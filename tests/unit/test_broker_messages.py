@@ -115,6 +115,7 @@ def test_reject_without_requeue_drops():
     peer.publish("q", b"x")
     peer.consume("q")
     peer.give(encoded("basic_reject", 1, 1, False))
+    broker.fold_counters()
     assert broker.counters["rejected"] == 1
     peer.connection.received(0)
     assert idle(broker) == before

@@ -103,12 +103,13 @@ static void make_tables(leveret_tables *t)
     state[STATE_ROUTE_SLOTS] = SLOTS;
     for (int32_t at = 0; at < QUEUES; at++) {
         int32_t *queue = t->queues + at * QUEUE_WIDTH;
-        queue[QUEUE_HEAD] = queue[QUEUE_TAIL] = NONE;
+        queue[QUEUE_HEAD] = queue[QUEUE_TAIL] = queue[QUEUE_RETURNED] = NONE;
         queue[QUEUE_PLAIN] = at == 2 ? PLAIN_LOGGED : PLAIN;
         queue[QUEUE_CONSUMERS] = at ? 1 : 0;
         queue[QUEUE_IDENTITY] = at == 2 ? 9 : 0;
         queue[QUEUE_LIMITS] = at == 0 ? LIMIT_DROPS : at == 2 ? LIMIT_EXPIRES | LIMIT_DROPS : 0;
         queue[QUEUE_TTL] = 3;
+        queue[QUEUE_POSITION] = at == 1 ? MASK - 3 : 0;
         queue[QUEUE_LENGTH_MAX] = 5 + at;
         queue[QUEUE_OCTETS_MAX] = 300;
     }
@@ -152,7 +153,6 @@ static void free_tables(leveret_tables *t)
     free(t->route_targets);
 }
 
-/* Lists end where they should, and what is taken and what is left are all there is. */
 /* What the journal does: the records of what was taken, to the last octet, and the entries of what is settled back. */
 static void keep_log(const leveret_tables *t)
 {
@@ -166,17 +166,22 @@ static void keep_log(const leveret_tables *t)
     free(runs);
 }
 
+/* Lists end where they should, and what is taken and what is left are all there is. */
 static void check_tables(const leveret_tables *t)
 {
     int32_t entries = 0, references = 0, blocks = 0, messages = 0;
     for (int32_t at = 0; at < QUEUES; at++) {
         const int32_t *queue = t->queues + at * QUEUE_WIDTH;
-        int32_t count = 0, octets = 0, before = NONE;
+        int32_t count = 0, octets = 0, before = NONE, returned = queue[QUEUE_RETURNED] == NONE;
         for (int32_t entry = queue[QUEUE_HEAD]; entry != NONE; entry = t->entries[entry + ENTRY_NEXT]) {
             require(++count <= ENTRIES && t->entries[entry + ENTRY_PREVIOUS] == before, "a queue's list");
             octets += t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+            returned |= queue[QUEUE_RETURNED] == entry;
+            require(before == NONE || ((t->entries[entry + ENTRY_POSITION] - t->entries[before + ENTRY_POSITION]) & MASK) < MASK / 2,
+                    "a queue's order");
             before = entry;
         }
+        require(returned, "what was put back last is ready");
         require(before == queue[QUEUE_TAIL] && count == queue[QUEUE_LENGTH] && octets == queue[QUEUE_OCTETS], "a queue's counts");
         entries += count;
     }
@@ -190,7 +195,10 @@ static void check_tables(const leveret_tables *t)
         require(before == channel[CHANNEL_UNSETTLED_TAIL] && count == channel[CHANNEL_UNSETTLED], "a channel's counts");
         entries += count;
     }
-    require(entries + t->state[POOL_ENTRIES + 2] == ENTRIES, "entries");
+    int32_t settled = 0;
+    for (int32_t entry = t->state[STATE_SETTLED_LIST]; entry != NONE; entry = t->entries[entry + ENTRY_NEXT])
+        require(++settled <= ENTRIES, "the list of what is settled");
+    require(entries + settled + t->state[POOL_ENTRIES + 2] == ENTRIES, "entries");
     int32_t is_free[MESSAGES] = {0};
     for (int32_t each = t->state[POOL_MESSAGES]; each != NONE; each = t->messages[each])
         is_free[each / MESSAGE_WIDTH] = 1;

@@ -1,0 +1,161 @@
+/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/ingest.py, core/hot.py). */
+#include "settle.h"
+#include "queues.h"
+
+enum { ACCEPTED, REFUSED, RETURNED };
+
+static void wake_channel(const leveret_tables *t, int32_t channel)
+{
+    int32_t *consumers = t->consumers;
+    int32_t first = t->channels[channel + CHANNEL_CONSUMERS], last = -1;
+    for (int32_t consumer = first; consumer >= 0; consumer = consumers[consumer + CONSUMER_NEXT]) {
+        int32_t queue = consumers[consumer + CONSUMER_QUEUE];
+        if (t->queues[queue + QUEUE_LENGTH] > 0)
+            activate(t, queue);
+        last = consumer;
+    }
+    if (first != last) {
+        t->channels[channel + CHANNEL_CONSUMERS] = consumers[first + CONSUMER_NEXT];
+        consumers[first + CONSUMER_NEXT] = -1;
+        consumers[last + CONSUMER_NEXT] = first;
+    }
+}
+
+static int32_t find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
+{
+    const int32_t *entries = t->entries;
+    int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD];
+    int32_t other = t->channels[channel + CHANNEL_UNSETTLED_TAIL];
+    while (entry >= 0 && entries[entry + ENTRY_TAG] != tag) {
+        if (entries[other + ENTRY_TAG] == tag)
+            return other;
+        if (entry == other)
+            return -1;
+        entry = entries[entry + ENTRY_NEXT];
+        if (entry == other)
+            return -1;
+        other = entries[other + ENTRY_PREVIOUS];
+    }
+    return entry;
+}
+
+static void settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t counter)
+{
+    int32_t count = 0;
+    int32_t entry = first;
+    for (;;) {
+        int32_t behind = t->entries[entry + ENTRY_NEXT];
+        unhold(t, channel, entry);
+        drop(t, entry);
+        count += 1;
+        if (entry == last)
+            break;
+        entry = behind;
+    }
+    t->state[counter] = (t->state[counter] + count) & MASK;
+}
+
+static void requeue(const leveret_tables *t, int32_t queue, int32_t entry)
+{
+    int32_t *found = t->queues + queue;
+    int32_t *entries = t->entries;
+    int32_t position = entries[entry + ENTRY_POSITION];
+    int32_t before = found[QUEUE_RETURNED];
+    while (before >= 0 && (position - entries[before + ENTRY_POSITION]) & 0x20000000)
+        before = entries[before + ENTRY_PREVIOUS];
+    int32_t behind = before >= 0 ? entries[before + ENTRY_NEXT] : found[QUEUE_HEAD];
+    while (behind >= 0 && !((position - entries[behind + ENTRY_POSITION]) & 0x20000000)) {
+        before = behind;
+        behind = entries[behind + ENTRY_NEXT];
+    }
+    entries[entry + ENTRY_PREVIOUS] = before;
+    entries[entry + ENTRY_NEXT] = behind;
+    if (before >= 0)
+        entries[before + ENTRY_NEXT] = entry;
+    else
+        found[QUEUE_HEAD] = entry;
+    if (behind >= 0)
+        entries[behind + ENTRY_PREVIOUS] = entry;
+    else
+        found[QUEUE_TAIL] = entry;
+    found[QUEUE_RETURNED] = entry;
+    found[QUEUE_LENGTH] += 1;
+    found[QUEUE_OCTETS] += t->messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+}
+
+static void give_back(const leveret_tables *t, int32_t channel, int32_t first, int32_t last)
+{
+    int32_t entry = last;
+    for (;;) {
+        int32_t *place = t->entries + entry;
+        int32_t before = place[ENTRY_PREVIOUS];
+        unhold(t, channel, entry);
+        if ((place[ENTRY_REDELIVERED] & 255) < 255)
+            place[ENTRY_REDELIVERED] += 1;
+        requeue(t, place[ENTRY_QUEUE], entry);
+        activate(t, place[ENTRY_QUEUE]);
+        t->state[STATE_REDELIVERED] = (t->state[STATE_REDELIVERED] + 1) & MASK;
+        if (entry == first)
+            return;
+        entry = before;
+    }
+}
+
+static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, int32_t asks)
+{
+    for (;; entry = t->entries[entry + ENTRY_NEXT]) {
+        const int32_t *queue = t->queues + t->entries[entry + ENTRY_QUEUE];
+        if (queue[QUEUE_PLAIN] == NOT_PLAIN || queue[QUEUE_LIMITS] & asks)
+            return 0;
+        if (entry == last)
+            return 1;
+    }
+}
+
+int32_t leveret_take_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
+{
+    int32_t place = t->state[STATE_AT] + 11;
+    const uint8_t *at = source + place;
+    const int32_t *record = t->channels + channel;
+    if (at[0])
+        return ASK;
+    int32_t high = at[1] << 18 | at[2] << 10 | at[3] << 2 | at[4] >> 6;
+    int32_t low = (at[4] & 63) << 24 | at[5] << 16 | at[6] << 8 | at[7];
+    int32_t multiple = at[8] & 1, how = ACCEPTED;
+    if (source[place - 1] == BASIC_REJECT) {
+        how = multiple ? RETURNED : REFUSED;
+        multiple = 0;
+    } else if (source[place - 1] == BASIC_NACK) {
+        how = at[8] & 2 ? RETURNED : REFUSED;
+    }
+    int32_t last;
+    if (multiple && high == 0 && low == 0) {
+        last = record[CHANNEL_UNSETTLED_TAIL];
+        if (last < 0)
+            return place + 10;
+    } else {
+        if (high != record[CHANNEL_TAG_HIGH] && high + 1 != record[CHANNEL_TAG_HIGH])
+            return ASK;
+        last = find_tag(t, channel, low);
+        if (last < 0)
+            return ASK;
+    }
+    int32_t first = multiple ? record[CHANNEL_UNSETTLED_HEAD] : last;
+    if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
+        return ASK;
+    if (record[CHANNEL_PREFETCH] > 0 && record[CHANNEL_UNSETTLED] >= record[CHANNEL_PREFETCH])
+        wake_channel(t, channel);
+    if (how == RETURNED) {
+        give_back(t, channel, first, last);
+        return place + 10;
+    }
+    for (int32_t entry = first;; entry = t->entries[entry + ENTRY_NEXT]) {
+        int32_t queue = t->entries[entry + ENTRY_QUEUE];
+        if (t->queues[queue + QUEUE_LENGTH] > 0 || t->queues[queue + QUEUE_PLAIN] == NOT_PLAIN)
+            activate(t, queue);
+        if (entry == last)
+            break;
+    }
+    settle(t, channel, first, last, how == ACCEPTED ? STATE_SETTLED : STATE_REJECTED);
+    return place + 10;
+}
