@@ -57,7 +57,7 @@ def relay_told(result):
     blind = rate(result, "acks", BLIND)
     if blind:
         text += "; when it does not wait, and so does less than was asked, it moves {:,.0f} in that row".format(blind)
-    return text + ". Where the time goes: [tests/bench/README.md](tests/bench/README.md)."
+    return text + "."
 
 
 def cells(found, kinds, text):
