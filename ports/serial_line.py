@@ -240,6 +240,15 @@ class SerialLine:
             return TURN_STEP_MS
         return QUEUE_STEP_MS if self.stream.waiting() else STEP_MS_MAX
 
+    def leave(self):
+        """Say that this end is done with its sessions; that is on the line when `is_leaving` is over."""
+        for link in self.links:
+            link.leave()
+
+    def is_leaving(self):
+        """True while the end of a session is still to be said and the device is there."""
+        return self.plugged_in and any(link.leaving for link in self.links)
+
     def _keep_speed(self):
         """Change the device's speed when the ends have agreed to, and all that was sent before is on the line."""
         link = self.links[0]

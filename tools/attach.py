@@ -156,10 +156,9 @@ def serve(loop, line, doors, asked):
 def say_goodbye(loop, line):
     """End the sessions, and let the other end hear it, for a second at most."""
     loop.stop_listening()
-    for link in line.links:
-        link.leave()
+    line.leave()
     limit = time.monotonic() + GOODBYE_MS / 1000
-    while line.plugged_in and time.monotonic() < limit and any(link.leaving for link in line.links):
+    while line.is_leaving() and time.monotonic() < limit:
         loop.step(min(STEP_MS, line.wait_ms()))
         line.tick(now_ms())
 

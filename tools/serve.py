@@ -3,13 +3,13 @@
     leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE] [--definitions FILE]
 
 Laws: `ready URL` on standard output for every listener that is up, one line each, flushed, and nothing else there; a listener that cannot
-be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every connection with the protocol's handshake
-(connection.close 320), wait for it no longer than CLOSE_MS, and exit with 0. A broker that would not fit the machine's memory
-when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with TLS. SIGHUP reads the
-certificates anew: connections stay, and when the new ones cannot be used the old ones do. With --data (tools/data.py) a directory that
-cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and synced before the end. What
---definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users in it stand in for the
-guest that a broker without users has.
+be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every open connection with the protocol's handshake
+(connection.close 320), wait for it no longer than CLOSE_MS, tell the other ends of serial lines, and exit with 0. A broker that would not
+fit the machine's memory when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with
+TLS. SIGHUP reads the certificates anew: connections stay, and when the new ones cannot be used the old ones do. With --data
+(tools/data.py) a directory that cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and
+synced before the end. What --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users
+in it stand in for the guest that a broker without users has.
 """
 import os
 import resource
@@ -34,6 +34,7 @@ from .usage import UsageError
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
 STEP_MS = 100
 CLOSE_MS = 2000
+GOODBYE_MS = 1000
 NONCE_SIZE = 16
 DESCRIPTORS_BESIDE = 64  # what a process has open beside its connections
 
@@ -209,16 +210,25 @@ class Server:
             say(which.trouble or good)
 
     def close(self):
-        """Close all connections with the handshake, within CLOSE_MS; false when something could not be written."""
+        """Close all connections with the handshake, within CLOSE_MS, and leave the lines; false when something could not be written."""
         self.loop.stop_listening()
         self.bridges.stop()
         for connection in list(self.broker.connections):
             connection.close("the broker is shutting down")
-        limit = time.monotonic() + CLOSE_MS / 1000
-        while self.broker.connections and time.monotonic() < limit:
-            self.loop.step(STEP_MS)
+        self._step_while(lambda: self.broker.connections, CLOSE_MS)
+        for line in self._lines:
+            line.leave()
+        self._step_while(lambda: any(line.is_leaving() for line in self._lines), GOODBYE_MS)
         self.loop.close()
         return self._close_store()
+
+    def _step_while(self, waits, limit_ms):
+        """Move octets while `waits()`, for so long at most."""
+        limit = time.monotonic() + limit_ms / 1000
+        while waits() and time.monotonic() < limit:
+            self.loop.step(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
+            for line in self._lines:
+                line.tick(now_ms())
 
     def _close_store(self):
         """Have everything on the medium; false when that cannot be."""

@@ -368,7 +368,12 @@ class Session(Sending):
             self.connection.end(True)
 
     def shut(self, text):
-        """Close from our side without an error."""
+        """Close from our side without an error: at once where the connection is not open yet, for nobody would answer a method there."""
+        if self.closing:
+            return
+        if self.state is not OPEN:
+            self.connection.finish()
+            return
         self.closing_method = (0, 0)
         self.close(replies.reply_of(CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
 

@@ -114,7 +114,7 @@ def test_message_after_message_in_the_heap_that_the_code_leaves():
     with tempfile.TemporaryDirectory(prefix="leveret-load-") as staged:
         lay_out(board, staged)
         done = subprocess.run([node, os.path.join(stage.HERE, "run_load.mjs"), package, staged, str(heap_kb), str(MESSAGES)],
-                              capture_output=True, text=True, timeout=60 + MESSAGES // 500)
+                              capture_output=True, text=True, timeout=1200 + MESSAGES // 100)
     found = [line for line in done.stdout.splitlines() if line.startswith("LOAD ")]
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
     told = json.loads(found[0][5:])

@@ -12,6 +12,7 @@ import pika
 import pytest
 from pika.exceptions import AMQPError
 
+from leveret.ports.serial_line import DEAD_MS
 from noisy_cable import noisy_cable
 from pluggable_cable import PluggableCable
 
@@ -223,13 +224,16 @@ def test_an_end_that_is_told_to_end_lets_the_other_one_go(start):
         connection = connect(port)
         connection.channel().queue_declare("mine", exclusive=True)
         assert attached.end()[0] == 0
-        _, port = attach(start, cable.ends[1])
+        attached, port = attach(start, cable.ends[1])
         again = connect(port)
         again.channel().queue_declare("mine", exclusive=True)
         assert server.end()[0] == 0
+        ended = time.monotonic()
         with pytest.raises(AMQPError) as caught:
             again.process_data_events(10)
         assert getattr(caught.value, "reply_code", 320) == 320
+        attached.wait_for("nobody answers")
+        assert time.monotonic() - ended < DEAD_MS / 1000, "it was not told, and found out by a minute of silence"
 
 
 def test_the_ends_agree_on_a_higher_speed(start):

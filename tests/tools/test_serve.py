@@ -9,6 +9,8 @@ import time
 import pika
 import pytest
 
+from leveret.core.amqp_0_9 import method
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER, METHODS
 from leveret.ports.serial_line import connect_serial
 from leveret.tools.cable import Cable
 
@@ -158,10 +160,20 @@ def test_a_peer_that_does_not_answer_the_close_holds_the_end_up_for_two_seconds_
     assert connection.is_open
 
 
-def test_a_connection_that_has_not_logged_in_does_not_hold_the_end_up(serve):
+LOG_IN = method.encode(method.named(METHODS, "connection_start_ok"), 0, ({}, "PLAIN", b"\0guest\0guest", "en_US"))
+
+
+@pytest.mark.parametrize("said", ([], [HEADER[:4]], [HEADER], [HEADER, LOG_IN]),
+                         ids=("nothing", "half a header", "a header", "a log-in"))
+def test_a_connection_that_is_not_open_does_not_hold_the_end_up(serve, said):
     def seconds_to_end(connections):
         server = serve("--listen", "amqp://127.0.0.1:0")
-        peers = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(connections)]
+        peers = [socket.create_connection(("127.0.0.1", server.port), 60) for _ in range(connections)]
+        for peer in peers:
+            for octets in said:
+                peer.sendall(octets)
+                if len(octets) >= len(HEADER):
+                    assert peer.recv(4096)[0] == 1  # the broker's answer: it has read that
         time.sleep(0.2)
         status, _, _, seconds = server.end()
         for peer in peers:

@@ -1,0 +1,42 @@
+"""The broker ends a connection from its side: with the handshake where it is open, at once where nobody would answer (2.2.4)."""
+
+from peer import HEADER, Peer, encoded, new_broker
+
+HANDSHAKE = (b"", HEADER[:3], HEADER, encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00guest\x00guest", "en_US"),
+             encoded("connection_tune_ok", 0, 0, 0, 0))
+
+
+def test_a_connection_that_is_not_open_ends_at_once():
+    for count in range(1, len(HANDSHAKE) + 1):
+        broker = new_broker()
+        peer = Peer(broker, log_in=False)
+        for octets in HANDSHAKE[:count]:
+            peer.give(octets[3:] if octets == HEADER else octets)
+        peer.take()
+        peer.inbox = b""
+        assert not peer.connection.closed
+        peer.connection.close("the broker is shutting down")
+        assert peer.connection.closed and len(broker.connections) == 0 and len(peer.connection.pending()) == 0, count
+
+
+def test_an_open_connection_is_told_once_and_waited_for():
+    broker = new_broker()
+    peer = Peer(broker)
+    peer.declare("q", exclusive=True)
+    peer.connection.close("the broker is shutting down")
+    peer.connection.close("the broker is shutting down")
+    assert peer.expect("connection_close")[0] == 320
+    assert not peer.connection.closed and len(broker.connections) == 1
+    peer.give(encoded("connection_close_ok", 0))
+    assert peer.connection.closed and len(broker.connections) == 0
+
+
+def test_a_connection_that_was_told_of_an_error_is_not_told_again():
+    broker = new_broker()
+    peer = Peer(broker)
+    peer.give(encoded("connection_close_ok", 0))
+    assert peer.expect("connection_close")[0] == 504
+    peer.connection.close("the broker is shutting down")
+    assert peer.frames() == [] and not peer.connection.closed
+    peer.give(encoded("connection_close_ok", 0))
+    assert peer.connection.closed
