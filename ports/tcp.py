@@ -118,7 +118,7 @@ class Loop:
         self.unread = set()  # those of them that hold octets which poll knows nothing of
         self.ticked = clock.now_ms()
         self.told = None
-        self.tell_time()
+        self.tell_broker(self.ticked)
 
     # Streams
 
@@ -222,7 +222,9 @@ class Loop:
         happened = []
         later = []
         heard = 0
-        for key, flags in self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms):
+        ready = self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms)
+        self.tell_broker(clock.now_ms())  # what is read now has come now, however long nothing has happened
+        for key, flags in ready:
             found = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(found, int):
                 happened.append(found)
@@ -240,7 +242,7 @@ class Loop:
         if unread:
             self.wake(unread)
         self.wake(happened)
-        self.tell_time()
+        self.tell_endpoints(clock.now_ms())
         self.deliver()
         self.arm()
 
@@ -249,14 +251,14 @@ class Loop:
         self.awake.update(slots)
         self.alarms.soon.update(slots)
 
-    def tell_time(self):
-        """Tell the broker and, now and then, the endpoints that are to know it what time it is."""
-        now = clock.now_ms()
-        if now == self.told:
-            return
-        self.told = now
-        if self.broker is not None:
+    def tell_broker(self, now):
+        """Tell the broker what time it is."""
+        if self.broker is not None and now != self.told:
+            self.told = now
             self.broker.tick(now, clock.seconds())
+
+    def tell_endpoints(self, now):
+        """Tell the endpoints that are to know it, now and then: behind what was read, so that a peer that has spoken is not given up."""
         passed_ms = (now - self.ticked) & 0x3FFFFFFF
         if passed_ms < TICK_MS:
             return

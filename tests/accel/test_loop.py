@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from leveret.core.layout import EPOCH
 from leveret.ports import clock
 from leveret.ports.tcp import Loop, SocketStream
 from peer import Peer, content, encoded, new_broker
@@ -103,3 +104,29 @@ def test_an_acknowledgement_lets_messages_out_before_a_publisher_with_much_is_re
     loop.close()
     assert much.noted[0][0] == "write" and much.noted[0][1] > 1000
     assert [size for what, size in much.noted if what == "read"] == [65536]
+
+
+def test_what_is_read_after_an_idle_time_has_come_now_and_not_when_something_happened_last(monkeypatch):
+    broker = new_broker()
+    at = [5000, EPOCH + 100]
+    monkeypatch.setattr(clock, "now_ms", lambda: at[0])
+    monkeypatch.setattr(clock, "seconds", lambda: at[1])
+    loop = Loop(1, broker)
+    reader = Peer(broker)
+    reader.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    sensor = Peer(broker)
+    near, far = socket.socketpair()
+    try:
+        loop.add(SocketStream(near, "sensor"), sensor.connection)
+        loop.step(0)
+        for pause_s in (60, 3600):
+            at[0] += pause_s * 1000
+            at[1] += pause_s
+            far.sendall(content(1, "", "s", b"21.5"))
+            before = broker.queues["s"].message_count()
+            loop.step(0)
+            assert broker.queues["s"].message_count() == before + 1
+            assert broker.queues["s"].since(at[1])[1] == before  # who reads from this second on gets it
+    finally:
+        loop.close()
+        far.close()
