@@ -227,6 +227,7 @@ class Channel:
         elif name == "channel_flow":
             self.flowing = arguments[0]
             self.client.answer(method.encode(method.named(METHODS, "channel_flow_ok"), self.number, arguments))
+            self.client.events.flow(self, self.flowing)
         elif name == "basic_cancel":
             if not arguments[1]:
                 self.client.answer(method.encode(method.named(METHODS, "basic_cancel_ok"), self.number, arguments[:1]))

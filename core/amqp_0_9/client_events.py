@@ -37,5 +37,8 @@ class Events:
     def unblocked(self):
         """It takes messages again."""
 
+    def flow(self, channel, active):
+        """The broker stops what is published on the channel (channel.flow), or with `active` lets it go on."""
+
     def ended(self, code, text):
         """The connection is over: the reply code of a connection.close, or 0 when the stream ended without one."""

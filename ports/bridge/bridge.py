@@ -39,7 +39,7 @@ class Bridge:
         self.settings = settings
         self.say = say
         self.stopping = False
-        self.counters = {"blocked": 0, "stalls": 0, "dropped_unsent": 0, "too_large": 0, "internal_errors": 0}
+        self.counters = {"blocked": 0, "flow_stopped": 0, "stalls": 0, "dropped_unsent": 0, "too_large": 0, "internal_errors": 0}
         self._loop = loop
         self._stop_at = None
         self._moved_at = now_ms()
@@ -179,6 +179,10 @@ class Bridge:
         if self.target.ready:
             self.source.uplink_back()
 
+    def taken_again(self):
+        """Upstream had stopped taking messages and takes them again: that was an outage too."""
+        self.source.uplink_back()
+
     def side_lost(self, side):
         """Source: what was not settled will be delivered again. Target: what is not confirmed is sent again."""
         self._moved_at = now_ms()
@@ -203,20 +207,25 @@ class Bridge:
 
     # That it moves
 
+    def _due(self):
+        """(the side that is to bring something, what) while both are ready and something is to move; (None, "") while nothing is."""
+        if not (self.source.ready and self.target.ready) or self.target.stopped():
+            return None, ""
+        if self.mover.flight:
+            return self.target, "%d messages and no confirm" % len(self.mover.flight)
+        if self.source.backlog().get("backlog") and not self.mover.records:
+            return self.source, "there are messages and none has come"
+        return None, ""
+
     def _watch(self, now):
         """Connect anew what stands still."""
-        if not (self.source.ready and self.target.ready) or self.target.stopped():
+        side, what = self._due()
+        if side is None:
             self._moved_at = now
-            return
-        if elapsed(now, self._moved_at) < self.settings.stall_seconds * 1000:
-            return
-        self._moved_at = now
-        if self.mover.flight:
+        elif elapsed(now, self._moved_at) >= self.settings.stall_seconds * 1000:
+            self._moved_at = now
             self.count("stalls")
-            self.target.cut("%d messages and no confirm for %s s" % (len(self.mover.flight), self.settings.stall_seconds))
-        elif self.source.backlog().get("backlog") and not self.mover.records:
-            self.count("stalls")
-            self.source.cut("there are messages and none has come for %s s" % self.settings.stall_seconds)
+            side.cut("%s for %s s" % (what, self.settings.stall_seconds))
 
     @property
     def state(self):
@@ -239,8 +248,9 @@ class Bridge:
         refused = len(self.mover.retry) + len(self.mover.parting)
         if refused and self.mover.refusing:
             return "blocked", "%d messages are refused and tried again: %s" % (refused, self.mover.refusing)
-        if self.mover.flight and elapsed(now, self._moved_at) > min(5000, self.settings.stall_seconds * 500):
-            return "stalled", "no confirm for %.1f s" % (elapsed(now, self._moved_at) / 1000)
+        side, what = self._due()
+        if side is not None and elapsed(now, self._moved_at) > min(5000, self.settings.stall_seconds * 500):
+            return "stalled", "%s for %.1f s" % (what, elapsed(now, self._moved_at) / 1000)
         return "running", "live ahead of a replay" if self.mover.live else ""
 
     def status(self):

@@ -14,6 +14,9 @@ from ...core.shim import after, elapsed, report
 from ..clock import now_ms
 
 
+LATER_MS = 1000  # `tend` looks at connect_seconds first: it knows what is being waited for
+
+
 class Guarded(Client):
     """A client whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up instead."""
 
@@ -100,7 +103,16 @@ class Side(Events):
         elif self.client.state == "open":
             self._go_on()
         if not self.ready and not self.over and elapsed(now, self._began_at) > self.settings.connect_seconds * 1000:
-            self.cut("not ready in %s s" % self.settings.connect_seconds)
+            self.cut("not ready in %s s: %s" % (self.settings.connect_seconds, self._waited_for()))
+
+    def _waited_for(self):
+        """What has not come, for messages."""
+        if self._dialling:
+            return "the host's address is not known yet"
+        if self.client.state != "start":
+            return {"tune": "it does not answer the log-in", "opening": "it does not open the virtual host"}.get(
+                self.client.state, "it does not answer a request")
+        return "connected, but no AMQP broker speaks" if self.client.output.is_empty() else "no connection was made"
 
     def _connect(self, now):
         self.over = False
@@ -116,7 +128,7 @@ class Side(Events):
         self.client = Guarded(
             self, receive_size=settings.buffer_size, send_size=settings.buffer_size + 2048, frame_size_max=settings.frame_size_max,
             channel_count=self.channel_count, content_size_max=self.bridge.content_size_max, heartbeat_s=settings.heartbeat_seconds,
-            confirm_window=settings.prefetch * 2 + 16, open_timeout_ms=int(settings.connect_seconds * 1000), **options)
+            confirm_window=settings.prefetch * 2 + 16, open_timeout_ms=LATER_MS + int(settings.connect_seconds * 1000), **options)
         self.dial.begin()
 
     def _finish_dial(self, loop):

@@ -63,3 +63,11 @@ class Target(Side):
     def unblocked(self):
         self.blocked_text = None
         self.say("%s takes messages again" % self.place())
+        self.bridge.taken_again()
+
+    def flow(self, channel, active):
+        if active:
+            self.unblocked()
+        else:
+            self.bridge.count("flow_stopped")
+            self.say("%s takes no messages for now: channel.flow" % self.place())
