@@ -32,7 +32,7 @@ from leveret.ports.tcp import Loop  # noqa: E402
 from leveret.ports.url import read_url  # noqa: E402
 from nodes import Leveret, RabbitMQ, taken  # noqa: E402
 
-RUN_SECONDS_MAX = 120
+RUN_SECONDS_MAX = 600
 KINDS = ("reset", "half-close", "close", "stall", "delay")
 LIMITS = {"arena_size": 16 << 20, "content_size_max": 1 << 20, "message_count_max": 16384, "entry_count_max": 32768,
           "connection_count_max": 16}
