@@ -164,9 +164,10 @@ class Taking:
     def room_for(self, queue, needed, logged):
         """How many messages of `needed` blocks the queue takes one after the other, as may_push in ingest.py has it for each of them."""
         state, queues = self.tables.state, self.tables.queues
-        entries, messages, blocks = [state[pool + 2] for pool in (layout.POOL_ENTRIES, layout.POOL_MESSAGES, layout.POOL_BLOCKS)]
+        records = min(state[layout.POOL_ENTRIES + 2], state[layout.POOL_MESSAGES + 2])
+        blocks = state[layout.POOL_BLOCKS + 2]
         held = queues[queue + layout.QUEUE_LENGTH] + queues[queue + layout.QUEUE_UNSETTLED]
-        count = min(entries, messages, (4 * min(entries, messages) - held + 4) // 5, blocks // needed,
+        count = min(records, (4 * records - held + 4) // 5, blocks // needed,
                     (4 * blocks - queues[queue + layout.QUEUE_BLOCKS] + 4 * needed) // (5 * needed))
         return min(count, state[layout.STATE_LOG_ROOM] // (needed * self.block_size)) if logged else count
 
@@ -261,9 +262,9 @@ def content_end(octets, at):
 
 
 def alike(octets, head, at, stride, most):
-    """How many contents from `at` on, one every `stride` octets, begin with `head` (the first does) and end as a frame, up to `most`."""
-    count = 0
-    for at in range(at, at + most * stride, stride):
+    """How many contents from `at` on, one every `stride` octets, begin with `head` and end as a frame (the first does), up to `most`."""
+    count = 1
+    for at in range(at + stride, at + most * stride, stride):
         if not octets.startswith(head, at) or octets[at + stride - 1] != END:
             break
         count += 1
@@ -273,6 +274,10 @@ def alike(octets, head, at, stride, most):
 def take_many(table, state, pool, width, count):
     """As hot.take, `count` times: the handles."""
     record = state[pool]
+    if count == 1 and record >= 0:
+        state[pool] = table[record]
+        state[pool + 2] -= 1
+        return [record]
     taken = []
     for _ in range(count):
         if record < 0:
