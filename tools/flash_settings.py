@@ -29,7 +29,7 @@ import sys
 from leveret.core import password
 from leveret.core.limits import BOARD, memory_needed
 
-from . import boards, config
+from . import board_settings, boards, config
 from .flash_files import SETTINGS, File
 from .usage import UsageError
 
@@ -38,12 +38,6 @@ NTP = "pool.ntp.org"
 WATCHDOG_MS = 8000
 PORT = 5672
 HIDDEN = "(not asked for)"
-# key of [board]: what it may be
-KEYS = {"name": (str,), "country": (str,), "ethernet": (dict,), "listen": (int, str), "serial": (str, dict), "watchdog_ms": (int,),
-        "ntp": (str,),
-        "store": (dict,), "sensor": (dict,)}
-STORE_KEYS = ("kind", "path", "label", "start", "size", "segment_size", "sync", "batch_ms", "batch_octets")
-SENSOR_KEYS = ("queue", "every_ms", "keep", "adc", "i2c")
 # What a board must carry (boards/<NAME>/board.toml) for a setting.
 NEEDED = {"serial": "link", "listen": "tcp", "store": "log", "bridges": "bridge"}
 USER_KEYS = ("tags", "configure", "write", "read")
@@ -54,7 +48,7 @@ def wanted(board, options, existing):
     if existing is not None and not options.wifi and not options.config:
         return existing
     table = config.board(options.config) if options.config else {}
-    check(options.config, table)
+    board_settings.check(options.config, table, board)
     if options.wifi and board.network != "wifi":
         raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
     found = {"board": board.name, "name": table.get("name", board.name.replace("_", "-")), "limits": limits(board, options.config),
@@ -117,24 +111,9 @@ def add_bridges(found, board, path):
 
 
 def split(place):
-    """(host, port) of "host:port". Raises UsageError."""
+    """(host, port) of "host:port", which has been checked."""
     host, _, port = place.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise UsageError(f"[board] listen = {place!r}: it is a port as 5672, or an address and a port as \"0.0.0.0:5672\"")
     return host, int(port)
-
-
-def check(path, table):
-    """Names and kinds in [board]. Raises UsageError."""
-    for key, value in table.items():
-        if key not in KEYS:
-            raise UsageError(f"{path}: there is no setting {key!r} in [board]; there are {', '.join(KEYS)}")
-        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
-            raise UsageError(f"{path}: [board] {key} is {value!r}; it must be {' or '.join(kind.__name__ for kind in KEYS[key])}")
-    for name, keys in (("store", STORE_KEYS), ("sensor", SENSOR_KEYS)):
-        for key in table.get(name, {}):
-            if key not in keys:
-                raise UsageError(f"{path}: there is no setting {key!r} in [board.{name}]; there are {', '.join(keys)}")
 
 
 def limits(board, path):

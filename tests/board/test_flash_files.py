@@ -99,9 +99,9 @@ def test_settings_of_a_network_with_users_hold_hashes_and_are_the_same_the_secon
 
 @pytest.mark.parametrize("text, said", [
     ("[board]\ncolour = 1\n", "there is no setting 'colour' in [board]"),
-    ("[board]\nwatchdog_ms = 'long'\n", "[board] watchdog_ms is 'long'; it must be int"),
+    ("[board]\nwatchdog_ms = 'long'\n", "[board] watchdog_ms is 'long'; it must be 0 (none), or a whole number from 1000 to"),
     ("[board]\nstore = { disk = 'c' }\n", "there is no setting 'disk' in [board.store]"),
-    ("[board]\nlisten = 'everywhere'\n", "it is a port as 5672"),
+    ("[board]\nlisten = 'everywhere'\n", "it must be a port as 5672"),
     ("[limits]\narena_size = 8388608\n", "make them smaller"),
     ("[limits]\narena_size = 10\n", "arena_size is 10"),
 ])
@@ -109,6 +109,40 @@ def test_a_mistake_in_the_configuration_is_one_sentence(tmp_path, text, said):
     (tmp_path / "gateway.toml").write_text(text)
     done = flash("--dry-run", "--config", tmp_path / "gateway.toml", board="pico_w")
     assert done.returncode == 2 and said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[board]\nwatchdog_ms = 9000\n", "the watchdog of pico_w waits 8388 ms at most"),
+    ("[board]\nname = 3\n", "[board] name is 3; it must be a text of 1 to 32 octets"),
+    ("[board]\nlisten = 70000\n", "[board] listen is 70000; it must be a port as 5672"),
+    ("[board]\ncountry = 'Germany'\n", "country is 'Germany'; it must be two capital letters"),
+    ("[board]\nserial = 'consol'\n", "[board] serial is 'consol'; it must be \"console\", or a table"),
+    ("[board]\nserial = { lin = 1 }\n", "there is no setting 'lin' in [board.serial]"),
+    ("[board]\nserial = { line = 1, tx = 4 }\n", "[board.serial] has one of tx and rx"),
+    ("[board.store]\nkind = 'foldr'\n", "[board.store] kind is 'foldr'; it must be \"folder\" or \"flash\""),
+    ("[board.store]\nkind = 'flash'\n", "kind = \"flash\" needs a label"),
+    ("[board.store]\nlabel = 'log'\n", "[board.store] label is for kind = \"flash\""),
+    ("[board.sensor]\nevery_ms = 'often'\n", "every_ms is 'often'; it must be a whole number"),
+    ("[board.sensor]\nadc = 26\n", "[board.sensor] adc is 26; it must be a table of names and pins"),
+    ("[board.sensor]\nadc = { light = 'x' }\n", "it must be a table of names and pins"),
+    ("[board.sensor]\ni2c = [{ name = 'c', adress = 72 }]\n", "there is no setting 'adress' in i2c in [board.sensor]"),
+    ("[board.sensor]\ni2c = [{ name = 'c' }]\n", "i2c in [board.sensor] has no address"),
+    ("[board.sensor]\ni2c = [{ name = 'c', address = 72, scl = 5 }]\n", "has one of scl and sda"),
+])
+def test_what_a_board_would_stumble_over_is_found_before_it_gets_it(tmp_path, text, said):
+    (tmp_path / "gateway.toml").write_text(text)
+    with pytest.raises(UsageError) as refused:
+        flash_settings.wanted(boards.load("pico_w"), options(config=str(tmp_path / "gateway.toml"), wifi="home", dry_run=True), None)
+    assert said in str(refused.value) and str(tmp_path) in str(refused.value)
+
+
+def test_what_the_boards_page_shows_is_taken(tmp_path):
+    with open(os.path.join(boards.ROOT, "boards", "README.md"), encoding="utf-8") as file:
+        page = file.read()
+    shown = page[page.index("    [[user]]"):page.index("\nFrom a new board")]
+    (tmp_path / "gateway.toml").write_text("".join(line[4:] + "\n" for line in shown.splitlines()))
+    found = flash_settings.wanted(boards.load("pico_2_w"), options(config=str(tmp_path / "gateway.toml"), wifi="home", dry_run=True), None)
+    assert found["sensor"]["i2c"][0]["name"] == "celsius" and found["store"] == {"kind": "folder"}
 
 
 @pytest.mark.parametrize("arguments, board, status, said", [
