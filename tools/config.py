@@ -39,7 +39,7 @@ from leveret.core.limits import ROWS, Limits
 from leveret.core.policies import Policy
 
 from . import address, data
-from .usage import UsageError
+from .usage import UsageError, meant
 
 KEYS = ("listen", "limits", "data", "anonymous", "user", "policy", "bridge", "board")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
@@ -58,7 +58,7 @@ def _read(path):
         raise UsageError(f"{path} is not TOML: {error}") from None
     for key in settings:
         if key not in KEYS:
-            raise UsageError(f"{path}: there is no setting {key!r}; there are {' and '.join(KEYS)}")
+            raise UsageError(f"{path}: there is no setting {key!r}{meant(key, KEYS)}; there are {', '.join(KEYS)}")
     return settings
 
 
@@ -115,7 +115,12 @@ def _policy(path, table):
     try:
         return Policy(table["name"], table["pattern"], table.get("definition"), table.get("priority", 0), table.get("apply-to", "all"))
     except ProtocolError as error:
-        raise UsageError(f"{path}: {error.text}") from None
+        raise UsageError(f"{path}: {of_policy(table['name'], error)}") from None
+
+
+def of_policy(name, error):
+    """A ProtocolError about a policy, in words that name it."""
+    return error.text if repr(name) in error.text else f"policy {name!r}: {error.text}"
 
 
 def bridge_tables(path):
@@ -215,7 +220,7 @@ def _limits(path, values, numbers=None):
     known = [row[0] for row in ROWS]
     for name in values:
         if name not in known:
-            raise UsageError(f"{path}: there is no limit {name!r} in [limits]; there are {', '.join(known)}")
+            raise UsageError(f"{path}: there is no limit {name!r} in [limits]{meant(name, known)}; there are {', '.join(known)}")
     try:
         return Limits(**dict(numbers or {}, **values))
     except ValueError as error:

@@ -10,6 +10,7 @@
 
 An option of the command line goes before the file's. Whatever is wrong is one sentence; a log that cannot be used is left as it is.
 """
+import errno
 import os
 
 from leveret.core.amqp_0_9 import properties
@@ -100,7 +101,16 @@ def reason(directory, error):
         return str(error)
     if isinstance(error, ProtocolError):
         return f"--data {directory}: the limits have no room for what the log defines: {error.text}"
-    return f"--data {directory} cannot be used: {error.strerror or error if isinstance(error, OSError) else error}"
+    return f"--data {directory} cannot be used: {in_words(error) if isinstance(error, OSError) else error}"
+
+
+def in_words(error):
+    """What the system says of a directory, and what to do about it."""
+    words = {errno.EACCES: f"user {os.geteuid()} may not write there: give it the directory with chown, or run as its owner",
+             errno.EEXIST: "it is a file: name a directory, which is made when it is not there",
+             errno.ENOTDIR: "it lies below a file: name a directory, which is made when it is not there",
+             errno.ENOSPC: "its disk is full: make room there", errno.EROFS: "its file system can only be read"}
+    return words.get(error.errno, error.strerror or str(error))
 
 
 def system_window_s():
@@ -134,8 +144,10 @@ def chosen(options, path, table):
     given = {name: getattr(options, name) for name in KEYS if name != "directory" and getattr(options, name) is not None}
     if options.memory or (options.data is None and "directory" not in table):
         unused = sorted(given) or sorted(name for name in table if not options.memory)
+        if given:
+            raise UsageError(f"{flag(unused[0])} is for messages that are kept on disk: name where with --data DIR")
         if unused:
-            raise UsageError(f"{flag(unused[0]) if given else unused[0]} is for messages that are kept on disk: name where with --data DIR")
+            raise UsageError(f"{path}: [data] {unused[0]} is for messages that are kept on disk: name where with directory = \"...\"")
         return None
     directory = table.get("directory") if options.data is None else options.data
     if directory == "":

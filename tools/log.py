@@ -18,7 +18,7 @@ from leveret.core import log, recovery_look
 from leveret.core.amqp_0_9 import properties
 from leveret.core.journal import BIG, plain
 from leveret.core.settled import Settled
-from leveret.ports.store_file import DirectoryInUse, FileStore
+from leveret.ports.store_file import SUFFIX, DirectoryInUse, FileStore
 
 SEGMENT_SIZE = 8 << 20
 COMMIT_SIZE = 1 << 18
@@ -67,7 +67,7 @@ def run(options):
 
 def open_store(directory):
     """The store of a directory that has a log. Raises LogFailed, DirectoryInUse, OSError."""
-    if not any(name.endswith(".log") for name in os.listdir(directory)):
+    if not any(name.endswith(SUFFIX) and name[:-len(SUFFIX)].isdigit() for name in os.listdir(directory)):
         raise LogFailed(f"there is no log in {directory}")
     return FileStore(directory, make=False)
 

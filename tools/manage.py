@@ -7,7 +7,7 @@ import json
 
 from leveret.core import shim
 from leveret.ports.client import connect
-from leveret.ports.client_errors import ClientError
+from leveret.ports.client_errors import ClientError, Unroutable
 from leveret.ports.clock import now_ms
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
@@ -25,10 +25,11 @@ class Manager:
     """A connection for requests; use it in a `with`."""
 
     def __init__(self, url):
+        self._place = url_without_password(url)
         try:
             self._client = connect(url, TIMEOUT_MS)
         except (ClientError, ValueError) as error:
-            raise ManageFailed(f"{url_without_password(url)}: {error}") from None
+            raise ManageFailed(f"{self._place}: {error}") from None
 
     def __enter__(self):
         return self
@@ -43,6 +44,9 @@ class Manager:
         """The answer to one request, a dict. Raises ManageFailed."""
         try:
             body = self._exchange(json.dumps(dict(given, request=request)).encode())
+        except Unroutable:
+            raise ManageFailed(f"the broker at {self._place} is no Leveret, or one without management: "
+                               f"it has no queue {KEY}") from None
         except ClientError as error:
             raise ManageFailed(str(error)) from None
         answer = json.loads(body)

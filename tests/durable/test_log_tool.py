@@ -182,9 +182,10 @@ def test_what_cannot_be_looked_at_is_one_sentence(directory, tmp_path):
     held.close()
     status, _, errors = leveret_log("check", directory)
     assert status == 1 and "version 99" in errors and errors.count("\n") == 1
-    (tmp_path / "empty").mkdir()
-    assert "there is no log" in leveret_log("check", tmp_path / "empty")[2]
-    assert os.listdir(tmp_path / "empty") == []
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "install.log").write_text("of another program")
+    assert "there is no log" in leveret_log("check", tmp_path / "other")[2]
+    assert os.listdir(tmp_path / "other") == ["install.log"]
     assert "No such file" in leveret_log("check", tmp_path / "absent")[2]
 
 

@@ -136,7 +136,9 @@ def test_a_directory_in_use_is_refused(start, tmp_path):
 def test_a_directory_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     status, told = refused("--data", tmp_path / "file" / "data")
-    assert status == 1 and "Not a directory" in told
+    assert status == 1 and "it lies below a file" in told
+    status, told = refused("--data", tmp_path / "file")
+    assert status == 1 and "it is a file" in told
     status, told = refused("--data", "/proc/leveret")
     assert status == 1 and "/proc/leveret cannot be used" in told
 

@@ -137,6 +137,13 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
     channel.connection.close()
 
 
+def test_what_only_leveret_answers_is_said_of_rabbitmq(rabbit):
+    for arguments in (("status", rabbit.url), ("bridge", "status", rabbit.url), ("definitions", "export", "--from", rabbit.url, "-")):
+        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and done.stdout == "", done.stderr
+        assert "is no Leveret" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_the_same_file_can_be_loaded_at_the_start(rabbit, broker, tmp_path):
     if broker.kind != "leveret":
         pytest.skip("`leveret serve` is Leveret's")

@@ -20,6 +20,7 @@ def run(*arguments):
     ((*SERVE, "--port", "5"), ("--port",)),
     ((*SERVE, "--sync", "batch"), ("--sync", "--data DIR")),
     ((*SERVE, "--data", "/tmp/x", "--memory"), ("not allowed with",)),
+    ((*SERVE, "--config", "TABLE"), ("TABLE: [data] sync is for messages that are kept on disk", "directory = ")),
     ((*SERVE, "--config", "/there/is/none.toml"), ("/there/is/none.toml", "No such file")),
     (("leveret.tools.sensors", "--device", "d"), ("--to",)),
     (("leveret.tools.sensors", "--device", "d", "--to", "tcp://x"), ("tcp://x",)),
@@ -31,7 +32,9 @@ def run(*arguments):
     (("leveret.tools.demo", "--upstream", "rabbit"), ("--upstream", "'rabbit'")),
     (("leveret.tools.demo", "--keep", "/etc"), ("/etc", "not empty")),
 ])
-def test_wrong_arguments_are_one_sentence_and_exit_status_2(arguments, words):
+def test_wrong_arguments_are_one_sentence_and_exit_status_2(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "TABLE").write_text('[data]\nsync = "each"\n')
     done = run(*arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr

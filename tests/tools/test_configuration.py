@@ -24,7 +24,8 @@ def test_an_empty_file_means_the_defaults(tmp_path):
 
 @pytest.mark.parametrize("text, words", [
     ("colour = 1", ("colour", "listen", "limits")),
-    ("[limits]\nqueue_count = 5", ("queue_count", "queue_count_max")),
+    ("lisen = []", ("'lisen' (is it listen?)",)),
+    ("[limits]\nqueue_count = 5", ("queue_count", "(is it queue_count_max?)")),
     ("[limits]\nqueue_count_max = 0", ("queue_count_max", "from 1 to 65535", "0")),
     ("[limits]\nqueue_count_max = 70000", ("queue_count_max", "from 1 to 65535", "70000")),
     ("[limits]\nqueue_count_max = '5'", ("queue_count_max", "whole number", "'5'")),

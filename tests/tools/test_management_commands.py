@@ -124,6 +124,7 @@ def test_policies_of_the_configuration_apply(serve, tmp_path):  # noqa: F811
     ('[[policy]]\nname = "p"\npattern = ""', "definition"),
     ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {ha-mode = "all"}', "ha-mode"),
     ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = -1}', "max-length"),
+    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-lngth = 1}', "policy 'p': "),
     ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\ncolour = 1', "colour"),
     ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\napply-to = "some"', "apply-to"),
 ])
