@@ -375,7 +375,7 @@ def run(options):
         raise UsageError(str(error)) from None
     try:
         if board.interpreter != "micropython":
-            raise Unsuitable(f"{board.name} runs CPython: install Leveret there with `pip install leveret`, and start it with "
+            raise Unsuitable(f"{board.name} runs CPython: install Leveret there with `pip install .` in its folder, and start it with "
                              "`leveret serve`")
         if options.stage:
             return stage(board, options.stage)
@@ -388,7 +388,7 @@ def run(options):
         try:
             import mpremote  # noqa: F401 - looked for before the work
         except ImportError:
-            raise UsageError("mpremote is not installed: pip install 'leveret[flash]'") from None
+            raise UsageError("mpremote is not installed: pip install '.[flash]' in Leveret's folder") from None
         return with_board(board, options)
     except (Unsuitable, flash_files.CompileFailed) as error:
         complain(str(error))

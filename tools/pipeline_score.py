@@ -33,7 +33,7 @@ def run(options):
     try:
         from leveret.ports.spark import detector
     except ImportError as error:
-        raise UsageError(f"{error.name} is missing; install it with: pip install 'leveret[spark]'") from None
+        raise UsageError(f"{error.name} is missing; install it with: pip install '.[spark]' in Leveret's folder") from None
     names = [os.path.basename(path) for path in options.csv]
     if len(names) > 1 and not options.out:
         raise UsageError("several series need --out FOLDER")

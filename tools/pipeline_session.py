@@ -1,7 +1,7 @@
 """The Spark session of `leveret pipeline`, on this machine or on a master, and what is shipped to the executors.
 
 `leveret pipeline archive DIR` writes leveret.zip (core, ports and tools: all that the executors need of Leveret) and leveret_pipeline.py,
-which starts the job under spark-submit; executors need Python with the packages of leveret[spark] beside it. With --master the archive
+which starts the job under spark-submit; executors need Python with the packages of `.[spark]` beside it. With --master the archive
 is made and shipped by the command itself.
 """
 import atexit

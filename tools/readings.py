@@ -17,7 +17,7 @@ def psutil_or_refuse():
     try:
         import psutil
     except ImportError:
-        raise UsageError("reading this machine needs psutil; install it with: pip install 'leveret[demo]'") from None
+        raise UsageError("reading this machine needs psutil; install it with: pip install '.[demo]' in Leveret's folder") from None
     return psutil
 
 

@@ -4,12 +4,31 @@ import re
 import subprocess
 import sys
 
+import pika
 import pytest
 
-from leveret.tools import config
+from leveret.tools import cli, config, serve
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ("README.md", "boards/README.md", "ports/SERIAL.md", "ports/bridge/README.md", "ports/spark/README.md", "core/DESIGN.md")
+# What a board has and CPython has not, for the example of a board that only publishes: it ends after three readings.
+BOARD = {
+    "network.py": """
+STA_IF = 0
+class WLAN:
+    def __init__(self, kind): pass
+    def active(self, on): pass
+    def connect(self, name, password): pass
+""",
+    "machine.py": """
+class ADC:
+    readings = [1, 2, 3]
+    def __init__(self, pin): pass
+    def read_u16(self):
+        if not self.readings:
+            raise SystemExit
+        return self.readings.pop(0)
+"""}
 STREAM_BEFORE = """
 import pika
 channel = pika.BlockingConnection(pika.URLParameters("amqp://guest:guest@127.0.0.1:5672/")).channel()
@@ -34,15 +53,15 @@ def read(page):
         return file.read()
 
 
-def examples():
-    """The indented blocks of README.md, as text."""
-    text = read("README.md")
+def examples(page):
+    """The indented blocks of a page, as text."""
+    text = read(page)
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
     return ["".join(line[4:] or "\n" for line in block.splitlines(keepends=True)) for block in blocks]
 
 
-def example(words):
-    found = [block for block in examples() if words in block]
+def example(words, page="README.md"):
+    found = [block for block in examples(page) if words in block]
     assert len(found) == 1, (words, found)
     return found[0]
 
@@ -77,6 +96,30 @@ def test_kombu(port):
 
 def test_a_stream(port):
     run_example(STREAM_BEFORE + example("x-stream-offset") + STREAM_AFTER, port)
+
+
+def test_a_board_that_only_publishes(port, tmp_path):
+    """The files that boards/README.md has copied are enough, and main.py publishes; -S: this tree's own package is out of sight."""
+    prepare = example("cp --parents", "boards/README.md")
+    commands = "".join(line for line in prepare.splitlines(keepends=True) if "mpremote" not in line)
+    done = subprocess.run(["bash", "-ec", commands.replace("client/lib", str(tmp_path / "lib"))], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name, text in BOARD.items():
+        (tmp_path / "lib" / name).write_text(text)
+    program = example("wifi.connect", "boards/README.md").replace("sensors:secret@192.168.1.10:5672", "guest:guest@127.0.0.1:" + port)
+    done = subprocess.run([sys.executable, "-S", "-c", program.replace('"readings"', '"light"').replace("poll(1000)", "poll(1)")],
+                          env={"PYTHONPATH": str(tmp_path / "lib")}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == "", (done.stdout, done.stderr)
+    channel = pika.BlockingConnection(pika.URLParameters("amqp://guest:guest@127.0.0.1:%s/" % port)).channel()
+    assert [channel.basic_get("light", auto_ack=True)[2] for _ in range(4)] == [b"1", b"2", b"3", None]
+    channel.connection.close()
+
+
+def test_the_service_starts_the_broker_with_options_that_there_are():
+    command = re.search(r"^ExecStart=(.*)$", example("[Service]"), re.MULTILINE)[1].split()
+    assert os.path.basename(command[0]) == "leveret"
+    options = cli.make_parser("serve").parse_args(command[1:])
+    assert options.data and options.config and options.run is serve.run
 
 
 def test_the_configuration_file(tmp_path):
