@@ -42,8 +42,11 @@ def run(options):
     try:
         series = [read_series(path) for path in options.csv]
         write_all(options, names, series, score_all(detector, series))
-    except (BadSeries, OSError) as error:
+    except BadSeries as error:
         print(f"leveret pipeline score: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"leveret pipeline score: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -80,7 +80,7 @@ class BrokerProcess:
 
     def control(self, *arguments):
         """What rabbitmqctl says on standard output; an AssertionError with the rest when it fails."""
-        done = subprocess.run([RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
 

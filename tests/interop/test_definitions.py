@@ -139,7 +139,7 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
 
 def test_what_only_leveret_answers_is_said_of_rabbitmq(rabbit):
     for arguments in (("status", rabbit.url), ("bridge", "status", rabbit.url), ("definitions", "export", "--from", rabbit.url, "-")):
-        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", *arguments], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", *arguments], capture_output=True, text=True, timeout=180)
         assert done.returncode == 1 and done.stdout == "", done.stderr
         assert "is no Leveret" in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
