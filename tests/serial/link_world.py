@@ -14,6 +14,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "simulate"))
 
 from chance import Chance  # noqa: E402
+from leveret import c_accel  # noqa: E402
+from leveret.core import link_stuffing  # noqa: E402
 from leveret.core.link import Link  # noqa: E402
 from leveret.core.link_bus import Bus  # noqa: E402
 
@@ -24,6 +26,14 @@ TROUBLED_STEPS = 3000
 CALM_STEPS = 12000
 DEAD_MS = 6000
 BOOT = b"\r\nets Jul 29 2019 12:21:46\r\nrst:0x1 (POWERON_RESET)\r\nMicroPython v1.27.0\r\n>>> \x7e\x03\x04"
+
+
+def form_of(seed, active):
+    """The form of link_stuffing.py that an end of a seed's line has: both plain, one of them, or both in C where there is C."""
+    if c_accel.lib is None or not seed >> active & 1:
+        return link_stuffing.Plain
+    from leveret.c_accel.framing import Framing
+    return Framing
 
 
 class Wrong(Exception):
@@ -189,6 +199,13 @@ class World:
 
     def new_link(self, make_inner, active, address):
         speed = self.chance.pick((0, 500000)) if self.kind == "speed" else 0
+        chosen, link_stuffing.chosen = link_stuffing.chosen, form_of(self.seed, active)
+        try:
+            return self.link_of_the_chosen_form(make_inner, active, address, speed)
+        finally:
+            link_stuffing.chosen = chosen
+
+    def link_of_the_chosen_form(self, make_inner, active, address, speed):
         return Link(make_inner, self.chance.between(1, 0x3FFFFFFF), active, address=address, turns=address > 0, speed=speed,
                     turnaround_ms=self.chance.pick((0, 3, 8)), **self.settings)
 
