@@ -4,7 +4,8 @@ A classic queue has no offsets, so nothing can be read again: the planner takes 
 acknowledges them when Spark says that their batch is done, which it says with the next batch. A driver that ends before that (also one
 that is stopped in good order) gets its last batch once more; so does one whose connection broke. Drop doubles by message_id.
 Laws: nothing is acknowledged before its batch is done; a batch takes what is there, at most rows_per_trigger_max (ROWS_MAX) rows, and
-waits no longer than FETCH_S. A batch that was planned by another run is empty: its messages are in the queue again, and come.
+waits no longer than FETCH_S. A batch that was planned by another run is empty: its messages are in the queue again, and come. Each run
+says on standard error that it is at least once.
 """
 import sys
 import time
@@ -47,14 +48,14 @@ class QueueStreamReader(DataSourceStreamReader):
     def initialOffset(self):
         if len(self._options.sources) > 1:
             raise StreamError("amqp: mode=queue reads one queue of one broker")
-        print("amqp: mode=queue is at-least-once: after every restart the last batch comes again; drop doubles by message_id",
-              file=sys.stderr)
         return {self._label: {"run": "", "next": 0}}
 
     def latestOffset(self, start, limit):
         from .source import patiently
         most = getattr(limit, "max_rows", None) or self._options.rows_per_trigger_max or ROWS_MAX
         if self._run is None:
+            print(f"amqp: mode=queue is at-least-once: queue {self._options.stream(self._label)!r} gives the last batch again after every "
+                  "restart; drop doubles by message_id", file=sys.stderr, flush=True)
             self._run, self._next = uuid.uuid4().hex, start[self._label]["next"]
         self._next += patiently(lambda: self._take(most))
         return {self._label: {"run": self._run if self._taken else start[self._label]["run"], "next": self._next}}

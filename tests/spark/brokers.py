@@ -9,6 +9,7 @@ import time
 
 RABBITMQ_SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 START_S = 90
+PATIENCE_MS = 120_000  # of a test's own connection: the machine may be busy
 
 
 def free_port():

@@ -1,5 +1,6 @@
 """Fixtures of the Spark tests: one Spark session, one Leveret and one RabbitMQ for all of them, streams with names of their own."""
 import itertools
+import os
 
 import brokers
 import pytest
@@ -16,10 +17,30 @@ def java():
         pytest.skip("Java 17 or newer is missing")
 
 
+PASSWORD_VARIABLE, PASSWORD = "SPARK_TEST_GAUGE_PASSWORD", "xk3-Tasmanien-87"  # of the user `gauge`: see test_credentials.py
+
+
 @pytest.fixture(scope="session")
-def spark(java):
+def spark_traces(tmp_path_factory):
+    """A folder with what Spark leaves of a session: its event log (events), and what its processes say on standard error (errors.txt)."""
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "events").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark(java, spark_traces):
     """The session that `leveret pipeline` itself would start, with the source registered."""
-    session = pipeline_session.start_spark("local[2]")
+    os.environ[PASSWORD_VARIABLE] = PASSWORD  # Spark's processes get the environment as it is when the first of them starts
+    usual, errors = os.dup(2), os.open(spark_traces / "errors.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    os.dup2(errors, 2)
+    try:
+        session = pipeline_session.start_spark("local[2]", {
+            "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false", "spark.eventLog.dir": f"file://{spark_traces}/events"})
+    finally:
+        os.dup2(usual, 2)
+        os.close(usual)
+        os.close(errors)
     yield session
     session.stop()
 

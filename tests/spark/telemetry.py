@@ -1,6 +1,8 @@
 """Streams with readings in them, published through Leveret's own client."""
 import json
 
+from brokers import PATIENCE_MS
+
 from leveret.ports.client import connect
 
 TIME_S = 1_700_000_000.0
@@ -19,7 +21,7 @@ class Stream:
     def __init__(self, broker, name, **arguments):
         self.name = name
         self.url = broker.url
-        self._connection = connect(broker.url)
+        self._connection = connect(broker.url, PATIENCE_MS)
         self._arguments = dict(arguments)
         self.declare()
 

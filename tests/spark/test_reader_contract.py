@@ -327,8 +327,8 @@ def test_queue_mode_hands_out_again_what_was_not_done_and_nothing_that_was(lever
 
     first = reader()
     start = first.initialOffset()
-    assert "at-least-once" in capsys.readouterr().err
     one = first.latestOffset(start, ReadMaxRows(10))
+    assert "at-least-once" in capsys.readouterr().err
     two = first.latestOffset(one, ReadMaxRows(10))
     assert columns(first, start, one)["value"] == [b"%d" % number for number in range(10)]
     assert columns(first, one, two)["message_id"] == [str(number) for number in range(10, 20)]

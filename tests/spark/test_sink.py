@@ -7,6 +7,7 @@ import time
 import brokers
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
+from queries import finished
 
 from leveret.ports.client import connect
 from leveret.ports.spark.options import Login
@@ -23,7 +24,7 @@ VALUE = StructType().add("value", StringType())
 @pytest.fixture
 def queue(broker):
     """(broker, a new queue's name, a connection)."""
-    connection, name = connect(broker.url), f"alerts-{next(_numbers)}"
+    connection, name = connect(broker.url, brokers.PATIENCE_MS), f"alerts-{next(_numbers)}"
     connection.queue_declare(name, durable=True)
     yield broker, name, connection
     connection.queue_delete(name)
@@ -53,7 +54,7 @@ def test_nothing_is_published_when_a_driver_ends_before_its_commit(queue):
     broker, name, connection = queue
     login, query = Login({"url": broker.url}), f"query-{name}"
     publish_epoch(login, query, 0, [("", name, b"first", {})])
-    dying = connect(broker.url)
+    dying = connect(broker.url, brokers.PATIENCE_MS)
     dying.tx_select()
     dying.consume(EPOCH_QUEUE + query, exclusive=True)
     records = dying.poll(5000)
@@ -79,13 +80,27 @@ def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_strea
     stream.publish([b"same", b"same", b"other"])
     for bodies in ([], [b"later"]):
         stream.publish(bodies)
-        query = (spark.readStream.format("amqp").option("url", broker.url).option("stream", stream.name).schema("value binary").load()
-                 .writeStream.format("amqp").option("url", broker.url).option("routingKey", name).option("delivery", delivery)
+        frame = spark.readStream.format("amqp").options(url=broker.url, stream=stream.name).schema("value binary").load()
+        finished(lambda: frame.writeStream.format("amqp").options(url=broker.url, routingKey=name, delivery=delivery)
                  .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start())
-        query.awaitTermination()
     found = drained(connection, name)
     assert [body for body, _ in found] == [b"same", b"same", b"other", b"later"]
     assert len({identity for _, identity in found}) == 4 and found[1][1] == found[0][1] + "-1"
+
+
+def test_what_a_task_publishes_again_is_dropped_by_a_queue_with_a_deduplication_window(spark, leveret, make_stream, tmp_path):
+    """At least once, with message ids made of the content: a whole batch again, from another checkpoint, adds nothing."""
+    connection, name, stream = connect(leveret.url, brokers.PATIENCE_MS), f"bulk-{next(_numbers)}", make_stream(leveret)
+    connection.queue_declare(name, durable=True, arguments={"x-deduplication": 10_000})
+    stream.publish([b"row %d" % (number // 2) for number in range(3000)])
+    for run in range(2):
+        frame = spark.readStream.format("amqp").options(url=leveret.url, stream=stream.name).schema("value binary").load()
+        finished(lambda: frame.writeStream.format("amqp").options(url=leveret.url, routingKey=name, delivery="atLeastOnce")
+                 .option("checkpointLocation", str(tmp_path / f"checkpoint-{run}")).trigger(availableNow=True).start())
+    found = drained(connection, name)
+    assert sorted(body for body, _ in found) == sorted(b"row %d" % (number // 2) for number in range(3000))
+    connection.queue_delete(name)
+    connection.close()
 
 
 def test_an_epoch_over_tls(tmp_path):
@@ -93,7 +108,7 @@ def test_an_epoch_over_tls(tmp_path):
     certificate, key = authority.issue("broker", "/CN=broker")
     broker = brokers.start_leveret(more=("--listen", f"amqps://127.0.0.1:0?cert={certificate}&key={key}"))
     try:
-        connection = connect(broker.url)
+        connection = connect(broker.url, brokers.PATIENCE_MS)
         connection.queue_declare("alerts", durable=True)
         login = Login({"url": f"amqps://127.0.0.1:{broker.more_ports[0]}?ca={authority.certificate}"})
         batch = [("", "alerts", b"over tls", {"message_id": "1"})]
