@@ -7,9 +7,9 @@
     leveret pipeline archive DIR                                    # what spark-submit needs
 
 On standard error: a line of progress now and then, and at the end what went wrong, in one sentence. On standard output: one line of JSON
-with exact counts, {"rows_read", "records", "readings", "duplicates", "dead_letters", "late", "alerts", "lost", "windows", "files": {table:
-what to give a Parquet reader}}. records = readings + duplicates + dead_letters (a message of one reading is one record), and the windows'
-counts sum up to readings - late, else the exit status is 1.
+with exact counts, {"rows_read", "records", "readings", "duplicates", "dead_letters", "late", "alerts", "lost", "windows",
+"removed": {table: rows that keep_days removed}, "files": {table: what to give a Parquet reader}}. records = readings + duplicates +
+dead_letters (a message of one reading is one record), and the windows' counts sum up to readings - late, else the exit status is 1.
 Started again with the same --out it goes on where it was, also after kill -9. Exit status: 0 done, 1 failed, 2 wrong arguments, 3 no Java.
 """
 import json
@@ -19,7 +19,7 @@ import sys
 import time
 
 from . import pipeline_config, pipeline_report, pipeline_score
-from .pipeline_session import JAVA_OLDEST, java_version, start_spark, write_submission
+from .pipeline_session import JAVA_OLDEST, NoSpark, java_version, start_spark, write_submission
 from .usage import UsageError
 
 OTHERS = {"score": pipeline_score, "report": pipeline_report}  # actions that need no Spark
@@ -82,6 +82,9 @@ def run(options):
     try:
         spark = start_spark(plan.master, plan.settings)
         return Run(spark, tables, options, plan).run()
+    except NoSpark as error:
+        print(f"leveret pipeline: {error}", file=sys.stderr)
+        return 1
     finally:
         if spark is not None:
             spark.stop()
@@ -89,11 +92,18 @@ def run(options):
 
 
 def open_tables(plan):
-    """The output folder, locked. Raises UsageError."""
+    """The output folder, locked, after a look at what the source and the sink say of their options. Raises UsageError."""
     try:
+        from leveret.ports.spark.options import Options, sink_login
         from leveret.ports.spark.tables import InUse, Tables
     except ImportError as error:
         raise UsageError(f"{error.name} is missing; install it with: pip install '.[spark]' in Leveret's folder") from None
+    for section, check, given in (("source", Options, plan.source), ("alerts", sink_login, plan.alerts)):
+        try:
+            if given is not None:
+                check(given)
+        except ValueError as error:
+            raise UsageError(f"[{section}]: {str(error).removeprefix('amqp: ')}") from None
     try:
         return Tables(plan.out)
     except (InUse, OSError) as error:
@@ -104,17 +114,14 @@ class Run:
     """One run of the job, from the start of the query to the summary."""
 
     def __init__(self, spark, tables, options, plan):
-        from leveret.ports.spark import alerts, decode, job
-        self._job = job
+        from leveret.ports.spark import alerts, decode, job, retention
+        self._job, self._retention = job, retention
         self._spark = spark
         self._tables = tables
         self._options = options
         self._plan = plan
         self._decoder = decode.Decoder(plan.format, plan.metrics, plan.by)
-        try:
-            publish = alerts.publisher(plan.alerts, tables) if plan.alerts else None
-        except ValueError as error:
-            raise UsageError(f"[alerts]: {error}") from None
+        publish = alerts.publisher(plan.alerts, tables) if plan.alerts else None
         self._writer = job.BatchWriter(tables, plan, publish)
         self._stopping = False
         self._next_line = self._next_windows = 0.0
@@ -202,22 +209,24 @@ class Run:
             started = time.monotonic()
             self._writer.build_windows(self._spark)
             self._writer.compact()
+            self._writer.forget()
             now = time.monotonic()
             self._next_windows = now + max(WINDOWS_EVERY_S, WINDOWS_SHARE * (now - started))
 
     def _summarise(self):
         self._writer.build_windows(self._spark)
         self._writer.compact()
-        totals = self._tables.totals()
+        self._writer.forget()
+        totals, removed = self._tables.totals(), self._retention.gone(self._tables)["rows"]
         for table, folder in (("readings", "raw"), ("dead_letters", "dead_letters"), ("alerts", "alerts")):
-            found = self._tables.rows(folder)
-            if found != totals[table]:
-                raise self._job.CountsDiffer(f"{table}: {found} rows in the files, {totals[table]} noted batch by batch")
+            found, went = self._tables.rows(folder), removed.get(folder, 0)
+            if found + went != totals[table]:
+                raise self._job.CountsDiffer(f"{table}: {found} rows in the files, {went} removed, {totals[table]} noted batch by batch")
         counts = self._tables.window_counts()
         if sum(counts) != totals["readings"] - totals["late"]:
             held = f"raw holds {totals['readings']}, {totals['late']} of them late"
             raise self._job.CountsDiffer(f"the windows hold {sum(counts)} readings, {held}")
-        totals["windows"] = len(counts)
+        totals["windows"], totals["removed"] = len(counts), removed
         totals["files"] = {table: self._tables.glob(table) for table in ("raw", "dead_letters", "alerts", "windows")}
         print(json.dumps(totals), flush=True)
         return 0

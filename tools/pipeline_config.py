@@ -1,6 +1,7 @@
 """What `leveret pipeline run` is asked for: the command line, or a TOML file, every key checked.
 
     out = "/var/lib/leveret/tables"
+    keep_days = 400                         # raw readings and dead letters older than that are removed; left out: nothing is
     [source]
     url = "amqp://sensors@127.0.0.1:5672"   # one, or a list; amqps:// with ?ca=FILE
     streams = ["telemetry-0", "telemetry-1"]
@@ -35,25 +36,29 @@
 
 A mistake is a UsageError of one sentence that names the file, the key and what is allowed; an unknown key is a mistake.
 """
+import math
 import os
 import tomllib
 from urllib.parse import unquote, urlsplit
 
+from .pipeline_session import MASTER
 from .usage import UsageError
 
 PASSWORD_VARIABLE = "LEVERET_PIPELINE_PASSWORD"
-TEXT, WHOLE, NUMBER = "text", "a whole number from 1", "a number"
+TEXT, FULL_TEXT, WHOLE = "text", "a text that is not empty", "a whole number from 1"
+NUMBER, FROM_0, SHARE = "a number", "a number from 0", "a number above 0, at most 1"
 TRUTH, TEXTS, TABLE = "true or false", "a text or a list of texts", "a table"
 KEYS = {
-    "source": {"url": TEXTS, "streams": TEXTS, "password_env": TEXT, "password_file": TEXT, "starting_offsets": TEXT,
+    "source": {"url": TEXTS, "streams": TEXTS, "password_env": FULL_TEXT, "password_file": FULL_TEXT, "starting_offsets": FULL_TEXT,
                "fail_on_data_loss": TRUTH, "max_rows_per_trigger": WHOLE, "min_partitions": WHOLE, "files": TEXTS},
     "decode": {"format": TEXT},
     "doubles": {"by": TEXT, "watermark": WHOLE},
-    "windows": {"length_s": WHOLE, "lateness_s": NUMBER},
-    "detector": {"enabled": TRUTH, "alarm": NUMBER},
-    "alerts": {"url": TEXT, "password_env": TEXT, "password_file": TEXT, "exchange": TEXT, "routing_key": TEXT},
-    "spark": {"master": TEXT, "trigger_s": NUMBER, "settings": TABLE},
+    "windows": {"length_s": WHOLE, "lateness_s": FROM_0},
+    "detector": {"enabled": TRUTH, "alarm": SHARE},
+    "alerts": {"url": FULL_TEXT, "password_env": FULL_TEXT, "password_file": FULL_TEXT, "exchange": TEXT, "routing_key": TEXT},
+    "spark": {"master": FULL_TEXT, "trigger_s": FROM_0, "settings": TABLE},
 }
+ALONE = {"out": FULL_TEXT, "keep_days": WHOLE}
 METRIC_KEYS = {"unit": TEXT, "min": NUMBER, "max": NUMBER}
 SOURCE_OPTIONS = {"streams": "stream", "password_env": "passwordEnv", "password_file": "passwordFile",
                   "starting_offsets": "startingOffsets", "fail_on_data_loss": "failOnDataLoss",
@@ -63,7 +68,7 @@ SOURCE_OPTIONS = {"streams": "stream", "password_env": "passwordEnv", "password_
 class Plan:
     """All settings. `source`: options of format("amqp"), or None with `files`; `alerts`: options of the sink, or None."""
 
-    out = None
+    out = keep_days = None
     source = files = alerts = None
     format, metrics, by, watermark = "auto", {}, "reading", 200_000
     window_s, lateness_s = 60, None
@@ -95,13 +100,30 @@ def of_arguments(options):
             raise UsageError(f"--source names a user but no password: put it in the environment variable {PASSWORD_VARIABLE}")
         if PASSWORD_VARIABLE in os.environ:
             plan.source["passwordEnv"] = PASSWORD_VARIABLE
+            plan.source.pop("passwordFile", None)
     plan.out = options.out or plan.out
     if plan.out is None:
         raise UsageError(f"--out DIR is needed, or out in {options.config}")
     plan.window_s = options.window or plan.window_s
     plan.watermark = options.watermark or plan.watermark
     plan.master = options.master or plan.master
+    _see_what_belongs_together(plan, options)
     return plan
+
+
+def _see_what_belongs_together(plan, options):
+    path = options.config
+    if plan.files is not None and plan.source is not None:
+        raise UsageError(f"{path} reads files: --source and --stream do not go with that")
+    if plan.files is None and plan.source is None:
+        raise UsageError(f"{path} has no [source], and there is no --source")
+    if plan.keep_days is not None and plan.lateness_s is None:
+        raise UsageError(f"{path}: keep_days needs windows that close: windows.lateness_s above 0")
+    for metric, rules in plan.metrics.items():
+        if rules.get("min", -math.inf) > rules.get("max", math.inf):
+            raise UsageError(f"{path}: metrics.{metric}.min is above its max: nothing would be in range")
+    if not MASTER.fullmatch(plan.master):
+        raise UsageError(f"the Spark master is local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT, not {plan.master!r}")
 
 
 def split_source(source):
@@ -134,7 +156,7 @@ def _fill(plan, path):
         for key in set(source) & set(SOURCE_OPTIONS) - {"streams"}:
             plan.source[SOURCE_OPTIONS[key]] = str(source[key]).lower() if KEYS["source"][key] is TRUTH else str(source[key])
         plan.fail_on_data_loss = source.get("fail_on_data_loss", True)
-    plan.out = settings.get("out")
+    plan.out, plan.keep_days = settings.get("out"), settings.get("keep_days")
     plan.format, plan.metrics = settings.get("decode", {}).get("format", "auto"), settings.get("metrics", {})
     doubles, windows, detector, spark = (settings.get(name, {}) for name in ("doubles", "windows", "detector", "spark"))
     plan.by, plan.watermark = doubles.get("by", "gateway"), doubles.get("watermark", plan.watermark)
@@ -162,12 +184,12 @@ def _read(path):
         raise UsageError(f"--config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from None
-    known = ("out", "metrics") + tuple(KEYS)
+    known = tuple(ALONE) + ("metrics",) + tuple(KEYS)
     for section, keys in settings.items():
         if section not in known:
             raise UsageError(f"{path}: there is no setting {section!r}; there are {', '.join(known)}")
-        if section == "out":
-            _check(path, "out", keys, TEXT)
+        if section in ALONE:
+            _check(path, section, keys, ALONE[section])
         elif not isinstance(keys, dict):
             raise UsageError(f"{path}: {section} is a table, written [{section}]")
         elif section == "metrics":
@@ -176,6 +198,10 @@ def _read(path):
                 _check_keys(path, f"metrics.{metric}", rules, METRIC_KEYS)
         else:
             _check_keys(path, section, keys, KEYS[section])
+    for name, value in settings.get("spark", {}).get("settings", {}).items():
+        if not isinstance(value, (str, int, float)):
+            raise UsageError(f"{path}: spark.settings has names in quotes with texts or numbers, as \"spark.driver.memory\" = \"2g\"; "
+                             f"{name} is {value!r}")
     return settings
 
 
@@ -187,8 +213,10 @@ def _check_keys(path, section, given, known):
 
 
 def _check(path, name, value, kind):
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    fits = {TEXT: isinstance(value, str), WHOLE: number and isinstance(value, int) and value >= 1, NUMBER: number,
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    fits = {TEXT: isinstance(value, str), FULL_TEXT: isinstance(value, str) and value.strip() != "",
+            WHOLE: number and isinstance(value, int) and value >= 1,
+            NUMBER: number, FROM_0: number and value >= 0, SHARE: number and 0 < value <= 1,
             TRUTH: isinstance(value, bool), TABLE: isinstance(value, dict),
             TEXTS: isinstance(value, str) or (isinstance(value, list) and value and all(isinstance(one, str) for one in value))}
     if not fits[kind]:

@@ -16,6 +16,7 @@ SUBMITTED = "LEVERET_SPARK_SUBMIT"
 JAVA_OLDEST = 17
 # Starts faster and leaves the other cores alone: for a small machine. Long runs on many rows are faster without (--config, spark.settings).
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|spark://[^/\s]+:\d+(,[^/\s]+:\d+)*|yarn|k8s://\S+")
 LAUNCHER = '''"""For spark-submit: spark-submit --master URL --py-files leveret.zip leveret_pipeline.py --config pipeline.toml"""
 import os
 import sys
@@ -25,6 +26,10 @@ from leveret.tools.cli import main  # noqa: E402
 
 sys.exit(main(["pipeline", "run"] + sys.argv[1:]))
 '''
+
+
+class NoSpark(Exception):
+    """Spark did not start; the text is a sentence."""
 
 
 def java_version():
@@ -64,7 +69,7 @@ def start_spark(master="local[*]", more=None):
         builder = builder.master(f"local[{local.group(1) or 1},4]" if local else master)
     for name, text in {**settings, **(more or {})}.items():
         builder = builder.config(name, str(text))
-    spark = builder.getOrCreate()
+    spark = _session(builder, master)
     if not local and SUBMITTED not in os.environ:
         archive = tempfile.TemporaryDirectory(prefix="leveret-archive-")  # Spark serves the file from there until the end
         atexit.register(archive.cleanup)
@@ -73,14 +78,27 @@ def start_spark(master="local[*]", more=None):
     return spark
 
 
+def _session(builder, master):
+    """Raises NoSpark."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        told = re.findall(r"^(?:Caused by: |: )?(?:[a-z]\w*\.)+\w*(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
+        raise NoSpark(f"Spark at {master} did not start: {told[-1] if told else str(error).strip().splitlines()[0]}") from None
+
+
 def write_archive(folder):
     """Writes leveret.zip into the folder: its path. The archive holds the Python files of the installed leveret."""
     path = os.path.join(folder, "leveret.zip")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("leveret")  # a folder without __init__.py needs an entry of its own: else Python finds nothing in it
         for part in ("core", "ports", "tools"):
             package = __import__("leveret." + part, fromlist=["*"])
             for root in package.__path__:
                 for directory, _, names in sorted(os.walk(root)):
+                    archive.mkdir(os.path.normpath(os.path.join("leveret", part, os.path.relpath(directory, root))))
                     for name in sorted(names):
                         if name.endswith(".py"):
                             file = os.path.join(directory, name)

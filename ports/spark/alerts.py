@@ -6,7 +6,7 @@
 import hashlib
 import json
 
-from .options import Login
+from .options import sink_login
 from .sink import publish_epoch
 
 FIELDS = ("gateway", "device", "metric", "value", "unit", "score", "sequence", "stream", "offset", "part")
@@ -14,7 +14,7 @@ FIELDS = ("gateway", "device", "metric", "value", "unit", "score", "sequence", "
 
 def publisher(options, tables):
     """publish(batch, alerts) for job.BatchWriter, by the sink's options (lower-case names). The epochs belong to the tables' folder."""
-    login = Login(options)
+    login = sink_login(options)
     exchange, key, folder = options.get("exchange", ""), options["routingkey"], tables.identity()
 
     def publish(batch, found):

@@ -32,7 +32,7 @@ def compact_folder(tables, folder, files_min):
     done = {"closed": tables.closed_until(), "batch": (tables.newest() or {"batch": -1})["batch"]}
     done["batches"] = done["batch"]
     for file in parquet_files(folder):
-        size, span = os.path.getsize(file), _span(file)
+        size, span = os.path.getsize(file), span_of(file)
         if span is not None and span[2] <= done[span[0]] and size < SMALL_OCTETS and octets + size <= MERGED_OCTETS:
             small.append(file)
             octets += size
@@ -76,7 +76,7 @@ def crowded(tables):
     return found
 
 
-def _span(file):
+def span_of(file):
     """(table's word, first, last) in the name of a file that may be merged, else None."""
     word, _, numbers = os.path.basename(file)[:-len(".parquet")].partition("-")
     parts = numbers.split("-")
@@ -86,7 +86,7 @@ def _span(file):
 
 
 def _merged_name(files):
-    spans = [_span(file) for file in files]
+    spans = [span_of(file) for file in files]
     first, last = min(span[1] for span in spans), max(span[2] for span in spans)
     return f"closed-{first}-{last}.parquet" if spans[0][0] == "closed" else f"batches-{first:08}-{last:08}.parquet"
 

@@ -20,7 +20,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from . import compaction
+from . import compaction, retention
 from .decode import DECODED, MESSAGE
 from .scoring import BUCKETS, scorer
 from .source import spans_of
@@ -73,7 +73,7 @@ class Ending(Exception):
 class BatchWriter:
     """What foreachBatch calls: writes one batch to the tables and notes its counts. One at a time.
 
-    `plan`: detector (bool), alarm (the least score of an alert), window_s, lateness_s (None: windows never close).
+    `plan`: detector (bool), alarm (the least score of an alert), window_s, lateness_s (None: windows never close), keep_days (None: all).
     `publish(batch, alerts)`: called with an Arrow table, at least once a batch that has some, the same each time; None: not wanted.
     """
 
@@ -82,6 +82,7 @@ class BatchWriter:
         self._one_at_a_time = threading.Lock()  # a stopped query's last batch may still run when the next query starts
         self._ending = False
         self.totals = tables.totals()
+        retention.finish(tables)
 
     def __call__(self, frame, batch):
         with self._one_at_a_time:
@@ -116,6 +117,12 @@ class BatchWriter:
     def compact(self):
         """Merges small files (compaction.py), a folder at a time between batches. Returns how many."""
         return sum(self._compact_folder(*one) for one in compaction.crowded(self._tables))
+
+    def forget(self):
+        """Removes what is older than keep_days (retention.py)."""
+        if self._plan.keep_days is not None:
+            with self._one_at_a_time:
+                retention.forget(self._tables, self._plan.keep_days)
 
     def _compact_folder(self, folder, files_min):
         with self._one_at_a_time:

@@ -44,6 +44,8 @@ class Login:
 
     def __init__(self, options):
         self._password_env, self._password_file = options.get("passwordenv"), options.get("passwordfile")
+        if self._password_env and self._password_file:
+            raise ValueError("amqp: either passwordEnv or passwordFile, not both")
         texts = [text.strip() for text in options.get("url", "").split(",") if text.strip()]
         self.places = [self._place(text) for text in texts]
         if not texts:
@@ -90,6 +92,14 @@ class Login:
 def _without_password(text):
     head, at, tail = text.rpartition("@")
     return "..." + at + tail if at else text
+
+
+def sink_login(options):
+    """The Login of a sink, by its options (lower-case names). Raises ValueError."""
+    login = Login(options)
+    if len(login.places) > 1:
+        raise ValueError("amqp: the sink writes to one broker: url names several")
+    return login
 
 
 class Options:

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
 
 from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, connect
-from .options import SINK_OPTIONS, Login, checked
+from .options import SINK_OPTIONS, checked, sink_login
 from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable
 
 EPOCH_QUEUE = "leveret.epochs."
@@ -51,9 +51,7 @@ def writer(options, schema):
     kinds = {"exactlyonce": ExactlyOnceWriter, "atleastonce": AtLeastOnceWriter}
     if delivery.lower() not in kinds:
         raise ValueError(f"amqp: delivery is exactlyOnce or atLeastOnce, not {delivery!r}")
-    login = Login(given)
-    if len(login.places) > 1:
-        raise ValueError("amqp: the sink writes to one broker: url names several")
+    login = sink_login(given)
     if not given.get("maxrowsperepoch", "1").isdecimal():
         raise ValueError(f"amqp: maxRowsPerEpoch is a number, not {given['maxrowsperepoch']!r}")
     return kinds[delivery.lower()](login, given)

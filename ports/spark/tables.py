@@ -7,6 +7,7 @@
     windows/windows.parquet                 aggregates of the windows that may still change; closed-*.parquet those that do not
     _batches/00000012.json                  what batch 12 was, and the sums over all up to it; the last KEPT of them
     _detector/ _checkpoint/ _staging/ _lock the detector's states; Spark's; unfinished writes; one writer at a time
+    _gone/                                  how many rows went because they were old (retention.py)
 
 Laws: a batch is written to _staging and its files appear under names that follow from the batch, so a batch that is done again after a
 crash replaces its own files by equal ones and changes nothing. The counts of a batch are read from the footers of its files. What a
@@ -82,7 +83,7 @@ class Tables:
         """A text that belongs to this folder as long as it lives."""
         path = self.at("_identity")
         if not os.path.exists(path):
-            self._replace(path, uuid.uuid4().hex)
+            self.replace(path, uuid.uuid4().hex)
         with open(path, encoding="utf-8") as file:
             return json.load(file)
 
@@ -136,7 +137,7 @@ class Tables:
             self.written.add(self.at(WINDOWS))
         else:
             shutil.rmtree(staged)
-        self._replace(self.at(WINDOWS, "_closed.json"), {"until": until})
+        self.replace(self.at(WINDOWS, "_closed.json"), {"until": until})
 
     def days_since(self, time_us):
         """The folders of raw with readings from `time_us` (microseconds since 1970) on, or raw itself; Spark lists all that it is given."""
@@ -166,17 +167,17 @@ class Tables:
         newest = [time for time in (before.get("newest_ever"), counts["newest"]) if time is not None]
         counts = dict(counts, batch=batch, totals={name: totals[name] + counts[name] for name in TOTALS},
                       newest_ever=max(newest, default=None))
-        self._sync()
-        self._replace(self.at("_batches", f"{batch:08}.json"), counts)
+        self.sync()
+        self.replace(self.at("_batches", f"{batch:08}.json"), counts)
         for number in self._recorded_numbers()[:-KEPT]:
             os.remove(self.at("_batches", f"{number:08}.json"))
 
-    def _sync(self):
+    def sync(self):
         """Waits until what was written to this file system is on the disk."""
         if getattr(ctypes.CDLL(None), "syncfs", lambda file: -1)(self._lock.fileno()):
             os.sync()
 
-    def _replace(self, path, thing):
+    def replace(self, path, thing):
         """Writes a JSON file, whole or not at all, also when the power goes."""
         temporary = self.at("_staging", uuid.uuid4().hex + ".json")
         with open(temporary, "w", encoding="utf-8") as file:

@@ -10,10 +10,12 @@ import pytest
 from telemetry import TIME_S
 
 from leveret.ports.client import connect
-from leveret.tools import cli, pipeline, pipeline_config
+from leveret.ports.spark.detector import new_states, score_rows
+from leveret.tools import cli, pipeline
 from leveret.tools.usage import UsageError
 
 LATENESS_S = 3600
+SOURCE = "[source]\nurl = 'amqp://h'\nstreams = 's'\n"
 
 
 def config_of(folder, **sections):
@@ -76,6 +78,8 @@ def test_senml_with_gateway_headers_to_every_table_and_to_the_alert_queue(run, l
     raw = table(summary, "raw").sort_values("time")
     assert set(raw.gateway.astype(str)) == {"north"} and set(raw.unit) == {"Cel"} and raw.score.between(0, 1).all()
     assert [round(value, 6) for value in raw.value] == [round(value, 6) for _, _, value in readings]
+    seconds = [moment.timestamp() for moment in raw.time]
+    assert list(raw.score) == list(score_rows(new_states(1), [0] * len(raw), seconds, raw.value)), "Spark scores otherwise"
     assert len(glob.glob(f"{tmp_path}/out/raw/date=2023-11-1*/gateway=north/*.parquet")) >= 2
     assert sorted(table(summary, "dead_letters").reason) == ["not JSON", "temperature is 9000, outside  to 1000"]
     windows = table(summary, "windows").sort_values("window_start").rename(columns={"count": "readings"})
@@ -133,11 +137,39 @@ def test_the_same_job_over_old_files_gives_what_streaming_gave(run, leveret, mak
     ("[source]\nfiles = []", "source.files must be a text or a list of texts"), ("[metrics.t]\nunits = 'C'", "has no setting 'units'"),
     ("[decode]\nformat = 'xml'", "decode.format is one of auto, json"),
     ("[windows]\nlength_s = 0", "windows.length_s must be a whole number"), ("[alerts]\nurl = 'amqp://h'", "needs url and routing_key"),
-    ("a b", "is not TOML"), ("[detector]\nenabled = 1", "must be true or false"),
+    ("a b", "is not TOML"), ("[detector]\nenabled = 1", "must be true or false"), ("source = 1", "source is a table, written"),
+    ("out = ''", "out must be a text that is not empty"), ("keep_days = 0", "keep_days must be a whole number from 1"),
+    (SOURCE + "keep_days = 1", "source.* has no setting 'keep_days'"),
+    ("keep_days = 9\n[windows]\nlateness_s = 0\n" + SOURCE, "keep_days needs windows that close"),
+    ("[detector]\nenabled = true", "has no .source., and there is no --source"),
+    ("[windows]\nlateness_s = -1", "windows.lateness_s must be a number from 0"),
+    ("[detector]\nalarm = nan", "detector.alarm must be a number above 0, at most 1"),
+    ("[detector]\nalarm = 1.5", "detector.alarm must be a number above 0, at most 1"),
+    ("[spark]\ntrigger_s = -0.5", "spark.trigger_s must be a number from 0"),
+    ("[spark]\ntrigger_s = '1'", "spark.trigger_s must be a number from 0"),
+    ("[spark]\nmaster = 'here'\n" + SOURCE, "the Spark master is local.N., spark://HOST:PORT, .* not 'here'"),
+    ("[spark]\nmaster = 'local[0]'\n" + SOURCE, "the Spark master is"),
+    ("[spark.settings]\nspark.driver.memory = '2g'", "names in quotes"),
+    ("[metrics.t]\nmin = 5\nmax = 4\n" + SOURCE, "metrics.t.min is above its max"), ("metrics = { t = 1 }", "metrics.t must be a table"),
+    ("[metrics.t]\nmax = inf", "metrics.t.max must be a number"), ("[doubles]\nby = 'time'", "doubles.by is one of gateway, reading"),
+    ("[doubles]\nwatermark = 1.5", "doubles.watermark must be a whole number from 1"),
+    ("[source]\nfiles = 'x'\nurl = 'amqp://h'", "has files or url and streams, not both"),
+    (SOURCE + "starting_offsets = 'yesterday'", "source.: startingOffsets is earliest, latest, a number or a time"),
+    ("[source]\nurl = 'amqp://u:p@h'\nstreams = 's'", "source.: no password in the url"),
+    ("[source]\nurl = 'http://h'\nstreams = 's'", "source.: option url must be amqp"),
+    ("[source]\nurl = 'amqp://u@h'\nstreams = 's'", "source.: user u needs passwordEnv or passwordFile"),
+    ("[source]\nurl = 'amqp://h'\nstreams = ['s', 's']", "source.: a stream or a broker is named twice"),
+    (SOURCE + "password_env = 'A'\npassword_file = 'b'", "source.: either passwordEnv or passwordFile, not both"),
+    (SOURCE + "max_rows_per_trigger = 0", "source.max_rows_per_trigger must be a whole number from 1"),
+    (SOURCE + "[alerts]\nurl = 'amqp://h,amqp://i'\nrouting_key = 'k'", "alerts.: the sink writes to one broker"),
+    (SOURCE + "[alerts]\nurl = 'h:1'\nrouting_key = 'k'", "alerts.: option url must be amqp"),
+    (SOURCE + "[alerts]\nurl = 'amqp://h'\nrouting_key = 'k'\nkey = 1", "alerts. has no setting 'key'"),
 ])
-def test_a_mistake_in_the_configuration_is_one_sentence(text, sentence, tmp_path):
+def test_a_mistake_in_the_configuration_is_one_sentence_before_anything_starts(text, sentence, tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "java_version", lambda: pipeline.JAVA_OLDEST)
     path = tmp_path / "pipeline.toml"
     path.write_text(text)
     options = cli.make_parser("pipeline").parse_args(["pipeline", "run", "--config", str(path), "--out", str(tmp_path / "out")])
-    with pytest.raises(UsageError, match=sentence):
-        pipeline_config.of_arguments(options)
+    with pytest.raises(UsageError, match=sentence) as refusal:
+        pipeline.run(options)
+    assert "\n" not in str(refusal.value) and not (tmp_path / "out").exists()
