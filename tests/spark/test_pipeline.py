@@ -207,7 +207,7 @@ def test_a_source_that_is_no_url_is_refused_before_anything_starts(source, tmp_p
 
 
 def test_the_archive_is_all_of_leveret_that_spark_needs(tmp_path):
-    """In a Python that finds the packages of leveret[spark], but no leveret: neither installed nor in the place where it is built."""
+    """In a Python that finds the packages of `.[spark]`, but no leveret: neither installed nor in the place where it is built."""
     archive, launcher = pipeline.write_submission(str(tmp_path))
     needed = ("import sys; sys.path[:0] = sys.argv[1:]; import leveret.ports.spark.job, leveret.ports.spark.alerts; "
               "import leveret.ports.spark.queue_source, leveret.tools.cli as cli; print(cli.__file__)")
