@@ -65,7 +65,7 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
         if (queue[QUEUE_PLAIN] == NOT_PLAIN)
             return 0;
         if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && kind == 2) {
-            if (route[ROUTE_COUNT] > 1 || state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE])
+            if (state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
                 return 0;
             answer = 2;
         }
@@ -86,13 +86,20 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
 
 static void put_aside(const leveret_tables *t, int32_t entry)
 {
+    int32_t message = t->entries[entry + ENTRY_MESSAGE];
+    int32_t tail = t->state[STATE_LOGGED_TAIL];
     t->entries[entry + ENTRY_CONSUMER] = -1;
-    if (t->state[STATE_LOGGED_HEAD] < 0)
-        t->state[STATE_LOGGED_HEAD] = entry;
-    else
-        t->entries[t->state[STATE_LOGGED_TAIL] + ENTRY_CONSUMER] = entry;
     t->state[STATE_LOGGED_TAIL] = entry;
-    t->state[STATE_LOGGED_OCTETS] += t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_FILLED] + RECORD_HEAD;
+    t->state[STATE_LOGGED_PLACES] += 1;
+    t->state[STATE_LOGGED_OCTETS] += PLACE_SIZE;
+    if (t->state[STATE_LOGGED_HEAD] < 0) {
+        t->state[STATE_LOGGED_HEAD] = entry;
+    } else {
+        t->entries[tail + ENTRY_CONSUMER] = entry;
+        if (t->entries[tail + ENTRY_MESSAGE] == message)
+            return;
+    }
+    t->state[STATE_LOGGED_OCTETS] += t->messages[message + MESSAGE_FILLED] + RECORD_SIZE;
     t->state[STATE_LOGGED_COUNT] += 1;
 }
 
@@ -224,15 +231,15 @@ int32_t leveret_take_publish(const leveret_tables *t, const uint8_t *source, int
         return whole;
     int32_t message = fill(t, source, route, route_size, header, properties_size, body, blocks_needed);
     t->messages[message + MESSAGE_SEGMENT] = kind == 2 ? 0 : -1;
+    if (logged == 2)
+        state[STATE_LOG_ROOM] -= blocks_needed * state[STATE_BLOCK_SIZE] + PLACE_SIZE * t->routes[slot + ROUTE_COUNT];
     for (int32_t left = t->routes[slot + ROUTE_COUNT]; left > 0; left--, target++) {
         int32_t entry = push(t, *target, message);
         if (t->queues[*target + QUEUE_LIMITS])
             keep_limits(t, *target, entry, expiration);
         activate(t, *target);
-        if (logged == 2) {
-            state[STATE_LOG_ROOM] -= blocks_needed * state[STATE_BLOCK_SIZE];
+        if (logged == 2 && t->queues[*target + QUEUE_PLAIN] == PLAIN_LOGGED)
             put_aside(t, entry);
-        }
     }
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;
     if (t->channels[channel + CHANNEL_CONFIRM])

@@ -22,36 +22,51 @@ static int64_t take_position(int32_t *queue, int32_t low)
     return seen;
 }
 
+/* The places of the message of `entry`, in a row from there: how many; `behind` is the entry of the next message. */
+static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *target, int32_t *behind)
+{
+    int32_t message = t->entries[entry + ENTRY_MESSAGE];
+    int32_t places = 0;
+    while (entry >= 0 && t->entries[entry + ENTRY_MESSAGE] == message) {
+        const int32_t *place = t->entries + entry;
+        int32_t *queue = t->queues + place[ENTRY_QUEUE];
+        int64_t position = take_position(queue, place[ENTRY_POSITION]);
+        put_size(target, queue[QUEUE_IDENTITY]);
+        put_number(target + 4, (int32_t)(position >> 30), (int32_t)(position & MASK));
+        target += PLACE_SIZE;
+        places += 1;
+        entry = place[ENTRY_CONSUMER];
+    }
+    *behind = entry;
+    return places;
+}
+
 void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segment)
 {
     int32_t entry = t->state[STATE_LOGGED_HEAD];
     int32_t at = 0;
     while (entry >= 0) {
-        const int32_t *place = t->entries + entry;
-        int32_t *record = t->messages + place[ENTRY_MESSAGE];
-        int32_t *queue = t->queues + place[ENTRY_QUEUE];
-        int64_t position = take_position(queue, place[ENTRY_POSITION]);
+        int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
         int32_t size = record[MESSAGE_FILLED];
         uint8_t *head = target + at;
+        int32_t places = put_places(t, entry, head + RECORD_SIZE, &entry);
+        int32_t head_size = RECORD_SIZE + places * PLACE_SIZE;
         head[0] = RECORD_MESSAGE;
-        put_size(head + 1, size + RECORD_HEAD - 5);
-        head[5] = 0;
-        head[6] = 1;
+        put_size(head + 1, size + head_size - 5);
+        head[5] = (uint8_t)(places >> 8);
+        head[6] = (uint8_t)places;
         put_size(head + 7, record[MESSAGE_ARRIVED]);
         head[11] = (uint8_t)(record[MESSAGE_ROUTE] >> 8);
         head[12] = (uint8_t)record[MESSAGE_ROUTE];
         put_size(head + 13, record[MESSAGE_PROPERTIES]);
         put_size(head + 17, record[MESSAGE_BODY]);
-        put_size(head + 21, queue[QUEUE_IDENTITY]);
-        put_number(head + 25, (int32_t)(position >> 30), (int32_t)(position & MASK));
-        extract(t, record[MESSAGE_FIRST], 0, target, at + RECORD_HEAD, size);
+        extract(t, record[MESSAGE_FIRST], 0, target, at + head_size, size);
         record[MESSAGE_SEGMENT] = segment;
-        at += RECORD_HEAD + size;
-        entry = place[ENTRY_CONSUMER];
+        at += head_size + size;
     }
     t->state[STATE_LOGGED_HEAD] = NONE;
     t->state[STATE_LOGGED_OCTETS] = 0;
-    t->state[STATE_LOGGED_COUNT] = 0;
+    t->state[STATE_LOGGED_COUNT] = t->state[STATE_LOGGED_PLACES] = 0;
 }
 
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most)

@@ -2,6 +2,7 @@
 import struct
 
 from leveret.core import layout, log
+from leveret.core.engine import Plain
 from leveret.core.layout import MASK, NONE
 from leveret.core.records import HEAD_SIZE, see_position, whole_position
 from .runs_shapes import ENTRY, MESSAGE
@@ -13,8 +14,11 @@ class Records:
     """The part of runs.Engine that the journal asks."""
 
     def write_taken(self, target, segment):
-        """See records.write_taken."""
+        """See records.write_taken, which writes messages of several queues."""
         tables = self.tables
+        if tables.state[layout.STATE_LOGGED_COUNT] != tables.state[layout.STATE_LOGGED_PLACES]:
+            Plain.write_taken(self, target, segment)
+            return
         state, queues, messages, block_size = tables.state, tables.queues, tables.messages, self.block_size
         entry_octets, message_octets = self.entry_octets, self.message_octets
         entry = state[layout.STATE_LOGGED_HEAD]
@@ -41,7 +45,7 @@ class Records:
             state[layout.STATE_CURSOR_OFFSET] = (size - 1) % block_size + 1
         target[:] = b"".join(parts)
         state[layout.STATE_LOGGED_HEAD] = NONE
-        state[layout.STATE_LOGGED_OCTETS] = state[layout.STATE_LOGGED_COUNT] = 0
+        state[layout.STATE_LOGGED_OCTETS] = state[layout.STATE_LOGGED_COUNT] = state[layout.STATE_LOGGED_PLACES] = 0
 
     def gather_settled(self, runs, most):
         """See records.gather_settled."""

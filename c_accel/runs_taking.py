@@ -6,7 +6,7 @@ from leveret.core.engine import Plain
 from leveret.core.hot import activate
 from leveret.core.ingest import check_properties, count_publish, take_settlement
 from leveret.core.layout import MASK, NONE
-from leveret.core.records import HEAD_SIZE
+from leveret.core.records import HEAD_SIZE, PLACE_SIZE
 from .runs_shapes import BASIC, CONTENT_HEAD, END, FRAME_HEAD
 
 METHOD_HEAD = struct.Struct(">BHIHH").unpack_from  # type, channel and size of a frame, then class and method
@@ -169,7 +169,7 @@ class Taking:
         held = queues[queue + layout.QUEUE_LENGTH] + queues[queue + layout.QUEUE_UNSETTLED]
         count = min(records, (4 * records - held + 4) // 5, blocks // needed,
                     (4 * blocks - queues[queue + layout.QUEUE_BLOCKS] + 4 * needed) // (5 * needed))
-        return min(count, state[layout.STATE_LOG_ROOM] // (needed * self.block_size)) if logged else count
+        return min(count, state[layout.STATE_LOG_ROOM] // (needed * self.block_size + PLACE_SIZE)) if logged else count
 
     def put_contents(self, octets, at, stride, body, count, names, needed, queue, shared):
         """Make `count` messages of the octets `names` and of `body` octets from every `stride` from `at`, and push them."""
@@ -236,7 +236,8 @@ class Taking:
         state[layout.STATE_LOGGED_TAIL] = last
         state[layout.STATE_LOGGED_OCTETS] += count * (size + HEAD_SIZE)
         state[layout.STATE_LOGGED_COUNT] += count
-        state[layout.STATE_LOG_ROOM] -= count * needed * self.block_size
+        state[layout.STATE_LOGGED_PLACES] += count
+        state[layout.STATE_LOG_ROOM] -= count * (needed * self.block_size + PLACE_SIZE)
 
 
 def content_end(octets, at):

@@ -81,6 +81,7 @@ _STATE_LOGGED_COUNT = const(37)
 _STATE_NOW = const(38)
 _STATE_DROPPED_HEAD = const(40)
 _STATE_REJECTED = const(41)
+_STATE_LOGGED_PLACES = const(43)
 
 _ROUTE_EPOCH = const(0)
 _ROUTE_USER = const(1)
@@ -96,6 +97,8 @@ _ASK = const(-2)
 _ASK_ROUTE = const(-3)
 
 _DEPTH_MAX = const(8)
+_RECORD_SIZE = const(21)  # octets of a message's record before its places (records.py), and of each place
+_PLACE_SIZE = const(12)
 
 
 def ingest(arena, blocks, messages, entries, queues, channels, consumers, state, routes, route_octets, route_targets, numbers, source):
@@ -229,13 +232,14 @@ def take_publish(arena, blocks, messages, entries, queues, channels, state, rout
     messages[message + _MESSAGE_SEGMENT] = 0 if kind == 2 else -1
     target = routes[slot + _ROUTE_TARGETS]
     left = routes[slot + _ROUTE_COUNT]
+    if logged == 2:
+        state[_STATE_LOG_ROOM] -= blocks_needed * state[_STATE_BLOCK_SIZE] + _PLACE_SIZE * left
     while left > 0:
         entry = push(messages, entries, queues, state, route_targets[target], message)
         if queues[route_targets[target] + _QUEUE_LIMITS] > 0:
             keep_limits(blocks, messages, entries, queues, state, route_targets[target], entry, expiration)
         activate(queues, state, route_targets[target])
-        if logged == 2:
-            state[_STATE_LOG_ROOM] -= blocks_needed * state[_STATE_BLOCK_SIZE]
+        if logged == 2 and queues[route_targets[target] + _QUEUE_PLAIN] == 2:
             put_aside(messages, entries, state, entry)
         target += 1
         left -= 1
@@ -453,8 +457,8 @@ def is_route(state, routes, route_octets, slot, source, at, size):
 
 
 def may_push(messages, entries, queues, state, routes, route_targets, slot, kind, expiration, block_total, body):
-    """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; 2 when its one queue
-    does, and it has to be logged, and the log has room; else 0.
+    """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; 2 when it has to be
+    logged for one of them too, and the log has room; else 0.
 
     Each queue's share is Queue.over_share: at most four times what is left of blocks, messages and entries.
     """
@@ -469,7 +473,7 @@ def may_push(messages, entries, queues, state, routes, route_targets, slot, kind
         if plain == 0:
             return 0
         if plain == 2 and kind == 2:
-            if routes[slot + _ROUTE_COUNT] > 1 or state[_STATE_LOG_ROOM] < block_total * state[_STATE_BLOCK_SIZE]:
+            if state[_STATE_LOG_ROOM] < block_total * state[_STATE_BLOCK_SIZE] + _PLACE_SIZE * routes[slot + _ROUTE_COUNT]:
                 return 0
             answer = 2
         limits = queues[queue + _QUEUE_LIMITS]
@@ -543,14 +547,20 @@ def keep_limits(blocks, messages, entries, queues, state, queue, entry, expirati
 
 
 def put_aside(messages, entries, state, entry):
-    """An entry's message is to be logged: put it at the end of the list of those."""
+    """An entry's message is to be logged: put it at the end of the list of those. What records.py puts before one is added to their
+    octets, and a place more of the one at the end."""
     entries[entry + _ENTRY_CONSUMER] = -1
+    tail = state[_STATE_LOGGED_TAIL]
+    state[_STATE_LOGGED_TAIL] = entry
+    state[_STATE_LOGGED_PLACES] += 1
+    state[_STATE_LOGGED_OCTETS] += _PLACE_SIZE
     if state[_STATE_LOGGED_HEAD] < 0:
         state[_STATE_LOGGED_HEAD] = entry
     else:
-        entries[state[_STATE_LOGGED_TAIL] + _ENTRY_CONSUMER] = entry
-    state[_STATE_LOGGED_TAIL] = entry
-    state[_STATE_LOGGED_OCTETS] += messages[entries[entry] + _MESSAGE_FILLED] + 33  # what records.py puts before it
+        entries[tail + _ENTRY_CONSUMER] = entry
+        if entries[tail] == entries[entry]:
+            return
+    state[_STATE_LOGGED_OCTETS] += messages[entries[entry] + _MESSAGE_FILLED] + _RECORD_SIZE
     state[_STATE_LOGGED_COUNT] += 1
 
 

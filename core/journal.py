@@ -104,18 +104,18 @@ class Journal:
         return 0
 
     def log_taken(self):
-        """Log the messages that `ingest` has pushed since it was called, each in one queue, in their order."""
+        """Log the messages that `ingest` has pushed since it was called, in their order."""
         state = self.broker.tables.state
-        count = state[layout.STATE_LOGGED_COUNT]
+        count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
         octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
         segment = self.log.current()
         self.broker.tables.engine.write_taken(octets, segment.number)
         self.taken = (self.taken + count) & layout.MASK
-        self.message_octets += len(octets) - count * records.HEAD_SIZE
+        self.message_octets += len(octets) - count * records.RECORD_SIZE - places * records.PLACE_SIZE
         self.touch()
         self.log.append_written(count, octets)
-        segment.live += count
-        segment.written += count
+        segment.live += places
+        segment.written += places
 
     def write_message(self, message, places, type_=log.MESSAGE):
         """Append the record of a message in these places: where it lies among what is appended (paged.SKIP)."""

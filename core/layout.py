@@ -128,7 +128,8 @@ STATE_ROUTE_LAST = 30  # the slot that was used last
 STATE_ROUTE_OCTETS = 31  # used of the cache's octets, and of its targets
 STATE_ROUTE_TARGETS = 32
 STATE_LOG_ROOM = 33  # octets of persistent messages that `ingest` may take for the log
-STATE_LOGGED_HEAD = 34  # entries with messages that it has taken and that are to be logged, linked by ENTRY_CONSUMER, in order; NONE: none
+STATE_LOGGED_HEAD = 34  # entries with messages that it has taken and that are to be logged, linked by ENTRY_CONSUMER, in order, those of a
+# message in a row; NONE: none
 STATE_LOGGED_TAIL = 35
 STATE_LOGGED_OCTETS = 36  # of their records, as they stand in a group
 STATE_LOGGED_COUNT = 37
@@ -137,7 +138,8 @@ STATE_EXPIRED = 39  # counters as those above
 STATE_DROPPED_HEAD = 40
 STATE_REJECTED = 41
 STATE_REDELIVERED = 42
-STATE_WIDTH = 43
+STATE_LOGGED_PLACES = 43  # in how many queues those messages are that are to be logged
+STATE_WIDTH = 44
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

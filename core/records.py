@@ -4,7 +4,8 @@ The functions that an engine (engine.py) has in C too, over the same memory; c_a
 octets and leaves the same tables.
 journal.py calls them. A message is written as it stands in a group (log.py):
 
-    octet type | long size | short places (1) | long arrived | short route | long properties | long body | long queue id | longlong position
+    octet type | long size | short places | long arrived | short route | long properties | long body
+    | long queue id | longlong position, for each place
     | route | properties | body
 
 Positions are whole ones here; QUEUE_LOGGED has the last of a queue, over two fields.
@@ -17,8 +18,11 @@ from .hot import extract, give
 from .shim import const
 
 _MESSAGE = const(1)  # log.MESSAGE
-_FORM = ">BIHIHIIIQ"
-HEAD_SIZE = const(33)  # octets of that
+_FORM = ">BIHIHII"
+RECORD_SIZE = const(21)  # octets of that
+_PLACE = ">IQ"
+PLACE_SIZE = const(12)
+HEAD_SIZE = const(33)  # of both: what a message in one queue has before its own
 _BIG = const(1 << 30)
 
 
@@ -43,20 +47,27 @@ def write_taken(arena, blocks, messages, entries, queues, state, target, segment
     at = 0
     while entry != layout.NONE:
         message = entries[entry + layout.ENTRY_MESSAGE]
-        queue = entries[entry + layout.ENTRY_QUEUE]
-        position = whole_position(queues, queue, entries[entry + layout.ENTRY_POSITION])
-        see_position(queues, queue, position)
+        begun = at
+        at += RECORD_SIZE
+        places = 0
+        while entry != layout.NONE and entries[entry + layout.ENTRY_MESSAGE] == message:
+            queue = entries[entry + layout.ENTRY_QUEUE]
+            position = whole_position(queues, queue, entries[entry + layout.ENTRY_POSITION])
+            see_position(queues, queue, position)
+            struct.pack_into(_PLACE, target, at, queues[queue + layout.QUEUE_IDENTITY], position)
+            at += PLACE_SIZE
+            places += 1
+            entry = entries[entry + layout.ENTRY_CONSUMER]
         size = messages[message + layout.MESSAGE_FILLED]
-        struct.pack_into(_FORM, target, at, _MESSAGE, size + HEAD_SIZE - 5, 1, messages[message + layout.MESSAGE_ARRIVED],
+        struct.pack_into(_FORM, target, begun, _MESSAGE, at - begun + size - 5, places, messages[message + layout.MESSAGE_ARRIVED],
                          messages[message + layout.MESSAGE_ROUTE], messages[message + layout.MESSAGE_PROPERTIES],
-                         messages[message + layout.MESSAGE_BODY], queues[queue + layout.QUEUE_IDENTITY], position)
-        extract(arena, blocks, state, messages[message + layout.MESSAGE_FIRST], 0, target, at + HEAD_SIZE, size)
+                         messages[message + layout.MESSAGE_BODY])
+        extract(arena, blocks, state, messages[message + layout.MESSAGE_FIRST], 0, target, at, size)
         messages[message + layout.MESSAGE_SEGMENT] = segment
-        at += HEAD_SIZE + size
-        entry = entries[entry + layout.ENTRY_CONSUMER]
+        at += size
     state[layout.STATE_LOGGED_HEAD] = layout.NONE
     state[layout.STATE_LOGGED_OCTETS] = 0
-    state[layout.STATE_LOGGED_COUNT] = 0
+    state[layout.STATE_LOGGED_COUNT] = state[layout.STATE_LOGGED_PLACES] = 0
 
 
 def gather_settled(entries, state, runs, most):

@@ -60,7 +60,7 @@ def small_windows():
 class Side:
     """One broker with its peers, and what it answered."""
 
-    def __init__(self, form, durable=False, **limits):
+    def __init__(self, form, durable=False, store=None, **limits):
         User.numbers = 0  # counted over all brokers of a process
         before, engine.chosen = engine.chosen, form
         try:
@@ -70,7 +70,7 @@ class Side:
         self.peers = []
         self.store = None
         if durable:
-            self.store = MemoryStore()
+            self.store = store or MemoryStore()
             self.broker.read_messages_with(properties)
             make_durable(self.broker, self.store, "each", 100, 65536, 4096, 1 << 20)
 
