@@ -20,6 +20,7 @@ if STALE:
 VARIABLE = "LEVERET_ACCEL"
 
 
+LARGE = 16384  # octets of a body that goes from its blocks to the socket, and of a frame that goes the other way
 ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/deliver.py's
 
 
@@ -30,10 +31,51 @@ class SendBuffer(send_buffer.SendBuffer):
         self.output = ffi.new("leveret_output *")
         self.output.hungry = self.output.fed = layout.NONE
         self.pointers = made_by.pointers
+        self.piece_size = made_by.numbers
         self.round = made_by.round
         send_buffer.SendBuffer.__init__(self, size, made_by)
         self.output.octets = self.address
         self.output.size = size
+
+    def reset(self):
+        """As core/send_buffer.py has it."""
+        lib.leveret_forget_insets(self.pointers, self.output)
+        self.output.inset_least = 0
+        send_buffer.SendBuffer.reset(self)
+
+    def gather(self, least=LARGE):
+        """The port sends what waits by `send_to`: bodies of `least` octets and more need not be copied into the buffer."""
+        self.output.inset_least = least
+
+    def is_scattered(self):
+        """True when what waits does not lie in one piece."""
+        return self.output.inset_count > 0
+
+    def send_to(self, descriptor):
+        """Have the system send what waits through a socket: the octets it took; None: none now; 0: the peer is gone."""
+        count = lib.leveret_send(self.pointers, self.output, descriptor)
+        return None if count < 0 else count
+
+    def pending(self):
+        """The view of what waits to be sent, or of its first piece."""
+        output = self.output
+        if not output.inset_count:
+            return self.octets[output.start:output.end]
+        at = lib.leveret_pending(self.pointers, self.output, self.piece_size)
+        return memoryview(ffi.buffer(at, self.piece_size[0]))
+
+    def sent(self, count):
+        """As core/send_buffer.py has it."""
+        lib.leveret_sent(self.pointers, self.output, count)
+
+    def takes_whole(self, heads, body, frame_size_max):
+        """As core/send_buffer.py has it."""
+        least = self.output.inset_least
+        return 0 < least <= body or send_buffer.SendBuffer.takes_whole(self, heads, body, frame_size_max)
+
+    def room(self):
+        """As core/send_buffer.py has it."""
+        return lib.leveret_room(self.output)
 
     def touch(self):
         """See Engine.take_touched."""
@@ -41,19 +83,6 @@ class SendBuffer(send_buffer.SendBuffer):
             self.output.is_touched = 1
             self.output.next_touched = self.round.touched
             self.round.touched = self.output
-
-    def pending(self):
-        """As core/send_buffer.py has it."""
-        output = self.output
-        return self.octets[output.start:output.end]
-
-    def sent(self, count):
-        """As core/send_buffer.py has it."""
-        output = self.output
-        start = output.start + count
-        if start == output.end:
-            start = output.end = 0
-        output.start = start
 
     def starve(self, consumer, count):
         """As core/send_buffer.py has it."""
@@ -83,6 +112,7 @@ class Engine:
     name = "C"
     turn = 256
     ingests = True
+    intake_least = LARGE
 
     def __init__(self, tables):
         self.kept = []
@@ -97,6 +127,8 @@ class Engine:
         pointers.ways = self.ways.table
         self.pointers = pointers
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
+        self.intake = ffi.new("leveret_intake *")
+        self.intake.least = self.intake_least
         self.round = ffi.new("leveret_round *")
         self.round.row_size = ROW_SIZE
         self.round.reply_room = limits.REPLY_ROOM
@@ -186,9 +218,29 @@ class Engine:
         """See ingest.py."""
         return lib.leveret_ingest(self.pointers, numbers, source)
 
+    def take_in(self, session, channel, descriptor):
+        """See core/engine.py."""
+        intake, receive = self.intake, session.receive
+        intake.octets = receive.address
+        intake.size = receive.size
+        intake.start, intake.end = receive.start, receive.end
+        intake.message = channel.message
+        intake.channel_number = channel.number
+        intake.frame_size_max = session.frame_size_max
+        intake.body_left = channel.body_left
+        intake.frame_left = session.body_left
+        intake.frame_size = session.body_size
+        count = lib.leveret_take_in(self.pointers, intake, descriptor)
+        receive.start, receive.end = intake.start, intake.end
+        channel.body_left = intake.body_left
+        session.body_left = intake.frame_left
+        session.body_size = intake.frame_size
+        return None if count < 0 else count
+
     def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
         """See hot.pump."""
-        return lib.leveret_pump(self.pointers, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end)
+        output = self.round.readers[consumer // layout.CONSUMER_WIDTH].output
+        return lib.leveret_pump(self.pointers, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
 
     def append(self, message, source, start, size):
         """See hot.append; `source` is any buffer of octets."""

@@ -1,6 +1,6 @@
 /* What is written to a consumer, core/hot.py from put_content_header on; and contents that come piece by piece. */
+#include "insets.h"
 #include "octets.h"
-#include "queues.h"
 
 void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size)
 {
@@ -56,7 +56,7 @@ static int32_t put_deliver(const leveret_tables *t, const uint8_t *prefix, int32
 }
 
 int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
-                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
+                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output)
 {
     int32_t *reader = t->consumers + consumer;
     int32_t queue = reader[CONSUMER_QUEUE];
@@ -75,13 +75,15 @@ int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, c
         int32_t message = t->entries[entry + ENTRY_MESSAGE];
         const int32_t *record = t->messages + message;
         int32_t body = record[MESSAGE_BODY];
-        int32_t size = prefix_size + 10 + record[MESSAGE_ROUTE] + 20 + record[MESSAGE_PROPERTIES] + 8 + body;
-        if (at + size > end || body + 8 > frame_size_max)
+        int32_t heads = prefix_size + 10 + record[MESSAGE_ROUTE] + 20 + record[MESSAGE_PROPERTIES];
+        int32_t is_inset = wants_inset(output, body);
+        if (is_inset ? heads + 1 > end - at || !has_inset_room(output, body) : heads + 8 + body > end - at || body + 8 > frame_size_max)
             break;
         next_number(t->channels + channel + CHANNEL_TAG);
         at = put_deliver(t, prefix, prefix_size, channel, message, t->entries[entry + ENTRY_REDELIVERED] & 255 ? 1 : 0, target, at);
         at = put_content_header(t, message, number, target, at);
-        at = leveret_put_body(t, body, frame_size_max, number, target, at, end);
+        at = is_inset ? leveret_set_in(t, output, message, frame_size_max, number, at)
+                      : leveret_put_body(t, body, frame_size_max, number, target, at, end);
         unlink_ready(t, queue, entry);
         if (no_ack) {
             drop(t, entry);

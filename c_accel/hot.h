@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define LEVERET_WAYS_MAX 32
+#define LEVERET_INSETS_MAX 32
 
 /* The bindings of an exchange as a tree (c_accel/matching.py). A node: its parent, where its word begins (-1: it is a wild card, or the
  * root) and the word's octets, its children for * and #, where its queues begin in `ends` and how many they are. */
@@ -41,6 +42,8 @@ typedef struct {
     int32_t targets_size;
 } leveret_ways;
 
+struct leveret_output;
+
 /* Everything that belongs to one broker; the memory stays where it is as long as the broker lives. */
 typedef struct {
     uint8_t *arena;
@@ -66,9 +69,9 @@ int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, 
 /* See ingest.ingest. */
 int32_t leveret_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source);
 
-/* See hot.pump. */
+/* See hot.pump. `output`: `target` is its, and large bodies may be set in; NULL: none. */
 int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
-                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, struct leveret_output *output);
 
 /* See hot.append. */
 void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size);
@@ -89,6 +92,21 @@ void leveret_pack_reach(const leveret_tables *t, int32_t *numbers);
 /* A pack but for its first 16 octets, see amqp_0_9/packed.py. */
 void leveret_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target);
 
+/* A body on its way from its blocks to a socket: its frames go before octets[position] of a send buffer, without the end octet of the last one,
+ * which stands there. The message is referenced until then. `between`: how many are gone of the eight octets before the payload under way
+ * (the last frame's end and this one's head; the first frame has no end before it). */
+typedef struct {
+    int32_t position;
+    int32_t message;
+    int32_t block; /* where the next octet of the body is */
+    int32_t offset;
+    int32_t left; /* octets of the body */
+    int32_t frame_left; /* octets of the payload under way */
+    int32_t between;
+    int32_t channel_number;
+    int32_t frame_size_max;
+} leveret_inset;
+
 /* A send buffer, as core/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
 typedef struct leveret_output {
     struct leveret_output *next_touched;
@@ -103,7 +121,48 @@ typedef struct leveret_output {
     int32_t hungry_last;
     int32_t fed;
     int32_t fed_last;
+    int32_t inset_least; /* bodies of so many octets are set in: it is sent by leveret_send; 0: none are */
+    int32_t inset_count;
+    int32_t inset_octets; /* of their bodies, that are not gone yet */
+    uint8_t between[8];
+    leveret_inset insets[32]; /* LEVERET_INSETS_MAX */
 } leveret_output;
+
+/* Octets that can be written at the end of a send buffer, see SendBuffer.room. */
+int32_t leveret_room(leveret_output *output);
+
+/* The first piece of what waits to be sent. */
+const uint8_t *leveret_pending(const leveret_tables *t, leveret_output *output, int32_t *size);
+
+/* Have the system send what waits, in as many pieces as it lies in: the octets that it took; -1: none now; 0: the peer is gone. */
+int32_t leveret_send(const leveret_tables *t, const leveret_output *output, int32_t descriptor);
+
+/* The first `count` octets of what waits are gone. */
+void leveret_sent(const leveret_tables *t, leveret_output *output, int32_t count);
+
+/* The connection is over. */
+void leveret_forget_insets(const leveret_tables *t, leveret_output *output);
+
+/* A body that arrives: its message and channel, the largest frame, and what is left of it. `frame_left`: octets of the frame under way, 0 at its
+ * end octet, -1 before the next one. `octets` is the connection's receive buffer, with no more than a part of the next frame's head; frames of less than `least`
+ * octets (`frame_size`: of the last that was not the content's last) are read through it. */
+typedef struct {
+    uint8_t *octets;
+    int32_t size;
+    int32_t start;
+    int32_t end;
+    int32_t message;
+    int32_t channel_number;
+    int32_t frame_size_max;
+    int32_t body_left;
+    int32_t frame_left;
+    int32_t frame_size;
+    int32_t least;
+} leveret_intake;
+
+/* Read from a socket what is left of a body, into its blocks, and at most a few KiB behind it, into the receive buffer: the octets read; -1: there
+ * are none now; 0: the peer is gone. It stops before the content's last octet, a frame's end, and at whatever is not the next body frame. */
+int32_t leveret_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor);
 
 /* Where deliveries to a consumer go, and the frame that they begin with; no prefix: nowhere yet. */
 typedef struct {

@@ -27,6 +27,7 @@ static inline void give(int32_t *table, int32_t *state, int32_t pool, int32_t re
     state[pool + 2] += 1;
 }
 
+/* `source` NULL: the octets are in their blocks already. */
 static inline void append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size)
 {
     int32_t *state = t->state;
@@ -53,7 +54,8 @@ static inline void append(const leveret_tables *t, int32_t message, const uint8_
         int32_t room = block_size - used;
         if (room > size)
             room = size;
-        memcpy(t->arena + (size_t)block * (size_t)block_size + used, source + start, (size_t)room);
+        if (source)
+            memcpy(t->arena + (size_t)block * (size_t)block_size + used, source + start, (size_t)room);
         start += room;
         size -= room;
         used = 0;

@@ -1,5 +1,5 @@
 /* The turns of queues whose messages and consumers need no thought: core/deliver.py's round, over the send buffers of all connections. */
-#include "queues.h"
+#include "insets.h"
 
 static int32_t next_active(const leveret_tables *t)
 {
@@ -23,23 +23,13 @@ static int32_t has_credit(const leveret_tables *t, int32_t consumer)
     return record[CONSUMER_NO_ACK] || channel[CHANNEL_PREFETCH] == 0 || channel[CHANNEL_UNSETTLED] < channel[CHANNEL_PREFETCH];
 }
 
-/* See SendBuffer.room. */
-static void make_room(leveret_output *output)
-{
-    if (output->start && (output->start == output->end || output->start > output->size / 2)) {
-        int32_t left = output->end - output->start;
-        if (left)
-            memmove(output->octets, output->octets + output->start, (size_t)left);
-        output->start = 0;
-        output->end = left;
-    }
-}
-
 /* Whether the message at the head of a queue goes out whole as soon as there is room: core/amqp_0_9/deliver.py begins one that does not. */
 static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const leveret_reader *reader, int32_t queue)
 {
     const int32_t *record = t->messages + t->entries[t->queues[queue + QUEUE_HEAD] + ENTRY_MESSAGE];
     int32_t body = record[MESSAGE_BODY];
+    if (wants_inset(reader->output, body))
+        return 1;
     return body + 8 <= reader->frame_size_max && reader->prefix_size + 38 + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES] + body
            <= reader->output->size - r->reply_room;
 }
@@ -54,9 +44,9 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
     const int32_t *length = t->queues + queue + QUEUE_LENGTH;
     int32_t before = t->state[STATE_DELIVERED];
-    make_room(output);
+    leveret_room(output);
     output->end = leveret_pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets, output->end,
-                               output->size - r->reply_room);
+                               output->size - r->reply_room, output);
     int32_t count = (t->state[STATE_DELIVERED] - before) & MASK;
     if (count && !output->is_touched) {
         output->is_touched = 1;

@@ -186,6 +186,7 @@ class Broker(Consuming):
             self.held.remove(connection)
         if connection in self.behind:
             self.behind.remove(connection)
+        connection.send.reset()  # bodies may wait in it that are still in their blocks
         self.buffers.append((connection.receive, connection.send))
 
     def login_refused(self, address, sentence):

@@ -71,6 +71,18 @@ class Connection:
         if self.has_turn:
             self.process()
 
+    def takes_in(self):
+        """True when what comes next is so much of one body that `take_in` is to read it."""
+        return self.session is not None and self.session.takes_in()
+
+    def take_in(self, descriptor):
+        """Have the engine read from a socket, straight to where a body goes: the octets read; None: none now; 0: the peer is gone."""
+        count = self.session.take_in(descriptor)
+        if count:
+            self.last_received = self.broker.now
+            self.guarded(self.session.took_in)
+        return count
+
     def pending(self):
         """What waits to be sent."""
         return EMPTY if self.send is None else self.send.pending()

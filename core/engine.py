@@ -12,12 +12,14 @@ from .send_buffer import SendBuffer
 class Plain:
     """The functions in Python. `turn`: deliveries of one queue before the next one has its turn; `ingests`: whether `ingest` is of use.
 
+    `intake_least`: frames of bodies with so many octets left may be read by `take_in`; None: none.
     `pack`: amqp_0_9/packed.pack for these tables where there is a quicker form of it, else None.
     """
 
     name = "plain Python"
     turn = 32
     ingests = True
+    intake_least = None
     pack = None
 
     def __init__(self, tables):

@@ -1,6 +1,7 @@
 """Octets for a peer that wait to be sent: one fixed buffer, filled at `end`, sent from `start`; and who waits for room in it."""
 
 from . import hot
+from .limits import REPLY_ROOM
 from .shim import copy, octets
 
 
@@ -42,6 +43,10 @@ class SendBuffer:
             self.start = 0
             self.end = left
         return self.size - self.end
+
+    def takes_whole(self, heads, body, frame_size_max):
+        """Whether a content goes out in one piece once there is room: `heads` octets of method and header, `body` octets."""
+        return body + 8 <= frame_size_max and heads + 8 + body <= self.size - REPLY_ROOM
 
     def write(self, octets):
         """Append `octets` (bytes). The caller has seen that there is room."""

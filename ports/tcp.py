@@ -40,6 +40,7 @@ class SocketStream:
         except (OSError, AttributeError):
             pass  # MicroPython's unix port has no such option; the socket works without
         if hasattr(connected, "recv_into"):
+            self.descriptor = connected.fileno()  # octets may be sent past `write`
             self._read = connected.recv_into
             self._write = connected.send
         else:
@@ -114,6 +115,7 @@ class Loop:
         self.by_key = {}  # what poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something
         self.listeners = []
         self.bulky = set()  # slots whose streams had as much as was taken when they were read last
+        self.gathering = {}  # slot -> its send buffer, which may be scattered (DESIGN.md section 1)
         self.needy = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
         self.unread = set()  # those of them that hold octets which poll knows nothing of
         self.ticked = clock.now_ms()
@@ -140,6 +142,9 @@ class Loop:
             if buffer.slot is not None:
                 self.awake.add(buffer.slot)  # it may have told us of the connection that had it before, which is over
             buffer.slot = slot
+            if hasattr(buffer, "gather") and hasattr(stream, "descriptor"):
+                buffer.gather()
+                self.gathering[slot] = buffer
         else:
             self.scanned.add(slot)
         self.wake((slot,))
@@ -192,6 +197,7 @@ class Loop:
         self.streams[slot] = self.endpoints[slot] = None
         for slots in (self.used, self.scanned, self.bulky, self.needy, self.unread):
             slots.discard(slot)
+        self.gathering.pop(slot, None)
         self.alarms.forget(slot)
 
     def stop_listening(self):
@@ -303,10 +309,17 @@ class Loop:
                 if flags & ~(_IN | _OUT):  # hung up, while the endpoint does not read
                     endpoint.received(0)
                 return
-            count = stream.read_into(view)
+            if slot in self.gathering and endpoint.takes_in():
+                count = endpoint.take_in(stream.descriptor)
+                size = 1
+                if count == 0:
+                    endpoint.received(0)
+            else:
+                count = stream.read_into(view)
+                if count is not None:
+                    endpoint.received(count)
             if count is None:
                 return
-            endpoint.received(count)
             if count < size:
                 self.bulky.discard(slot)
                 return
@@ -345,10 +358,11 @@ class Loop:
         """Send what an endpoint has; true when octets went out."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
+        buffer = self.gathering.get(slot)
         moved = False
         view = endpoint.pending()
         while len(view):
-            count = stream.write(view)
+            count = stream.write(view) if buffer is None or not buffer.is_scattered() else buffer.send_to(stream.descriptor)
             if count is None:
                 return moved
             if count == 0:

@@ -70,8 +70,7 @@ def deliver_large(session, consumer):
     messages = tables.messages
     heads = len(consumer.prefix) + 30 + messages[message + layout.MESSAGE_ROUTE] + messages[message + layout.MESSAGE_PROPERTIES]
     body = messages[message + layout.MESSAGE_BODY]
-    fits_later = body + 8 <= session.frame_size_max and heads + 8 + body <= send.size - limits.REPLY_ROOM
-    if fits_later or heads > send.room() - limits.REPLY_ROOM:
+    if send.takes_whole(heads, body, session.frame_size_max) or heads > send.room() - limits.REPLY_ROOM:
         session.starved = True
         return 0
     found.pop()

@@ -47,6 +47,7 @@ class Session(Sending):
         self.incomplete = False  # `ingest` waits for the rest of a frame or a content
         self.patient = True  # false: what is incomplete is taken in frame by frame
         self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
+        self.body_size = 0  # of that frame
         self.body_channel = None  # None: the octets are dropped
         self.unfinished = 0  # contents that have begun
         self.content_moved = self.broker.now
@@ -276,7 +277,7 @@ class Session(Sending):
         else:
             content.check_body(channel, size)
         self.body_channel = channel
-        self.body_left = size
+        self.body_left = self.body_size = size
 
     def body_piece(self):
         """Move what has come of a body frame into its blocks; then its end octet."""
@@ -299,6 +300,25 @@ class Session(Sending):
         if channel is not None and channel.body_left == 0:
             content.complete(self, channel)
         return True
+
+    def takes_in(self):
+        """True when the rest of a body in large frames is what comes next: the engine is to read it from the socket."""
+        channel = self.body_channel
+        least = self.broker.tables.engine.intake_least
+        if channel is None or least is None or self.body_size < least or channel.content != BODY_NEXT:
+            return False
+        there = self.receive.end - self.receive.start
+        between = there == 0 if self.body_left >= 0 else there < 7 and channel.body_left > 0
+        return between and self.connection.has_turn and not self.connection.ending
+
+    def take_in(self, descriptor):
+        """Have the engine read it: the octets read; None: none now; 0: the peer is gone. `took_in` is to follow."""
+        return self.broker.tables.engine.take_in(self, self.body_channel, descriptor)
+
+    def took_in(self):
+        """Octets of a body have come."""
+        self.content_moved = self.broker.now
+        self.process()
 
     def hold(self, channel):
         """A complete content finds no room: read no more from this peer until there is."""

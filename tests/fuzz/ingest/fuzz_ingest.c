@@ -166,6 +166,8 @@ static void keep_log(const leveret_tables *t)
     free(runs);
 }
 
+static int32_t set_in; /* references of bodies that are on their way */
+
 /* Lists end where they should, and what is taken and what is left are all there is. */
 static void check_tables(const leveret_tables *t)
 {
@@ -210,11 +212,30 @@ static void check_tables(const leveret_tables *t)
             require(t->messages[each + MESSAGE_FILLED] == t->messages[each + MESSAGE_ROUTE] + t->messages[each + MESSAGE_PROPERTIES]
                     + t->messages[each + MESSAGE_BODY], "a message is whole");
         }
-    require(references == entries && messages + t->state[POOL_MESSAGES + 2] == MESSAGES, "messages");
+    require(references == entries + set_in && messages + t->state[POOL_MESSAGES + 2] == MESSAGES, "messages");
     require(blocks + t->state[POOL_BLOCKS + 2] == BLOCKS, "blocks");
 }
 
 static const uint8_t prefix[] = {1, 0, 1, 0, 0, 0, 0, 0, 60, 0, 60, 1, 'c'};
+
+/* Take what waits piece by piece, at most so many octets at once, with the buffer moved to its front meanwhile. */
+static void send_some(const leveret_tables *t, leveret_output *output, int32_t most)
+{
+    for (;;) {
+        int32_t size = 0, sum = 0;
+        const uint8_t *piece = leveret_pending(t, output, &size);
+        require(size >= 0 && (size > 0 || output->inset_count == 0), "what waits has a first piece");
+        if (size == 0)
+            break;
+        size = size < most ? size : most;
+        for (int32_t at = 0; at < size; at++)
+            sum += piece[at];
+        require(sum >= 0, "the piece can be read");
+        leveret_sent(t, output, size);
+        require(leveret_room(output) <= output->size, "room");
+    }
+    require(output->start == output->end && output->inset_octets == 0, "all is sent");
+}
 
 /* Rounds of turns into two buffers of which a part has been sent; one of the queues has two consumers. */
 static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choice)
@@ -224,8 +245,9 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
     leveret_reader readers[CONSUMERS];
     for (int32_t at = 0; at < CONSUMERS; at++) {
         int32_t start = choice % 64;
-        outputs[at] = (leveret_output){NULL, 0, at, malloc((size_t)room), start, start + (choice >> 6) * 20, room, choice >> 5 & at,
-                                      NONE, NONE, NONE, NONE};
+        outputs[at] = (leveret_output){.number = at, .octets = malloc((size_t)room), .start = start, .end = start + (choice >> 6) * 20,
+                                       .size = room, .busy = choice >> 5 & at, .hungry = NONE, .hungry_last = NONE, .fed = NONE,
+                                       .fed_last = NONE, .inset_least = choice >> 2 & 3};
         memset(outputs[at].octets, 0, (size_t)room);
         readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024, 0, NONE};
     }
@@ -234,10 +256,20 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
     for (int32_t queue = 0; queue >= 0;) {
         queue = leveret_next_turn(t, &r);
         require(queue == NONE || t->queues[queue + QUEUE_ACTIVE] == 0, "a queue has its turn once");
-        for (int32_t at = 0; at < CONSUMERS; at++)
+        set_in = 0;
+        for (int32_t at = 0; at < CONSUMERS; at++) {
             require(outputs[at].start >= 0 && outputs[at].start <= outputs[at].end && outputs[at].end <= room, "a send buffer's places");
+            set_in += outputs[at].inset_count;
+        }
         check_tables(t);
     }
+    for (int32_t at = 0; at < CONSUMERS; at++) {
+        if (choice & 64)
+            send_some(t, &outputs[at], 1 + choice % 50);
+        leveret_forget_insets(t, &outputs[at]);
+    }
+    set_in = 0;
+    check_tables(t);
     t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = 2 * QUEUE_WIDTH;
     for (int32_t at = 0; at < CONSUMERS; at++) {
         if (choice & 2)
@@ -252,7 +284,7 @@ static void deliver(const leveret_tables *t, int32_t room)
 {
     for (int32_t at = 0; at < CONSUMERS; at++) {
         uint8_t *target = malloc((size_t)room);
-        int32_t end = leveret_pump(t, at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room);
+        int32_t end = leveret_pump(t, at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room, NULL);
         require(end <= room, "deliveries stay in their buffer");
         free(target);
     }

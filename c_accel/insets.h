@@ -1,0 +1,24 @@
+/* Bodies that go from their blocks to the socket: see leveret_inset in hot.h. */
+#ifndef LEVERET_INSETS_H
+#define LEVERET_INSETS_H
+
+#include "queues.h"
+
+/* Whether a body of this size is to be sent from its blocks. */
+static inline int32_t wants_inset(const leveret_output *output, int32_t body)
+{
+    return output && output->inset_least && body >= output->inset_least;
+}
+
+/* Whether it can be now: what a slow reader holds of the arena is a buffer's size, or one body that is larger. */
+static inline int32_t has_inset_room(const leveret_output *output, int32_t body)
+{
+    return output->inset_count == 0
+           || (output->inset_count < LEVERET_INSETS_MAX && output->inset_octets <= output->size && body <= output->size - output->inset_octets);
+}
+
+/* Set a message's body in at `at`, with the cursor of the state at its begin; its last octet, a frame's end, is behind it in the buffer. */
+int32_t leveret_set_in(const leveret_tables *t, leveret_output *output, int32_t message, int32_t frame_size_max, int32_t channel_number,
+                       int32_t at);
+
+#endif
