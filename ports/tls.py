@@ -125,7 +125,8 @@ class TlsStream:
             pass
         except ssl.SSLWantWriteError:
             self.needs = select.POLLOUT
-        except OSError:
+        except OSError as error:
+            self._broke(error)
             ended = True
         if not ended and self.pollable.pending():
             self.needs |= select.POLLIN
@@ -141,9 +142,12 @@ class TlsStream:
                 count += self.pollable.send(view[count:])
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return count or None
-        except OSError:
-            return count
+        except OSError as error:
+            self._broke(error)
         return count
+
+    def _broke(self, error):
+        """Reading or writing has failed."""
 
     def close(self):
         """Say goodbye in TLS's words where that is possible at once, and close the socket."""
@@ -197,6 +201,16 @@ class TlsClientStream(TlsStream):
 
     def _failed(self, stream, text):
         self.failure = f"TLS with {self.name} ({self._server_name}) failed: {text}"
+
+    def _broke(self, error):
+        """With TLS 1.3 a broker says only behind the handshake that it does not want our certificate: in an alert, perhaps still unread."""
+        if not isinstance(error, ssl.SSLError):
+            try:
+                self.pollable.recv(1)
+            except OSError as found:
+                error = found
+        if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+            self._failed(self, "the broker says: " + reason(error).partition("alert ")[2])
 
     def _shake_hands(self):
         """1: done; None: not yet; 0: failed."""

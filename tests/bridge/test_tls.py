@@ -2,14 +2,17 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from certificates import Authority
+from faults import FaultyLink
+from inside import InsideBridge
 from leveret.ports.client import ConnectFailed, LoginRefused, connect
-from nodes import Leveret
+from nodes import Leveret, free_port
 
 COMMAND = [sys.executable, "-m", "leveret.tools.cli"]
 
@@ -93,3 +96,38 @@ def test_status_and_definitions_speak_tls(secure, tmp_path):
     assert "gateway7" in [user["name"] for user in json.loads(file.read_text())["users"]]
     found = subprocess.run(COMMAND + ["status", secure.secure_url(name="other.example")], capture_output=True, text=True, timeout=120)
     assert found.returncode == 1 and "other.example" in found.stderr and found.stderr.count("\n") == 1
+
+
+def test_each_refusal_is_a_sentence_of_the_bridge_and_the_next_address_is_taken(secure, tmp_path):
+    stranger = Authority(tmp_path / "stranger", "stranger")
+    foreign = stranger.issue("client", "/CN=gateway7")
+    client = connect(secure.url)
+    client.exchange_declare("telemetry", "topic", durable=True)
+    client.queue_declare("readings", durable=True)
+    client.queue_bind("readings", "telemetry", "#")
+    refusals = (
+        (secure.secure_url(ca=stranger.certificate), "self-signed|unable to get local issuer"),
+        (secure.secure_url(ca=None), "self-signed|unable to get local issuer"),
+        (secure.secure_url(name="other.example"), "other.example"),
+        (secure.secure_url(cert=None, key=None), "failed: the broker says: .*certificate required"),
+        (secure.secure_url(cert=foreign[0], key=foreign[1]), "failed: the broker says: .*unknown ca"),
+        (secure.secure_url(cert=secure.authority.certificate), "are not a certificate and its key"),
+        (secure.secure_url(ca="/nonesuch.pem"), "/nonesuch.pem cannot be read"),
+        (secure.secure_url().replace(str(secure.secure_port), str(secure.port)), "TLS with 127.0.0.1"))
+    nowhere = free_port()
+    right = secure.secure_url().replace(str(secure.secure_port), str(nowhere))
+    inside = InsideBridge([url for url, _ in refusals] + [right], [b"1"])
+    link = None
+    try:
+        for number, (url, words) in enumerate(refusals):
+            inside.until(lambda: [line for line in inside.said if re.search(words, line)], words, 25)
+        link = FaultyLink(secure.secure_port, None, 0, 0, nowhere)
+        inside.bridged(1)
+        assert not [line for line in inside.said if "Traceback" in line or "\n" in line or "guest:guest" in line]
+        print("\n".join(inside.said))
+    finally:
+        inside.close()
+        if link is not None:
+            link.close()
+    assert client.get("readings").body == b"1"
+    client.close()
