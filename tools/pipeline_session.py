@@ -86,7 +86,10 @@ def _session(builder, master):
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         told = re.findall(r"^(?:Caused by: |: )?(?:[a-z]\w*\.)+\w*(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
-        raise NoSpark(f"Spark at {master} did not start: {told[-1] if told else str(error).strip().splitlines()[0]}") from None
+        reason = told[-1] if told else str(error).strip().splitlines()[0]
+        if "stopped SparkContext" in reason:  # Spark gives up after a minute, and then trips over itself
+            reason = "no master answers there, or it takes no jobs"
+        raise NoSpark(f"Spark at {master} did not start: {reason}") from None
 
 
 def write_archive(folder):
