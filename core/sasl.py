@@ -44,6 +44,8 @@ class Mechanism:
         """Begin to compare a password (bytes) with the one of the user called `name`."""
         self.claimed = name
         found = self.access.find(name, self.peer.from_loopback)
+        if found is None and name in self.access.users:
+            return self.refuse("guest may only come from the broker's own machine: make a user")
         if found is None or found.stored is None or not secret:
             return self.refuse("there is no such user here")
         self.user = found

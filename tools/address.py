@@ -66,6 +66,11 @@ class SerialAddress:
         return f"serial://{self.device}?baud={self.baud}" + "".join(f"&{name}={value}" for name, value in said.items())
 
 
+def is_open(place):
+    """True when other machines reach a listener."""
+    return not (isinstance(place, SerialAddress) or place.host in ("localhost", "::1") or place.host.startswith("127."))
+
+
 def explain(error):
     """What went wrong with a listening socket, in words."""
     if isinstance(error, socket.gaierror):

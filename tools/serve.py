@@ -246,6 +246,11 @@ def say(sentence):
     print("leveret serve: " + sentence, file=sys.stderr, flush=True)
 
 
+def only_guest(names, addresses):
+    """True when a listener is open to other machines and nobody there may log in."""
+    return set(names) == {GUEST} and any(address.is_open(place) for place in addresses)
+
+
 def run(options):
     """Serve until told to end; the exit status."""
     addresses, limits = settings(options)
@@ -280,6 +285,8 @@ def run(options):
         raise
     say(f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
         f"at most {memory_of(limits, addresses, bridges) >> 20} MiB when every limit is reached")
+    if only_guest(server.broker.access.users, addresses):
+        say("nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config")
     while not asked:
         if reloads:
             reloads.clear()

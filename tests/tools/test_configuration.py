@@ -1,7 +1,7 @@
 """The configuration file and the listeners' URLs: what is right is read, and each mistake is one sentence that names it."""
 import pytest
 
-from leveret.tools import address, config
+from leveret.tools import address, config, serve
 from leveret.tools.usage import UsageError
 
 
@@ -52,6 +52,18 @@ def test_a_mistake_is_one_sentence_that_names_file_and_key(tmp_path, text, words
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         config.load(str(tmp_path / "absent.toml"))
+
+
+@pytest.mark.parametrize("url, users, told", [
+    ("amqp://0.0.0.0:0", ["guest"], True),
+    ("amqps://[::]:0?cert=c&key=k", ["guest"], True),
+    ("amqps://192.0.2.1:0?cert=c&key=k", ["guest", "sensors"], False),
+    ("amqp://127.0.0.1:0", ["guest"], False),
+    ("amqp://[::1]:0", ["guest"], False),
+    ("serial:///dev/ttyUSB0", ["guest"], False),
+])
+def test_an_open_listener_with_guest_alone_is_told(url, users, told):
+    assert serve.only_guest(users, [address.parse(url)]) is told
 
 
 @pytest.mark.parametrize("url, host, port, again", [

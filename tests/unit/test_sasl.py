@@ -184,6 +184,7 @@ def test_guest_comes_from_the_loopback_only_with_every_mechanism():
                                 ("EXTERNAL", b""), ("ANONYMOUS", b"")):
         assert Caller(broker, False, identities=lambda: ["guest"]).start(mechanism, response) == [], mechanism
         assert names(Caller(broker, True, identities=lambda: ["guest"]).start(mechanism, response)) == ["connection_tune"], mechanism
+    assert broker.lines[0].endswith("guest may only come from the broker's own machine: make a user"), broker.lines
     assert names(Caller(broker, False).start("PLAIN", plain("u", "u-pw"))) == ["connection_tune"]
 
 
