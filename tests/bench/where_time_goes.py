@@ -44,7 +44,7 @@ def group_of(is_main, file, symbol):
     if file.startswith("_hot."):
         if re.search("write_taken|gather_settled|crc", symbol):
             return RECORDS
-        return DELIVER if re.search("pump|put_|next_turn|starve|feed", symbol) else SCAN
+        return DELIVER if re.search("pump|put_|next_turn|starve|feed|set_in|sent|room|pending|send", symbol) else SCAN
     return COPY if re.search("memmove|memcpy", symbol) else PYTHON
 
 
