@@ -396,13 +396,14 @@ class Connection(Events):
         self._ask(self._channel.confirm_select)
 
     def hand_over(self):
-        """(the stream, octets in a frame at most) for somebody who goes on with channel 1 in his own way; this object ends here.
+        """(the stream, octets in a frame at most, seconds between heartbeats or 0) for somebody who goes on with channel 1 in his own way;
+        this object ends here.
 
         Nothing waits to be sent, and the broker owes no answer.
         """
         self._open_channel()
         self._wait(lambda: not self._flush())
-        return self._stream, self._client.frame_size_max
+        return self._stream, self._client.frame_size_max, self._client.heartbeat_s
 
     @property
     def unconfirmed(self):

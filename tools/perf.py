@@ -1,13 +1,15 @@
 """`leveret perf [URL]`: load for any AMQP 0-9-1 broker, and what it makes of it: rates, latencies, losses.
 
 Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are
-made at the start, emptied, and deleted at the end. A line each second; at the end a summary, or with `--json FILE` (`-`: standard output)
-all of it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on; 2 wrong arguments; 130 interrupted.
+made at the start, emptied, and deleted at the end; somebody else's queue is left alone. A line each second; at the end a summary, or with
+`--json FILE` (`-`: standard output) all of it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on;
+2 wrong arguments; 130 interrupted, 143 terminated.
 """
 import json
 import os
 import random
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -17,10 +19,14 @@ from .usage import UsageError
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
 WINDOW_MAX = 65535  # c_accel/perf.h
 SIZE_MAX = 1 << 27
+NAME_MAX = 240  # octets of --queue: numbers and the exchange's kind come behind it
+OWN_NAME = "leveret-perf"
+NOT_FOUND = 404
+TERMINATED = 128 + signal.SIGTERM
+DRAIN_S = 30.0  # how long nothing may move at the end before the rest is given up
 PERCENTILES = (0, 50, 75, 95, 99, 99.9, 100)
 KINDS = ("default", "direct", "topic", "fanout")
 KEYS_MAX = 100000
-GRACE_S = 60
 
 
 def whole(least, most):
@@ -31,6 +37,14 @@ def whole(least, most):
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
         return int(text)
     return read
+
+
+def queue_name(text):
+    """The begin of the queues' names, for argparse."""
+    if not text.isprintable() or not 0 < len(text.encode()) <= NAME_MAX:
+        import argparse
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name of 1 to {NAME_MAX} octets")
+    return text
 
 
 def add_arguments(parser):
@@ -52,7 +66,7 @@ def add_arguments(parser):
     bound = parser.add_mutually_exclusive_group()
     bound.add_argument("--seconds", type=whole(1, 10**6), default=0, metavar="N", help="publish for N seconds (10)")
     bound.add_argument("--count", type=whole(1, 10**12), default=0, metavar="N", help="publish N messages with each publisher")
-    add("--queue", default="leveret-perf", metavar="NAME", help="begin of the queues' names (%(default)s)")
+    add("--queue", type=queue_name, default=OWN_NAME, metavar="NAME", help="begin of the queues' names (%(default)s)")
     add("--json", metavar="FILE", help="write everything as JSON to FILE; - for standard output")
 
 
@@ -76,8 +90,10 @@ def check(options):
     if options.consumers and 0 < options.consumers % options.queues and options.consumers > options.queues:
         raise UsageError(f"{options.consumers} consumers for {options.queues} queues: take a multiple, or fewer than queues")
     keys = options.routing_keys or options.queues
-    if keys * (options.size + 300) > SIZE_MAX * 2:
-        raise UsageError("so many routing keys with so large bodies do not fit in memory")
+    if max(keys, options.publishers) * (options.size + 300) > SIZE_MAX * 2:
+        raise UsageError("so many routing keys or publishers with so large bodies do not fit in memory")
+    if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
+        raise UsageError(f"--json {options.json}: no file can be written there")
     options.seconds = options.seconds or (0 if options.count else 10)
 
 
@@ -90,12 +106,14 @@ def run(options):
         raise UsageError("the C module was not built: install a C compiler, then install leveret again") from None
     out = sys.stderr if options.json == "-" else sys.stdout
     measurement = Measurement(options, out)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         return measurement.run()
     except Failed as error:
         print(f"leveret perf: {error}", file=sys.stderr)
         return 1
     finally:
+        signal.signal(signal.SIGTERM, before)
         measurement.clean_up()
 
 
@@ -113,7 +131,7 @@ class Measurement:
         self.workers = {}
         self.last = {}
         self.series = []
-        self.made = False
+        self.made = []
         self.exchange = "" if options.exchange == "default" else f"{options.queue}-{options.exchange}"
         self.queues = [options.queue if options.queues == 1 else f"{options.queue}-{number}" for number in range(1, options.queues + 1)]
         if options.exchange == "fanout":
@@ -152,9 +170,11 @@ class Measurement:
         client = self.client()
         try:
             for queue in self.queues:
+                if not queue.startswith(OWN_NAME):
+                    self.refuse_if_there(client, queue)
                 client.queue_declare(queue, durable=self.options.persistent)
+                self.made.append(queue)
                 client.queue_purge(queue)
-            self.made = True
             if self.exchange:
                 client.exchange_declare(self.exchange, self.options.exchange, durable=self.options.persistent)
                 for number in range(max(len(self.keys), len(self.queues))):
@@ -162,6 +182,18 @@ class Measurement:
             client.close()
         except ClientError as error:
             raise Failed(f"the queues cannot be made: {error}") from None
+
+    @staticmethod
+    def refuse_if_there(client, queue):
+        """Somebody else's queue is not emptied and deleted. Raises Failed."""
+        from leveret.ports.client_errors import ChannelClosed
+        try:
+            _, messages, _ = client.queue_declare(queue, passive=True)
+        except ChannelClosed as error:
+            if error.code == NOT_FOUND:
+                return
+            raise
+        raise Failed(f"the queue {queue} is there already (messages: {messages}); this would empty and delete it: take another --queue")
 
     def clean_up(self):
         """End the processes that still run; delete what was made."""
@@ -174,7 +206,7 @@ class Measurement:
             return
         try:
             client = self.client()
-            for queue in self.queues:
+            for queue in self.made:
                 client.queue_delete(queue)
             if self.exchange:
                 client.exchange_delete(self.exchange)
@@ -217,6 +249,7 @@ class Measurement:
         began = time.monotonic()
         next_line = began + 1
         stop_at = began + self.options.seconds if self.options.seconds else None
+        moved, moved_at = None, began
         done = set()
         while len(done) < len(self.workers):
             for key, _ in selector.select(0.05):
@@ -234,9 +267,19 @@ class Measurement:
             if stop_at and now >= stop_at:
                 stop_at = None
                 self.tell("publisher" if "publisher" in self.workers else "consumer", "stop" if "publisher" in self.workers else "expect 0")
+            before, moved = moved, [side["moved_s"] for side in self.last.values()]
+            if moved != before or not self.is_over(stop_at):
+                moved_at = now
+            elif now - moved_at > DRAIN_S and "publisher" not in done:
+                self.tell("publisher", "quit")
             if now >= next_line:
                 next_line += 1
                 self.line(now - began)
+
+    def is_over(self, stop_at):
+        """Whether the publishers have no more to publish. `stop_at`: None when they were told so, or when --count says so."""
+        published = self.last.get("publisher", {}).get("published", 0)
+        return published == self.options.count * self.options.publishers if self.options.count else stop_at is None
 
     def expected(self):
         """Deliveries that there must be."""
@@ -301,6 +344,8 @@ class Measurement:
             found.append(f"{publisher['refused']} messages were refused by the broker (basic.nack)")
         if self.options.confirm and publisher["confirmed"] < publisher["published"]:
             found.append(f"{publisher['published'] - publisher['confirmed']} messages were never confirmed")
+        if publisher.get("held"):
+            found.append(f"{publisher['held']} publishers could not hand over all they had: the broker took nothing for {DRAIN_S:.0f} s")
         if publisher and consumer:
             missing = self.expected() - consumer["received"]
             if missing:

@@ -1,12 +1,14 @@
 """One side of `leveret perf` as a process of its own: all its publishers, or all its consumers, in one poll loop over raw connections.
 
-Standard input: a line of JSON (see perf.py `worker_settings`), then `start`, then `stop` or `expect N`. Standard output: `ready`, then a
-line of JSON each second and a last one with `"done": true`; `{"failed": "..."}` when it cannot go on. What happens to a message happens in
-c_accel/perf.c. Time is the machine's monotonic clock: both sides must run on one machine for latencies to mean anything.
+Standard input: a line of JSON (see perf.py `Measurement.start`), then `start`, then `stop` and at last `quit`, or `expect N`. Standard
+output: `ready`, then a line of JSON five times a second and a last one with `"done": true`; `{"failed": "..."}` when it cannot go on. What
+happens to a message happens in c_accel/perf.c. Time is the machine's monotonic clock: both sides must run on one machine for latencies to
+mean anything.
 """
 import contextlib
 import json
 import os
+import resource
 import select
 import struct
 import sys
@@ -17,6 +19,7 @@ from leveret.core.amqp_0_9 import frame, method, properties
 from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
 from leveret.ports.client import connect
 from leveret.ports.client_errors import ClientError
+from leveret.tools.perf import DRAIN_S, WINDOW_MAX
 
 ffi, lib = _perf.ffi, _perf.lib
 
@@ -24,9 +27,8 @@ COMMANDS = 0  # standard input; read without a buffer, so that poll sees all the
 RECEIVE_SIZE = 1 << 20
 FILL_SIZE = 1 << 18
 FILL_COUNT = 512
-HEARTBEAT_S = 20
 REPORT_S = 0.2
-DRAIN_S = 30.0  # how long nothing may come before a side gives up waiting for the rest
+FILES_BESIDE = 32  # what a process has open beside its connections
 
 BASIC_CANCEL = 60 << 16 | 30
 CHANNEL_CLOSE, CONNECTION_CLOSE, CONNECTION_CLOSE_OK = 20 << 16 | 40, 10 << 16 | 50, 10 << 16 | 51
@@ -58,11 +60,36 @@ def publish_octets(exchange, key, size, persistent, frame_size_max):
     return octets, stamp
 
 
+class Templates:
+    """The publishes of every route, one behind the other, as C reads them; publishers share them."""
+
+    made = {}
+
+    def __init__(self, settings, frame_size_max):
+        made = [publish_octets(exchange, key, settings["size"], settings["persistent"], frame_size_max)
+                for exchange, key in settings["routes"]]
+        begins = [0]
+        for octets, _ in made:
+            begins.append(begins[-1] + len(octets))
+        self.count = len(made)
+        self.size_max = max(len(octets) for octets, _ in made)
+        self.octets = ffi.new("uint8_t[]", b"".join(octets for octets, _ in made))
+        self.begins = ffi.new("int32_t[]", begins)
+        self.stamps = ffi.new("int32_t[]", [stamp for _, stamp in made])
+
+    @classmethod
+    def of(cls, settings, frame_size_max):
+        """Those of a connection; a broker may ask each for frames of another size."""
+        if frame_size_max not in cls.made:
+            cls.made[frame_size_max] = cls(settings, frame_size_max)
+        return cls.made[frame_size_max]
+
+
 class Side:
     """What publishers and consumers share: a connection that has been handed over, its counters in C, what waits to be sent."""
 
     def __init__(self, connection):
-        self.stream, self.frame_size_max = connection.hand_over()
+        self.stream, self.frame_size_max, self.heartbeat_s = connection.hand_over()
         self.perf = ffi.new("leveret_perf *")
         self.perf.lowest = 1
         self.octets = bytearray(RECEIVE_SIZE)
@@ -71,11 +98,14 @@ class Side:
         self.other = ffi.new("int32_t *")
         self.end = 0
         self.pending = memoryview(b"")
-        self.beat_at = time.monotonic() + HEARTBEAT_S
         self.wanted = select.POLLIN  # of poll
         self.blocked = False
         self.closing = self.closed = False
-        self.moved_at = time.monotonic()
+        self.moved_at = self.heard_at = self.spoke_at = time.monotonic()
+
+    def begin(self):
+        """The others are connected too."""
+        self.moved_at = self.heard_at = time.monotonic()
 
     def read(self):
         """Take what has come. Raises Failed."""
@@ -85,7 +115,8 @@ class Side:
         if count == 0:
             raise Failed("the broker closed the connection")
         self.end += count
-        self.moved_at = time.monotonic()
+        self.heard_at = time.monotonic()
+        before = self.perf.confirmed, self.perf.octets, self.perf.received
         at = 0
         while True:
             at = lib.leveret_perf_scan(self.perf, self.address, at, self.end, time.monotonic_ns(), self.other)
@@ -96,6 +127,8 @@ class Side:
             size = struct.unpack_from(">I", self.octets, at + 3)[0]
             self.take(self.octets[at], bytes(self.view[at + 7:at + 7 + size]))
             at += size + 8
+        if before != (self.perf.confirmed, self.perf.octets, self.perf.received):
+            self.moved_at = self.heard_at
         left = self.end - at
         if at and left:
             self.octets[:left] = self.octets[at:self.end]
@@ -130,9 +163,13 @@ class Side:
         return True
 
     def beat(self, now):
-        """A heartbeat now and then, whatever else is sent."""
-        if now >= self.beat_at and self.send():
-            self.beat_at = now + HEARTBEAT_S
+        """A heartbeat twice in each interval, whatever else is sent. Raises Failed for a broker that has been silent for two."""
+        if not self.heartbeat_s:
+            return
+        if now - self.heard_at > 2 * self.heartbeat_s:
+            raise Failed("no heartbeat from the broker for %d s" % (2 * self.heartbeat_s))
+        if now - self.spoke_at > self.heartbeat_s / 2 and self.send():
+            self.spoke_at = now
             self.send(frame.HEARTBEAT_FRAME)
 
 
@@ -144,30 +181,24 @@ class Publisher(Side):
             connection.confirm_select()
         Side.__init__(self, connection)
         self.rate, self.window, self.count = settings["rate"], settings["confirm"], settings["count"]
-        made = [publish_octets(exchange, key, settings["size"], settings["persistent"], self.frame_size_max)
-                for exchange, key in settings["routes"]]
-        self.kinds = len(made)
-        self.templates = ffi.new("uint8_t[]", b"".join(octets for octets, _ in made))
-        begins = [0]
-        for octets, _ in made:
-            begins.append(begins[-1] + len(octets))
-        self.begins = ffi.new("int32_t[]", begins)
-        self.stamps = ffi.new("int32_t[]", [stamp for _, stamp in made])
+        self.templates = Templates.of(settings, self.frame_size_max)
         self.draw = ffi.new("uint32_t *", draw if settings["random"] else 0)
-        self.out = bytearray(max(FILL_SIZE, max(len(octets) for octets, _ in made)))
+        self.out = bytearray(max(FILL_SIZE, self.templates.size_max))
         self.out_address = ffi.from_buffer("uint8_t[]", self.out)
         self.out_view = memoryview(self.out)
         self.began = time.monotonic()
-        self.stopped = False
+        self.stopped = self.given_up = False
 
     def begin(self):
+        Side.begin(self)
         self.began = time.monotonic()
 
     def may(self, now):
         """How many may be published now."""
         allowed = FILL_COUNT
         if self.window:
-            allowed = min(allowed, self.window - (self.perf.published - self.perf.confirmed))
+            allowed = min(allowed, self.window - (self.perf.published - self.perf.confirmed),
+                          WINDOW_MAX - (self.perf.published + 1 - self.perf.lowest))
         if self.rate:
             allowed = min(allowed, int((now - self.began) * self.rate) + 1 - self.perf.published)
         if self.count:
@@ -176,12 +207,16 @@ class Publisher(Side):
 
     def work(self, now):
         """Publish what may be; true when there is more to do at once."""
+        waiting = len(self.pending)
         if not self.send():
+            if len(self.pending) < waiting:
+                self.moved_at = now
             return False
         allowed = self.may(now)
         if not allowed:
             return False
-        size = lib.leveret_perf_fill(self.perf, self.templates, self.begins, self.stamps, self.kinds, self.draw, int(self.window > 0),
+        made = self.templates
+        size = lib.leveret_perf_fill(self.perf, made.octets, made.begins, made.stamps, made.count, self.draw, int(self.window > 0),
                                      self.out_address, len(self.out), allowed, time.monotonic_ns())
         self.pending = self.out_view[:size]
         self.moved_at = now
@@ -194,17 +229,16 @@ class Publisher(Side):
         return 1000
 
     def done(self, now):
-        """True when all is published and confirmed and the broker has closed the connection as asked, or is silent for DRAIN_S.
+        """True when all is published and confirmed and the broker has closed the connection as asked, or the parent gives it up.
 
         A broker that has answered connection.close has read all there was; a stream that is just closed may take publishes with it.
         """
-        if not (self.stopped or self.count and self.perf.published >= self.count) or len(self.pending):
-            return False
-        silent = now - self.moved_at > DRAIN_S
-        if not self.closing and (silent or not self.window or self.perf.confirmed >= self.perf.published):
+        if self.given_up or not (self.stopped or self.count and self.perf.published >= self.count) or len(self.pending):
+            return self.given_up
+        if not self.closing and (not self.window or self.perf.confirmed >= self.perf.published):
             self.closing = True
             self.send(method.encode(method.named(METHODS, "connection_close"), 0, (200, "done", 0, 0)))
-        return self.closed or silent
+        return self.closed
 
 
 class Consumer(Side):
@@ -222,9 +256,6 @@ class Consumer(Side):
             arguments = (0, queue, "", False, self.ack_every == 0, False, False, {})
             self.send(method.encode(method.named(METHODS, "basic_consume"), 1, arguments))
 
-    def begin(self):
-        self.moved_at = time.monotonic()
-
     def work(self, now):
         """Acknowledge what is due."""
         if self.ack_every and self.perf.tag - self.acknowledged >= (self.ack_every if self.expected is None else 1):
@@ -238,6 +269,13 @@ class Consumer(Side):
         return 1000
 
 
+def allow_files(count):
+    """Have this process open `count` files, where the system lets it."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if least != resource.RLIM_INFINITY and least < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count if most == resource.RLIM_INFINITY else min(count, most), most))
+
+
 class Worker:
     """All sides of this process."""
 
@@ -249,10 +287,14 @@ class Worker:
         self.began = 0.0
 
     def open(self):
-        """Make the connections. Raises ClientError, ValueError."""
+        """Make the connections. Raises ClientError, ValueError, Failed."""
         settings = self.settings
+        allow_files(settings["connections"] + FILES_BESIDE)
         for number in range(settings["connections"]):
-            connection = connect(settings["url"])
+            try:
+                connection = connect(settings["url"])
+            except ClientError as error:
+                raise Failed("connection %d of %d: %s" % (number + 1, settings["connections"], error)) if number else error
             if settings["role"] == "publisher":
                 self.sides.append(Publisher(connection, settings, 2463534242 + 7919 * number))
             else:
@@ -302,10 +344,11 @@ class Worker:
         """What the parent says. Raises Failed when there is none any more."""
         word, _, number = read_line().partition(" ")
         for side in self.sides:
-            if word == "stop":
-                side.stopped = True
-            else:
+            if word == "expect":
                 side.expected = self.expected = int(number)
+            else:
+                side.stopped = True
+                side.given_up = word == "quit"
 
     def is_done(self, now):
         if self.settings["role"] == "publisher":
@@ -321,6 +364,7 @@ class Worker:
         totals = {name: sum(getattr(side.perf, name) for side in self.sides)
                   for name in ("published", "confirmed", "refused", "received", "octets")}
         totals.update(done=done, seconds=time.monotonic() - self.began, blocked=sum(side.blocked for side in self.sides),
+                      held=sum(not side.closed for side in self.sides),
                       cpu_s=time.process_time(), moved_s=max(side.moved_at for side in self.sides) - self.began,
                       latency=self.bins("latency"), confirm_latency=self.bins("confirm_latency"))
         print(json.dumps(totals), flush=True)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from leveret.ports.client import connect
-from leveret.tools import perf
+from leveret.tools import cli, perf
 from test_serve import Serve
 
 PERF = [sys.executable, "-m", "leveret.tools.cli", "perf"]
@@ -82,7 +82,10 @@ def test_publishers_alone_and_consumers_alone(broker):
     (("--queues", 5, "--exchange", "topic", "--routing-keys", 3), "some would get nothing"),
     (("--queues", 2, "--consumers", 3), "take a multiple"),
     (("--rate", -1), "is not a whole number from 1"), (("--size", "big"), "'big' is not a whole number"), (("--confirm", 70000), "65535"),
-    (("--seconds", 1, "--count", 1), "not allowed with"), (("--size", 100000000, "--queues", 900), "do not fit in memory")])
+    (("--seconds", 1, "--count", 1), "not allowed with"), (("--size", 100000000, "--queues", 900), "do not fit in memory"),
+    (("--size", 100000000, "--publishers", 900), "do not fit in memory"), (("--queue", ""), "'' is not a name of 1 to 240 octets"),
+    (("--queue", "q" * 241), "is not a name of 1 to 240 octets"), (("--queue", "a\nb"), "is not a name"),
+    (("--json", "/no/such/folder/x"), "no file can be written there"), (("--json", "/"), "no file can be written there")])
 def test_options_that_make_no_sense_are_refused_in_a_sentence(arguments, sentence):
     done = run("amqp://127.0.0.1:1", *arguments)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
@@ -102,6 +105,40 @@ def test_a_broker_that_is_not_there_or_goes_is_named(broker):
     assert began.returncode == 1 and "the broker closed the connection" in errors
 
 
+def test_a_log_in_that_is_refused_and_a_body_that_is_too_large_are_named(broker):
+    done = run(broker.urls[0].replace("://", "://guest:wrong@"), "--seconds", 1)
+    assert done.returncode == 1 and "refuses the log-in: 403" in done.stderr and done.stderr.count("\n") == 1
+    done = run(broker.urls[0], "--size", 33554433, "--count", 1)
+    assert done.returncode == 1 and "the publishers: the broker closed the channel: 311" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_broker_that_takes_no_more_does_not_hold_it_for_ever(tmp_path, monkeypatch, capsys):
+    """It sends connection.blocked, and stops reading."""
+    configuration = tmp_path / "leveret.toml"
+    configuration.write_text("[limits]\narena_size = 1048576\ncontent_size_max = 65536\n")
+    server = Serve("--listen", "amqp://127.0.0.1:0", "--config", str(configuration))
+    monkeypatch.setattr(perf, "DRAIN_S", 1)
+    assert cli.main(["perf", server.urls[0], "--consumers", "0", "--seconds", "3"]) == 1
+    output, errors = capsys.readouterr()
+    assert "blocked by the broker" in output and "1 publishers could not hand over all they had" in errors
+    assert cli.main(["perf", server.urls[0], "--consumers", "0", "--seconds", "3", "--confirm", "7"]) == 1
+    assert "7 messages were never confirmed" in capsys.readouterr()[1]
+    server.end()
+
+
+def test_a_queue_of_somebody_else_is_neither_emptied_nor_deleted(broker):
+    client = connect(broker.urls[0])
+    client.queue_declare("orders-2")
+    client.publish("", "orders-2", b"1")
+    done = run(broker.urls[0], "--queue", "orders", "--queues", 3, "--count", 1)
+    assert done.returncode == 1 and "the queue orders-2 is there already (messages: 1)" in done.stderr
+    assert client.queue_declare("orders-2", passive=True)[1] == 1
+    with pytest.raises(Exception, match="404"):
+        client.queue_declare("orders-1", passive=True)
+    client.queue_delete("orders-2")
+    client.close()
+
+
 def test_refused_messages_and_lost_ones_are_said():
     options = type("Options", (), {"confirm": 10, "exchange": "default", "queue": "q", "queues": 1, "routing_keys": None})
     measurement = perf.Measurement(options, None)
@@ -111,11 +148,12 @@ def test_refused_messages_and_lost_ones_are_said():
         "2 messages were refused by the broker (basic.nack)", "1 messages were never confirmed", "3 messages were lost"]
 
 
-def test_interrupted_it_leaves_no_queue_and_no_process(broker):
+@pytest.mark.parametrize("number, status", ((signal.SIGINT, 130), (signal.SIGTERM, 143)))
+def test_interrupted_it_leaves_no_queue_and_no_process(broker, number, status):
     began = subprocess.Popen([*PERF, broker.urls[0], "--rate", "100", "--queue", "perf-interrupted"], stdout=subprocess.PIPE, text=True)
     began.stdout.readline()
-    began.send_signal(signal.SIGINT)
-    assert began.wait(timeout=60) == 130
+    began.send_signal(number)
+    assert began.wait(timeout=60) == status
     client = connect(broker.urls[0])
     with pytest.raises(Exception, match="404"):
         for _ in range(300):  # its connections may end a moment after it
