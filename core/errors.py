@@ -4,9 +4,7 @@ Each wire family maps a condition to its own code and scope (channel or connecti
 """
 
 CONTENT_TOO_LARGE = "content-too-large"
-NO_ROUTE = "no-route"
 CONNECTION_FORCED = "connection-forced"
-INVALID_PATH = "invalid-path"
 ACCESS_REFUSED = "access-refused"
 NOT_FOUND = "not-found"
 RESOURCE_LOCKED = "resource-locked"

@@ -12,7 +12,7 @@ class Queue:
 
     is_stream = False
     is_exchange = False
-    consumer_next = 0  # what few queues change stands here: on a board an attribute costs 8 octets of each queue
+    # What few queues change stands here: on a board an attribute costs 8 octets of each queue.
     policy = None  # the name of the policy that applies
     pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory
     id_in_log = 0  # 0: nothing of it is logged

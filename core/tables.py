@@ -118,10 +118,6 @@ class Tables:
         """Copy octets to the end of a message (see hot.append)."""
         self.engine.append(message, source, start, size)
 
-    def give_entry(self, entry):
-        """Put an entry back into its pool."""
-        hot.give(self.entries, self.state, layout.POOL_ENTRIES, entry)
-
     def release(self, message):
         """Drop one reference to a message."""
         hot.release(self.blocks, self.messages, self.state, message)

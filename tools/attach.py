@@ -78,7 +78,6 @@ class Door:
         self._link = link
         self._where = where
         self._sessions = 0
-        self._told_trouble = ""
         self._ready = False
         self._refusing = False
         self._silent_since = now_ms()

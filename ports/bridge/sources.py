@@ -19,7 +19,6 @@ class QueueSource(Side):
         if keeps:
             self.steps += self.keeper.steps(False)
         self.steps.append(lambda: self.channel.basic_consume(settings.queue, TAG))
-        self.moving_at = None  # when a message came last
 
     @property
     def channel(self):

@@ -23,7 +23,6 @@ import pyarrow
 from . import senml
 from .readings import BadReading, TIME_AHEAD_MAX_S, VALUE_MAX, parse, reading_of, whole_time
 
-FORMATS = ("auto", "json", "senml+json", "senml+cbor", "number")
 MESSAGE = "value binary, stream string, offset long, position long, timestamp timestamp, routing_key string, content_type string, " \
           "gateway string, sequence long"
 DECODED = ("device string, metric string, sequence long, time timestamp, value double, unit string, gateway string, stream string, "

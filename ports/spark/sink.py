@@ -26,7 +26,7 @@ from .options import SINK_OPTIONS, checked, sink_login
 from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable
 
 EPOCH_QUEUE = "leveret.epochs."
-QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
+QUERY_ID = "sql.streaming.queryId"
 ROWS_PER_EPOCH_MAX = 100_000
 RETRY_S, RETRY_PAUSE_S = 60, 0.5
 ACCESS_REFUSED, NOT_FOUND, RESOURCE_LOCKED = 403, 404, 405
