@@ -148,6 +148,14 @@ def agree(vectors, tmp_path, compiler, options=(), runner=()):
     assert (done.returncode, done.stdout) == (0, "%d calls agree\n" % count), done.stderr
 
 
+@pytest.mark.parametrize("names", (("gcc",), ("clang",), ("arm-linux-gnueabihf-gcc", "arm-linux-gnueabihf-gcc-12"),
+                                   ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc-12")))
+def test_what_leveret_perf_has_in_c_builds_clean(tmp_path, names):
+    source = os.path.join(ROOT, "c_accel", "perf.c")
+    done = subprocess.run([tool(*names), *STRICT, "-O2", "-c", source, "-o", str(tmp_path / "perf.o")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("compiler", ("gcc", "clang"))
 def test_compilers(vectors, tmp_path, compiler):
     agree(vectors, tmp_path, tool(compiler), ("-O2", "-Wconversion", "-Wno-sign-conversion"))

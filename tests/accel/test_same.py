@@ -19,7 +19,7 @@ from leveret.core.access import User
 from leveret.core.amqp_0_9 import frame, packed, properties
 from leveret.core.durability import make_durable
 from peer import Peer, content, encoded, new_broker
-from test_log import MemoryStore
+from memory_store import MemoryStore
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))

@@ -288,8 +288,8 @@ def run(seconds, runs):
         for broker in brokers:
             if broker.column in served:
                 say("Memory of %s" % broker.column)
-                result["memory"][broker.column] = memory(broker)
                 result["idle_cpu"][broker.column] = idle_cpu(broker)
+                result["memory"][broker.column] = memory(broker)
         result["latency_us"] = latencies(brokers, seconds)
         result["rates"] = measure(brokers, durable, seconds, runs)
     finally:

@@ -8,7 +8,7 @@ import os
 
 from leveret.core import log
 from peer import Peer, content
-from test_log import PERSISTENT, MemoryStore, bodies, durable_broker
+from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

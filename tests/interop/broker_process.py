@@ -17,6 +17,7 @@ import time
 RABBITMQ_SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 RABBITMQ_CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 START_TIMEOUT_S = 180
+CONTROL_TIMEOUT_S = 300  # rabbitmqctl starts an Erlang of its own: on a busy machine that took more than a minute
 
 
 def free_port(host="127.0.0.1"):
@@ -80,7 +81,8 @@ class BrokerProcess:
 
     def control(self, *arguments):
         """What rabbitmqctl says on standard output; an AssertionError with the rest when it fails."""
-        done = subprocess.run([RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True,
+                              timeout=CONTROL_TIMEOUT_S)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
 

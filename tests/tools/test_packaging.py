@@ -7,6 +7,8 @@ import zipfile
 
 import pytest
 
+from leveret.ports.client import connect
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = {"core": "leveret/core", "c_accel": "leveret/c_accel", "ports": "leveret/ports", "tools": "leveret/tools",
            "boards": "leveret/boards", "firmware": "leveret/firmware"}
@@ -28,14 +30,37 @@ def wheel(tmp_path_factory):
     return built_wheel(tmp_path_factory.mktemp("wheel"))
 
 
+def installed(wheel, directory):
+    """The path of `leveret` in a virtual environment with nothing but this wheel."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory / "venv")], check=True)
+    python = directory / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "pip", "-q", "--python", str(python), "install", "--no-deps", str(wheel)], check=True)
+    return str(directory / "venv" / "bin" / "leveret")
+
+
 def c_modules(names):
     return [name for name in names if name.startswith(("leveret/c_accel/_hot.", "leveret/c_accel/_perf.")) and name.endswith(".so")]
 
 
-def test_a_machine_without_a_compiler_gets_a_wheel_without_the_c_module(tmp_path):
-    with zipfile.ZipFile(built_wheel(tmp_path, CC="no-such-compiler")) as archive:
+def test_a_machine_without_a_compiler_gets_a_wheel_without_the_c_module_that_serves(tmp_path):
+    """And says so, with what brings it; `leveret perf`, which measures in C, says it too."""
+    made = built_wheel(tmp_path, CC="no-such-compiler")
+    with zipfile.ZipFile(made) as archive:
         names = archive.namelist()
     assert "leveret/c_accel/__init__.py" in names and not c_modules(names)
+    leveret = installed(made, tmp_path)
+    server = subprocess.Popen([leveret, "serve", "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, cwd=tmp_path)
+    url = server.stdout.readline().split()[1]
+    client = connect(url)
+    client.queue_declare("q")
+    client.publish("", "q", b"in plain Python")
+    assert client.get("q").body == b"in plain Python"
+    client.close()
+    done = subprocess.run([leveret, "perf", url], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 2 and "the C module was not built: install a C compiler" in done.stderr, done.stderr
+    server.terminate()
+    assert "run as plain Python (the C module was not built" in server.communicate(timeout=120)[1] and server.returncode == 0
 
 
 def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
@@ -60,10 +85,7 @@ def test_the_wheel_says_apache_2_and_carries_the_text(wheel):
 
 
 def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    subprocess.run([sys.executable, "-m", "pip", "-q", "--python", str(python), "install", "--no-deps", str(wheel)], check=True)
-    leveret = str(tmp_path / "venv" / "bin" / "leveret")
+    leveret = installed(wheel, tmp_path)
     done = subprocess.run([leveret, "--version"], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "leveret 0.1.0\n", done.stderr
     done = subprocess.run([leveret, "serve", "--data", "x", "--sync", "never"], capture_output=True, text=True, cwd=tmp_path, timeout=120)

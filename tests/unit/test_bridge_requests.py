@@ -5,7 +5,7 @@ import json
 from leveret.core.access import User
 from leveret.core.stream import EPOCH
 from peer import Peer, encoded, idle, new_broker
-from test_log import PERSISTENT, MemoryStore, bodies, durable_broker
+from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 
 KEY = "amq.leveret.management"
 REPLY = "amq.rabbitmq.reply-to"

@@ -2,7 +2,7 @@
 
 from leveret.core.stream import EPOCH
 from peer import Peer, encoded, idle, new_broker
-from test_log import MemoryStore, durable_broker
+from memory_store import MemoryStore, durable_broker
 from test_queue_rules import bodies, pass_time
 
 

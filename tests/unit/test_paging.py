@@ -4,7 +4,7 @@ from leveret.core import layout, paged
 from leveret.core.settled import PAGE, Settled
 from leveret.core.stream import EPOCH
 from peer import Peer, assemble, content, encoded, idle
-from test_log import PERSISTENT, MemoryStore, durable_broker
+from memory_store import PERSISTENT, MemoryStore, durable_broker
 
 COUNT = 400
 CHUNKS = {"chunk_count_max": 256}

@@ -3,7 +3,7 @@
 from leveret.core import layout
 from leveret.core.durability import make_durable
 from leveret.core.policies import Policy
-from test_log import MemoryStore
+from memory_store import MemoryStore
 from peer import Peer, content, new_broker
 
 

@@ -4,7 +4,7 @@ from leveret.core import layout, paged
 from leveret.core.amqp_0_9 import packed
 from leveret.core.stream import EPOCH
 from peer import Peer, assemble, content, encoded, idle
-from test_log import MemoryStore, durable_broker
+from memory_store import MemoryStore, durable_broker
 
 COUNT = 600
 SIZE = 100

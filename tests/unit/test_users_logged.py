@@ -7,7 +7,7 @@ from leveret.core.access import EVERYTHING, Access, User
 from leveret.core.amqp_0_9 import properties
 from leveret.core.errors import PRECONDITION_FAILED, ProtocolError
 from peer import new_broker
-from test_log import MemoryStore, durable_broker
+from memory_store import MemoryStore, durable_broker
 
 HASH = password.hashed("secret of the sensor", b"0123456789abcdef", 2).text()
 
