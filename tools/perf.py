@@ -1,7 +1,7 @@
 """`leveret perf [URL]`: load for any AMQP 0-9-1 broker, and what it makes of it: rates, latencies, losses.
 
 Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are
-made at the start, emptied, and deleted at the end; somebody else's queue is left alone. A line each second; at the end a summary, or with
+made at the start and deleted at the end; somebody else's queue is left alone. A line each second; at the end a summary, or with
 `--json FILE` (`-`: standard output) all of it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on;
 2 wrong arguments; 130 interrupted, 143 terminated.
 """
@@ -165,17 +165,20 @@ class Measurement:
             raise Failed(str(error)) from None
 
     def make(self):
-        """Declare and empty the queues, declare and bind the exchange. Raises Failed."""
+        """Declare the queues, declare and bind the exchange. Raises Failed."""
         from leveret.ports.client_errors import ClientError
         client = self.client()
         try:
             for queue in self.queues:
-                if not queue.startswith(OWN_NAME):
+                if queue.startswith(OWN_NAME):
+                    client.queue_delete(queue)  # what an earlier run that was killed has left
+                else:
                     self.refuse_if_there(client, queue)
                 client.queue_declare(queue, durable=self.options.persistent)
                 self.made.append(queue)
-                client.queue_purge(queue)
             if self.exchange:
+                if self.exchange.startswith(OWN_NAME):
+                    client.exchange_delete(self.exchange)
                 client.exchange_declare(self.exchange, self.options.exchange, durable=self.options.persistent)
                 for number in range(max(len(self.keys), len(self.queues))):
                     client.queue_bind(self.queues[number % len(self.queues)], self.exchange, self.keys[number % len(self.keys)])

@@ -109,7 +109,7 @@ def test_a_wrong_address_with_tls_is_refused_in_one_sentence_that_repeats_it(url
 
 def make(given, *arguments):
     command = [sys.executable, "-m", "leveret.tools.cli", "password", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=300)
 
 
 def test_the_password_command_prints_a_hash_and_nothing_else():

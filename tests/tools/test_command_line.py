@@ -8,7 +8,7 @@ SERVE = ("leveret.tools.cli", "serve")
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("arguments, words", [

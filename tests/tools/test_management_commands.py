@@ -22,7 +22,7 @@ DEFINITIONS = {
 
 def command(*arguments, given=None):
     """(status, standard output, standard error)."""
-    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", *arguments], capture_output=True, text=True, timeout=60, input=given)
+    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", *arguments], capture_output=True, text=True, timeout=300, input=given)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout, done.stderr
 

@@ -23,7 +23,7 @@ def broker():
 
 
 def run(*arguments):
-    return subprocess.run([*PERF, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*PERF, *map(str, arguments)], capture_output=True, text=True, timeout=300)
 
 
 def measured(broker, *arguments):
@@ -126,6 +126,16 @@ def test_a_broker_that_takes_no_more_does_not_hold_it_for_ever(tmp_path, monkeyp
     server.end()
 
 
+def test_what_a_killed_run_has_left_is_replaced(broker):
+    client = connect(broker.urls[0])
+    client.queue_declare("leveret-perf", durable=True)
+    client.publish("", "leveret-perf", b"1")
+    client.exchange_declare("leveret-perf-fanout", "fanout", durable=True)
+    client.close()
+    measured(broker, "--count", 10)
+    measured(broker, "--count", 10, "--exchange", "fanout")
+
+
 def test_a_queue_of_somebody_else_is_neither_emptied_nor_deleted(broker):
     client = connect(broker.urls[0])
     client.queue_declare("orders-2")
@@ -153,7 +163,7 @@ def test_interrupted_it_leaves_no_queue_and_no_process(broker, number, status):
     began = subprocess.Popen([*PERF, broker.urls[0], "--rate", "100", "--queue", "perf-interrupted"], stdout=subprocess.PIPE, text=True)
     began.stdout.readline()
     began.send_signal(number)
-    assert began.wait(timeout=60) == status
+    assert began.wait(timeout=300) == status
     client = connect(broker.urls[0])
     with pytest.raises(Exception, match="404"):
         for _ in range(300):  # its connections may end a moment after it

@@ -43,7 +43,7 @@ class Serve:
         """(exit status, rest of standard output, standard error, seconds) after a signal."""
         began = time.monotonic()
         self.process.send_signal(number)
-        output, errors = self.process.communicate(timeout=60)
+        output, errors = self.process.communicate(timeout=300)
         return self.process.returncode, output, errors, time.monotonic() - began
 
 
@@ -148,7 +148,7 @@ def test_a_signal_closes_connections_with_320_and_ends_with_0(serve, number):
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
         connection.process_data_events(30)
     assert caught.value.reply_code == 320 and caught.value.reply_text.startswith("CONNECTION_FORCED")
-    output, errors = server.process.communicate(timeout=60)
+    output, errors = server.process.communicate(timeout=300)
     assert server.process.returncode == 0 and "Traceback" not in errors
 
 
