@@ -138,6 +138,12 @@ class Engine:
         self.round.row_counts = self._keep(ffi.new("int32_t[]", queue_count))
         self.round.readers = self._keep(ffi.new("leveret_reader[]", len(tables.consumers) // layout.CONSUMER_WIDTH))
 
+    @staticmethod
+    def memory(limits):
+        """Octets beside limits.memory_needed: the rows of consumers that C delivers to."""
+        return (limits.queue_count_max * (ROW_SIZE + 1) * ffi.sizeof("int32_t")
+                + limits.consumer_count_max * ffi.sizeof("leveret_reader"))
+
     def _keep(self, pointer):
         self.kept.append(pointer)
         return pointer
@@ -271,6 +277,12 @@ class Engine:
 def owner(view):
     """What a view is of. The garbage collector clears views before what hangs on them; what owns the memory it leaves alone."""
     return view.obj if isinstance(view, memoryview) else view
+
+
+def memory_of(limits):
+    """Octets that brokers with these limits take beside limits.memory_needed, in the form that `install` chooses."""
+    form = runs.Engine if lib is None or os.environ.get(VARIABLE) == "0" else Engine
+    return form.memory(limits)
 
 
 def install():

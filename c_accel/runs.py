@@ -9,12 +9,14 @@ from leveret.core.engine import Plain
 from .runs_giving import Giving
 from .runs_records import Records
 from .runs_settling import Settling
-from .runs_taking import Taking
+from .runs_taking import KIND_SIZE_MAX, KINDS_MAX, METHODS_MAX, METHODS_OCTETS_MAX, WINDOW_MAX, Taking
+
+OBJECTS_SIZE = 400  # octets of a known frame's objects: a place in a dictionary, two octet strings, a tuple and its numbers
 
 
 class Engine(Taking, Giving, Settling, Records, Plain):
-    """core/engine.py's Plain over runs. `methods`: frames of basic.publish that are known to lead to one queue; as many at most as the
-    route cache has slots."""
+    """core/engine.py's Plain over runs. `methods`: frames of basic.publish that are known to lead to one queue; when it is full it begins
+    anew."""
 
     turn = 128
 
@@ -25,7 +27,13 @@ class Engine(Taking, Giving, Settling, Records, Plain):
         self.entry_octets = owner(tables.entries)
         self.block_size = tables.block_size
         self.methods = {}  # octets of the frame: (user and epoch of the route cache, slot in it, the route's place in it, the route)
+        self.methods_octets = 0  # of those frames, also of those that were learned again
         self.kinds = {}  # octets of properties: what check_properties says of them
+
+    @staticmethod
+    def memory(limits):
+        """Octets beside limits.memory_needed: what is known of frames and of properties, with what CPython adds to each."""
+        return (METHODS_MAX * OBJECTS_SIZE + 2 * METHODS_OCTETS_MAX + KINDS_MAX * (KIND_SIZE_MAX + OBJECTS_SIZE) + 2 * WINDOW_MAX)
 
 
 def owner(view):

@@ -22,6 +22,8 @@ KEPT_LIMITS = layout.LIMIT_EXPIRES | layout.LIMIT_DROPS | layout.LIMIT_REFUSES  
 ROUTE_AT = 13  # where exchange and routing key begin in the frame of a basic.publish
 WINDOW = 8192  # octets that are looked at; and where all of them were taken
 WINDOW_MAX = 65536
+METHODS_MAX = 4096  # frames of basic.publish that are known, and octets of all of them
+METHODS_OCTETS_MAX = 1 << 18
 KINDS_MAX = 256  # properties that are known to be valid
 KIND_SIZE_MAX = 256  # and octets of each
 
@@ -72,9 +74,11 @@ class Taking:
         slot = tables.state[layout.STATE_ROUTE_LAST]
         if len(octets) - at < ROUTE_AT or octets[at + 7:at + 11] != BASIC_PUBLISH or tables.routes[slot + layout.ROUTE_COUNT] != 1:
             return
-        if len(self.methods) >= tables.state[layout.STATE_ROUTE_SLOTS]:
-            self.methods.clear()
         header = at + 8 + NUMBER(octets, at + 3)[0]
+        self.methods_octets += header - at
+        if len(self.methods) >= METHODS_MAX or self.methods_octets > METHODS_OCTETS_MAX:
+            self.methods.clear()
+            self.methods_octets = header - at
         self.methods[octets[at:header]] = (tables.state[layout.STATE_USER], tables.state[layout.STATE_ROUTE_EPOCH], slot,
                                            tables.routes[slot + layout.ROUTE_OCTETS], octets[at + ROUTE_AT:header - 2])
 

@@ -67,9 +67,10 @@ def settings(options):
 
 
 def memory_of(limits, addresses, bridges):
-    """Octets when every limit is reached, with the buffers of serial lines and bridges."""
+    """Octets when every limit is reached, with what the form of the hot functions takes, and the buffers of serial lines and bridges."""
     lines = sum(isinstance(place, address.SerialAddress) for place in addresses)
-    return memory_needed(limits) + lines * line_memory(limits) + sum(bridge_memory(each.buffer_size) for each in bridges)
+    return (memory_needed(limits) + c_accel.memory_of(limits) + lines * line_memory(limits)
+            + sum(bridge_memory(each.buffer_size) for each in bridges))
 
 
 def make_room_for_descriptors(limits, line_count):
