@@ -13,6 +13,7 @@ dead_letters (a message of one reading is one record), and the windows' counts s
 Started again with the same --out it goes on where it was, also after kill -9. Exit status: 0 done, 1 failed, 2 wrong arguments, 3 no Java.
 """
 import json
+import os
 import re
 import signal
 import sys
@@ -25,6 +26,8 @@ from .usage import UsageError
 OTHERS = {"score": pipeline_score, "report": pipeline_report}  # actions that need no Spark
 POLL_S = 0.25
 FAILURES_MAX = 5  # of a query, without a batch between them
+PAUSE_S, PAUSE_BUSY_S = 1, 10  # before the first of them is begun anew; twice as long before the second, and so on
+TOO_BUSY = "Python worker failed to connect back"  # Spark's words; the 10 s that it waits for the process are no setting
 LINE_EVERY_S = 2
 WINDOWS_EVERY_S = 30
 WINDOWS_SHARE = 10
@@ -168,7 +171,7 @@ class Run:
                 if is_final(error) or failures > FAILURES_MAX or self._stopping:
                     raise
                 say(f"the query ended and is started again: {cause(error).strip().splitlines()[0][:200]}")
-                time.sleep(failures)
+                time.sleep(failures * (PAUSE_BUSY_S if TOO_BUSY in str(error) else PAUSE_S))
 
     def _follow(self, query, end):
         """Until the query ends, `end` (monotonic seconds) is there or a signal came."""
@@ -245,5 +248,8 @@ def is_final(error):
 
 def cause(error):
     """The source's own sentence inside what Spark raised; for anything else all that Spark says."""
+    if TOO_BUSY in str(error):
+        return ("a Python process did not answer Spark within 10 s: this machine is too busy, or PYSPARK_PYTHON "
+                f"({os.environ.get('PYSPARK_PYTHON', sys.executable)}) does not start")
     found = re.findall(r"^(?:leveret\.ports\.spark\.\w+\.\w+|ValueError): (.+)$", str(error), re.MULTILINE)
     return found[-1] if found else str(error)
