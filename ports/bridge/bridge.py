@@ -214,7 +214,7 @@ class Bridge:
         if self.mover.flight:
             return self.target, "%d messages and no confirm" % len(self.mover.flight)
         if self.source.backlog().get("backlog") and not self.mover.records:
-            return self.source, "there are messages and none has come"
+            return self.source, "there are messages and none has come" + self.source.hindrance()
         return None, ""
 
     def _watch(self, now):

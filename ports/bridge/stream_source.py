@@ -221,6 +221,13 @@ class StreamSource(Side):
             text += "; it stays as it was made until it is empty and deleted"
         Side.channel_closed(self, channel, code, text)
 
+    def hindrance(self):
+        """Why nothing comes, as far as that is known."""
+        facts = self.facts
+        if not facts["queued"] or facts["moved"] or facts["next"] != (facts["first"] if facts["position"] is None else facts["position"]):
+            return ""
+        return " (the broker here has no room to move them from %r to %r: raise disk_max or what else is full)" % (self.queue, self.stream)
+
     def stop(self):
         """Nothing: what is not confirmed stays in the stream."""
 

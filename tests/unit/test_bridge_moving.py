@@ -4,6 +4,7 @@ from bridge_world import World
 from leveret.core.amqp_0_9 import method
 from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
 from leveret.core.bridge_mover import Delivery
+from leveret.core.bridge_requests import NO_ROOM
 from leveret.core.shim import after
 from leveret.ports.bridge.settings import STABLE_MS
 from leveret.ports.clock import now_ms
@@ -62,6 +63,22 @@ def test_a_source_that_brings_nothing_of_what_it_has_is_stalled_and_connected_an
     bridge._moved_at = after(now_ms(), -30000)
     world.until(world.moved(5), "all are there")
     assert bridge.counters["stalls"] == 1 and [line for line in world.said if "none has come for 30 s" in line]
+
+
+def test_a_broker_that_has_no_room_to_move_messages_says_so():
+    world = World()
+    world.prepare()
+    world.publish(range(5))
+    put = world.here.put
+    outbox = "b.outbox"
+    world.here.put = lambda message, targets, *given: (
+        NO_ROOM if outbox in [queue.name for queue in targets] else put(message, targets, *given))
+    bridge = world.start()
+    world.until(lambda: bridge.source.ready and bridge.target.ready and bridge.source.backlog()["backlog"] == 5, "they are known of")
+    bridge._moved_at = after(now_ms(), -6000)
+    assert bridge.state[0] == "stalled" and "no room to move them from 'q' to 'b.outbox': raise disk_max" in bridge.state[1], bridge.state
+    world.here.put = put
+    world.until(world.moved(5), "all are there")
 
 
 def test_channel_flow_stops_it_is_counted_and_said_and_answered():
