@@ -20,7 +20,7 @@ def built_wheel(directory, **environment):
     subprocess.run(["cp", "-r", *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
                     str(source.mkdir() or source)], check=True)
     done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(source)],
-                          capture_output=True, text=True, timeout=300, env=dict(os.environ, **environment))
+                          capture_output=True, text=True, timeout=1200, env=dict(os.environ, **environment))
     assert done.returncode == 0, done.stderr
     return next(directory.glob("leveret-*.whl"))
 
