@@ -73,7 +73,8 @@ static void add_way(leveret_tables *t)
     t->ways = &ways;
 }
 
-static void make_tables(leveret_tables *t)
+/* `choice`: which of the queues are in the log and which returns and dead letters are Python's. */
+static void make_tables(leveret_tables *t, uint8_t choice)
 {
     t->arena = calloc(BLOCKS, BLOCK_SIZE);
     t->blocks = table(BLOCKS);
@@ -104,10 +105,13 @@ static void make_tables(leveret_tables *t)
     for (int32_t at = 0; at < QUEUES; at++) {
         int32_t *queue = t->queues + at * QUEUE_WIDTH;
         queue[QUEUE_HEAD] = queue[QUEUE_TAIL] = queue[QUEUE_RETURNED] = NONE;
-        queue[QUEUE_PLAIN] = at == 2 ? PLAIN_LOGGED : PLAIN;
+        int32_t is_logged = at == 2 || choice & 16;
+        queue[QUEUE_PLAIN] = is_logged ? PLAIN_LOGGED : PLAIN;
         queue[QUEUE_CONSUMERS] = at ? 1 : 0;
-        queue[QUEUE_IDENTITY] = at == 2 ? 9 : 0;
-        queue[QUEUE_LIMITS] = at == 0 ? LIMIT_DROPS : at == 2 ? LIMIT_EXPIRES | LIMIT_DROPS : 0;
+        queue[QUEUE_IDENTITY] = is_logged ? 7 + at : 0;
+        queue[QUEUE_LIMITS] = at == 0 ? LIMIT_DROPS : at == 2 ? LIMIT_EXPIRES | LIMIT_DROPS : choice & 32 ? LIMIT_RETURNS : 0;
+        if (at == 2 && choice & 128)
+            queue[QUEUE_LIMITS] |= LIMIT_DEAD_LETTERS;
         queue[QUEUE_TTL] = 3;
         queue[QUEUE_POSITION] = at == 1 ? MASK - 3 : 0;
         queue[QUEUE_LENGTH_MAX] = 5 + at;
@@ -296,7 +300,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     leveret_tables t;
-    make_tables(&t);
+    make_tables(&t, data[size - 1]);
     size_t piece = 1 + (size_t)data[0] * 4, at = 1, end = 1;
     while (end < size && at < size) {
         end = size - end < piece ? size : end + piece;
