@@ -8,8 +8,9 @@ nothing was written to them for `keep_days`. Windows, alerts and the counts stay
 
 Laws: what goes leaves its table in one rename, to a name that tells its rows; then they are counted; then it is removed. A run that was
 killed in between is finished by the next one from that name: rows in the files + rows that went = rows noted, always. What holds rows of
-a batch that is not recorded stays: it may be written again. How old a date is follows from the readings' time, not from the clock: a job
-that stood still for a year loses nothing by it. A reader that listed a date before finds its files gone, as with compaction.
+a batch that is not recorded stays: it may be written again. How old a date is follows from the readings' time: a job that stood still for
+a year loses nothing by it. The clock is their bound: a sensor that says 2099 takes nothing away. A reader that listed a date before finds
+its files gone, as with compaction.
 """
 import datetime
 import json
@@ -59,7 +60,7 @@ def _old_dates(tables, keep_days):
     noted = tables.newest()
     if noted is None or noted["newest_ever"] is None:
         return []
-    border = min(noted["newest_ever"] - keep_days * DAY_S, tables.closed_until() / 1e6)
+    border = min(min(noted["newest_ever"], time.time()) - keep_days * DAY_S, tables.closed_until() / 1e6)
     border = datetime.datetime.fromtimestamp(border, datetime.timezone.utc).strftime("date=%Y-%m-%d")
     old = [tables.at(RAW, name) for name in sorted(os.listdir(tables.at(RAW))) if name.startswith("date=") and name < border]
     return [(RAW, path) for path in old if all(_is_recorded(file, noted["batch"]) for file in _files_under(path))]

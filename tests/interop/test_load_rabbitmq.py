@@ -14,7 +14,7 @@ COUNT = 300
 @pytest.fixture(scope="module")
 def rabbitmq():
     if not rabbitmq_installed():
-        pytest.skip("rabbitmq-server is not installed")
+        pytest.skip("rabbitmq-server is not installed: apt install rabbitmq-server")
     process = BrokerProcess("rabbitmq")
     yield process
     process.stop()

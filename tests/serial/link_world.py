@@ -14,8 +14,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "simulate"))
 
 from chance import Chance  # noqa: E402
-from leveret import c_accel  # noqa: E402
-from leveret.core import link_stuffing  # noqa: E402
+from leveret import c_accel  # noqa: E402 - where this is imported from, the path has to be set first
+from leveret.core import link_stuffing  # noqa: E402 - as above
 from leveret.core.link import Link  # noqa: E402
 from leveret.core.link_bus import Bus  # noqa: E402
 

@@ -64,6 +64,12 @@ def test_whole_dates_older_than_keep_days_go_and_are_counted(tables):
     assert compaction.crowded(tables) == [] or sum(compaction.compact_folder(tables, *one) for one in compaction.crowded(tables)) == 0
 
 
+def test_a_reading_from_the_future_takes_nothing_away(tables):
+    record(tables, 10, 70_000)  # the year 2217
+    close_until(tables, 69_000)
+    assert retention.forget(tables, 10_000) == 0 and dates(tables) == list(range(10))
+
+
 def test_a_date_with_windows_that_may_still_change_stays(tables):
     assert retention.forget(tables, 1) == 80 and dates(tables) == [8, 9]
 
