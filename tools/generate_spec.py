@@ -7,11 +7,12 @@ Without ../shared the check has nothing to compare with and says so (exit 0).
 """
 
 import json
+import os
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TABLES = ROOT.parent / "shared" / "specs" / "tables"
+TABLES = pathlib.Path(os.environ.get("LEVERET_SHARED") or ROOT.parent / "shared") / "specs" / "tables"
 DIALECTS = (("amqp-0-9-1-rabbit.json", "core/amqp_0_9/spec_0_9_1.py", "AMQP 0-9-1 as RabbitMQ extends it"),)
 CODES = {"octet": "o", "short": "s", "long": "l", "longlong": "L", "shortstr": "S", "longstr": "T", "table": "F", "timestamp": "L",
          "bit": "b"}

@@ -14,9 +14,10 @@ import sys
 import numpy
 
 from leveret.ports.spark import detector
+from leveret.tools.components import shared_folder
 from leveret.tools.pipeline_score import read_series, score_all, seconds_of
 
-RECORDED = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "data", "sensors")
+RECORDED = os.path.join(shared_folder(), "data", "sensors")
 FALSE_ALARM = 0.11
 MISSED = 1.0
 NOT_COUNTED, NOT_COUNTED_MAX = 0.15, 750

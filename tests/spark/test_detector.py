@@ -1,11 +1,8 @@
 """The anomaly detector: its scores do not depend on how readings are cut or mixed, only on the past; it finds what is unusual once."""
-import os
-
 import numpy
 import pytest
 
 from leveret.ports.spark import detector
-from nab_score import RECORDED, score_folder
 
 
 def noise(rows, seed=1):
@@ -85,11 +82,3 @@ def test_scores_lie_between_0_and_1_whatever_comes():
     assert numpy.isfinite(found).all() and found.min() >= 0 and found.max() <= 1
     assert found[100] == found[200] == 0
     assert len(detector.score_rows(detector.new_states(3), [], [], [])) == 0
-
-
-@pytest.mark.skipif(not os.path.isdir(RECORDED), reason="the recorded series of ../shared are not here")
-def test_the_recorded_series_score_58_or_more():
-    names, windows, (total, _, each) = score_folder(RECORDED)
-    assert len(names) == 6 and sum(windows) == 15
-    assert total >= 58
-    assert sum(found for _, found, _ in each) >= 12

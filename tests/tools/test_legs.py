@@ -98,9 +98,9 @@ def test_ci_makes_a_left_out_leg_a_fault_but_for_what_may_be_missing():
     assert legs.faults(Leg("unit-micropython", "-"), without_binary, strict=True) == []
 
 
-def test_only_the_micropython_binaries_and_mounting_may_be_left_out_in_ci():
+def test_only_the_micropython_binaries_mounting_and_the_workplace_may_be_left_out_in_ci():
     left_out = [component for component in components.ALL if component.may_be_left_out]
-    assert left_out == [components.MICROPYTHON_32, components.MICROPYTHON, components.SMALL_DISK]
+    assert left_out == [components.MICROPYTHON_32, components.MICROPYTHON, components.SMALL_DISK, components.SHARED]
 
 
 def test_ci_makes_an_excused_skip_a_fault():
@@ -149,4 +149,57 @@ def test_a_child_that_outlives_its_time_is_ended_with_its_own_children(tmp_path)
 def test_every_component_says_what_is_missing_and_the_command_that_installs_it():
     for component in components.ALL:
         told = component.sentence()
-        assert component.name in told and "install it with: sudo " in told and "\n" not in told
+        assert component.name in told and "\n" not in told
+        assert "install it with: sudo " in told or component is components.SHARED
+
+
+def test_one_line_says_everything_that_is_missing_and_installs_it(monkeypatch):
+    for component in components.ALL:
+        monkeypatch.setattr(component, "find", lambda component=component: component not in (components.CLANG, components.AMQP_TOOLS))
+    assert components.missing_packages() == ["amqp-tools", "clang"]
+    told = components.missing_sentence()
+    assert told.startswith("Missing here: amqp-tools, clang;") and told.endswith("sudo apt-get install -y amqp-tools clang")
+    for component in (components.CLANG, components.AMQP_TOOLS):
+        monkeypatch.setattr(component, "find", lambda: True)
+    assert components.missing_sentence() == ""
+
+
+def test_no_leg_but_shared_is_told_where_the_workplace_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(legs, "ROOT", str(tmp_path))
+    monkeypatch.setattr(legs.environment, "LOGS", str(tmp_path))
+    monkeypatch.setenv(components.SHARED_VARIABLE, str(tmp_path))
+    command = ("-c", "import os; print('%d passed, 0 failed' % (1 + ('LEVERET_SHARED' in os.environ)))")
+    chosen = [Leg("other", "-", command=command), Leg("shared", "-", command=command, needs=components.SHARED)]
+    ended = dict(progress.side_by_side([legs._run_leg(leg, sys.executable, "1/1") for leg in chosen], 2))
+    assert [ended[number].passed for number in (0, 1)] == [1, 2]
+
+
+def test_steps_run_side_by_side_and_no_more_than_were_asked_for(tmp_path):
+    starts = "import sys, time, pathlib; pathlib.Path(sys.argv[1]).write_text(''); end = time.time() + 60\n"
+    meets = starts + "while not pathlib.Path(sys.argv[2]).exists() and time.time() < end: time.sleep(0.05)\nsys.exit(time.time() >= end)"
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    steps = [progress.step(name, [sys.executable, "-c", meets, mine, other], str(tmp_path / (name + ".log")), 120)
+             for name, mine, other in (("one", a, b), ("two", b, a))]
+    assert dict(progress.side_by_side(steps, 2)) == {0: 0, 1: 0}
+    seen = []
+
+    def step(number):
+        seen.append(number)
+        yield progress.Line(str(number), str(tmp_path / "none"))
+        seen.append(-number)
+
+    list(progress.side_by_side([step(number) for number in (1, 2, 3)], 1))
+    assert seen == [1, -1, 2, -2, 3, -3]
+
+
+def test_steps_that_are_given_up_end_their_children(tmp_path):
+    log = str(tmp_path / "log")
+    running_steps = progress.side_by_side([progress.step("long", ["sh", "-c", "echo $$; exec sleep 600"], log, 600), iter(())], 2)
+    next(running_steps)  # the second one has ended at once
+    limit = time.monotonic() + 30
+    while not open(log).read().strip() and time.monotonic() < limit:
+        time.sleep(0.05)
+    child = int(open(log).read())
+    assert running(child)
+    running_steps.close()
+    assert not running(child)

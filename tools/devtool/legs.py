@@ -4,6 +4,8 @@ Laws: each leg is a child process with its own log. A leg whose requirement is t
 without naming a component that is really missing, fails. A leg without its requirement is left out and says why; with CI set in the
 environment that fails the run too, except for a `micropython` binary, which Debian does not have new enough.
 A few failed tests of pytest have a second attempt (second_attempt.py); all legs get the same seeds (seeds.py).
+Two legs run side by side where there are two cores; the long ones come early. What wants ../shared (series, specifications of the
+workplace) is in the leg "shared" alone: every other leg is the same with nothing beside the clone.
 The last line of a run is `N passed, N failed`, summed over the legs.
 """
 import os
@@ -19,6 +21,7 @@ ROOT = environment.ROOT
 MICROPYTHON_RUNNER = os.path.join("tests", "micropython", "run.py")
 EXIT_MISSING = 2
 SECOND = ".second"
+SIDE_BY_SIDE = 2 if (os.cpu_count() or 1) > 1 else 1
 
 
 class Leg:
@@ -27,7 +30,7 @@ class Leg:
     Without what it `needs` a leg is left out. What it `brings` it gets by itself where it can, and ends with EXIT_MISSING where not.
     """
 
-    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=25):
+    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=50):
         self.name = name
         self.interpreter = interpreter
         self.paths = paths
@@ -40,20 +43,21 @@ class Leg:
 LEGS = (
     Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
     Leg("unit", "CPython", paths=("tests/unit",)),
+    Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=60),
+    Leg("interop", "CPython", paths=("tests/interop",)),
+    Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
+    Leg("tools", "CPython", paths=("tests/tools",)),
     Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
     Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
     Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
-    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory"), minutes_max=35),
-    Leg("tools", "CPython", paths=("tests/tools",)),
-    Leg("interop", "CPython", paths=("tests/interop",), minutes_max=35),
-    Leg("suites", "CPython", paths=("tests/suites",), minutes_max=35),
-    Leg("durable", "CPython", paths=("tests/durable",), minutes_max=35),
-    Leg("simulate", "CPython", paths=("tests/simulate",), minutes_max=35),
-    Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
+    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory")),
+    Leg("suites", "CPython", paths=("tests/suites",)),
+    Leg("durable", "CPython", paths=("tests/durable",)),
+    Leg("simulate", "CPython", paths=("tests/simulate",)),
     Leg("board", "MicroPython WASM", paths=("tests/board",), brings=components.NODE),
     Leg("serial", "CPython", paths=("tests/serial",)),
     Leg("bridge", "CPython", paths=("tests/bridge",)),
-    Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=45),
+    Leg("shared", "CPython", paths=("tests/shared",), needs=components.SHARED),
 )
 
 
@@ -73,20 +77,37 @@ def _record_of(leg, attempt=""):
     return os.path.join(environment.LOGS, leg.name + attempt + ".xml")
 
 
+# Legs are generators, as progress.step is: two of them are advanced in turn.
+
+
 def _run(leg, command, attempt=""):
     """Exit status of a leg's command. Its temporary files are in a directory of its own, which goes with whatever was left in it."""
     with tempfile.TemporaryDirectory(prefix="leveret-test-", ignore_cleanup_errors=True) as directory:
         given = dict(environment.child_environment(), TMPDIR=directory)
-        return progress.run(leg.name + attempt, command, _log_of(leg, attempt), leg.minutes_max * 60, given, ROOT)
+        if leg.needs is not components.SHARED:
+            given.pop(components.SHARED_VARIABLE, None)
+        return (yield from progress.step(leg.name + attempt, command, _log_of(leg, attempt), leg.minutes_max * 60, given, ROOT))
 
 
 def _run_pytest(leg, python, names, attempt=""):
     """Exit status of pytest over `names`; its record has each test's file (xunit1), so that the test can be named again."""
     record = _record_of(leg, attempt)
-    return _run(leg, [python, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *names], attempt)
+    return (yield from _run(leg, [python, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *names], attempt))
 
 
-def _run_leg(leg, python):
+def _run_leg(leg, python, place):
+    """The leg's Outcome, with the seconds that it took. `place`: as "2/17"."""
+    progress.clear()
+    print(f"[{place}] {leg.name} ({leg.interpreter})", flush=True)
+    began = time.monotonic()
+    if leg.needs is not None and not leg.needs.present():
+        return Outcome(left_out=leg.needs)
+    outcome = yield from _judged(leg, python)
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def _judged(leg, python):
     record = _record_of(leg)
     if os.path.exists(record):
         os.remove(record)
@@ -94,7 +115,7 @@ def _run_leg(leg, python):
     if missing:
         return Outcome(complaint=f"{', '.join(missing)} is not there")
     try:
-        status = _run(leg, [python, *leg.command]) if leg.command else _run_pytest(leg, python, leg.paths)
+        status = yield from (_run(leg, [python, *leg.command]) if leg.command else _run_pytest(leg, python, leg.paths))
     except progress.TimedOut:
         return Outcome(complaint=f"it did not end within {leg.minutes_max} minutes and was stopped")
     if leg.brings and leg.command and status == EXIT_MISSING and not leg.brings.present():
@@ -103,7 +124,8 @@ def _run_leg(leg, python):
         return judge(read_summary(_log_of(leg)), status)
     outcome, reasons = read_junit(record)
     if second_attempt.deserved(outcome, status):
-        status = second_attempt.make(leg.name, outcome, lambda names: _run_pytest(leg, python, names, SECOND), _record_of(leg, SECOND))
+        again = second_attempt.make(leg.name, outcome, lambda names: _run_pytest(leg, python, names, SECOND), _record_of(leg, SECOND))
+        status = yield from again
     return judge(outcome, status, reasons)
 
 
@@ -186,15 +208,15 @@ def run(python, names):
     chosen_seeds = seeds.choose(os.environ)
     os.environ.update(chosen_seeds)
     print(seeds.sentence(chosen_seeds), flush=True)
-    done = []
-    for number, leg in enumerate(chosen, 1):
-        print(f"[{number}/{len(chosen)}] {leg.name} ({leg.interpreter})", flush=True)
-        began = time.monotonic()
-        present = leg.needs is None or leg.needs.present()
-        outcome = _run_leg(leg, python) if present else Outcome(left_out=leg.needs)
-        outcome.seconds = time.monotonic() - began
-        _tell(leg, outcome)
-        done.append((leg, outcome))
+    told = components.missing_sentence()
+    if told:
+        print(told, flush=True)
+    done = {}
+    steps = [_run_leg(leg, python, f"{number}/{len(chosen)}") for number, leg in enumerate(chosen, 1)]
+    for number, outcome in progress.side_by_side(steps, SIDE_BY_SIDE):
+        done[number] = (chosen[number], outcome)
+        _tell(*done[number])
+    done = [done[number] for number in sorted(done)]
     print()
     _table(done)
     return _verdict(done, os.environ.get("CI", "").lower() in ("true", "1", "yes"))

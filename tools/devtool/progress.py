@@ -36,28 +36,37 @@ def last_line(path):
 class Line:
     """The progress of one step."""
 
-    def __init__(self, title):
+    def __init__(self, title, log_path):
         self.title = title
+        self.log_path = log_path
         self.began = time.monotonic()
         self.reminded = self.began
-        self.on_terminal = sys.stdout.isatty()
 
     def seconds(self):
         return time.monotonic() - self.began
 
-    def show(self, log_path):
-        if self.on_terminal:
-            width = shutil.get_terminal_size().columns - 1
-            text = f"  {self.title}: {self.seconds():.0f} s  {last_line(log_path)}"
-            print("\r" + text[:width].ljust(width), end="", flush=True)
-        elif time.monotonic() - self.reminded >= REMINDER_S:
+    def remind(self):
+        """For a log: a line every half minute."""
+        if time.monotonic() - self.reminded >= REMINDER_S:
             self.reminded = time.monotonic()
-            print(f"  {self.title}: {self.seconds():.0f} s so far, {last_line(log_path)[:100]}", flush=True)
+            print(f"  {self.title}: {self.seconds():.0f} s so far, {last_line(self.log_path)[:100]}", flush=True)
 
-    def clear(self):
-        if self.on_terminal:
-            width = shutil.get_terminal_size().columns - 1
-            print("\r" + " " * width + "\r", end="", flush=True)
+
+def show(lines):
+    """The progress of the steps that run now: rewritten in place on a terminal, a reminder elsewhere."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            line.remind()
+        return
+    width = shutil.get_terminal_size().columns - 1
+    texts = [f"  {line.title}: {line.seconds():.0f} s  {last_line(line.log_path)}"[:width // len(lines)] for line in lines]
+    print("\r" + "".join(texts).ljust(width), end="", flush=True)
+
+
+def clear():
+    """Take the line of progress from a terminal."""
+    if sys.stdout.isatty():
+        print("\r" + " " * (shutil.get_terminal_size().columns - 1) + "\r", end="", flush=True)
 
 
 def end_group(child):
@@ -74,27 +83,58 @@ def end_group(child):
     child.wait()
 
 
-def run(title, command, log_path, seconds_max, environment=None, directory=None):
-    """Exit status of `command`; its output is in `log_path`. Raises TimedOut, and OSError when it cannot be started."""
-    line = Line(title)
+def step(title, command, log_path, seconds_max, environment=None, directory=None):
+    """A generator that runs `command` with its output in `log_path`: yields its Line while it runs, returns the exit status.
+
+    Raises TimedOut, and OSError when the command cannot be started. A generator that is closed ends the child.
+    """
+    line = Line(title, log_path)
     with open(log_path, "wb") as log:
         child = None
         try:
             with HeldSignals():
                 child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                          env=environment, cwd=directory, start_new_session=True)
-            return _wait(child, line, log_path, seconds_max)
+            while child.poll() is None:
+                if line.seconds() > seconds_max:
+                    raise TimedOut()
+                yield line
+            return child.returncode
         finally:
             if child is not None:
                 end_group(child)
-            line.clear()
 
 
-def _wait(child, line, log_path, seconds_max):
-    while True:
-        try:
-            return child.wait(LOOK_S)
-        except subprocess.TimeoutExpired:
-            line.show(log_path)
-        if line.seconds() > seconds_max:
-            raise TimedOut()
+def side_by_side(steps, most):
+    """Advance the generators of `steps` in their order, at most `most` at a time; yields (number of the step, what it returned).
+
+    However this ends, the steps that were begun are closed.
+    """
+    waiting = list(enumerate(steps))
+    running = {}  # number -> (generator, its Line)
+    try:
+        while waiting or running:
+            while waiting and len(running) < most:
+                number, generator = waiting.pop(0)
+                running[number] = generator, None
+            for number, (generator, _) in list(running.items()):
+                try:
+                    running[number] = generator, next(generator)
+                except StopIteration as ended:
+                    del running[number]
+                    clear()
+                    yield number, ended.value
+            lines = [line for _, line in running.values() if line is not None]
+            if lines:
+                show(lines)
+                time.sleep(LOOK_S)
+    finally:
+        for generator, _ in running.values():
+            generator.close()
+        clear()
+
+
+def run(title, command, log_path, seconds_max, environment=None, directory=None):
+    """Exit status of `command`; the rest as `step` has it."""
+    ((_, status),) = side_by_side([step(title, command, log_path, seconds_max, environment, directory)], 1)
+    return status

@@ -16,16 +16,16 @@ def deserved(outcome, status):
 
 
 def make(title, outcome, run, record):
-    """Run the failed tests again and forgive those that pass; the exit status of the leg is now what this returns.
+    """A generator (progress.step) that runs the failed tests again and forgives those that pass; it returns the leg's new exit status.
 
-    `run(names)` runs pytest over the names, leaves `record` and returns its exit status; it may raise progress.TimedOut.
+    `run(names)` is such a generator: it runs pytest over the names, leaves `record`, returns its exit status, may raise progress.TimedOut.
     """
     names = list(outcome.failures)
     print(f"  {title}: {len(names)} failed; once more, alone: {', '.join(names)}", flush=True)
     if os.path.exists(record):
         os.remove(record)
     try:
-        status = run(names)
+        status = yield from run(names)
     except progress.TimedOut:
         print(f"  {title}: the second attempt did not end in its time and was stopped", flush=True)
         return TESTS_FAILED
