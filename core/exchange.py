@@ -118,5 +118,13 @@ def delay_of(properties):
     """The milliseconds that a message asks for; 0 when it asks for none (the plugin's rule: a number above 0)."""
     delay = (properties().get("headers") or {}).get("x-delay", 0)
     if isinstance(delay, str):
-        delay = int(delay) if delay.isdigit() else 0
+        delay = whole_number(delay) or 0
     return delay if isinstance(delay, int) and not isinstance(delay, bool) and delay > 0 else 0
+
+
+def whole_number(text):
+    """The number that a text of decimal digits is, else None. What `isdigit` takes beside 0 to 9 (as "\u00b2") is none to `int`."""
+    for character in text:
+        if not "0" <= character <= "9":
+            return None
+    return int(text) if text else None

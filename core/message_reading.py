@@ -6,6 +6,7 @@ that no rule looks at.
 
 from . import layout
 from .definitions import Definitions
+from .exchange import whole_number
 from .limits import REPLY_ROOM
 from .parts import part
 
@@ -37,7 +38,7 @@ class MessageReading(Definitions):
     def expiration_of(self, message):
         """The milliseconds that a message says it lives, or None."""
         text = self.properties_of(message).get("expiration")
-        return int(text) if isinstance(text, str) and text.isdigit() else None
+        return whole_number(text) if isinstance(text, str) else None
 
     def expires(self, found, message):
         """True when a message says how long it lives, and its queue does not look at that so far."""

@@ -152,6 +152,9 @@ def check(what, arguments):
         invalid(what, "x-max-priority", "at most %d" % PRIORITY_MAX)
     if "x-dead-letter-routing-key" in arguments and "x-dead-letter-exchange" not in arguments:
         invalid(what, "x-dead-letter-routing-key", "routing_key_but_no_dlx_defined")
+    for name in ("x-dead-letter-exchange", "x-dead-letter-routing-key"):
+        if len(arguments.get(name, "").encode("utf-8")) > 255:
+            invalid(what, name, "a name has at most 255 octets")
     if "x-max-priority" in arguments and ("x-last-value-key" in arguments or "x-group-key" in arguments):
         invalid(what, "x-max-priority", "not together with x-last-value-key or x-group-key")
 

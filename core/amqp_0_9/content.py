@@ -8,6 +8,7 @@ from .. import access, layout
 from .. import broker as broker_core
 from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR,
                       UNEXPECTED_FRAME, ProtocolError)
+from ..exchange import whole_number
 from ..features.feature import REFUSED
 from . import properties, sender_selected
 from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
@@ -117,7 +118,7 @@ def read_properties(session, channel, buffer, at, end):
     expiration = given.get("expiration")
     if expiration is not None:
         channel.expires = True
-        if not expiration.isdigit() or len(expiration) > 10:
+        if not isinstance(expiration, str) or len(expiration) > 10 or whole_number(expiration) is None:
             raise ProtocolError(PRECONDITION_FAILED, "invalid expiration '%s': a number of milliseconds in at most 10 digits" % expiration)
     if given.get("reply_to") == REPLY_QUEUE:
         if channel.reply_queue is None:

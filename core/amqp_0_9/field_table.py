@@ -117,7 +117,7 @@ def items(buffer, at, end, depth):
 
 def encode(table):
     """A dict as a field table with its size. str and bytes become S and x, int I or l, float d, bool t, None V, list A, dict F;
-    a tuple (letter, number) forces the letter, as ("T", seconds)."""
+    a tuple (letter, number) forces the letter, as ("T", seconds), or ("S", bytes) for a longstr of any octets."""
     body = b"".join([shortstr(name) + encode_value(table[name]) for name in table])
     return struct.pack(">I", len(body)) + body
 
@@ -142,6 +142,8 @@ def encode_value(item):
         return b"F" + encode(item)
     if isinstance(item, list):
         return sized(b"A", b"".join([encode_value(each) for each in item]))
+    if isinstance(item, tuple) and len(item) == 2 and item[0] == "S":
+        return sized(b"S", item[1])
     if isinstance(item, tuple) and len(item) == 2 and len(item[0]) == 1 and ord(item[0]) in _FIXED and item[0] != "D":
         return item[0].encode() + struct.pack(_FIXED[ord(item[0])][1], item[1])
     raise ValueError("a field table cannot hold %r" % (item,))

@@ -10,6 +10,7 @@ from .. import layout
 from ..layout import EPOCH
 from .feature import REFUSED, Feature
 
+COUNT_MAX = (1 << 63) - 1  # of the field that has it on the wire
 
 class Rule(Feature):
     """x-dead-letter-exchange, -routing-key, -strategy."""
@@ -51,8 +52,11 @@ class Rule(Feature):
         copy = broker.copy_message(message, self.exchange, target_key, octets)
         if copy == layout.NONE:
             return broker_core.NO_ROOM
-        outcome = broker.publish_dead_letter(copy, self.exchange, target_key, lambda name: reason != "rejected" and circles(deaths, name))
-        tables.release(copy)
+        try:
+            outcome = broker.publish_dead_letter(copy, self.exchange, target_key,
+                                                 lambda name: reason != "rejected" and circles(deaths, name))
+        finally:
+            tables.release(copy)
         if outcome == REFUSED:
             outcome = broker_core.UNROUTABLE
         if outcome == broker_core.TAKEN:
@@ -62,41 +66,55 @@ class Rule(Feature):
 
 def rewritten(broker, octets, changed, size_max):
     """Properties with the headers `changed`, without expiration; of a history that would pass `size_max` its oldest deaths are left out."""
-    deaths = list(changed["x-death"])
-    while True:
-        found = broker.properties.rewrite(octets, changed, ("expiration",))
-        if len(found) <= size_max:
-            return found
-        if not deaths:
-            return broker.properties.rewrite(octets, {}, ("expiration",))
-        deaths.pop()
+    deaths = changed["x-death"]
+    found = broker.properties.rewrite(octets, changed, ("expiration",))
+    if len(found) <= size_max:
+        return found
+    found = None
+    fit, too_many = -1, len(deaths)
+    while too_many - fit > 1:  # each attempt writes all of them
+        count = (fit + too_many) // 2
         changed = dict(changed)
-        changed["x-death"] = list(deaths)
+        changed["x-death"] = deaths[:count]
+        shorter = broker.properties.rewrite(octets, changed, ("expiration",))
+        if len(shorter) <= size_max:
+            found, fit = shorter, count
+        else:
+            too_many = count
+    return broker.properties.rewrite(octets, {}, ("expiration",)) if found is None else found
 
 
 def history(broker, queue, message, headers, exchange, key, reason):
-    """The x-death list with this death in front: one table for each (queue, reason), with a count."""
+    """The x-death list with this death in front: one table for each (queue, reason), with a count.
+
+    What is there already may be of a publisher's making: only tables in a list are taken over, their counts are whole numbers.
+    """
     old = headers.get("x-death")
-    deaths = [each for each in old if isinstance(each, dict)] if isinstance(old, list) else []
+    deaths = [taken_over(each) for each in old if isinstance(each, dict)] if isinstance(old, list) else []
     mine = {"count": ("l", 1), "reason": reason, "queue": queue.name, "time": ("T", broker.seconds + EPOCH), "exchange": exchange,
-            "routing-keys": [str(key, "utf-8")]}
+            "routing-keys": [("S", key)]}
     expiration = broker.properties_of(message).get("expiration")
     if expiration is not None:
         mine["original-expiration"] = expiration
-    for each in deaths:
+    for place, each in enumerate(deaths):
         if each.get("queue") == queue.name and each.get("reason") == reason:
-            each["count"] = ("l", number(each.get("count")) + 1)
-            deaths.remove(each)
-            deaths.insert(0, each)
-            return deaths
+            each["count"] = ("l", min(each["count"][1], COUNT_MAX - 1) + 1)
+            return [each] + deaths[:place] + deaths[place + 1:]
     for each in deaths:
-        each["count"] = ("l", number(each.get("count")))
+        each["count"] = ("l", max(each["count"][1], 1))
     return [mine] + deaths
 
 
-def number(count):
-    """A death's count, whoever wrote it."""
-    return count if isinstance(count, int) else count[1] if isinstance(count, tuple) else 1
+def taken_over(death):
+    """A death as it is written again: its count as a number, 0 where there is none, its keys as longstr."""
+    count = death.get("count")
+    if isinstance(count, tuple):  # a timestamp
+        count = count[1]
+    death["count"] = ("l", min(max(count, 0), COUNT_MAX) if isinstance(count, int) and not isinstance(count, bool) else 0)
+    keys = death.get("routing-keys")
+    if isinstance(keys, list):
+        death["routing-keys"] = [("S", key) if isinstance(key, bytes) else key for key in keys]
+    return death
 
 
 def circles(deaths, name):

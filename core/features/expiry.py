@@ -60,10 +60,10 @@ class Rule(Feature):
 
 
 def deadline(broker, ttl_ms):
-    """The deadline `ttl_ms` from now; never 0, which means none."""
+    """The deadline `ttl_ms` from now, at most the last second that a record can hold; never 0, which means none."""
     if ttl_ms < FAR_MS:
         return after(broker.now, ttl_ms) or 1
-    return -(broker.seconds + ttl_ms // 1000)
+    return -min(broker.seconds + ttl_ms // 1000, layout.MASK)
 
 
 def passed(broker, moment):

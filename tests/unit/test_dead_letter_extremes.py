@@ -1,0 +1,157 @@
+"""What a publisher may write into a message that later becomes a dead letter (core/features/dead_letter.py): nothing of it ends the broker,
+costs a consumer its connection, or loses the message. Sections 1.7.2.1 (arguments) and 4.2.5.5 (tables) of 0-9-1; RabbitMQ's x-death."""
+
+from leveret.core.amqp_0_9 import field_table, frame
+from leveret.core.stream import EPOCH
+from memory_store import MemoryStore, durable_broker
+from peer import Peer, assemble, encoded, idle, new_broker
+
+MOST = (1 << 63) - 1  # of a signed 64-bit integer
+LETTER = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+
+
+def raw(table, key=b"q", exchange=b""):
+    """A persistent publish whose table of headers has these encoded pairs, for exchange and key (bytes)."""
+    given = b"\x30\x00" + len(table).to_bytes(4, "big") + table + b"\x02"
+    route = bytes((len(exchange),)) + exchange + bytes((len(key),)) + key
+    return (frame.encode(frame.METHOD, 1, b"\x00\x3c\x00\x28\x00\x00" + route + b"\x00")
+            + frame.encode(frame.HEADER, 1, b"\x00\x3c\x00\x00" + (4).to_bytes(8, "big") + given) + frame.encode(frame.BODY, 1, b"body"))
+
+
+def pair(name, value):
+    """An encoded pair of a table."""
+    return field_table.shortstr(name) + value
+
+
+def pass_time(broker, milliseconds):
+    """Let time pass in steps of 100 ms."""
+    for _ in range(milliseconds // 100):
+        broker.tick((broker.now + 100) & 0x3FFFFFFF, EPOCH + broker.seconds)
+        broker.run()
+
+
+def brokers(**overrides):
+    """The same with messages in memory and with a log; each with a peer."""
+    yield Peer(new_broker(**overrides))
+    yield Peer(durable_broker(MemoryStore(), **overrides)[0])
+
+
+def got(peer, queue):
+    """Everything in a queue: (properties, body)."""
+    found = []
+    while True:
+        peer.give(encoded("basic_get", 1, 0, queue, True))
+        frames = peer.frames()
+        if frames[0][0] == "basic_get_empty":
+            return found
+        found.append(assemble(frames)[0][2:])
+
+
+def test_a_key_that_is_not_utf_8_becomes_a_dead_letter_with_its_octets():
+    """Section 4.2.5.3: a routing key is any octets; x-death has them as a longstr (S), also when the letter dies once more."""
+    for peer in brokers(properties_size_max=600, receive_buffer_size=2048, send_buffer_size=2048):
+        broker = peer.broker
+        peer.declare("dead", durable=True)
+        peer.declare("q", durable=True, arguments=dict(LETTER, **{"x-message-ttl": 1000}))
+        peer.ask("queue_bind", "queue_bind_ok", 0, "q", "amq.fanout", "", False, {})
+        peer.declare("again", durable=True, arguments=dict(LETTER))
+        peer.give(raw(b"", b"\xff", b"amq.fanout"))
+        pass_time(broker, 1300)
+        [(given, body)] = got(peer, "dead")
+        assert body == b"body" and given["headers"]["x-death"][0]["routing-keys"] == [b"\xff"]
+        peer.publish("again", body, given=given)
+        tag = peer.consume("again")[0][1][1]
+        peer.give(encoded("basic_nack", 1, tag, False, False))
+        [(given, _)] = got(peer, "dead")
+        assert [each["routing-keys"] for each in given["headers"]["x-death"]] == [["again"], [b"\xff"]]
+
+
+def test_a_dead_letter_has_keys_that_are_longstr():
+    """The letter of each routing key on the wire is S, whatever its octets."""
+    assert field_table.encode_value(("S", b"\xff")) == b"S\x00\x00\x00\x01\xff"
+    assert field_table.encode_value(["k", ("S", b"k")]) == b"A\x00\x00\x00\x0cS\x00\x00\x00\x01kS\x00\x00\x00\x01k"
+
+
+def histories():
+    """Values of x-death that a publisher can send, encoded; and the count that the next death has."""
+    def table(count):
+        names = pair("queue", b"S" + sized(b"q")) + pair("reason", b"S" + sized(b"rejected"))
+        return b"A" + sized(b"F" + sized(names + pair("count", count)))
+
+    yield table(field_table.encode_value(("l", MOST))), MOST
+    yield table(field_table.encode_value(("l", -MOST - 1))), 1
+    yield table(b"T" + bytes([255] * 8)), MOST
+    yield table(b"t\x01"), 1
+    yield table(b"S" + sized(b"many")), 1
+    yield table(b"S" + sized(b"\xff")), 1
+    yield table(b"V"), 1
+    yield table(b"d" + bytes([0x7f, 0xf8] + [0] * 6)), 1
+    yield table(b"F" + sized(b"")), 1
+    yield table(b"A" + sized(b"t\x01")), 1
+    yield table(b"D\xff\x7f\xff\xff\xff"), 1
+    yield table(field_table.encode_value(41)), 42
+    for other in (b"V", b"S" + sized(b"text"), b"F" + sized(b""), b"t\x00", b"A" + sized(b""), b"A" + sized(b"V" * 9),
+                  b"A" + sized(b"F" + sized(b"")), b"A" + sized((b"F" + sized(b"")) * 30),
+                  b"A" + sized(b"F" + sized(pair("queue", b"V") + pair("reason", b"A" + sized(b"")) + pair("t", b"T" + bytes([255] * 8)))),
+                  b"A" + sized(b"F" + sized(pair("reason", b"S" + sized(b"\xfe")) + pair("routing-keys", b"x" + sized(b"\xff\xfe"))))):
+        yield other, 1
+
+
+def sized(octets):
+    """Octets behind their size, as a table's values have it."""
+    return len(octets).to_bytes(4, "big") + octets
+
+
+def test_whatever_a_publisher_writes_into_x_death_the_message_dies_and_is_kept():
+    """A count stops at the largest number of its field; what is no history of a death is not taken over; nobody is closed for it."""
+    for value, count in histories():
+        for peer in brokers():
+            broker = peer.broker
+            peer.declare("dead", durable=True)
+            peer.declare("q", durable=True, arguments=dict(LETTER))
+            before = idle(broker)
+            peer.give(raw(pair("x-death", value)))
+            peer.consume("q")
+            peer.give(encoded("basic_nack", 1, 1, False, False))
+            assert peer.frames() == [] and broker.counters["internal_errors"] == 0, value
+            [(given, body)] = got(peer, "dead")
+            death = given["headers"]["x-death"][0]
+            assert body == b"body" and (death["queue"], death["reason"], death["count"]) == ("q", "rejected", count), (value, death)
+            peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
+            broker.run()
+            assert idle(broker) == before, value
+
+
+def test_a_lifetime_of_any_length_is_kept_until_the_end_of_time():
+    """x-message-ttl of up to 2^63 - 1 on the target of a dead letter and on any queue: a deadline stops at the last second there is."""
+    for exponent in (28, 30, 31, 32, 40, 41, 45, 62):
+        for peer in brokers():
+            broker = peer.broker
+            before = idle(broker)
+            peer.declare("dead", durable=True, arguments={"x-message-ttl": 1 << exponent})
+            peer.declare("q", durable=True, arguments=dict(LETTER))
+            peer.give(raw(b"") + raw(b"", b"dead"))
+            peer.consume("q")
+            peer.give(encoded("basic_nack", 1, 1, False, False))
+            assert peer.frames() == [] and broker.counters["internal_errors"] == 0, exponent
+            pass_time(broker, 300)
+            assert [body for _, body in got(peer, "dead")] == [b"body", b"body"], exponent
+            peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
+            broker.run()
+            assert idle(broker) == before, exponent
+
+
+def test_digits_of_other_scripts_are_no_numbers():
+    """expiration and x-delay are decimal digits: what Unicode calls a digit beside them is refused, or counts as none."""
+    for text in ("\u00b2", "\u0661", "1\u00b2"):
+        broker = new_broker()
+        peer = Peer(broker)
+        peer.declare("q", arguments={"x-message-ttl": 1000})
+        peer.publish("q", b"x", given={"expiration": text})
+        assert peer.expect("channel_close")[0] == 406 and broker.counters["internal_errors"] == 0
+        peer = Peer(broker)
+        peer.ask("exchange_declare", "exchange_declare_ok", 0, "later", "x-delayed-message", False, False, False, False, False,
+                 {"x-delayed-type": "fanout"})
+        peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "", False, {})
+        peer.publish("", b"x", "later", {"headers": {"x-delay": text}})
+        assert [body for _, body in got(peer, "q")] == [b"x"] and broker.counters["internal_errors"] == 0
