@@ -1,10 +1,10 @@
 """A stream beyond memory: where in the log all its messages are, its newest ones in memory, and what its readers read far from the end.
 
 The index (paged.py) has every message of a stream from the moment that it is given to the log; OCTETS counts route, properties and body,
-NEWEST is when the newest of a chunk came. The queue's own list holds the newest messages, as far as half of the free memory goes; one that
-is written may leave it at any time. A reader in front of that list reads from a *window*: neighbouring messages read back from the log, as
-entries in a list of their own. Readers near each other share one; no two windows have the same message, and none is kept that no reader
-stands in. All of that is a cache: it is given up when memory is needed, and read again.
+NEWEST is when the newest of a chunk came. The queue's own list holds the newest messages, as far as half of what is free beyond a quarter
+of memory goes; one that is written may leave it at any time. A reader in front of that list reads from a *window*: neighbouring messages
+read back from the log, as entries in a list of their own. Readers near each other share one; no two windows have the same message, and
+none is kept that no reader stands in. All of that is a cache: it is given up when memory is needed, and read again.
 
 A message that cannot be read any more is a hole in the stream: told, counted (log_unreadable), settled. Offsets are never given anew: a
 reader goes on behind the hole, one that is strict is told.
@@ -18,7 +18,8 @@ from .settled import Settled
 TURN_MESSAGES = 512  # that a window has at most, beside the last of a turn
 TURN_OCTETS = 1 << 18
 
-FREE_PART = 8  # of every pool an eighth stays free of windows, but for one message each
+FREE_PART = 8  # of every pool windows leave an eighth free, and where others have taken more of it, WINDOW_PART of each window's own size
+WINDOW_PART = 4
 
 # What reading on came to, beside octets of a message.
 NOT_NOW = -1
@@ -179,12 +180,14 @@ class StreamPages(paged.Paged):
         return True
 
     def over_half(self, block_total):
-        """True when the messages in memory, with so many more blocks, would take more of a pool than is free."""
-        stream, state = self.stream, self.tables.state
+        """True when the messages in memory, with so many more blocks, would take more of a pool than is free beyond the quarter of it that
+        is left to others: a second quarter for every reader that is behind, however many streams there are."""
+        stream, state, limits = self.stream, self.tables.state, self.pager.broker.limits
         queues = self.tables.queues
         held = queues[stream.handle + layout.QUEUE_LENGTH]
-        return (queues[stream.handle + layout.QUEUE_BLOCKS] + block_total > state[layout.POOL_BLOCKS + 2]
-                or held >= state[layout.POOL_ENTRIES + 2] or held >= state[layout.POOL_MESSAGES + 2])
+        return (queues[stream.handle + layout.QUEUE_BLOCKS] + block_total > state[layout.POOL_BLOCKS + 2] - block_count(limits) // 4
+                or held >= state[layout.POOL_ENTRIES + 2] - limits.entry_count_max // 4
+                or held >= state[layout.POOL_MESSAGES + 2] - limits.message_count_max // 4)
 
     def give_memory(self, block_total):
         """Give up what memory has of the stream and can be read again, until a message of so many blocks has room."""
@@ -376,8 +379,11 @@ class StreamPages(paged.Paged):
             consumer.cursor, consumer.cursor_offset = stream.at(offset)
             return True
         window = self.window_for(offset)
-        if window.end == offset and not self.fill(window, chunk):
-            return False
+        if window.end == offset:
+            size = self.fill(window, chunk, TURN_OCTETS)
+            if size < 0:
+                return False
+            self.fill_on(window, TURN_OCTETS - size)
         self.stand(consumer, window)
         return True
 
@@ -432,25 +438,38 @@ class StreamPages(paged.Paged):
         self.forget(window, window.end)
         self.windows.remove(window)
 
-    def fill(self, window, chunk):
-        """Read on behind a window, at most to the end of its chunk: false when nothing could be read for now."""
+    def fill_on(self, window, octets_max):
+        """Go on with the chunks behind the one that a window was filled from: a reader that takes packs is given whole turns."""
+        chunks = self.tables.chunks
+        while window.chunk != layout.NONE and octets_max > 0 and window.end - window.first < TURN_MESSAGES:
+            chunk = chunks[window.chunk + paged.NEXT]
+            if (chunk == layout.NONE or self.position(chunk) != window.end or window.end >= self.stream.held_from()
+                    or chunks[chunk + paged.OFFSET] < 0):
+                return
+            size = self.fill(window, chunk, octets_max)
+            if size <= 0:
+                return
+            octets_max -= size
+
+    def fill(self, window, chunk, octets_max):
+        """Read on behind a window, at most to the end of its chunk: octets, 0 when all was lost; below 0: nothing could be read now."""
         chunks, pager = self.tables.chunks, self.pager
         if chunks[chunk + paged.OFFSET] < 0:
             pager.journal.promised = pager.log.appended  # it is being copied: have it written now
-            return False
+            return NOT_NOW
         segment = pager.log.by_number.get(chunks[chunk + paged.SEGMENT])
         stop = self.stop_of(window, chunk)
         if segment is None:
             self.lose(chunk, window.end, stop)
             self.jump(window.end, stop)
-            return True
+            return 0
         pager.reader.known = {}
         walk = Walk(pager.reader, segment.number, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP], segment.size)
         if window.chunk == chunk and window.number == segment.number:
             walk.offset, walk.skip = window.offset, window.skip
         window.chunk, window.number, window.offset, window.skip = chunk, segment.number, walk.offset, walk.skip
         first, octets, size = window.end, 0, 0
-        while size >= 0 and window.end < stop and window.end - window.first < TURN_MESSAGES and octets < TURN_OCTETS:
+        while size >= 0 and window.end < stop and window.end - window.first < TURN_MESSAGES and octets < octets_max:
             try:
                 size = self.read_next(window, walk, chunk, stop)
             except OSError as error:
@@ -462,8 +481,8 @@ class StreamPages(paged.Paged):
                 pager.broker.log("%s: what stream '%s' has there is passed over" % (error, self.stream.name))
                 walk.pass_over()
                 size = 0
-            octets += size
-        return window.end > first or size == LOST
+            octets += max(size, 0)
+        return octets if window.end > first or size == LOST else NOT_NOW
 
     def stop_of(self, window, chunk):
         """The offset up to which a window may be filled from a chunk: what is in memory already is not read again."""
@@ -505,9 +524,10 @@ class StreamPages(paged.Paged):
         """True when a window may have a message more: its first one wherever there is room for it."""
         state, limits = self.tables.state, self.pager.broker.limits
         if window.head != layout.NONE:
-            return ((state[layout.POOL_BLOCKS + 2] - block_total) * FREE_PART >= block_count(limits)
-                    and state[layout.POOL_MESSAGES + 2] * FREE_PART > limits.message_count_max
-                    and state[layout.POOL_ENTRIES + 2] * FREE_PART > limits.entry_count_max)
+            count = window.end - window.first
+            return (may_take(state[layout.POOL_BLOCKS + 2] - block_total, block_count(limits), count * block_total)
+                    and may_take(state[layout.POOL_MESSAGES + 2], limits.message_count_max, count)
+                    and may_take(state[layout.POOL_ENTRIES + 2], limits.entry_count_max, count))
         if not self.tables.has_room(block_total, 2):
             self.give_memory(block_total)
             self.pager.broker.make_room(block_total)
@@ -557,3 +577,8 @@ class StreamPages(paged.Paged):
             if consumer.cursor == layout.NONE and consumer.cursor_offset == offset:
                 consumer.cursor_offset = to
                 self.overtaken(consumer)
+
+
+def may_take(left, most, held):
+    """True when a window that holds so much of a pool of `most` may have more of the `left`."""
+    return left * FREE_PART > most or left > held * WINDOW_PART

@@ -297,3 +297,49 @@ def test_a_dead_letter_that_comes_to_the_stream_for_the_same_message_keeps_the_o
     found = reader(broker, offset="first")[1]
     assert [each[2]["headers"]["x-stream-offset"] for each in found] == list(range(39))
     assert sorted([int(each[3][:6]) for each in found]) == sorted(list(range(20)) + list(range(19)))
+
+
+def packs_of(broker, name, count):
+    """How many packed deliveries the first `count` records of a stream take."""
+    peer = Peer(broker)
+    peer.ask("basic_qos", "basic_qos_ok", 0, 5, False)
+    found = peer.consume(name, "c", arguments={"x-stream-offset": "first", "x-stream-pack-records": 10000})
+    deliveries, records = 0, []
+    while len(records) < count:
+        assert found, "%d records of stream '%s' came, then none" % (len(records), name)
+        for each in found:
+            deliveries += 1
+            records += [record[0] for record in packed.unpack(each[3])]
+        found = more(peer)
+    assert records == list(range(count))
+    peer.connection.received(0)
+    return deliveries
+
+
+def test_every_stream_is_read_in_packs_however_many_have_filled_memory_before():
+    """x-stream-pack-records: the streams of a broker hold no more of its message table than leaves their readers whole packs."""
+    broker, _ = durable_broker(MemoryStore(), message_count_max=2048, entry_count_max=4096, chunk_count_max=256, arena_size=1 << 20,
+                               send_buffer_size=65536)
+    peer = Peer(broker)
+    for number in range(4):
+        peer.declare("s%d" % number, durable=True, arguments={"x-queue-type": "stream"})
+        fill(peer, 1000, name="s%d" % number)
+    packs = [packs_of(broker, "s%d" % number, 1000) for number in range(4)]
+    assert max(packs) <= 2 * min(packs), packs
+
+
+def test_a_stream_is_read_in_packs_where_queues_have_filled_memory():
+    """x-stream-pack-records: what a window may have is a share of what is free, and never one record while there is more."""
+    broker, _ = durable_broker(MemoryStore(), message_count_max=2048, entry_count_max=4096, chunk_count_max=256, arena_size=1 << 20,
+                               send_buffer_size=65536)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    fill(peer, 1500)
+    state = broker.tables.state
+    for name in ("one", "two"):
+        peer.declare(name)
+        while state[layout.POOL_MESSAGES + 2] > 160 and len(peer.connection.writable()):
+            peer.publish(name, b"x")
+        peer = Peer(broker)
+    assert state[layout.POOL_MESSAGES + 2] == 160, "less than the eighth that windows leave free where they can"
+    assert packs_of(broker, "s", 1500) <= 2 * 1500 // (160 // 4)
