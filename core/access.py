@@ -96,8 +96,12 @@ class Access:
         known.tags = user.tags
         known.permit(user.permissions)
 
+    def has(self, user):
+        """True unless this user has been removed."""
+        return user is self.insider or self.users.get(user.name) is user
+
     def remove(self, name):
-        """Remove a user; sessions that it has may do nothing more."""
+        """Remove a user; sessions that it has may do nothing more, and core/users.py ends them."""
         user = self.users.pop(name, None)
         if user is not None:
             user.permit(None)

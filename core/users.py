@@ -35,7 +35,7 @@ def permit(broker, user, permissions):
 
 
 def remove(broker, name):
-    """Remove a user; its sessions may do nothing more. Raises ProtocolError."""
+    """Remove a user; its sessions may do nothing more, and its connections are closed. Raises ProtocolError."""
     user = broker.access.users.get(name)
     if user is None:
         raise ProtocolError(NOT_FOUND, "there is no user '%s'" % name)
@@ -47,6 +47,29 @@ def remove(broker, name):
     else:
         define(broker, {"gone": "user", "name": name})
     broker.access.remove(name)
+    end(broker, user)
+
+
+def end(broker, user):
+    """Have the broker close the connections of a user who is no more, before it delivers anything again."""
+    if broker.jobs and isinstance(broker.jobs[0], Removal):
+        broker.jobs[0].users.append(user)
+    else:
+        broker.jobs.insert(0, Removal(broker, user))
+
+
+class Removal:
+    """A job of the broker (Broker.run): not done at once, because it may be one of these connections that asks for the removal."""
+
+    def __init__(self, broker, user):
+        self.broker = broker
+        self.users = [user]
+
+    def work(self):
+        """Close them, in RabbitMQ's words."""
+        for connection in list(self.broker.connections):
+            if connection.user in self.users:
+                connection.close("user '%s' is deleted" % connection.user.name)
 
 
 def definition_of(user):

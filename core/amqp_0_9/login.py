@@ -47,6 +47,8 @@ class Login:
     def judge(self, outcome):
         """What a step of the mechanism came to."""
         session = self.session
+        if outcome == outcome_of.ACCEPTED and not session.broker.access.has(self.attempt.user):
+            outcome = self.attempt.refuse("the user was removed meanwhile")
         if outcome == outcome_of.WORKING:
             session.paused = True
             session.broker.jobs.append(self)
