@@ -11,8 +11,11 @@ from . import runs, sources
 
 try:
     from ._hot import ffi, lib
-except ImportError:
+except ImportError as error:
     ffi = lib = None
+    LACKS_CFFI = error.name == "_cffi_backend"
+else:
+    LACKS_CFFI = False
 STALE = lib is not None and sources.fingerprint() not in (None, getattr(lib, "leveret_sources", 0))
 if STALE:
     ffi = lib = None
@@ -285,6 +288,13 @@ def memory_of(limits):
     return form.memory(limits)
 
 
+def why_plain():
+    """Why there is no C module, and what brings it."""
+    if LACKS_CFFI:
+        return "the C module needs cffi, which is not here: pip install 'leveret[accel]'"
+    return "the C module was not built: with a C compiler, Python's headers and cffi, pip install makes it"
+
+
 def install():
     """Have brokers made from now on work in C where that is possible, else in runs, and serial links in C: a sentence for the operator that
     says which form they use."""
@@ -295,7 +305,7 @@ def install():
     if STALE:
         return "the hot functions run as plain Python (the C module was built from other sources: python3 tools/dev.py setup makes it anew)"
     if lib is None:
-        return "the hot functions run as plain Python (the C module was not built: a C compiler and pip install make it)"
+        return "the hot functions run as plain Python (%s)" % why_plain()
     engine.chosen = Engine
     from . import framing  # there is no C module on some machines
     link_stuffing.chosen = framing.Framing

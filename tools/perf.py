@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+from leveret import c_accel
+
 from .usage import UsageError
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
@@ -103,7 +105,7 @@ def run(options):
     try:
         from leveret.c_accel import _perf  # noqa: F401 - only to see whether it is there
     except ImportError:
-        raise UsageError("the C module was not built: install a C compiler, then install leveret again") from None
+        raise UsageError(c_accel.why_plain()) from None
     out = sys.stderr if options.json == "-" else sys.stdout
     measurement = Measurement(options, out)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))

@@ -1,4 +1,5 @@
 """The wheel holds the packages and nothing else, and what it installs works without the working copy."""
+import importlib
 import os
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import tomllib
 import zipfile
 
 import pytest
+from packaging.requirements import Requirement
 
 from leveret.ports.client import connect
 
@@ -58,9 +60,72 @@ def test_a_machine_without_a_compiler_gets_a_wheel_without_the_c_module_that_ser
     assert client.get("q").body == b"in plain Python"
     client.close()
     done = subprocess.run([leveret, "perf", url], capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert done.returncode == 2 and "the C module was not built: install a C compiler" in done.stderr, done.stderr
+    assert done.returncode == 2 and "the C module was not built: with a C compiler" in done.stderr, done.stderr
     server.terminate()
     assert "run as plain Python (the C module was not built" in server.communicate(timeout=120)[1] and server.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def backend():
+    """tools/build_backend.py as pip loads it: by its path, in the tree's top folder."""
+    before, folder = list(sys.path), os.getcwd()
+    os.chdir(ROOT)
+    sys.path.insert(0, "tools")
+    yield importlib.import_module("build_backend")
+    os.chdir(folder)
+    sys.path[:] = before
+
+
+@pytest.mark.parametrize("machine, compiles, asked, wanted", [
+    ("x86_64", False, "", True), ("aarch64", False, "", True),  # cffi has wheels there
+    ("armv7l", False, "", False), ("riscv64", False, "", False), ("armv7l", True, "", True), ("armv7l", False, "1", True)])
+def test_the_build_asks_for_cffi_only_where_it_can_be_had(backend, monkeypatch, machine, compiles, asked, wanted):
+    monkeypatch.setattr(backend.platform, "machine", lambda: machine)
+    monkeypatch.setattr(backend, "compiles_cffi", lambda: compiles)
+    monkeypatch.setenv("LEVERET_ACCEL", asked)
+    for name in ("get_requires_for_build_wheel", "get_requires_for_build_editable"):
+        monkeypatch.setattr(backend.build_meta, name, lambda settings: ["what setuptools wants"])  # this venv's setuptools may be another
+    assert (backend.CFFI in backend.get_requires_for_build_wheel()) == wanted
+    assert (backend.CFFI in backend.get_requires_for_build_editable()) == wanted
+
+
+def test_a_compiler_alone_does_not_build_cffi(backend, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert not backend.compiles_cffi()
+    monkeypatch.setenv("CC", "true")  # a compiler that takes everything
+    assert backend.compiles_cffi()
+
+
+def test_cffi_is_demanded_on_the_machines_that_it_has_wheels_for_and_by_the_extra(backend, wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(next(name for name in archive.namelist() if name.endswith("METADATA"))).decode()
+    needs = [Requirement(line.split(": ", 1)[1]) for line in text.split("\n") if line.startswith("Requires-Dist: cffi")]
+    for machine in (*backend.WITH_WHEELS, "armv7l", "armv6l", "riscv64"):
+        for extra in ("", "accel"):
+            about = {"platform_machine": machine, "implementation_name": "cpython", "extra": extra}
+            assert any(need.marker.evaluate(about) for need in needs) == (machine in backend.WITH_WHEELS or extra == "accel"), machine
+
+
+def test_without_cffi_the_package_is_built_without_c_and_says_what_brings_it(tmp_path):
+    """What happens on 32-bit ARM: setuptools is there, cffi is not."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    python = str(venv / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "-q", "install", "setuptools==80.10.2", "wheel"], check=True, capture_output=True)
+    source = tmp_path / "source"
+    subprocess.run(["cp", "-r", *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
+                    str(source.mkdir() or source)], check=True)
+    subprocess.run([python, "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps", str(source)], check=True)
+    ask = "from leveret import c_accel; print(c_accel.install())"
+    told = subprocess.run([python, "-c", ask], cwd=tmp_path, capture_output=True, text=True)
+    assert "run as plain Python (the C module was not built" in told.stdout, told
+
+
+def test_a_c_module_without_cffi_is_told_as_what_it_is(wheel, tmp_path):
+    leveret = installed(wheel, tmp_path)
+    ask = "from leveret import c_accel; print(c_accel.install())"
+    done = subprocess.run([os.path.join(os.path.dirname(leveret), "python"), "-c", ask], cwd=tmp_path, capture_output=True, text=True)
+    assert "the C module needs cffi, which is not here: pip install 'leveret[accel]'" in done.stdout, done
 
 
 def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
