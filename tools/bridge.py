@@ -1,7 +1,7 @@
 """`leveret bridge`: ports/bridge as a process of its own, and what bridges say of themselves.
 
     leveret bridge --from amqp://127.0.0.1:5672 --queue uplink --to amqps://user:password@upstream/ --exchange telemetry --gateway gw7
-    leveret bridge --config FILE [--name NAME] [--from URL]     a [[bridge]] of a broker's file, outside of the broker
+    leveret bridge --config FILE [--name NAME] [--from URL]     a [[bridge]] of a broker's file, outside of the broker that serves by it
     leveret bridge status [--json] [URL]                        all bridges that report to a running broker; --json: an object a line
 
 Laws: one JSON status line on standard output every --status-seconds and one at the end, sentences for people on standard error;
@@ -17,7 +17,7 @@ from leveret.ports.bridge.settings import ROWS, WHOLE, Settings
 from leveret.ports.tcp import Loop
 from leveret.ports.url import read_url
 
-from . import bridge_status, config, manage
+from . import address, bridge_status, config, manage
 from .usage import UsageError
 
 LOCAL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
@@ -60,7 +60,8 @@ def add_arguments(parser):
     parser.add_argument("url", nargs="?", default=manage.URL_DEFAULT, metavar="URL", help="of that broker")
     # argparse takes no positional behind an option when it is optional: the URL there is the option's.
     parser.add_argument("--json", nargs="?", const="", metavar="URL", help="with status: one JSON object a line")
-    parser.add_argument("--from", dest="source", type=broker_url, metavar="URL", help=f"the local broker (default {LOCAL_DEFAULT})")
+    parser.add_argument("--from", dest="source", type=broker_url, metavar="URL",
+                        help=f"the local broker (default {LOCAL_DEFAULT}, with --config the first listener of that file)")
     parser.add_argument("--queue", help="the queue to take messages from")
     parser.add_argument("--stream", help="the stream to read, instead of a queue")
     parser.add_argument("--to", dest="upstream", action="append", type=broker_url, metavar="URL",
@@ -100,6 +101,23 @@ def settings_of(options):
         raise UsageError(f"{error} (see leveret bridge --help)") from None
 
 
+def source_of(options):
+    """The URL of the local broker. Raises UsageError when the file's broker cannot be reached without more being said."""
+    if options.source or not options.config:
+        return options.source or LOCAL_DEFAULT
+    ask = "say where it is and who logs in with --from amqp://USER:PASSWORD@HOST:PORT/"
+    if config.names_users(options.config):
+        raise UsageError(f"{options.config} names the users of the local broker: {ask}")
+    urls = config.load(options.config)[0]
+    if not urls:
+        return LOCAL_DEFAULT
+    plain = [place for place in map(address.parse, urls) if isinstance(place, address.TcpAddress) and place.port]
+    if not plain:
+        raise UsageError(f"{options.config} has no listener amqp://HOST:PORT for the bridge to come to: {ask}")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(plain[0].host, plain[0].host)
+    return address.TcpAddress(host, plain[0].port).url().replace("amqp://", "amqp://guest:guest@") + "/"
+
+
 def status(url, as_json):
     """Print what the bridges say of themselves; the exit status."""
     try:
@@ -126,7 +144,9 @@ def run(options):
     if settings.plain:
         say("without --gateway messages carry no x-gateway and x-sequence: who reads upstream cannot tell doubles")
     loop = Loop(2)
-    bridge = Bridge(loop, settings, say, read_url(options.source or LOCAL_DEFAULT))
+    source = read_url(source_of(options))
+    say(f"the local broker is {source.place()}")
+    bridge = Bridge(loop, settings, say, source)
     asked = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: asked.append(number))

@@ -3,11 +3,13 @@
     leveret serve | status | board | definitions | log | password | attach | bridge | perf | pipeline   [--help for each]
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
-bad arguments give one clear sentence and exit status 2. A subcommand's file offers `add_arguments(parser)` and
+bad arguments give one clear sentence and exit status 2, no arguments the help. Who reads our output may stop reading it, as `head` does:
+that ends us without a word. A subcommand's file offers `add_arguments(parser)` and
 `run(options) -> exit status`; `run` may raise `UsageError` for what argparse cannot see.
 """
 import argparse
 import importlib
+import os
 import sys
 
 from .usage import UsageError
@@ -25,6 +27,9 @@ COMMANDS = (
     ("perf", "load any AMQP 0-9-1 broker and measure rates and latencies"),
     ("pipeline", "run the Spark job: stream queue to Parquet"),
 )
+
+
+READER_GONE = 141  # as a shell tells a program that SIGPIPE ended
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,8 +76,22 @@ def make_parser(chosen):
 def main(arguments=None):
     """Entry point of `leveret`; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, and not at the interpreter's end, where nobody catches anything
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in Python's buffer goes there at the end
+        return READER_GONE
+
+
+def _run(arguments):
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     parser = make_parser(chosen)
+    if not arguments:
+        parser.print_help()
+        return 0
     options = parser.parse_args(arguments)
     try:
         return options.run(options)

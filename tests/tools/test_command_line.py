@@ -1,8 +1,12 @@
 """The `leveret` command and its helpers refuse wrong arguments in one sentence with exit status 2, and load only what is asked for."""
+import os
 import subprocess
 import sys
 
 import pytest
+
+from leveret.ports.url import read_url
+from leveret.tools import bridge, cli
 
 SERVE = ("leveret.tools.cli", "serve")
 
@@ -12,7 +16,6 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("leveret.tools.cli",), ("COMMAND",)),
     (("leveret.tools.cli", "dance"), ("'dance'", "serve")),
     (("leveret.tools.cli", "--quiet"), ("--help",)),
     ((*SERVE, "--listen"), ("--listen", "expected one argument")),
@@ -72,3 +75,50 @@ def test_a_series_too_long_for_the_upstreams_memory_is_refused(tmp_path):
     path.write_text("timestamp,value\n" + "2020-01-01 00:00:00,1\n" * 50001)
     done = run("leveret.tools.demo", "--csv", str(path))
     assert done.returncode == 2 and "holds 50001 readings; at most 50000" in done.stderr
+
+
+def test_the_command_alone_shows_the_help():
+    done = run("leveret.tools.cli")
+    assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("usage: leveret")
+    for name in ("serve", "status", "bridge"):
+        assert "\n    " + name in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("flash", "--dry-run", "--board", "pico_w", "--wifi", "home"), (), ("log", "--help"),
+                                       ("--version",)])
+def test_a_reader_that_goes_ends_a_command_without_a_traceback(arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", *arguments], stdout=writing, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, LEVERET_WIFI_PASSWORD="12345678", PYTHONUNBUFFERED=""))
+    os.close(writing)
+    told = command.communicate(timeout=300)[1]
+    assert (command.returncode, told) == (141, "")
+
+
+BRIDGE = '[[bridge]]\nname = "b"\ngateway = "g"\nqueue = "q"\nexchange = "e"\nupstream = "amqp://127.0.0.1:1/"\n'
+
+
+@pytest.mark.parametrize("text, given, expected", [
+    ("", None, "amqp://guest:guest@127.0.0.1:5672/"),
+    ('listen = ["amqp://127.0.0.1:5673", "amqp://127.0.0.1:5674"]', None, "amqp://guest:guest@127.0.0.1:5673/"),
+    ('listen = ["serial:///dev/ttyUSB0?baud=9600", "amqp://0.0.0.0:5673"]', None, "amqp://guest:guest@127.0.0.1:5673/"),
+    ('listen = ["amqp://[::]:5673"]', None, "amqp://guest:guest@[::1]:5673/"),
+    ('listen = ["amqp://127.0.0.1:5673"]', "amqp://127.0.0.1:9/", "amqp://127.0.0.1:9/"),
+])
+def test_a_bridge_of_a_file_comes_to_the_broker_of_the_file(tmp_path, text, given, expected):
+    path = tmp_path / "leveret.toml"
+    path.write_text(text + "\n" + BRIDGE)
+    options = cli.make_parser("bridge").parse_args(["bridge", "--config", str(path), *(["--from", given] if given else [])])
+    assert bridge.source_of(options) == expected
+    assert read_url(expected).port == int(expected.rsplit(":", 1)[1].strip("/"))
+
+
+@pytest.mark.parametrize("text, word", [('listen = ["serial:///dev/ttyUSB0?baud=9600"]', "no listener"),
+                                        ('listen = ["amqp://127.0.0.1:0"]', "no listener"),
+                                        ('[[user]]\nname = "u"\npassword = "p"\n', "names the users")])
+def test_a_bridge_of_a_file_whose_broker_it_cannot_find_asks_for_from(tmp_path, text, word):
+    path = tmp_path / "leveret.toml"
+    path.write_text(text + "\n" + BRIDGE)
+    done = run("leveret.tools.cli", "bridge", "--config", str(path))
+    assert done.returncode == 2 and word in done.stderr and "--from amqp://USER" in done.stderr and done.stderr.count("\n") == 1
