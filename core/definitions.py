@@ -229,6 +229,7 @@ class Definitions:
         """Take a queue without consumers and unsettled entries out of everything that knows it: the number of messages it had."""
         count = found.message_count()
         found.purge()
+        found.end()
         self.remove_bindings(found.bound.values())
         found.declared_by.queues_declared -= 1
         if found.owner is not None:

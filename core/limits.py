@@ -53,6 +53,9 @@ ROWS = (
     ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
     ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
+    ("identity_count_max", 131072, 32, 2, 1 << 24, "message ids, publishers and last values that all queues remember together "
+     "(x-deduplication, x-publisher-id, x-last-value-key)",
+     "the queue or stream that remembers most forgets its oldest; last values have half: a message with a further one is refused"),
     ("bridge_count_max", 64, 0, 0, 4096, "bridges whose status is kept for who asks", "the one that has been silent longest is forgotten"),
     ("granted_count_max", 256, 8, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
 )
@@ -126,8 +129,8 @@ def spare(limits):
 def memory_parts(limits, left_out=()):
     """(what, octets) of everything that is made at start, and of what control objects can grow to, on a 32-bit MicroPython.
 
-    `left_out` names parts that the build does not carry ("management", "policies"). The numbers are measured and compared with what
-    MicroPython holds when everything is at its limit by tests/micropython/test_board_budget.py.
+    `left_out` names parts that the build does not carry ("management", "policies", "identities"). The numbers are compared with
+    what MicroPython holds when everything is at its limit by tests/micropython/test_board_budget.py.
     """
     name, arguments = limits.name_size_max, limits.argument_size_max
     blocks, messages, entries = spare(limits)
@@ -149,6 +152,7 @@ def memory_parts(limits, left_out=()):
         ("users", (20 * arguments // 3 + 3 * (45 + 9 * name // 10) * limits.granted_count_max) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 200 * limits.login_address_max),
+        ("identities", 80 * limits.identity_count_max),
         ("bridges", 4096 * limits.bridge_count_max),
     )
     return [part for part in parts if part[0] not in left_out]

@@ -131,7 +131,10 @@ class Policies:
             queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments})
         else:
             expired_before = queue.rules is not None and queue.rules.expires
-            queue.rules = rules.rules_of(arguments, queue.rules)
+            before = queue.rules
+            queue.rules = rules.rules_of(arguments, before)
+            if before is not None:
+                before.end(() if queue.rules is None else queue.rules.features)
             if expired_before:
                 queue.rules = rules.with_expiry(queue.rules)
             if queue.rules is not None and queue.rules.expiry is not None:

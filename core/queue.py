@@ -182,6 +182,11 @@ class Queue:
             entry = self.pop()
         return count
 
+    def end(self):
+        """The queue goes."""
+        if self.rules is not None:
+            self.rules.end()
+
     def drop(self, entry):
         """Free an entry that is in no list."""
         tables = self.tables

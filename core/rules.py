@@ -129,6 +129,12 @@ class Rules:
         for feature in self.features:
             feature.recovered(broker, queue)
 
+    def end(self, kept=()):
+        """The queue goes, or has other rules now, with the features in `kept`."""
+        for feature in self.features:
+            if feature not in kept:
+                feature.end()
+
     def tick(self, broker, queue):
         """Time has passed."""
         for feature in self.features:

@@ -38,7 +38,7 @@ class Stream(Queue):
         self.durable_offset = None  # None: there is no log
         self.first_offset = 0
         self.dropped = 0
-        self.publishers = Publishers()
+        self.publishers = Publishers(tables)
         self.kept = {}  # consumer name -> next offset it wants
         self.noted = {}  # the same as the log has them
         self.hold = arguments.get("x-stream-hold")
@@ -188,6 +188,10 @@ class Stream(Queue):
             self.drop_first()
         self.tables.counts["retained_out"] -= count  # it was not retention that let them go
         return count
+
+    def end(self):
+        """The stream goes."""
+        self.publishers.end()
 
     # Places
 

@@ -1,9 +1,11 @@
 """Idempotent publish to a stream: a publisher with a name and a rising sequence may publish again what it is not sure of.
 
 Headers: x-publisher-id (text) and x-publisher-sequence (a number above 0). A message whose sequence is not above the last one of its
-publisher is taken (its publisher is confirmed) and not appended. The PUBLISHERS_MAX that published last are known.
+publisher is taken (its publisher is confirmed) and not appended. The PUBLISHERS_MAX that came last are known, fewer where all queues and
+streams together remember more than identity_count_max (identities.py).
 """
 
+from .identities import Recent, digest, pool_of
 from .shim import const
 
 PUBLISHERS_MAX = const(1024)
@@ -16,9 +18,9 @@ class Publishers:
 
     reader = None
 
-    def __init__(self):
-        self.last = {}
-        self.order = []
+    def __init__(self, tables):
+        self.tables = tables
+        self.recent = None
         self.doubles = 0
 
     def recovered(self, octets, start, end):
@@ -37,12 +39,22 @@ class Publishers:
         sequence = headers.get("x-publisher-sequence")
         if not isinstance(name, str) or not isinstance(sequence, int):
             return False
-        if sequence <= self.last.get(name, 0):
+        if self.recent is None:
+            self.recent = Recent(pool_of(self.tables))
+        known = self.recent.known
+        identity = digest(name)
+        if sequence <= known.get(identity, 0):
             self.doubles += 1
             return True
-        if name not in self.last:
-            if len(self.order) >= PUBLISHERS_MAX:
-                del self.last[self.order.pop(0)]
-            self.order.append(name)
-        self.last[name] = sequence
+        if identity in known:
+            known[identity] = sequence
+            return False
+        if len(known) >= PUBLISHERS_MAX:
+            self.recent.forget_oldest()
+        self.recent.add(identity, sequence)
         return False
+
+    def end(self):
+        """The stream goes."""
+        if self.recent is not None:
+            self.recent.end()

@@ -26,6 +26,8 @@ class Tables:
         self.state = table(layout.STATE_WIDTH)
         self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
         self.block_size = limits.block_size
+        self.identities = None  # what queues remember of messages that have gone by: identities.pool_of
+        self.identity_count_max = limits.identity_count_max
         self.counts = {"retained_out": 0, "readers_overtaken": 0, "stream_duplicates": 0}  # what streams count; Broker.fold_counters
         # The rarely used pools have a little state of their own: first free, next fresh, left.
         self.queue_pool = table(3)

@@ -47,7 +47,8 @@ BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has whe
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
 WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
-OPTIONAL_PARTS = ("management", "policies")  # of memory_parts, where a board may not carry what they stand for
+OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: a file of it
+    "management": "core/management.py", "policies": "core/policies.py", "identities": "core/identities.py"}
 
 ALWAYS = ("core/connection.py", "core/broker.py")
 CODES = ("mpy", "romfs", "frozen", "wheel")
@@ -77,7 +78,8 @@ class Board:
 
     def memory_parts(self):
         """limits.memory_parts of what the board carries."""
-        return memory_parts(self.limits, [part for part in OPTIONAL_PARTS if part not in self.carries["parts"]])
+        files = self.files()
+        return memory_parts(self.limits, [part for part, file in OPTIONAL_PARTS.items() if file not in files])
 
     def memory_needed(self):
         """Octets of the broker when every limit is reached."""

@@ -35,3 +35,6 @@ class Feature:
 
     def tick(self, broker, queue):
         """Time has passed."""
+
+    def end(self):
+        """The queue goes, or a policy takes the feature away."""

@@ -1,10 +1,12 @@
 """A last-value queue: of all ready messages with the same value of one header (x-last-value-key) only the newest stays.
 
-The newest stands at the tail. A message that is delivered and not settled is out of the queue and is not replaced.
+The newest stands at the tail. A message that is delivered and not settled is out of the queue and is not replaced. Where the queues of the
+broker know as many values as they may (identities.py), a message with a further one is refused.
 """
 
 from .. import layout
-from .feature import Feature
+from ..identities import digest, pool_of
+from .feature import REFUSED, TAKEN, Feature
 
 
 class Rule(Feature):
@@ -12,17 +14,44 @@ class Rule(Feature):
 
     def __init__(self, arguments):
         self.header = arguments["x-last-value-key"]
-        self.latest = {}  # value -> (entry, position)
+        self.latest = {}  # digest of a value -> (entry, position)
+        self.pool = None
+
+    def value_of(self, broker, message):
+        """What stands for the value of a message's header, or None."""
+        value = broker.headers_of(message).get(self.header)
+        return None if value is None or isinstance(value, (list, dict)) else digest(value)
+
+    def has_place(self, broker, value):
+        """True when a value is known, now at the latest."""
+        if value in self.latest:
+            return True
+        if self.pool is None:
+            self.pool = pool_of(broker.tables)
+        if not self.pool.take_value():
+            return False
+        self.latest[value] = None
+        return True
+
+    def gate(self, broker, queue, message):
+        """A message with a further value, where no more may be known: refused."""
+        if pool_of(broker.tables).has_value_left():
+            return TAKEN
+        value = self.value_of(broker, message)
+        if value is None or value in self.latest:
+            return TAKEN
+        broker.counters["rejected_publishes"] += 1
+        return REFUSED
 
     def pushed(self, broker, queue, message, entry):
         """Drop the message that this one replaces."""
         entries = broker.tables.entries
-        value = broker.headers_of(message).get(self.header)
-        if value is None or isinstance(value, (list, dict)):
+        value = self.value_of(broker, message)
+        if value is None or not self.has_place(broker, value):
             return
         entries[entry + layout.ENTRY_TAG] = layout.NONE  # not delivered
-        old = self.latest.get(value)
-        if old is not None and is_ready(entries, queue, old):
+        old = self.latest[value]
+        if is_ready(entries, queue, old):
             queue.unlink(old[0])
             queue.drop(old[0])
             broker.counters["replaced"] += 1
@@ -34,20 +63,34 @@ class Rule(Feature):
         entries = broker.tables.entries
         entry = queue.head()
         while entry != layout.NONE:
-            value = broker.headers_of(entries[entry + layout.ENTRY_MESSAGE]).get(self.header)
-            if value is not None and not isinstance(value, (list, dict)):
+            value = self.value_of(broker, entries[entry + layout.ENTRY_MESSAGE])
+            if value is not None and self.has_place(broker, value):
                 entries[entry + layout.ENTRY_TAG] = layout.NONE
                 self.latest[value] = (entry, entries[entry + layout.ENTRY_POSITION])
             entry = entries[entry + layout.ENTRY_NEXT]
 
+    def tick(self, broker, queue):
+        """What consumers have taken is not known any more."""
+        self.forget_gone(broker.tables.entries, queue)
+
     def forget_gone(self, entries, queue):
         """Keep `latest` at about the size of the queue."""
         if len(self.latest) > 2 * queue.message_count() + 16:
-            self.latest = {each: found for each, found in self.latest.items() if is_ready(entries, queue, found)}
+            kept = {each: found for each, found in self.latest.items() if is_ready(entries, queue, found)}
+            self.pool.give_values(len(self.latest) - len(kept))
+            self.latest = kept
+
+    def end(self):
+        """Give the places back."""
+        if self.pool is not None:
+            self.pool.give_values(len(self.latest))
+            self.latest = {}
 
 
 def is_ready(entries, queue, found):
-    """True when an entry is still that message, in the queue; its delivery gives it a tag, and its end 0."""
+    """True when an entry is still that message, in the queue; its delivery gives it a tag, and its end 0. None: there was none."""
+    if found is None:
+        return False
     entry, position = found
     return (entries[entry + layout.ENTRY_QUEUE] == queue.handle and entries[entry + layout.ENTRY_POSITION] == position
             and entries[entry + layout.ENTRY_TAG] == layout.NONE)

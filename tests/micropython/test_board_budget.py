@@ -80,7 +80,7 @@ def test_a_board_holds_what_its_budget_says(name):
     figures = measured(board)
     code = code_held(board, figures)
     parts = dict(board.memory_parts())
-    left_out = parts.pop("addresses", 0) + parts.pop("management", 0) + parts.pop("policies", 0)  # what no peer of this test fills
+    left_out = sum([parts.pop(name, 0) for name in ("addresses", "management", "policies", "identities")])  # no peer here fills them
     needed = board.memory_needed() - left_out
     held = sum(figures.values())
     print("%s: code %d held, %d said; broker %d held, %d said" % (name, code, board.code_heap, held, needed), figures, parts)
