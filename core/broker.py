@@ -189,13 +189,12 @@ class Broker(Consuming):
         connection.send.reset()  # bodies may wait in it that are still in their blocks
         self.buffers.append((connection.receive, connection.send))
 
-    def login_refused(self, address, sentence):
-        """Somebody at `address` could not log in: counted, logged, and remembered against the address."""
+    def login_refused(self, address, sentence, name=None, counts=True):
+        """Somebody at `address` could not log in, as `name` where one was claimed: logged, and counted against both if it `counts`."""
         self.counters["logins_refused"] += 1
         self.log(sentence)
-        if self.failures.failed(address, self.now):
-            self.log("%d log-ins in a row from %s have failed: it is refused for %d s"
-                     % (self.limits.login_failure_max, address, self.limits.login_refusal_ms // 1000))
+        for told in self.failures.failed(address, name, self.now) if counts else ():
+            self.log(told)
 
     def open_channel(self):
         """A channel's record, or None when all are taken."""

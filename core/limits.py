@@ -47,10 +47,13 @@ ROWS = (
     ("consumer_timeout_ms", 1800000, 1800000, 0, 1 << 28, "ms a delivery may stay unsettled; 0: for ever", "channel closed with 406"),
     ("login_timeout_ms", 10000, 10000, 100, 1 << 28, "ms from accept to connection.open", "the connection is closed"),
     ("login_pause_ms", 500, 1000, 0, 1 << 20, "ms from a log-in that fails to its answer", "the peer is not read meanwhile"),
-    ("login_failure_max", 30, 10, 1, 65535, "log-ins in a row that fail from one address", "the address is refused for login_refusal_ms"),
-    ("login_refusal_ms", 60000, 60000, 100, 1 << 28, "ms without a further failure, then an address's failures are forgotten",
+    ("login_failure_max", 30, 10, 1, 65535, "log-ins that fail from one address, or as one user",
+     "from the address only who has come from there before is let in, the user is answered late elsewhere"),
+    ("login_user_failure_max", 10, 4, 1, 65535, "log-ins as one user that fail from one address", "log-ins as it from there are refused"),
+    ("login_refusal_ms", 60000, 60000, 100, 1 << 28, "ms without a further failure, then failures are forgotten",
      "until then a refused address stays refused"),
-    ("login_address_max", 1024, 8, 1, 65535, "addresses whose failures are counted", "the one that failed longest ago is forgotten"),
+    ("login_address_max", 1024, 4, 1, 65535, "addresses, users, and users at addresses whose failures are counted; users at addresses "
+     "that have logged in", "the one of longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
     ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
     ("identity_count_max", 131072, 32, 2, 1 << 24, "message ids, publishers and last values that all queues remember together "
@@ -151,7 +154,7 @@ def memory_parts(limits, left_out=()):
         ("policies", (400 + 2 * name + arguments) * limits.policy_count_max),
         ("users", (20 * arguments // 3 + 3 * (45 + 9 * name // 10) * limits.granted_count_max) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
-        ("addresses", 200 * limits.login_address_max),
+        ("addresses", 400 * limits.login_address_max),
         ("identities", 80 * limits.identity_count_max),
         ("bridges", 4096 * limits.bridge_count_max),
     )

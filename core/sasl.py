@@ -19,6 +19,7 @@ class Mechanism:
     """One attempt. `peer` has `from_loopback` and `identities`, a function that gives the names in the peer's certificate, or None."""
 
     name = ""
+    guessable = True  # by who tries many passwords: core/failures.py
 
     def __init__(self, access, peer, limits):
         self.access = access
@@ -86,6 +87,7 @@ class External(Mechanism):
     """The user is the one that the peer's TLS certificate names; the response is not looked at."""
 
     name = "EXTERNAL"
+    guessable = False
 
     @staticmethod
     def offered(access, peer):
@@ -117,6 +119,7 @@ class Anonymous(Mechanism):
     """RFC 4505: no proof at all; the configuration says who these peers are."""
 
     name = "ANONYMOUS"
+    guessable = False
 
     @staticmethod
     def offered(access, peer):

@@ -1,7 +1,8 @@
 """One log-in of a session: it moves a mechanism's octets, and answers a refusal only after a pause (0-9-1 section 4.10).
 
 Nothing waits here: `take` is called by the handshake, `work` by the broker while a password is being calculated, `tick` by the session.
-While it works or pauses the session reads no frames. A refusal counts against the peer's address (core/failures.py).
+While it works or pauses the session reads no frames. A refusal counts against the user and the peer's address; one of too many
+is refused without a look at the password, or answered late (core/failures.py).
 """
 
 from .. import sasl as outcome_of
@@ -19,8 +20,9 @@ class Login:
         self.accepted = accepted
         self.asked = asked
         self.attempt = None
-        self.failure = None  # the ProtocolError that the peer is told after the pause
-        self.failed_at = 0
+        self.failure = None  # the ProtocolError that the peer is told after the pause; None: it is let in
+        self.judged_at = 0
+        self.pause_ms = None  # None: there is no outcome yet
 
     def take(self, response):
         """The peer's next octets."""
@@ -44,41 +46,68 @@ class Login:
         """A slice."""
         self.judge(self.attempt.work())
 
-    def judge(self, outcome):
-        """What a step of the mechanism came to."""
+    def judge(self, outcome, late=False):
+        """What a step of the mechanism came to; `late`: it has waited already."""
         session = self.session
-        if outcome == outcome_of.ACCEPTED and not session.broker.access.has(self.attempt.user):
-            outcome = self.attempt.refuse("the user was removed meanwhile")
+        attempt = self.attempt
+        failures = session.broker.failures
+        address = session.connection.address
+        counts = True
+        if attempt.guessable and not late and failures.refuses_user(address, attempt.claimed):
+            counts = False
+            outcome = attempt.refuse("too many that failed came before it, and its password was not looked at")
+        elif outcome == outcome_of.ACCEPTED and not session.broker.access.has(attempt.user):
+            outcome = attempt.refuse("the user was removed meanwhile")
         if outcome == outcome_of.WORKING:
             session.paused = True
             session.broker.jobs.append(self)
         elif outcome == outcome_of.CONTINUE:
             self.asked(session)
         elif outcome == outcome_of.ACCEPTED:
-            session.login = None
-            session.broker.failures.succeeded(session.connection.address)
-            self.accepted(session, self.attempt.user)
+            self.judged_at = session.broker.now
+            self.pause_ms = failures.answers_after_ms(address, attempt.claimed) if attempt.guessable and not late else 0
+            session.paused = self.pause_ms > 0
+            if not session.paused:
+                self.let_in()
         else:
             self.fail(ProtocolError(ACCESS_REFUSED, "Login was refused using authentication mechanism %s. For details see the broker "
-                                    "logfile." % self.mechanism, True), self.attempt.reason)
+                                    "logfile." % self.mechanism, True), attempt.reason, counts)
 
-    def fail(self, error, reason):
-        """The attempt has failed: count it, say why in the log, and let the peer wait."""
+    def let_in(self):
+        """The log-in has succeeded."""
         session = self.session
-        self.failure = error
-        self.failed_at = session.broker.now
-        session.paused = True
+        session.login = None
+        session.broker.failures.succeeded(session.connection.address, self.attempt.user.name)
+        self.accepted(session, self.attempt.user)
+
+    def fail(self, error, reason, counts=True):
+        """The attempt has failed: count it unless it was not looked at, say why in the log, and let the peer wait."""
+        session = self.session
+        broker = session.broker
+        connection = session.connection
         claimed = "" if self.attempt is None else self.attempt.claimed
-        session.broker.login_refused(session.connection.address, "the log-in of %r from %s with mechanism %r was refused: %s"
-                                     % (claimed[:64], session.connection.name, self.mechanism[:32], reason))
+        name = claimed if claimed and self.attempt.guessable else None
+        self.failure = error
+        self.judged_at = broker.now
+        self.pause_ms = broker.limits.login_pause_ms
+        if name is not None:
+            self.pause_ms = max(self.pause_ms, broker.failures.answers_after_ms(connection.address, name))
+        session.paused = True
+        broker.login_refused(connection.address, "the log-in of %r from %s with mechanism %r was refused: %s"
+                             % (claimed[:64], connection.name, self.mechanism[:32], reason), name, counts)
 
     def tick(self, now):
-        """Time passes: when the pause is over, a word to those who announced that they understand it, the end for all."""
+        """Time passes: when the pause is over, in, or a word to those who announced that they understand it and the end for all."""
         session = self.session
-        if self.failure is None or elapsed(now, self.failed_at) < session.broker.limits.login_pause_ms:
+        if self.pause_ms is None or elapsed(now, self.judged_at) < self.pause_ms:
             return
         session.paused = False
-        if self.failure.condition != ACCESS_REFUSED or session.capabilities.get("authentication_failure_close"):
+        if self.failure is None:
+            self.pause_ms = None
+            self.judge(outcome_of.ACCEPTED, True)
+            session.process()
+        elif self.failure.condition != ACCESS_REFUSED or session.capabilities.get("authentication_failure_close"):
             session.closing_method = (0, 0)
             raise self.failure
-        session.connection.end()
+        else:
+            session.connection.end()

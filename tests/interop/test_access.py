@@ -258,7 +258,7 @@ def test_an_address_that_keeps_failing_is_refused_for_a_while_and_the_others_are
             time.sleep(0.1)
         assert answer["reply_code"] == 403
         told = process.error_text()
-    assert "4 log-ins in a row from 127.0.0.2 have failed: it is refused for 3 s" in told, told
+    assert "4 log-ins from 127.0.0.2 have failed: it is refused for 3 s" in told, told
     assert told.count("the log-in of 'root' from 127.0.0.2:") == 5 and "PLAIN" in told and "the password is wrong" in told, told
     assert "wrong" not in told.replace("the password is wrong", ""), "a password in the log"
 
