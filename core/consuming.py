@@ -8,6 +8,7 @@ from . import hot, layout
 from .errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from .message_reading import MessageReading
 from .parts import needed
+from .rules import CONSUMER_ARGUMENTS, check_rows, invalid
 
 
 class Consumer:
@@ -50,6 +51,10 @@ class Consuming(MessageReading):
             raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
         if found.exclusive_consumer or (exclusive and found.consumers):
             raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' in exclusive use" % name)
+        what = "queue '%s' in vhost '/'" % found.name
+        check_rows(CONSUMER_ARGUMENTS, what, arguments)
+        if "x-stream-offset" in arguments and not found.is_stream:
+            invalid(what, "x-stream-offset", "it is no stream")
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
@@ -72,8 +77,6 @@ class Consuming(MessageReading):
 
     def line_up(self, found, consumer, priority):
         """Put a consumer among those of its queue: behind all with its priority or a higher one."""
-        if not isinstance(priority, int) or isinstance(priority, bool):
-            priority = 0
         consumer.priority = priority
         if priority:
             found.prioritised = True

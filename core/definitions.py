@@ -16,11 +16,9 @@ from .hot import give, take
 from .parts import needed, part
 from .queue import Queue
 from .tables import Tables
-from .type_words import type_word
+from .type_words import alike, type_word
 
 VHOST = "/"
-
-STREAM_ARGUMENTS = ("x-queue-type", "x-max-length-bytes", "x-max-age", "x-stream-max-segment-size-bytes", "x-stream-hold")
 
 
 class NoPolicies:
@@ -34,7 +32,7 @@ class NoPolicies:
     def apply_to_exchange(self, exchange):
         """Nothing."""
 
-    def make(self, broker, *given):
+    def made(self, *given):
         """The log has a policy, which another build wrote."""
         needed("policies", "policies")
 
@@ -95,7 +93,8 @@ class Definitions:
 
     def check_exchange_arguments(self, name, class_, arguments):
         """Raise precondition-failed for arguments that the type does not serve, or that make no sense to it."""
-        self.check_arguments(arguments, class_.arguments_served + (ALTERNATE,))
+        self.check_size(arguments)
+        rules.check_served(arguments, class_.arguments_served)
         if not isinstance(arguments.get(ALTERNATE, ""), str):
             raise ProtocolError(PRECONDITION_FAILED, "invalid type '%s' for arg '%s' in exchange '%s' in vhost '%s'"
                                 % (type_word(arguments[ALTERNATE]), ALTERNATE, name, VHOST))
@@ -163,30 +162,14 @@ class Definitions:
 
     def check_queue_arguments(self, name, durable, exclusive, auto_delete, arguments):
         """Raise precondition-failed for arguments that this broker does not serve."""
-        type_ = arguments.get("x-queue-type", "classic")
-        if type_ not in ("classic", "stream"):
-            raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-queue-type' for queue '%s' in vhost '%s': this broker has classic and "
-                                "stream, not '%s'" % (name, VHOST, type_))
-        if type_ != "stream":
-            self.check_size(arguments)
-            rules.check("queue '%s' in vhost '%s'" % (name, VHOST), arguments)
-        else:
-            self.check_arguments(arguments, STREAM_ARGUMENTS)
-            age_of = needed("stream", "streams").age_of
+        self.check_size(arguments)
+        what = "queue '%s' in vhost '%s'" % (name, VHOST)
+        rules.check_queue(what, arguments)
+        if arguments.get("x-queue-type") == "stream":
             for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
                 if given:
-                    raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for queue '%s' in vhost '%s': a stream is durable, not "
-                                        "exclusive and not auto-delete" % (flag, name, VHOST))
-            if "x-max-age" in arguments and age_of(arguments["x-max-age"]) is None:
-                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-age' for queue '%s' in vhost '%s': a number and one of "
-                                    "Y M D h m s, as 7D" % (name, VHOST))
-            size = arguments.get("x-max-length-bytes", 1)
-            if not isinstance(size, int) or size < 1:
-                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-max-length-bytes' for queue '%s' in vhost '%s': it must be a "
-                                    "number above 0" % (name, VHOST))
-            if not isinstance(arguments.get("x-stream-hold", "-"), str):
-                raise ProtocolError(PRECONDITION_FAILED, "invalid arg 'x-stream-hold' for queue '%s' in vhost '%s': the name of a consumer"
-                                    % (name, VHOST))
+                    raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for %s: a stream is durable, not exclusive and not "
+                                        "auto-delete" % (flag, what))
 
     def check_queue_room(self, connection):
         """Raise resource-error when the broker or the connection's share has no place for one more queue."""
@@ -333,13 +316,6 @@ class Definitions:
             raise ProtocolError(PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes"
                                 % (what, self.limits.name_size_max))
 
-    def check_arguments(self, arguments, served):
-        """Raise for arguments that would change what is declared and are not served: better refused than ignored."""
-        self.check_size(arguments)
-        for name in arguments:
-            if (name.startswith("x-") or name == ALTERNATE) and name not in served:
-                raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
-
     def check_size(self, arguments):
         """Raise when kept arguments are larger than the limit."""
         if arguments and cost(arguments) > self.limits.argument_size_max:
@@ -348,7 +324,7 @@ class Definitions:
 
     def equivalent(self, argument, what, received, current):
         """Raise precondition-failed when a property of a second declaration differs."""
-        if received != current:
+        if not alike(received, current):
             raise ProtocolError(PRECONDITION_FAILED, "inequivalent arg '%s' for %s: received '%s' but current is '%s'"
                                 % (argument, what, word(received), word(current)))
 

@@ -1,6 +1,6 @@
 """Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies (kept over a restart)."""
 
-from . import users
+from . import rules, users
 from .errors import PRECONDITION_FAILED, ProtocolError
 
 
@@ -72,11 +72,12 @@ def restore(broker, definitions, nobody):
         for each in of_kind(definitions, kind):
             users.restore(broker, each)
     for each in of_kind(definitions, "policy"):
-        broker.policies.make(broker, each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
+        restore_policy(broker, each)
     for each in of_kind(definitions, "exchange"):
         broker.declare_exchange(nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"])
     for each in of_kind(definitions, "queue"):
-        found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], each["arguments"])
+        found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"],
+                                  acceptable(broker, each["name"], each["arguments"]))
         found.id_in_log = each["id"]
         found.update_plain()
         if found.is_stream:
@@ -88,6 +89,36 @@ def restore(broker, definitions, nobody):
         if not restore_binding(broker, each, nobody):
             loose.append(each)
     return by_id, loose
+
+
+def restore_policy(broker, each):
+    """Set a policy again; one that is not taken any more (an earlier version has logged it) is told and left out."""
+    try:
+        made = broker.policies.made(each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
+    except ProtocolError as error:
+        if error.condition != PRECONDITION_FAILED:
+            raise  # this build has no policies
+        broker.log("a policy of the log does not come back, set it anew: " + error.text)
+    else:
+        broker.policies.set(broker, made)
+
+
+def acceptable(broker, name, arguments):
+    """The arguments of a logged queue or stream less those that would be refused now (an earlier version has logged them), which are told:
+    better without them than without its messages."""
+    sound = {}
+    # The type decides how others are read, and the dead letter exchange comes before its routing key.
+    for argument in sorted(arguments, key=lambda each: (each != "x-queue-type", each)):
+        trial = dict(sound)
+        trial[argument] = arguments[argument]
+        try:
+            rules.check_queue("queue '%s'" % name, trial)
+            sound = trial
+        except ProtocolError as error:
+            if error.condition != PRECONDITION_FAILED:
+                raise  # this build has no streams
+            broker.log("queue '%s' comes back without '%s': %s" % (name, argument, error.text))
+    return sound
 
 
 def restore_binding(broker, each, nobody):

@@ -12,7 +12,6 @@ from .access import unserved
 from .durable import gone, policy_definition
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .exchange import ALTERNATE
-from .stream import age_of
 
 APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues")
 
@@ -20,6 +19,8 @@ APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues")
 DECLARED_ONLY = ("x-max-priority", "x-single-active-consumer", "x-last-value-key", "x-group-key")
 
 SMALLER = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-delivery-limit")
+
+PRIORITY_MAX = (1 << 31) - 1
 
 STREAM_KEYS = ("x-max-length-bytes", "x-max-age")
 
@@ -30,8 +31,8 @@ class Policy:
     def __init__(self, name, pattern, definition, priority=0, apply_to="all"):
         if apply_to not in APPLY_TO:
             bad(name, "apply-to is '%s'; it is one of %s" % (apply_to, ", ".join(APPLY_TO)))
-        if not isinstance(priority, int) or isinstance(priority, bool):
-            bad(name, "priority must be a whole number")
+        if not isinstance(priority, int) or isinstance(priority, bool) or not -PRIORITY_MAX <= priority <= PRIORITY_MAX:
+            bad(name, "priority must be a whole number from -%d to %d" % (PRIORITY_MAX, PRIORITY_MAX))
         if not isinstance(definition, dict) or not definition:
             bad(name, "the definition must have at least one key")
         if not isinstance(pattern, str):
@@ -53,12 +54,11 @@ class Policy:
         for key in self.arguments:
             if key in DECLARED_ONLY:
                 bad(name, "%s can only be declared with the queue" % key[2:])
-        if "x-max-age" in self.arguments and age_of(self.arguments["x-max-age"]) is None:
-            bad(name, "max-age is a number and one of Y M D h m s, as 7D")
         if not isinstance(definition.get(ALTERNATE, ""), str):
             bad(name, "alternate-exchange is not a text")
-        of_queues = {key: self.arguments[key] for key in self.arguments if key != "x-max-age"}
-        rules.check("policy '%s'" % name, of_queues)
+        ages = {key: self.arguments[key] for key in self.arguments if key == "x-max-age"}
+        rules.check_rows(rules.STREAM_ARGUMENTS, "policy '%s'" % name, ages)
+        rules.check("policy '%s'" % name, {key: self.arguments[key] for key in self.arguments if key not in ages})
 
     def fits(self, name, kinds):
         """True when the policy is for this name and one of these kinds."""
@@ -84,13 +84,14 @@ class Policies:
         if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
             bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
         self.by_name[policy.name] = policy
-        if broker.journal is not None:
-            broker.journal.define(policy_definition(policy))
         self.apply_to_all(broker)
+        if broker.journal is not None:  # behind what it does: what cannot be applied is not to come back at the next start
+            broker.journal.define(policy_definition(policy))
 
-    def make(self, broker, *given):
-        """Set the policy that these arguments of Policy describe."""
-        self.set(broker, Policy(*given))
+    @staticmethod
+    def made(*given):
+        """The Policy of these arguments; raises what it raises."""
+        return Policy(*given)
 
     def remove(self, broker, name):
         """Remove a policy, and apply what is left; false when there is none of this name."""

@@ -1,48 +1,71 @@
 """The rules of a queue: its arguments, and the policy that fits its name, turned into features.
 
 ARGUMENTS is the table of what is served: argument, what a value must be, the feature's file. A value that makes no sense is refused when
-the queue is declared, with RabbitMQ's words; a feature whose file a board does not carry is refused too.
+the queue is declared, or a policy is set, with RabbitMQ's words; a feature whose file a board does not carry is refused too.
 """
 
 from . import layout
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .features.feature import TAKEN
+from .parts import needed, part
+from .type_words import type_word
 
-NUMBER = 0  # 0 or more
-POSITIVE = 1
-TEXT = 2
-FLAG = 3
+# Kinds of values beside a range of whole numbers, (least, most, unit), and a tuple of words.
+TEXT = 0
+FLAG = 1
+NAME = 2  # as field tables and methods can have it: at most 255 octets
+AGE = 3
+
+NUMBER_MAX = (1 << 63) - 1  # of a field table
+LIFETIME_MS_MAX = 315360000000  # ten years, as in RabbitMQ
+
+NUMBER = (0, NUMBER_MAX, "")
+LIFETIME = (0, LIFETIME_MS_MAX, " ms")
+PAUSE = (1, LIFETIME_MS_MAX, " ms")
 
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx", "block")
 
 # argument, kind of value, feature
 ARGUMENTS = (
-    ("x-message-ttl", NUMBER, "expiry"),
-    ("x-expires", POSITIVE, "unused"),
-    ("x-max-length", NUMBER, "length"),
-    ("x-max-length-bytes", NUMBER, "length"),
+    ("x-message-ttl", LIFETIME, "expiry"),
+    ("x-expires", PAUSE, "unused"),
+    ("x-max-length", (0, NUMBER_MAX, " messages"), "length"),
+    ("x-max-length-bytes", (0, NUMBER_MAX, " octets"), "length"),
     ("x-overflow", OVERFLOWS, "length"),
-    ("x-dead-letter-exchange", TEXT, "dead_letter"),
-    ("x-dead-letter-routing-key", TEXT, "dead_letter"),
+    ("x-dead-letter-exchange", NAME, "dead_letter"),
+    ("x-dead-letter-routing-key", NAME, "dead_letter"),
     ("x-dead-letter-strategy", ("at-most-once", "at-least-once"), "dead_letter"),
-    ("x-max-priority", POSITIVE, "priority"),
+    ("x-max-priority", (0, 255, ""), "priority"),
     ("x-single-active-consumer", FLAG, ""),
     ("x-delivery-limit", NUMBER, "delivery_limit"),
-    ("x-delayed-retry-min", POSITIVE, "delayed_retry"),
-    ("x-delayed-retry-max", POSITIVE, "delayed_retry"),
-    ("x-consumer-timeout", POSITIVE, ""),
-    ("x-last-value-key", TEXT, "last_value"),
-    ("x-group-key", TEXT, "groups"),
-    ("x-deduplication", POSITIVE, "deduplication"),
+    ("x-delayed-retry-min", PAUSE, "delayed_retry"),
+    ("x-delayed-retry-max", PAUSE, "delayed_retry"),
+    ("x-consumer-timeout", PAUSE, ""),
+    ("x-last-value-key", NAME, "last_value"),
+    ("x-group-key", NAME, "groups"),
+    ("x-deduplication", (1, NUMBER_MAX, " message ids"), "deduplication"),
     ("x-queue-mode", ("default", "lazy"), ""),  # where RabbitMQ keeps messages and which node has them: nothing to this broker
-    ("x-queue-version", POSITIVE, ""),
+    ("x-queue-version", (1, 2, ""), ""),
     ("x-queue-leader-locator", TEXT, ""),
     ("x-queue-master-locator", TEXT, ""),
 )
 
-WITHOUT_EFFECT = ("x-queue-mode", "x-queue-version", "x-queue-leader-locator", "x-queue-master-locator")
+# The same for streams: argument, kind of value.
+STREAM_ARGUMENTS = (
+    ("x-queue-type", TEXT),
+    ("x-max-length-bytes", (1, NUMBER_MAX, " octets")),
+    ("x-max-age", AGE),
+    ("x-stream-max-segment-size-bytes", (0, NUMBER_MAX, " octets")),
+    ("x-stream-hold", NAME),
+)
 
-PRIORITY_MAX = 255
+# And for basic.consume; those of streams are looked at by stream_reading.py.
+CONSUMER_ARGUMENTS = (
+    ("x-priority", (-NUMBER_MAX - 1, NUMBER_MAX, "")),
+    ("x-cancel-on-ha-failover", FLAG),
+)
+
+WITHOUT_EFFECT = ("x-queue-mode", "x-queue-version", "x-queue-leader-locator", "x-queue-master-locator")
 
 LASTING = ("priority", "last_value", "groups", "deduplication")  # features that remember messages and that no policy changes
 
@@ -154,34 +177,72 @@ def check(what, arguments):
         check_value(what, name, row[1], arguments[name])
         if row[2] and feature_class(row[2]) is None:
             raise ProtocolError(PRECONDITION_FAILED, "this build of the broker does not carry the argument '%s'" % name)
-    if arguments.get("x-max-priority", 1) > PRIORITY_MAX:
-        invalid(what, "x-max-priority", "at most %d" % PRIORITY_MAX)
     if "x-dead-letter-routing-key" in arguments and "x-dead-letter-exchange" not in arguments:
         invalid(what, "x-dead-letter-routing-key", "routing_key_but_no_dlx_defined")
-    for name in ("x-dead-letter-exchange", "x-dead-letter-routing-key"):
-        if len(arguments.get(name, "").encode("utf-8")) > 255:
-            invalid(what, name, "a name has at most 255 octets")
     if "x-max-priority" in arguments and ("x-last-value-key" in arguments or "x-group-key" in arguments):
         invalid(what, "x-max-priority", "not together with x-last-value-key or x-group-key")
 
 
+def check_queue(what, arguments):
+    """The same for a queue of any type."""
+    type_ = arguments.get("x-queue-type", "classic")
+    if type_ == "stream":
+        needed("stream", "streams")
+        check_served(arguments, [row[0] for row in STREAM_ARGUMENTS])
+        check_rows(STREAM_ARGUMENTS, what, arguments)
+    elif type_ == "classic":
+        check(what, arguments)
+    else:
+        unacceptable(what, "x-queue-type", type_, "this broker has classic and stream, not '%s'" % (type_,))
+
+
+def check_served(arguments, names):
+    """Raise for arguments that would change what is declared and are not among `names`: better refused than ignored."""
+    for name in arguments:
+        if name.startswith("x-") and name not in names:
+            raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
+
+
+def check_rows(rows, what, arguments):
+    """Raise precondition-failed for an argument of `rows` that has a wrong value."""
+    for row in rows:
+        if row[0] in arguments:
+            check_value(what, row[0], row[1], arguments[row[0]])
+
+
 def check_value(what, name, kind, value):
     """Raise precondition-failed unless a value is of its kind."""
-    if kind == TEXT:
+    if kind in (TEXT, NAME):
         if not isinstance(value, str):
-            invalid(what, name, "expected longstr")
+            unacceptable(what, name, value, "expected longstr")
+        if kind == NAME and len(value.encode("utf-8")) > 255:
+            invalid(what, name, "a name has at most 255 octets")
     elif kind == FLAG:
         if not isinstance(value, bool):
-            invalid(what, name, "expected boolean")
-    elif kind in (NUMBER, POSITIVE):
-        if not isinstance(value, int) or isinstance(value, bool):
-            invalid(what, name, "expected integer")
-        if value < 0:
-            invalid(what, name, "{value_negative,%d}" % value)
-        if kind == POSITIVE and value == 0:
-            invalid(what, name, "{value_zero,0}")
-    elif value not in kind:
-        invalid(what, name, "expected one of " + ", ".join(kind))
+            unacceptable(what, name, value, "expected boolean")
+    elif kind == AGE:
+        streams = part("stream")
+        if streams is None or streams.age_of(value) is None:
+            invalid(what, name, "a number and one of Y M D h m s, as 7D")
+    elif isinstance(kind[0], str):
+        if not isinstance(value, str) or value not in kind:
+            unacceptable(what, name, value, "expected one of " + ", ".join(kind))
+    else:
+        check_number(what, name, value, kind[0], kind[1], kind[2])
+
+
+def check_number(what, name, value, least, most, unit):
+    """Raise precondition-failed unless a value is a whole number from `least` to `most`. RabbitMQ's words go first."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        invalid(what, name, '"expected integer, got %s"' % type_word(value))
+    if not least <= value <= most:
+        word = "too_large" if value > most else "zero" if value == 0 else "negative"
+        invalid(what, name, "{value_%s,%d}: it is from %d to %d%s" % (word, value, least, most, unit))
+
+
+def unacceptable(what, name, value, expected):
+    """Raise for a value of a wrong type, or one that is not among those that there are."""
+    invalid(what, name, expected if isinstance(value, str) else "{unacceptable_type,%s}: %s" % (type_word(value), expected))
 
 
 def invalid(what, name, reason):

@@ -10,11 +10,14 @@ The queue's own list holds the newest messages; without a log it holds all.
 """
 
 from . import hot, layout
+from .exchange import whole_number
 from .layout import EPOCH
 from .queue import Queue
 from .stream_publishers import Publishers
 
 KEPT_MAX = 256  # names of consumers whose offset a stream keeps
+
+AGE_S_MAX = 1 << 30  # 34 years; what is to be kept longer is kept so long
 
 AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
 
@@ -297,6 +300,5 @@ class Stream(Queue):
 
 def age_of(text):
     """Seconds of an x-max-age as RabbitMQ writes it (a number and one of Y M D h m s), or None when it is not one."""
-    if not isinstance(text, str) or len(text) < 2 or text[-1] not in AGES or not text[:-1].isdigit() or len(text) > 10:
-        return None
-    return int(text[:-1]) * AGES[text[-1]] or None
+    count = whole_number(text[:-1]) if isinstance(text, str) and text[-1:] in AGES and len(text) <= 10 else None
+    return min(count * AGES[text[-1]], AGE_S_MAX) or None if count else None

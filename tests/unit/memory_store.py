@@ -55,9 +55,10 @@ class MemoryStore:
 PERSISTENT = {"delivery_mode": 2}
 
 
-def durable_broker(store, mode="each", segment_size=4096, size_max=1 << 20, batch_ms=100, **overrides):
-    """A broker on a store: (broker, report)."""
+def durable_broker(store, mode="each", segment_size=4096, size_max=1 << 20, batch_ms=100, log=None, **overrides):
+    """A broker on a store: (broker, report). `log`: a function that takes its sentences."""
     broker = new_broker(**overrides)
+    broker.log = log or broker.log
     broker.read_messages_with(properties)
     report = durability.make_durable(broker, store, mode, batch_ms, 65536, segment_size, size_max)
     return broker, report

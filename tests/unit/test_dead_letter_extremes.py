@@ -123,22 +123,22 @@ def test_whatever_a_publisher_writes_into_x_death_the_message_dies_and_is_kept()
 
 
 def test_a_lifetime_of_any_length_is_kept_until_the_end_of_time():
-    """x-message-ttl of up to 2^63 - 1 on the target of a dead letter and on any queue: a deadline stops at the last second there is."""
-    for exponent in (28, 30, 31, 32, 40, 41, 45, 62):
+    """x-message-ttl of up to ten years on the target of a dead letter and on any queue: a deadline stops at the last second there is."""
+    for lifetime in (1 << 28, 1 << 30, 1 << 31, 1 << 32, 315360000000):
         for peer in brokers():
             broker = peer.broker
             before = idle(broker)
-            peer.declare("dead", durable=True, arguments={"x-message-ttl": 1 << exponent})
+            peer.declare("dead", durable=True, arguments={"x-message-ttl": lifetime})
             peer.declare("q", durable=True, arguments=dict(LETTER))
             peer.give(raw(b"") + raw(b"", b"dead"))
             peer.consume("q")
             peer.give(encoded("basic_nack", 1, 1, False, False))
-            assert peer.frames() == [] and broker.counters["internal_errors"] == 0, exponent
+            assert peer.frames() == [] and broker.counters["internal_errors"] == 0, lifetime
             pass_time(broker, 300)
-            assert [body for _, body in got(peer, "dead")] == [b"body", b"body"], exponent
+            assert [body for _, body in got(peer, "dead")] == [b"body", b"body"], lifetime
             peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
             broker.run()
-            assert idle(broker) == before, exponent
+            assert idle(broker) == before, lifetime
 
 
 def test_digits_of_other_scripts_are_no_numbers():

@@ -83,7 +83,7 @@ def test_a_queue_that_goes_gives_its_places_back():
     """identity_count_max: deleted, or without x-deduplication when the policy that asked for it is removed."""
     broker, peer = fresh(("window", {"x-deduplication": 100}), ("last", {"x-last-value-key": "k"}), ("stream", {"x-queue-type": "stream"}),
                          ("shaped", {}))
-    broker.policies.make(broker, "short", "shaped", {"deduplication": 10})
+    broker.policies.set(broker, broker.policies.made("short", "shaped", {"deduplication": 10}))
     for number in range(5):
         identified(peer, "window", "id%d" % number)
         identified(peer, "shaped", "id%d" % number)

@@ -36,14 +36,21 @@ def bodies(peer, queue):
 def test_arguments_that_make_no_sense_are_refused():
     """406 with RabbitMQ's words."""
     for arguments, text in (
-            ({"x-message-ttl": "soon"}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': expected integer"),
+            ({"x-message-ttl": "soon"}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': \"expected integer, got longstr\""),
+            ({"x-message-ttl": 315360000001}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': {value_too_large,315360000001}"),
+            ({"x-expires": 1 << 62}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_too_large,4611686018427387904}"),
+            ({"x-max-length": 1.5}, "invalid arg 'x-max-length' for queue 'q' in vhost '/': \"expected integer, got double\""),
+            ({"x-single-active-consumer": 1}, "invalid arg 'x-single-active-consumer' for queue 'q' in vhost '/': {unacceptable_type"),
+            ({"x-queue-version": 3}, "invalid arg 'x-queue-version' for queue 'q' in vhost '/': "),
+            ({"x-last-value-key": "k" * 256}, "invalid arg 'x-last-value-key' for queue 'q' in vhost '/': a name has at most"),
+            ({"x-queue-type": ["stream"]}, "invalid arg 'x-queue-type' for queue 'q' in vhost '/': {unacceptable_type,array}"),
             ({"x-expires": -1}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_negative,-1}"),
             ({"x-expires": 0}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_zero,0}"),
-            ({"x-max-priority": 256}, "invalid arg 'x-max-priority' for queue 'q' in vhost '/': at most 255"),
+            ({"x-max-priority": 256}, "invalid arg 'x-max-priority' for queue 'q' in vhost '/': {value_too_large,256}: it is from 0 to 255"),
             ({"x-overflow": "panic"}, "invalid arg 'x-overflow' for queue 'q' in vhost '/': expected one of drop-head, "),
             ({"x-dead-letter-routing-key": "k"}, "invalid arg 'x-dead-letter-routing-key' for queue 'q' in vhost '/': routing_key_but_no"),
             ({"x-no-such": 1}, "this broker does not serve the argument 'x-no-such' of a queue")):
-        peer = Peer(new_broker())
+        peer = Peer(new_broker(argument_size_max=1024))
         peer.give(encoded("queue_declare", 1, 0, "q", False, False, False, False, False, arguments))
         code, answer, _, _ = peer.expect("channel_close")
         assert code == 406 and answer.startswith("PRECONDITION_FAILED - " + text), answer
