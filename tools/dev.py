@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One command for work on Leveret: set-up, demo, test, check, bench.
 
-    python3 tools/dev.py setup | demo [...] | test [LEG ...] | check | bench [...] | simulate [...] | kill [--times N]
+    python3 tools/dev.py setup | demo [...] | test [LEG ...] | check | bench [...] | simulate [...] | attack [...] | kill [--times N]
 
 Laws: the standard library only; every command sets up what it needs by itself (`.venv`, pinned packages) and says what it does;
 the exit status is 0 only when everything that had to run ran and passed.
@@ -35,12 +35,13 @@ def parse(arguments):
     commands.add_parser("simulate", help="power cuts, drawn from seeds: --seeds N [--first S]; --help lists more", add_help=False)
     commands.add_parser("faults", help="the bridge through faulty links, drawn from seeds: --runs N [--first S]; --help lists more",
                         add_help=False)
+    commands.add_parser("attack", help="hostile clients beside honest ones: --minutes N [--seed S]; --help lists more", add_help=False)
     kill = commands.add_parser("kill", help="kill -9 a real `leveret serve --data` under real clients, again and again")
     kill.add_argument("--times", type=int, default=200, metavar="N", help="how often (default 200, about ten minutes)")
     known, rest = parser.parse_known_args(arguments)
     if known.command == "kill" and known.times < 1:
         parser.error("--times must be 1 or more")
-    if rest and known.command not in ("demo", "bench", "simulate", "faults"):
+    if rest and known.command not in ("demo", "bench", "simulate", "faults", "attack"):
         parser.error("unknown argument %s" % rest[0])
     return known, rest
 
@@ -62,6 +63,8 @@ def dispatch(options, rest):
         return environment.run_here([python, os.path.join(ROOT, "tests", "simulate", "run.py")] + rest)
     if options.command == "faults":
         return environment.run_here([python, os.path.join(ROOT, "tests", "bridge", "faults.py")] + rest)
+    if options.command == "attack":
+        return environment.run_here([python, os.path.join(ROOT, "tests", "attack", "attack.py")] + rest)
     if options.command == "kill":
         os.environ["LEVERET_KILLS"] = str(options.times)
         return environment.run_here([python, "-m", "pytest", "-q", "-s", os.path.join(ROOT, "tests", "durable", "test_kill.py")])

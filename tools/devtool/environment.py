@@ -31,7 +31,7 @@ def venv_python():
 
 def wanted_extras(command):
     """The extras of pyproject.toml that `command` can use on this machine."""
-    extras = ["demo", "flash", "test"] if command in ("setup", "test", "check", "bench", "simulate", "kill") else ["demo"]
+    extras = ["demo", "flash", "test"] if command in ("setup", "test", "check", "bench", "simulate", "attack", "kill") else ["demo"]
     if command in NEEDS_JAVA:
         if components.JAVA.present():
             extras.append("spark")

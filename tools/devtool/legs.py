@@ -57,6 +57,7 @@ LEGS = (
     Leg("board", "MicroPython WASM", paths=("tests/board",), brings=components.NODE),
     Leg("serial", "CPython", paths=("tests/serial",)),
     Leg("bridge", "CPython", paths=("tests/bridge",)),
+    Leg("attack", "CPython", paths=("tests/attack",)),
     Leg("shared", "CPython", paths=("tests/shared",), needs=components.SHARED),
 )
 

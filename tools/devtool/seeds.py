@@ -5,7 +5,7 @@ A seed that is in the environment already is kept, so that a run can be done aga
 import random
 
 # PYTHONHASHSEED is Python's own: the order of sets of text.
-NAMES = ("LEVERET_FUZZ_SEED", "LEVERET_KILL_SEED", "LEVERET_SPARK_SEED", "LEVERET_CABLE_SEED", "PYTHONHASHSEED")
+NAMES = ("LEVERET_FUZZ_SEED", "LEVERET_KILL_SEED", "LEVERET_SPARK_SEED", "LEVERET_CABLE_SEED", "LEVERET_ATTACK_SEED", "PYTHONHASHSEED")
 SEED_MAX = (1 << 32) - 1
 
 

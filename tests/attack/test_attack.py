@@ -1,0 +1,72 @@
+"""Hostile clients beside honest ones, a minute in each form, and the canaries that an attack has to find."""
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+import attack
+from launch import CANARIES
+
+MINUTES = 1.0
+# canary: what the attack says of it
+FOUND = {"dies": "the broker ended by itself", "stalls": "a question waited", "leaks": "memory:", "tells_tracebacks": "standard error:",
+         "cuts_off": "was cut off while the broker lived", "loses": "missing", "fills_the_log": "lines in a minute"}
+
+
+def begin(*arguments):
+    """An attack as a process."""
+    command = [sys.executable, os.path.join(attack.HERE, "attack.py"), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_nothing_that_a_peer_does_harms_another():
+    """Every attacker, drawn by a seed, in both forms of the hot path side by side: no finding."""
+    seed = os.environ.get("LEVERET_ATTACK_SEED") or str(random.SystemRandom().randrange(1 << 30))
+    child = begin("--minutes", str(MINUTES), "--seed", seed)
+    said = child.communicate()[0]
+    print(said)
+    assert child.returncode == 0, said[-4000:]
+    for form in attack.FORMS:
+        assert f"{form}: 0 findings" in said
+
+
+def test_every_canary_has_its_words():
+    assert set(FOUND) == set(CANARIES)
+
+
+@pytest.fixture(scope="module")
+def sung():
+    """{canary: (what the attack said, exit status)}, all at once."""
+    given = ("--minutes", "0.2", "--seed", "1", "--form", "c", "--no-deeds", "--only", "half_headers", "--canary")
+    children = {canary: begin(*given, canary) for canary in FOUND}
+    return {canary: (child.communicate()[0], child.returncode) for canary, child in children.items()}
+
+
+@pytest.mark.parametrize("canary", sorted(FOUND))
+def test_a_broker_that_is_deliberately_wrong_is_found(canary, sung):
+    """An attack that finds nothing in it would prove nothing."""
+    said, status = sung[canary]
+    assert status == 1, said
+    findings = [line for line in said.splitlines() if "FINDING" in line]
+    assert any(FOUND[canary] in line for line in findings), said
+    assert "--seed 1" in said and "half_headers 1." in said, "a finding names its seed and who was at work"
+
+
+def test_the_schedule_follows_from_the_seed():
+    names = list(attack.attackers())
+    assert attack.schedule(names, 7, 300) == attack.schedule(names, 7, 300) != attack.schedule(names, 8, 300)
+    assert attack.deeds(7, 300) == attack.deeds(7, 300) != attack.deeds(8, 300)
+
+
+def test_a_schedule_has_every_attacker_before_one_comes_again_and_ends_in_time():
+    names = list(attack.attackers())
+    rows = sorted(row for lane in attack.schedule(names, 3, 600) for row in lane)
+    assert sorted(name for _, name, _, _ in rows[:len(names)]) == sorted(names)
+    assert all(start + seconds <= 600 for start, _, seconds, _ in rows)
+    assert len({(name, seed) for _, name, _, seed in rows}) == len(rows), "each attack has a seed of its own"
+
+
+def test_every_attacker_says_what_it_does():
+    assert all(len(function.__doc__ or "") > 20 for _, function in attack.attackers().values())
