@@ -1,16 +1,16 @@
 """Who may log in, and what each may do: users, their tags and permissions (RabbitMQ's access control, documented in core/SPEC.md).
 
-A permission is a regular expression for each of configure, write and read; a name is permitted when the expression is found in it, and an
-empty expression permits nothing. What was granted is remembered with the user, so that a publish costs one look into a set.
+A permission is a regular expression (pattern.py) for each of configure, write and read; a name is permitted when the expression is found in
+it, and an empty expression permits nothing. What was granted is remembered with the user, so that a publish costs one look into a set.
 Users come from the configuration or from definitions; nothing a peer sends makes one.
 """
 
 import hashlib
-import re
 
 from . import password
 from .errors import ACCESS_REFUSED, ProtocolError
-from .shim import MICROPYTHON
+from .limits import pattern_size_max
+from .pattern import Pattern
 
 CONFIGURE = 0
 WRITE = 1
@@ -23,23 +23,24 @@ GUEST = "guest"  # its default password is known to all: it comes from the loopb
 
 class User:
     """`stored`: a hash of core/password.py, or None (no password logs in). `permissions`: three expressions, or None: no way into the
-    virtual host. Raises ValueError, with a sentence, for an expression that this interpreter cannot use."""
+    virtual host. `pattern_max`: octets that a compiled expression may take. Raises ValueError, with a sentence, for one that is none."""
 
     numbers = 0
 
-    def __init__(self, name, stored, tags=(), permissions=None, granted_max=256):
+    def __init__(self, name, stored, tags=(), permissions=None, granted_max=256, pattern_max=8192):
         self.name = name
         self.stored = stored
         self.tags = tuple(tags)
         self.granted = (set(), set(), set())  # names known to be permitted, for each permission
         self.granted_max = granted_max
+        self.pattern_max = pattern_max
         self.predeclared = False  # there without being asked for
         self.configured = False  # from the configuration file, which has the last word on it
         self.permit(permissions)
 
     def permit(self, permissions):
         """Change the permissions; they hold for the next method of every session of this user."""
-        self.patterns = None if permissions is None else [pattern(each) for each in permissions]
+        self.patterns = None if permissions is None else [pattern(each, self.pattern_max) for each in permissions]
         self.permissions = permissions
         User.numbers += 1
         self.number = User.numbers  # what was cached for other permissions is not found under it
@@ -51,7 +52,7 @@ class User:
         known = self.granted[permission]
         if name in known:
             return True
-        if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].search(name or "amq.default"):
+        if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].found_in(name or "amq.default"):
             return False
         if len(known) >= self.granted_max:
             known.clear()
@@ -120,7 +121,8 @@ def default(limits, nonce, rounds=1):
     """guest with the password guest and all rights, as RabbitMQ has it when nothing is configured. One round is enough for a password
     that everybody knows; more are only of use to SCRAM clients that insist on them."""
     salt = hashlib.sha256(nonce + b"guest").digest()[:password.SALT_SIZE]
-    guest = User(GUEST, password.hashed(GUEST, salt, rounds), ("administrator",), EVERYTHING, limits.granted_count_max)
+    guest = User(GUEST, password.hashed(GUEST, salt, rounds), ("administrator",), EVERYTHING, limits.granted_count_max,
+                 pattern_size_max(limits))
     guest.predeclared = True
     return Access([guest], nonce)
 
@@ -133,47 +135,13 @@ def check(broker, user, permission, kind, name):
                             % (kind, name or "amq.default", user.name))
 
 
-def pattern(expression):
+def pattern(expression, size_max):
     """A compiled expression; None for the empty one, which permits nothing. Raises ValueError with a sentence."""
     if not isinstance(expression, str):
         raise ValueError("a permission is a regular expression as text, not %r" % (expression,))
     if expression == "":
         return None
-    fault = unserved(expression)
-    if fault:
-        raise ValueError("the permission %r has %s" % (expression, fault))
     try:
-        return re.compile(expression)
-    except Exception as error:  # re.error on CPython, ValueError on MicroPython, RecursionError and OverflowError on either
-        raise ValueError("the permission %r is not a regular expression: %s" % (expression, error))
-
-
-def unserved(expression, small=MICROPYTHON):
-    """What in an expression this broker would read otherwise than RabbitMQ does, or "". `small`: as MicroPython's engine, which takes
-    counted repetition, lookaround and escapes for plain letters or fails without saying why."""
-    at = 0
-    in_set = False
-    while at < len(expression):
-        here = expression[at]
-        behind = expression[at + 1:at + 2]
-        if here == "\\":
-            if small and behind not in "dDsSwW" and (behind.isalpha() or behind.isdigit()):
-                return "the escape \\%s, which this interpreter does not know" % behind
-            at += 1
-        elif in_set:
-            if here == "[" and behind in ":.=" and behind:
-                return "a character class as [:alpha:], which this broker does not know"
-            in_set = here != "]"
-        elif here == "[":
-            in_set = True
-            at += 1 if behind == "^" else 0
-            if expression[at + 1:at + 2] == "]":
-                if small:
-                    return "] as a set's first character, which this interpreter does not know"
-                at += 1
-        elif small and here == "{":
-            return "a counted repetition {n}, which this interpreter does not know"
-        elif small and here == "(" and behind == "?" and expression[at + 2:at + 3] != ":":
-            return "a group that begins with (?, of which this interpreter knows only (?:"
-        at += 1
-    return ""
+        return Pattern(expression, size_max)
+    except ValueError as error:
+        raise ValueError("the regular expression %r of a permission %s" % (expression[:80], error))

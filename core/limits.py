@@ -66,6 +66,8 @@ ROWS = (
 GATEWAY = {row[0]: row[1] for row in ROWS}
 BOARD = {row[0]: row[2] for row in ROWS}
 
+PATTERN_BASE = 320  # octets that the program of a regular expression takes whatever it says
+
 RECORD_SIZE = 700  # octets of a message on its way through a bridge beside its body, its marks included
 REPLY_ROOM = 320  # octets of a send buffer that deliveries leave free: the largest reply (channel.close with a full text) takes 277
 
@@ -115,6 +117,11 @@ def route_slots(limits):
     return slots
 
 
+def pattern_size_max(limits):
+    """Octets that a regular expression of a permission or policy may take once compiled."""
+    return PATTERN_BASE + 2 * limits.argument_size_max
+
+
 def block_count(limits):
     """Blocks in the arena."""
     return limits.arena_size // limits.block_size
@@ -151,8 +158,9 @@ def memory_parts(limits, left_out=()):
         ("routes", (4 * layout.ROUTE_WIDTH + ROUTE_SIZE_MEAN + 4 * ROUTE_TARGETS_MEAN) * route_slots(limits)),
         ("exchanges", (365 + 9 * name // 4 + 6 * arguments // 5) * (limits.exchange_count_max - 5)),
         ("bindings", (1034 + name // 4 + 2 * arguments) * limits.binding_count_max),
-        ("policies", (400 + 2 * name + arguments) * limits.policy_count_max),
-        ("users", (20 * arguments // 3 + 3 * (45 + 9 * name // 10) * limits.granted_count_max) * limits.user_count_max),
+        ("policies", (400 + 2 * name + arguments + pattern_size_max(limits)) * limits.policy_count_max),
+        ("users", (4 * arguments + 3 * (45 + 9 * name // 10) * limits.granted_count_max) * limits.user_count_max),
+        ("patterns", 3 * pattern_size_max(limits) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 400 * limits.login_address_max),
         ("identities", 80 * limits.identity_count_max),

@@ -5,18 +5,19 @@ max-length, dead-letter-exchange, alternate-exchange ... What a declaration says
 lifetimes the smaller one. A policy acts on what is there as soon as it is set or removed.
 """
 
-import re
-
 from . import routes, rules
-from .access import unserved
 from .durable import gone, policy_definition
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .exchange import ALTERNATE
+from .limits import pattern_size_max
+from .pattern import Pattern
 
 APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues")
 
 # Keys that a declaration alone can set: they shape a queue from its first message on.
 DECLARED_ONLY = ("x-max-priority", "x-single-active-consumer", "x-last-value-key", "x-group-key")
+
+PATTERN_SIZE_MAX = 8192  # octets of a compiled pattern; a broker with small limits takes less
 
 SMALLER = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-delivery-limit")
 
@@ -37,13 +38,10 @@ class Policy:
             bad(name, "the definition must have at least one key")
         if not isinstance(pattern, str):
             bad(name, "the pattern is not a text")
-        fault = unserved(pattern)
-        if fault:
-            bad(name, "the pattern '%s' has %s" % (pattern, fault))
         try:
-            self.expression = re.compile(pattern)
-        except Exception as error:  # re.error on CPython, ValueError on MicroPython
-            bad(name, "the pattern '%s' is not a regular expression: %s" % (pattern, error))
+            self.expression = Pattern(pattern, PATTERN_SIZE_MAX)
+        except ValueError as error:
+            bad(name, "the regular expression '%s' %s" % (pattern[:80], error))
         self.name = name
         self.pattern = pattern
         self.definition = definition
@@ -62,7 +60,7 @@ class Policy:
 
     def fits(self, name, kinds):
         """True when the policy is for this name and one of these kinds."""
-        return self.apply_to in kinds and self.expression.search(name) is not None
+        return self.apply_to in kinds and self.expression.found_in(name)
 
 
 def bad(name, reason):
@@ -81,6 +79,9 @@ class Policies:
         broker.check_size(policy.definition)
         if max(len(policy.name.encode("utf-8")), len(policy.pattern.encode("utf-8"))) > broker.limits.name_size_max:
             bad(policy.name, "its name or its pattern is longer than %d octets" % broker.limits.name_size_max)
+        if policy.expression.size > pattern_size_max(broker.limits):
+            bad(policy.name, "its pattern takes %d octets, more than the %d that this broker has for one"
+                % (policy.expression.size, pattern_size_max(broker.limits)))
         if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
             bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
         self.by_name[policy.name] = policy

@@ -14,6 +14,7 @@ from .definitions import VHOST
 from .errors import ProtocolError
 from .exchange import ALTERNATE
 from .exchanges import PREDECLARED
+from .limits import pattern_size_max
 from .policies import Policy
 
 SECTIONS = ("users", "permissions", "policies", "exchanges", "queues", "bindings")  # in the order of loading
@@ -107,7 +108,7 @@ def load_user(broker, item):
         tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
     if not isinstance(tags, list) or len(tags) > 16 or [tag for tag in tags if not isinstance(tag, str) or len(tag.encode("utf-8")) > 255]:
         raise ValueError("its tags are not a list of at most 16 words")
-    users.put(broker, User(name, stored(item), tags, None, broker.limits.granted_count_max))
+    users.put(broker, User(name, stored(item), tags, None, broker.limits.granted_count_max, pattern_size_max(broker.limits)))
     return "limits: this broker has none for single users" if item.get("limits") else ""
 
 

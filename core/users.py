@@ -7,6 +7,7 @@ a start. The guest of a broker without users is not logged either, but that it w
 from . import password
 from .access import GUEST, User
 from .errors import NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .limits import pattern_size_max
 
 NO_GUEST = {"kind": "no-guest", "name": GUEST}
 
@@ -114,7 +115,7 @@ def restore(broker, definition):
             access.remove(name)
     elif known is None or not known.configured:
         put(broker, User(name, password.stored(definition["password"]) if definition["password"] else None, definition["tags"], None,
-                         broker.limits.granted_count_max))
+                         broker.limits.granted_count_max, pattern_size_max(broker.limits)))
         try:
             access.users[name].permit(definition["permissions"])
         except ValueError as error:  # another interpreter has logged it

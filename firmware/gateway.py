@@ -11,7 +11,7 @@ import os
 from ..core.access import Access, User, default
 from ..core.broker import Broker
 from ..core.connection import Connection
-from ..core.limits import BOARD, Limits, memory_needed
+from ..core.limits import BOARD, Limits, memory_needed, pattern_size_max
 from ..core.shim import elapsed
 from ..ports import clock as port_clock
 from ..ports.tcp import Loop
@@ -50,7 +50,7 @@ def access_of(users, limits, nonce):
             if stored is not None:
                 from ..core import password
                 stored = password.stored(stored)
-            made.append(User(user["name"], stored, user.get("tags", ()), rights, limits.granted_count_max))
+            made.append(User(user["name"], stored, user.get("tags", ()), rights, limits.granted_count_max, pattern_size_max(limits)))
         except (KeyError, ValueError) as error:
             raise CannotStart("users: %s" % error)
     return Access(made, nonce)

@@ -13,6 +13,7 @@ from ..core import password
 from ..core.access import EVERYTHING, User
 from ..core.amqp_0_9.client import Client
 from ..core.connection import Connection
+from ..core.limits import pattern_size_max
 from ..core.shim import copy
 
 USER = "on-board"
@@ -26,7 +27,7 @@ class Local:
     def __init__(self, broker, events):
         secret = str(hexlify(os.urandom(16)), "ascii")
         stored = password.hashed(secret, os.urandom(password.SALT_SIZE), 1)
-        user = User(USER, stored, (), EVERYTHING, broker.limits.granted_count_max)
+        user = User(USER, stored, (), EVERYTHING, broker.limits.granted_count_max, pattern_size_max(broker.limits))
         user.predeclared = True
         broker.access.put(user)
         self.client = Client(events, USER, secret, receive_size=RECEIVE_SIZE, send_size=SEND_SIZE, frame_size_max=4096,

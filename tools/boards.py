@@ -33,6 +33,7 @@ PARTS = {
     "log": ("core/durability.py", "core/logged_put.py", "ports/store_littlefs.py"),
     "management": ("core/management.py",),
     "policies": ("core/policies.py",),
+    "patterns": ("core/pattern_parser.py",),
     "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
     "transactions": ("core/amqp_0_9/transaction.py",),
     "link": ("core/link.py",),
@@ -48,7 +49,8 @@ LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a 
 WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
 OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: a file of it
-    "management": "core/management.py", "policies": "core/policies.py", "identities": "core/identities.py"}
+    "management": "core/management.py", "policies": "core/policies.py", "identities": "core/identities.py",
+    "patterns": "core/pattern_parser.py"}
 
 ALWAYS = ("core/connection.py", "core/broker.py")
 CODES = ("mpy", "romfs", "frozen", "wheel")

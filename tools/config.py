@@ -35,7 +35,7 @@ import tomllib
 from leveret.core import access as core_access
 from leveret.core import password
 from leveret.core.errors import ProtocolError
-from leveret.core.limits import ROWS, Limits
+from leveret.core.limits import ROWS, Limits, pattern_size_max
 from leveret.core.policies import Policy
 
 from . import address, data
@@ -182,7 +182,8 @@ def _user(path, table, limits):
     rights = tuple(table.get(key, "") for key in ("configure", "write", "read"))
     given = any(key in table for key in ("configure", "write", "read"))
     try:
-        made = core_access.User(name, _stored(table, limits), tags, rights if given else None, limits.granted_count_max)
+        made = core_access.User(name, _stored(table, limits), tags, rights if given else None, limits.granted_count_max,
+                                pattern_size_max(limits))
     except ValueError as error:
         raise UsageError(f"{path}: user {name!r}: {error}") from None
     made.configured = True

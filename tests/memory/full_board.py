@@ -9,8 +9,10 @@ from board_load import OPENING, method_frame, short
 from leveret.core.access import User
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
-from leveret.core.limits import Limits
+from leveret.core.limits import Limits, pattern_size_max
 from leveret.core.password import hashed
+from leveret.core.parts import part
+from leveret.core.pattern import Pattern
 
 TEXT_COST = 66  # octets that Definitions.check_size counts for a table with one text, beside the text itself
 WORD_SIZE = 84  # octets of each of three words of a binding's topic pattern: together the 255 of the longest key, weighing one binding
@@ -82,14 +84,24 @@ class Fill:
         header = struct.pack(">BHIHHQ", 2, channel, 12 + len(properties), 60, 0, 0) + properties + b"\xce"
         return method_frame(channel, 60, 40, b"\x00\x00" + self.exchange(0) + short(b"k" * 255) + b"\x00") + header
 
+    def longest_pattern(self, letter):
+        """An expression that fits every name and is about as large as there may be once compiled."""
+        if part("pattern_parser") is None:
+            return ".*"
+        size_max = pattern_size_max(self.limits)
+        text = "(" + letter + "|..)?"
+        while Pattern(text + "(z[a-y])?", 1 << 20).size <= size_max:
+            text += "(z[a-y])?"
+        return text
+
     def fill_users(self):
         """Users with the longest expressions, who are known to be granted as many names as there may be."""
-        size = self.limits.argument_size_max
-        patterns = [letter + "?" + ".?" * (size // 2 - 1) for letter in "cwr"]
+        patterns = [self.longest_pattern(letter) for letter in "cwr"]
         for user in self.broker.access.users.values():
             user.permit(patterns)
         for number in range(self.limits.user_count_max - 1):
-            user = User("user%d" % number, hashed("password", b"salt" * 4, 1), (), patterns, self.limits.granted_count_max)
+            user = User("user%d" % number, hashed("password", b"salt" * 4, 1), (), patterns, self.limits.granted_count_max,
+                        pattern_size_max(self.limits))
             self.broker.access.put(user)
         for user in self.broker.access.users.values():
             for permission in range(3):

@@ -76,7 +76,7 @@ def test_an_alternate_exchange_by_policy():
 
 def test_policies_that_cannot_be():
     """Refused when they are set, with the reason."""
-    for given, text in ((("p", "(", {"max-length": 1}), "not a regular expression"), (("p", "x", {}), "at least one key"),
+    for given, text in ((("p", "(", {"max-length": 1}), "a bracket that is not closed"), (("p", "x", {}), "at least one key"),
                         (("p", "x", {"max-length": "many"}), "expected integer"), (("p", "x", {"no-such": 1}), "x-no-such"),
                         (("p", "x", {"max-priority": 3}), "can only be declared"), (("p", "x", {"max-length": 1}, 0, "cats"), "apply-to"),
                         (("p", "x", {"max-length": 1}, "high"), "priority must be")):

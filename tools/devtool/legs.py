@@ -50,6 +50,7 @@ LEGS = (
     Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
     Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
     Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
+    Leg("cpu", "CPython, C", paths=("tests/cpu",), needs=components.C_COMPILER),
     Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory")),
     Leg("suites", "CPython", paths=("tests/suites",)),
     Leg("durable", "CPython", paths=("tests/durable",)),
