@@ -77,6 +77,8 @@ int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, c
         int32_t body = record[MESSAGE_BODY];
         int32_t heads = prefix_size + 10 + record[MESSAGE_ROUTE] + 20 + record[MESSAGE_PROPERTIES];
         int32_t is_inset = wants_inset(output, body);
+        if (record[MESSAGE_PROPERTIES] + 20 > frame_size_max)
+            break;
         if (is_inset ? heads + 1 > end - at || !has_inset_room(output, body) : heads + 8 + body > end - at || body + 8 > frame_size_max)
             break;
         next_number(t->channels + channel + CHANNEL_TAG);

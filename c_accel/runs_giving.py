@@ -34,7 +34,7 @@ class Giving:
             place = ENTRY(entry_octets, 4 * entry)
             record = MESSAGE(message_octets, 4 * place[0])
             first, _, route, properties, body, size, _, _, _, _ = record
-            if size > room or body + 8 > frame_size_max:
+            if size > room or body + 8 > frame_size_max or properties + 20 > frame_size_max:
                 break
             room -= size + prefix_size + 38
             content = arena[first * block_size:first * block_size + size] if size <= block_size else self.gather(first, size)

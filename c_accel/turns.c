@@ -28,6 +28,8 @@ static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const
 {
     const int32_t *record = t->messages + t->entries[t->queues[queue + QUEUE_HEAD] + ENTRY_MESSAGE];
     int32_t body = record[MESSAGE_BODY];
+    if (record[MESSAGE_PROPERTIES] + 20 > reader->frame_size_max)
+        return 0;
     if (wants_inset(reader->output, body))
         return 1;
     return body + 8 <= reader->frame_size_max && reader->prefix_size + 38 + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES] + body

@@ -38,8 +38,8 @@ def turn(found, engine):
         consumer = consumers[0]
         return done + consumer.channel.session.deliver(consumer, engine.turn - done, done)
     idle = engine.idle
-    while done < engine.turn and idle < count and (found.is_stream or found.head() != layout.NONE):
-        consumer = consumers[next_place(found, count)]
+    while done < engine.turn and idle < len(consumers) and (found.is_stream or found.head() != layout.NONE):
+        consumer = consumers[next_place(found, len(consumers))]  # one whose channel fails meanwhile is gone
         if consumer.channel.session.deliver(consumer, 1):
             done += 1
             idle = 0
@@ -74,9 +74,12 @@ def one_delivery(broker, found):
     if not consumers:
         return False
     rules = found.rules
-    if rules is not None and rules.single_active:
-        return consumers[0].channel.session.deliver(consumers[0], 1)
     count = len(consumers)
+    if rules is not None and rules.single_active:
+        done = consumers[0].channel.session.deliver(consumers[0], 1)
+        if len(consumers) != count:
+            broker.activate(found)
+        return done
     turn_of = found.tables.queues[found.handle + layout.QUEUE_TURN]
     start = 0
     while start < count:
@@ -90,5 +93,8 @@ def one_delivery(broker, found):
             if consumer.channel.session.deliver(consumer, 1):
                 found.tables.queues[found.handle + layout.QUEUE_TURN] = (turn_of + 1 + step) & layout.MASK
                 return True
+            if len(consumers) != count:  # its channel has failed: the others have their turn with what is left
+                broker.activate(found)
+                return False
         start = end
     return False

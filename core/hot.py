@@ -515,8 +515,8 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
          target, at, end):
     """Deliver up to `limit` messages of a consumer's queue into target[at:end]: the position behind them.
 
-    A message is begun when its method, header and whole body fit in one piece (body in one frame); what does not fit so is left to the
-    caller. What has expired goes. Ends without credit, messages, room or at a channel's prefetch.
+    A message is begun when its method, header and whole body fit in one piece (header and body in one frame each); what does not fit so is
+    left to the caller. What has expired goes. Ends without credit, messages, room or at a channel's prefetch.
     """
     queue = consumers[consumer + _CONSUMER_QUEUE]
     channel = consumers[consumer + _CONSUMER_CHANNEL]
@@ -534,7 +534,7 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
         message = entries[entry + _ENTRY_MESSAGE]
         body = messages[message + _MESSAGE_BODY]
         size = prefix_size + 10 + messages[message + _MESSAGE_ROUTE] + 20 + messages[message + _MESSAGE_PROPERTIES] + 8 + body
-        if at + size > end or body + 8 > frame_size_max:
+        if at + size > end or body + 8 > frame_size_max or messages[message + _MESSAGE_PROPERTIES] + 20 > frame_size_max:
             break
         next_number(channels, channel + _CHANNEL_TAG)
         at = put_deliver(arena, blocks, messages, channels, state, prefix, prefix_size, channel, message,

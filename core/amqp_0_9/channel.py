@@ -25,6 +25,7 @@ class Channel:
         self.tags_made = 0
         self.consumers = {}
         self.returns = []  # (message, reply code, reply text) that wait to be written
+        self.last_words = b""  # channel.close, where it waits behind returns
         self.log_number = 0  # what has to be durable in the log before the last publish is confirmed
         self.begun_number = 0  # the same for the publish `begun_published` (low 30 bits): the last one that the log is writing already
         self.begun_published = 0

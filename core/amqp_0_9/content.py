@@ -209,6 +209,11 @@ def abandon(session, channel):
     channel.content = NO_CONTENT
     if channel.transaction is not None:
         channel.transaction.rollback(session.broker)
+    drop_returns(session, channel)
+
+
+def drop_returns(session, channel):
+    """Forget returns that will not be written."""
     for message, _, _ in channel.returns:
-        tables.release(message)
+        session.broker.tables.release(message)
     channel.returns = []

@@ -7,6 +7,7 @@ through `outgoing`. What a stream delivers is in deliver_stream.py.
 import struct
 
 from .. import hot, layout, limits
+from ..errors import PRECONDITION_FAILED, ProtocolError
 from . import field_table, frame, properties
 
 DELIVER = b"\x00\x3c\x00\x3c"
@@ -14,6 +15,8 @@ GET_OK = b"\x00\x3c\x00\x47"
 RETURN = b"\x00\x3c\x00\x32"
 ACK = b"\x00\x3c\x00\x50"
 NACK = b"\x00\x3c\x00\x78"
+
+HEADER_HEAD = 20  # octets of a content header frame beside the property flags and list
 
 HALF = 0x1FFFFFFF  # of the numbers of publishes: one that is so far ahead of another lies behind it
 
@@ -68,6 +71,8 @@ def deliver_large(session, consumer):
     entry = tables.queues[found.handle + layout.QUEUE_HEAD]
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     messages = tables.messages
+    if refuses_header(session, consumer, HEADER_HEAD + messages[message + layout.MESSAGE_PROPERTIES], "the next message"):
+        return 0
     heads = len(consumer.prefix) + 30 + messages[message + layout.MESSAGE_ROUTE] + messages[message + layout.MESSAGE_PROPERTIES]
     body = messages[message + layout.MESSAGE_BODY]
     if send.takes_whole(heads, body, session.frame_size_max) or heads > send.room() - limits.REPLY_ROOM:
@@ -82,6 +87,21 @@ def deliver_large(session, consumer):
     if session.outgoing.active():
         session.starved = True
     return 1
+
+
+def check_header(session, channel, found, size, what):
+    """Raise precondition-failed for a content header frame of `size` octets that is larger than negotiated: it cannot be split (section
+    4.2.6), and a peer may end the connection for it (section 4.2.3). `what`: the message, in the sentence."""
+    if size > session.frame_size_max:
+        session.closing_method = (0, 0)
+        raise ProtocolError(PRECONDITION_FAILED, "%s in queue '%s' has a content header of %d octets, which is one frame, and frame-max of "
+                            "this connection is %d: connect with a larger one" % (what, found.name[:64], size, session.frame_size_max))
+    return False
+
+
+def refuses_header(session, consumer, size, what):
+    """True when a consumer's channel was closed because the next content header is too large for it; the message stays for others."""
+    return session.on_channel(consumer.channel, check_header, consumer.queue, size, what)
 
 
 def start_delivery(session, consumer, entry, message, redelivered):
@@ -117,6 +137,7 @@ def get(session, channel, found, no_ack):
     """
     tables = session.broker.tables
     message = tables.entries[found.head() + layout.ENTRY_MESSAGE]
+    check_header(session, channel, found, HEADER_HEAD + tables.messages[message + layout.MESSAGE_PROPERTIES], "the next message")
     heads = 50 + tables.messages[message + layout.MESSAGE_ROUTE] + tables.messages[message + layout.MESSAGE_PROPERTIES]
     if heads > session.send.room() - limits.REPLY_ROOM:
         return False
@@ -159,6 +180,11 @@ def returns_and_confirms(session, channel):
         tables.release(message)
         if session.outgoing.active():
             return NO_ROOM
+    if channel.closing:
+        if session.send.room() < len(channel.last_words):
+            return NO_ROOM
+        session.send.write(channel.last_words)
+        return WRITTEN
     return confirm(session, channel)
 
 

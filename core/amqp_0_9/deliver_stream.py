@@ -8,7 +8,7 @@ import struct
 
 from .. import hot, layout, limits, stream_reading
 from . import frame, packed, properties
-from .deliver import has_credit, start_delivery
+from .deliver import has_credit, refuses_header, start_delivery
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
@@ -47,8 +47,8 @@ def deliver_stream(session, consumer, most):
             if not deliver_packed(session, consumer, message):
                 session.starved = True
                 break
-        else:
-            deliver_record(session, consumer, message, octets)
+        elif not deliver_record(session, consumer, message, octets):
+            return count
         tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
         count += 1
     if consumer.cursor == layout.NONE and consumer.cursor_offset < end and has_credit(tables, consumer):
@@ -57,14 +57,17 @@ def deliver_stream(session, consumer, most):
 
 
 def deliver_record(session, consumer, message, octets):
-    """One message of a stream, with its offset among the headers."""
+    """One message of a stream, with its offset among the headers; false when its header is too large for this connection."""
     tables = session.broker.tables
     pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
     header = frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
                                   properties.with_header(octets, pair))
+    if refuses_header(session, consumer, len(header), "the message of offset %d" % consumer.cursor_offset):
+        return False
     method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0)
     session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
     move_on(tables, consumer)
+    return True
 
 
 def deliver_packed(session, consumer, message):

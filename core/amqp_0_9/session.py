@@ -357,21 +357,36 @@ class Session(Sending):
         self.numbers[number] = handle
 
     def shut_channel(self, channel, code, text):
-        """Close a channel from our side; its content and deliveries end here, frames that are under way are dropped."""
+        """Close a channel from our side; its content and deliveries end here, frames that are under way are dropped.
+
+        What came before was taken: its returns and confirms go before the close (section 1.8.3.9), the returns also when they have to wait.
+        """
         class_id, method_id = self.closing_method if channel.content == NO_CONTENT else (60, 40)
         self.broker.counters["channel_errors"] += 1
+        if channel.waits_to_write:
+            self.write_waiting()
+        returns = channel.returns
+        channel.returns = []
         self.release_channel(channel)
         channel.closing = True
-        self.reply(channel.number, "channel_close", (code, text, class_id, method_id))
+        octets = method.encode(method.named(METHODS, "channel_close"), channel.number, (code, text, class_id, method_id))
+        if returns:
+            channel.returns = returns
+            channel.last_words = octets
+            self.wants_to_write(channel)
+        else:
+            self.write(octets)
 
     def release_channel(self, channel):
         """Give back what a channel holds."""
+        if channel.waits_to_write:
+            channel.waits_to_write = False
+            self.writing.remove(channel)
         if channel.closing:
+            content.drop_returns(self, channel)
             return
         self.number_channel(channel.number, layout.NONE)
         content.abandon(self, channel)
-        if channel in self.writing:
-            self.writing.remove(channel)
         self.broker.close_channel(channel)
 
     # Ends

@@ -35,10 +35,11 @@ def take(session, channel, row, octets, at, end):
 
 def closing(session, channel, name):
     """We sent channel.close: its answer ends the channel, so does the client's own close; all else is dropped (section 1.5.2.6)."""
+    if name in ("channel_close", "channel_close_ok"):
+        session.release_channel(channel)
+        del session.channels[channel.number]
     if name == "channel_close":
         session.reply(channel.number, "channel_close_ok", ())
-    if name in ("channel_close", "channel_close_ok"):
-        del session.channels[channel.number]
 
 
 # channel

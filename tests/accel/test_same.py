@@ -442,3 +442,22 @@ def test_numbers_that_pass_2_to_30():
     before = broker.tables.queues[unsettled]
     pair.give(2, encoded("basic_ack", 1, (1 << 30) + 1, True))
     assert before - broker.tables.queues[unsettled] == 4
+
+
+def test_a_content_header_larger_than_a_consumers_frames_is_left_to_the_session_by_all_forms():
+    """0-9-1 section 4.2.3: one, two and three consumers of a queue, one of them with frames of 4096 octets."""
+    for narrow in (0, 1, 2):
+        pair = Pair(properties_size_max=8192, receive_buffer_size=16384, send_buffer_size=16384, frame_size_max=16384, arena_size=131072)
+        for number in range(3):
+            pair.both(lambda side, number=number: side.connect(number))
+        pair.both(lambda side: setattr(side.peers[2].connection.session, "frame_size_max", 4096))
+        pair.give(0, encoded("queue_declare", 1, 0, "q", False, False, False, False, False, {}))
+        for number in (2, 1, 0)[:narrow + 1]:
+            pair.give(number, encoded("basic_consume", 1, 0, "q", "c", False, True, False, False, {}))
+        for number in range(8):
+            given_ = {"headers": {"k": "a" * (5000 if number >= 2 else 50)}}
+            pair.give(1, content(1, "", "q", b"%d" % number, given_, frame_size_max=16384))
+            pair.both(lambda side: side.broker.run())
+        sent = pair.both(lambda side: [side.take(number, 100000) for number in range(3)])
+        assert b"PRECONDITION_FAILED" in sent[2] and b"a" * 200 not in sent[2]
+        assert [len(side.broker.queues["q"].consumers) for side in pair.sides] == [narrow] * 3

@@ -1,5 +1,5 @@
 """Publish, get, return, consume, cancel, qos and flow (class basic), frame by frame."""
-from amqp_wire import encode_properties, method
+from amqp_wire import encode_properties, method, publish
 from basic_calls import bodies_of, consume, deliveries, get, numbered, queue_of
 
 
@@ -296,3 +296,11 @@ def test_a_slow_reader_shares_a_queue_with_a_fast_one(connect, name):
         fast.send(method(1, "basic.ack", delivery_tag=fast.read_content("basic.deliver")["delivery_tag"]))
     publisher.wait_for_count(name, 0)
     publisher.call("queue.delete-ok", 1, "queue.delete", queue=name)
+
+
+def test_a_return_comes_before_the_close_of_a_channel_that_fails_in_the_same_read(raw):
+    """Section 1.8.3.9: what was published before the error was taken."""
+    raw.send(publish(1, "amq.topic", "t.nobody.home", b"come back", mandatory=True)
+             + method(1, "basic.ack", delivery_tag=77, multiple=False))
+    assert raw.read_content("basic.return").body == b"come back"
+    raw.expect_channel_close(406, method_of="basic.ack")
