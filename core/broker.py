@@ -26,6 +26,8 @@ TAKEN = 0
 UNROUTABLE = 1
 NO_ROOM = 2
 
+NOT_YET = 5  # what `manage` answers beside these: the answer is to leave when the log has what it says
+
 TURNS = 4  # of connections whose frames are taken one by one, in one `run`
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
@@ -397,10 +399,11 @@ class Broker(Consuming):
         self.counters["purged"] += count
         return count
 
-    def manage(self, user, message):
-        """A complete message with MANAGEMENT_ROUTE: TAKEN, NO_ROOM, or UNROUTABLE where this build has no management."""
+    def manage(self, user, message, before):
+        """A complete message with MANAGEMENT_ROUTE: (None, TAKEN), or what is to be given as `before` (None at first) when it is tried
+        again, and NO_ROOM or NOT_YET; (None, UNROUTABLE) where this build has no management."""
         management = part("management")
-        return UNROUTABLE if management is None else management.answer(self, user, message)
+        return (None, UNROUTABLE) if management is None else management.answer(self, user, message, before)
 
 
 class Nobody:

@@ -55,6 +55,7 @@ class Journal:
         self.settled_count = 0
         self.waiting = []  # sessions that have something to write when the log is durable
         self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
+        self.defining = []  # (name, number) of the definitions that were logged since the last look at what is durable
         self.window_ms = 0 if mode != NONE else None  # of what was confirmed, a power cut takes no more than this; None: not known
         self.failed_at = 0  # when a write failed
         self.taken = 0  # counts up, in 30 bits, with what the log takes of publishes, also when it has that already
@@ -224,7 +225,12 @@ class Journal:
         self.touch()
         self.taken = (self.taken + 1) & layout.MASK
         self.promised = self.log.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
+        self.defining.append((definition["name"], self.promised))
         self.log.current().defines = True
+
+    def defined(self, name=None):
+        """What has to be durable before somebody is told how things of this name (None: all) are defined."""
+        return max([0] + [number for each, number in self.defining if name in (None, each)])
 
     def promise(self):
         """Somebody is to be answered when all that has happened so far is durable."""
@@ -299,6 +305,7 @@ class Journal:
             self.was_dirty = True
             self.failed_at = self.broker.now
         else:
+            self.defining = [each for each in self.defining if each[1] > self.log.synced]
             for stream, offset in self.written:
                 stream.durable_offset = offset
                 self.broker.activate(stream)

@@ -3,7 +3,7 @@
 Request and answer are JSON objects of at most management_size_max octets. A request: {"request": name, ...}. An answer: {"ok": true, ...},
 or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with 403,
 a request that is too large with 311, one without a reply-to with 406, one whose reply queue is not there with 404. While there is no room
-for the answer the request waits, as any publisher does; a request may so be carried out again, which each of them stands.
+for the answer the request waits, as any publisher does. What an answer says of definitions and users is durable before it leaves.
 
     overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
     counters                    the counters alone
@@ -17,7 +17,7 @@ for the answer the request waits, as any publisher does; a request may so be car
 import json
 
 from . import layout, overview, paging, portable_definitions, users
-from .broker import NO_ROOM
+from .broker import NO_ROOM, NOT_YET
 from .errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from .parts import needed
 from .policies import Policy
@@ -31,8 +31,45 @@ SENTENCE_MAX = 256  # characters of a sentence in an answer; six octets each at 
 SENTENCE_ROOM = 6 * SENTENCE_MAX + 4
 
 
-def answer(broker, user, message):
-    """Carry out the request in a message (complete, with its body): TAKEN, or NO_ROOM: try again later. Raises ProtocolError."""
+# What a request has to do with the definitions and the users that the log keeps.
+NOTHING = 0
+TELLS = 1
+CHANGES = 2
+
+
+class Answer:
+    """What a request that was carried out is answered, until it has left: a message for the queue `target`, of which this has a reference.
+    `number`: what has to be durable in the log before."""
+
+    def __init__(self, target, message, given, number):
+        self.target = target
+        self.message = message
+        self.given = given
+        self.number = number
+
+
+def answer(broker, user, message, before):
+    """Carry out the request in a message (complete, with its body), unless `before` is what it was answered when there was no room or the
+    log had not got so far: (None, TAKEN), or (Answer or None, NO_ROOM or NOT_YET): try again with that later. Raises ProtocolError."""
+    made = carried_out(broker, user, message) if before is None else before
+    if made is None:
+        return None, NO_ROOM
+    if broker.journal is not None and not broker.journal.durable(made.number):
+        return made, NOT_YET
+    outcome = NO_ROOM
+    try:
+        outcome = send(broker, made)
+    except Exception:
+        broker.tables.release(made.message)
+        raise
+    if outcome == NO_ROOM:
+        return made, NO_ROOM
+    broker.tables.release(made.message)
+    return None, outcome
+
+
+def carried_out(broker, user, message):
+    """The Answer to the request in a message; None: nothing was done, or only what can be done again, because there is no room for it."""
     require_tag(broker, user, READERS, "management")
     tables = broker.tables
     size = tables.messages[message + layout.MESSAGE_BODY]
@@ -46,10 +83,8 @@ def answer(broker, user, message):
     if target not in broker.queues:
         raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '/' to answer a management request to" % target)
     body = tables.octets(message, tables.size_of(message) - size, size)
-    text = perform(broker, user, body)
-    if text is None:
-        return NO_ROOM
-    return send(broker, target, properties.get("correlation_id"), text)
+    text, number = perform(broker, user, body)
+    return None if text is None else written(broker, target, properties.get("correlation_id"), text, number)
 
 
 def require_tag(broker, user, tags, what):
@@ -62,25 +97,31 @@ def require_tag(broker, user, tags, what):
 
 
 def perform(broker, user, body):
-    """The answer to a request (bytes) as JSON text; None: nothing was done, because there may be no room for the answer."""
+    """The answer to a request (bytes) as JSON text, and what has to be durable before it leaves; None and 0: nothing was done, because
+    there may be no room for the answer, or the log cannot be written."""
+    number, of_log = 0, NOTHING
     try:
         request = parsed(body)
         row = REQUESTS.get(request.get("request"))
         if row is None:
             raise ValueError("there is no request %s; there are %s" % (json_text(request.get("request")), ", ".join(sorted(REQUESTS))))
-        action, tags, changes = row
+        action, tags, of_log = row
         require_tag(broker, user, tags, "management request '%s'" % request["request"])
-        if changes and not room_for(broker, broker.limits.management_size_max):
-            return None
+        if of_log == CHANGES and (not room_for(broker, broker.limits.management_size_max)
+                                  or broker.journal is not None and broker.journal.log.trouble):
+            return None, 0
         broker.counters["management_requests"] += 1
         request["user"] = user
-        return action(broker, request)
+        text = action(broker, request)
     except ProtocolError as error:
         if error.condition == ACCESS_REFUSED:
             raise
-        return failure(broker, error.condition, error.text)
+        text = failure(broker, error.condition, error.text)
     except ValueError as error:
-        return failure(broker, PRECONDITION_FAILED, str(error))
+        text = failure(broker, PRECONDITION_FAILED, str(error))
+    if of_log != NOTHING and broker.journal is not None:
+        number = broker.journal.defined()  # also what others have asked for: it is told here, or stands behind an error
+    return text, number
 
 
 def failure(broker, condition, text):
@@ -105,8 +146,8 @@ def room_for(broker, size):
     return broker.tables.has_room(broker.tables.blocks_for(size + 1024), 1)
 
 
-def send(broker, target, correlation_id, text):
-    """Publish an answer: TAKEN, or NO_ROOM."""
+def written(broker, target, correlation_id, text, number):
+    """The Answer for a queue; None when it has no room."""
     body = text.encode("utf-8")
     given = {"content_type": "application/json"}
     if correlation_id is not None:
@@ -116,20 +157,30 @@ def send(broker, target, correlation_id, text):
     route = bytes((0, len(key))) + key
     tables = broker.tables
     blocks = tables.blocks_for(len(route) + len(properties) + len(body))
-    waited_for = broker.queues[target].consumers and not broker.queues[target].message_count()
-    if not tables.has_room(blocks, 1) and not (waited_for and tables.has_spare(blocks, 1)):
-        return NO_ROOM
+    if not tables.has_room(blocks, 1) and not (is_waited_for(broker, target) and tables.has_spare(blocks, 1)):
+        return None
     message = tables.new_message(route, len(properties), len(body), broker.seconds)
     tables.append(message, properties, 0, len(properties))
     tables.append(message, body, 0, len(body))
-    if waited_for:
-        tables.lend(1)
+    return Answer(target, message, given, number)
+
+
+def is_waited_for(broker, target):
+    """True when a queue's consumer takes an answer at once: it may have room that is kept for that."""
+    found = broker.queues.get(target)
+    return found is not None and len(found.consumers) > 0 and found.message_count() == 0
+
+
+def send(broker, made):
+    """Publish an Answer: TAKEN, or NO_ROOM; UNROUTABLE when its queue has gone meanwhile."""
+    lends = is_waited_for(broker, made.target)
+    if lends:
+        broker.tables.lend(1)
     try:
-        return broker.publish(message, "", key, lambda: given)
+        return broker.publish(made.message, "", made.target.encode("utf-8"), lambda: made.given)
     finally:
-        if waited_for:
-            tables.lend(-1)
-        tables.release(message)
+        if lends:
+            broker.tables.lend(-1)
 
 
 # Requests: (broker, request) -> JSON text
@@ -237,16 +288,16 @@ def tell_bridges(broker, request):
     return needed("bridge_requests", "bridges").bridges(broker, request)
 
 
-# Request: (function, tags of those who may, whether it changes something)
+# Request: (function, tags of those who may, what it has to do with what the log keeps)
 REQUESTS = {
-    "overview": (tell_overview, READERS, False),
-    "counters": (tell_counters, READERS, False),
-    "definitions": (tell_definitions, ADMINISTRATORS, False),
-    "import": (load_definitions, ADMINISTRATORS, True),
-    "set-policy": (set_policy, POLICY_MAKERS, True),
-    "remove-policy": (remove_policy, POLICY_MAKERS, True),
-    "remove-user": (remove_user, ADMINISTRATORS, True),
-    "bridge": (bridge, READERS, False),
-    "report-bridge": (report_bridge, READERS, False),
-    "bridges": (tell_bridges, READERS, False),
+    "overview": (tell_overview, READERS, NOTHING),
+    "counters": (tell_counters, READERS, NOTHING),
+    "definitions": (tell_definitions, ADMINISTRATORS, TELLS),
+    "import": (load_definitions, ADMINISTRATORS, CHANGES),
+    "set-policy": (set_policy, POLICY_MAKERS, CHANGES),
+    "remove-policy": (remove_policy, POLICY_MAKERS, CHANGES),
+    "remove-user": (remove_user, ADMINISTRATORS, CHANGES),
+    "bridge": (bridge, READERS, NOTHING),
+    "report-bridge": (report_bridge, READERS, NOTHING),
+    "bridges": (tell_bridges, READERS, NOTHING),
 }

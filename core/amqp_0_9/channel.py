@@ -32,6 +32,7 @@ class Channel:
         self.refusals = []  # low 30 bits of publishes that wait for a negative confirm
         self.transaction = None  # transaction.Transaction after tx.select
         self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
+        self.answer = None  # management.Answer of its last content, which waits for room or for the log
         self.watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
         self.watched_since = 0
         self.waits_to_write = False  # in session.writing

@@ -160,6 +160,9 @@ def complete(session, channel):
             if outcome == broker_core.NO_ROOM:
                 session.hold(channel)
                 return
+            if outcome == broker_core.NOT_YET:
+                session.hold_for_log(channel)
+                return
         if session.broker.journal is not None:
             channel.logged(session.broker.journal, before)
         settle(session, channel, channel.message, channel.mandatory, outcome)
@@ -174,7 +177,8 @@ def complete(session, channel):
 
 def manage(session, channel):
     """Hand a management request over; what it raises closes the channel."""
-    return session.broker.manage(session.connection.user, channel.message)
+    channel.answer, outcome = session.broker.manage(session.connection.user, channel.message, channel.answer)
+    return outcome
 
 
 def put(broker, message, exchange, key, expires):
@@ -207,6 +211,9 @@ def abandon(session, channel):
     if channel.content != NO_CONTENT:
         session.begun -= 1
     channel.content = NO_CONTENT
+    if channel.answer is not None:
+        tables.release(channel.answer.message)
+        channel.answer = None
     if channel.transaction is not None:
         channel.transaction.rollback(session.broker)
     drop_returns(session, channel)

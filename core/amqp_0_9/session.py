@@ -325,6 +325,11 @@ class Session(Sending):
         self.held = channel
         self.wait_for_room()
 
+    def hold_for_log(self, channel):
+        """A content is done with when the log has what it asked for: read no more from this peer until then."""
+        self.held = channel
+        self.broker.journal.wait_for(self)
+
     def wait_for_room(self):
         """Have the broker call `connection.resume` after it has delivered."""
         if self.connection.reading:

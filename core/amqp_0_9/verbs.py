@@ -28,8 +28,11 @@ def take(session, channel, row, octets, at, end):
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
     permissions.allow(session, channel, name, arguments)
-    if name in DEFINING and session.broker.journal is not None and waits_for_log(session.broker, name, arguments):
-        return False
+    if name in DEFINING and session.broker.journal is not None:
+        if waits_for_log(session.broker, name, arguments):
+            return False
+        # The reply also says what others have made of it.
+        session.promised = max(session.promised, session.broker.journal.defined(arguments[1]))
     return handler(session, channel, arguments)
 
 

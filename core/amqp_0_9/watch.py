@@ -85,7 +85,7 @@ def watch_unsettled(session, channel, now):
 def watch_content(session, now):
     """A content that does not move is refused; a publisher that is held is told."""
     if not session.connection.reading:
-        late = elapsed(now, session.held_since) > TOLD_AFTER_MS
+        late = elapsed(now, session.held_since) > TOLD_AFTER_MS and session.connection in session.broker.held
         if late and not session.told_blocked and session.capabilities.get("connection.blocked"):
             session.told_blocked = True
             session.broker.counters["blocked"] += 1
