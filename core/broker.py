@@ -10,10 +10,11 @@ consuming.py (what consumers do), and this.
 from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
 from .consuming import Consuming
-from .errors import PRECONDITION_FAILED, ProtocolError
+from .errors import ACCESS_REFUSED, PRECONDITION_FAILED, ProtocolError
 from .failures import Failures
 from .receive_buffer import ReceiveBuffer
 from .features.feature import REFUSED
+from .guard import Guard
 from .layout import EPOCH
 from .parts import part
 from .rules import with_expiry
@@ -41,7 +42,7 @@ COUNTERS = (
     "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered", "dead_letters_lost",
     "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks", "blocked", "channel_errors",
     "connection_errors", "dropped_with_queue", "retained_out", "stream_duplicates", "readers_overtaken", "consumers_cancelled",
-    "management_requests", "management_failures", "moved",
+    "management_requests", "management_failures", "moved", "poisoned", "poison_dropped",
 )
 
 
@@ -57,6 +58,7 @@ class Broker(Consuming):
         Consuming.__init__(self, limits, nonce)
         self.access = default_access(limits, nonce) if access is None else access
         self.failures = Failures(limits)
+        self.guard = Guard(self)
         self.jobs = []  # log-ins whose password is being calculated: `work` of one of them each time that `run` is called
         self.log = log
         self.now = 0
@@ -76,17 +78,20 @@ class Broker(Consuming):
         self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge_requests.py
 
     def tick(self, now, seconds):
-        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules."""
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules. Never raises."""
         if self.began_ms is None:
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
         self.now = self.tables.state[layout.STATE_NOW] = now
         self.seconds = self.tables.state[layout.STATE_SECONDS] = max(seconds - EPOCH, 0)
-        self.failures.tick(now)
-        self.fold_counters()
-        if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
-            self.rules_at = self.uptime_ms
-            self.tell_rules()
+        try:
+            self.failures.tick(now)
+            self.fold_counters()
+            if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
+                self.rules_at = self.uptime_ms
+                self.tell_rules()
+        except Exception as error:
+            self.guard.trouble("the time%s", "", error)
 
     def fold_counters(self):
         """Bring the counters up to this moment: the frequent ones stand in the flat state."""
@@ -107,7 +112,10 @@ class Broker(Consuming):
         self.noted_at = self.uptime_ms
         for found in self.queues.values():
             if found.is_stream and found.id_in_log:
-                found.note_kept(self.journal)
+                try:
+                    found.note_kept(self.journal)
+                except Exception as error:
+                    self.guard.queue_failed(found, error)
 
     def tell_rules(self):
         """Let the rules of queues act on the time."""
@@ -117,17 +125,28 @@ class Broker(Consuming):
         for found in list(self.queues.values()):
             if self.queue_objects.get(found.handle) is not found:
                 continue  # another one's rules have removed it
-            if found.rules is not None:
-                found.rules.tick(self, found)
-            elif found.is_stream:
-                found.forget_old(self.seconds)
+            try:
+                if found.rules is not None:
+                    found.rules.tick(self, found)
+                elif found.is_stream:
+                    found.forget_old(self.seconds)
+            except Exception as error:
+                self.guard.queue_failed(found, error)
         waiting = self.dead_waiting
         self.dead_waiting = []
         for found, entry, reason in waiting:
             self.discard(found, entry, reason)
+        self.guard.tick()
 
     def run(self):
-        """Make all deliveries that can be made now, and let held publishers try again."""
+        """Make all deliveries that can be made now, and let held publishers try again. Never raises."""
+        try:
+            self.go_on()
+        except Exception as error:
+            self.guard.trouble("a round%s", "", error)
+
+    def go_on(self):
+        """A round."""
         if self.jobs:
             self.jobs.pop(0).work()
         deliver.run(self)
@@ -135,8 +154,7 @@ class Broker(Consuming):
             self.give_turns()
             deliver.run(self)
         if self.journal is not None:
-            self.journal.run()
-            self.journal.pager.run()
+            self.journal.run_guarded()
             deliver.run(self)
         if self.held:
             waiting = self.held
@@ -162,20 +180,21 @@ class Broker(Consuming):
         if len(self.connections) >= self.limits.connection_count_max:
             self.counters["connections_refused"] += 1
             return None
-        self.connections.append(connection)
-        self.counters["connections"] += 1
         if self.buffers:
             pair = self.buffers.pop()
             pair[0].reset()
             pair[1].reset()
-            return pair
-        engine = self.tables.engine
-        return ReceiveBuffer(self.limits.receive_buffer_size, engine), engine.send_buffer(self.limits.send_buffer_size)
+        else:
+            engine = self.tables.engine
+            pair = ReceiveBuffer(self.limits.receive_buffer_size, engine), engine.send_buffer(self.limits.send_buffer_size)
+        self.connections.append(connection)
+        self.counters["connections"] += 1
+        return pair
 
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
         for found in list(connection.exclusive_queues):
-            self.drop_queue(found)
+            self.drop_orphan(found)
         for found in self.queues.values():
             if found.declared_by is connection:
                 found.declared_by = nobody
@@ -359,24 +378,40 @@ class Broker(Consuming):
         if name not in self.queues:
             return 0
         found = self.queue(name, connection)
+        if found.is_own:
+            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' is the broker's own" % name)
         if if_unused and found.consumers:
             raise ProtocolError(PRECONDITION_FAILED, "queue '%s' in vhost '/' in use" % name)
         if if_empty and found.message_count():
             raise ProtocolError(PRECONDITION_FAILED, "queue '%s' in vhost '/' not empty" % name)
         return self.drop_queue(found)
 
+    def drop_orphan(self, found):
+        """Remove a queue whose connection has gone; when that raises it is tried once more."""
+        try:
+            self.drop_queue(found)
+        except Exception as error:
+            self.guard.queue_failed(found, error)
+            try:
+                self.drop_queue(found)
+            except Exception as again:
+                self.guard.queue_failed(found, again)
+
     def drop_queue(self, found):
         """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
         found.auto_delete = False
         self.counters["consumers_cancelled"] += len(found.consumers)
-        lost = self.waiting.forget(found) + (0 if found.is_stream else found.unsettled_count())
+        lost = self.waiting.forget(found) + self.guard.forget(found) + (0 if found.is_stream else found.unsettled_count())
         for each in [each for each in self.dead_waiting if each[0] is found]:
             lost += 1
             self.dead_waiting.remove(each)
             found.drop(each[1])
         for consumer in list(found.consumers):
             self.cancel(consumer)
-            consumer.channel.session.cancelled(consumer)
+            try:
+                consumer.channel.session.cancelled(consumer)
+            except Exception as error:
+                consumer.channel.connection.broke(error)
         for connection in self.connections:
             for channel in connection.channels():
                 if not channel.closing:
@@ -387,11 +422,13 @@ class Broker(Consuming):
         return count
 
     def kept_aside(self):
-        """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, or for room as a dead letter."""
+        """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, for room as a dead letter, or to be poison."""
         for each in self.waiting.heap:
             yield each[2], each[3]
         for each in self.dead_waiting:
             yield each[0], each[1]
+        for each in self.guard.entries_aside():
+            yield each
 
     def purge(self, connection, name):
         """Drop the ready messages of a queue (section 1.7.2.7): how many."""

@@ -4,11 +4,13 @@ It owns the two buffers and the states before there is a session and after it: s
 and what goes wrong inside is this connection's alone: an error of ours closes it with a clear word and a counter.
 """
 
-from . import shim, sniff
+from . import sniff
 from .errors import INTERNAL_ERROR, RESOURCE_ERROR, ProtocolError
 from .shim import elapsed
 
 EMPTY = memoryview(b"")
+
+FINISH_ATTEMPTS = 3
 
 LINGER_MS = 3000  # how long a connection that was told to close may take to answer
 
@@ -62,7 +64,8 @@ class Connection:
             return
         if count == 0:
             while not self.has_turn and not self.closed:  # what came before the end counts
-                self.broker.behind.remove(self)
+                if self in self.broker.behind:
+                    self.broker.behind.remove(self)
                 self.go_on()
             self.finish()
             return
@@ -160,8 +163,13 @@ class Connection:
         if self.ending:
             self.receive.reset()
             return
-        if self.session is None and not self.begin():
-            return
+        if self.session is None:
+            try:
+                if not self.begin():
+                    return
+            except Exception as error:
+                self.broke(error)
+                return
         self.guarded(self.session_process)
 
     def guarded(self, action):
@@ -169,26 +177,33 @@ class Connection:
         try:
             return action()
         except ProtocolError as error:
-            self.session.fail(error)
-        except MemoryError:
-            self.out_of_memory()
+            self.fail(error)
         except Exception as error:
             self.broke(error)
 
-    def out_of_memory(self):
-        """The heap is used up: give back what this connection holds, and say so if that makes room for the words."""
-        self.broker.counters["internal_errors"] += 1
-        shim.collect()
-        try:
-            self.session.fail(ProtocolError(RESOURCE_ERROR, "the broker is out of memory", True))
-        except MemoryError:
-            self.finish()
-
     def broke(self, error):
-        """An error of ours: say so, count it, and close this connection only."""
-        self.broker.counters["internal_errors"] += 1
-        shim.report(error)
-        self.session.fail(ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True))
+        """An error of ours, or the heap is used up: say so, count it, and close this connection only. Never raises."""
+        self.broker.guard.trouble("connection %s", self.name, error)
+        if self.session is None or self.ending:
+            self.finish()
+            return
+        try:
+            if isinstance(error, MemoryError):
+                told = ProtocolError(RESOURCE_ERROR, "the broker is out of memory", True)
+            else:
+                told = ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True)
+        except Exception:  # no memory for the words
+            self.finish()
+            return
+        self.fail(told)
+
+    def fail(self, error):
+        """Close with the protocol's words for an error, or without any when that raises."""
+        try:
+            self.session.fail(error)
+        except Exception as again:
+            self.broker.guard.trouble("connection %s", self.name, again)
+            self.finish()
 
     def begin(self):
         """Sniff the protocol; true when there is a session."""
@@ -221,8 +236,12 @@ class Connection:
         if self.closed:
             return
         self.closed = True
-        if self.session is not None:
-            self.session.lost()
+        for _ in range(0 if self.session is None else FINISH_ATTEMPTS):
+            try:
+                self.session.lost()
+                break
+            except Exception as error:  # what it has given back so far it no longer has
+                self.broker.guard.trouble("connection %s", self.name, error)
         self.send.touch()
         self.broker.detach(self)
         self.receive = self.send = None  # another connection has them now

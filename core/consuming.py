@@ -143,10 +143,21 @@ class Consuming(MessageReading):
     def discard(self, found, entry, reason):
         """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
         rule = None if found.rules is None else found.rules.dead_letter
-        if rule is not None and not rule.send(self, found, entry, reason):
+        if rule is None or self.send_dead_letter(rule, found, entry, reason):
+            found.drop(entry)
+
+    def send_dead_letter(self, rule, found, entry, reason):
+        """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
+        try:
+            try:
+                if rule.send(self, found, entry, reason):
+                    return True
+            except MemoryError as error:  # there may be some later
+                self.guard.trouble("a dead letter of queue '%s'", found.name, error)
             self.dead_waiting.append((found, entry, reason))
-            return
-        found.drop(entry)
+        except Exception as error:
+            self.guard.rescue(found, entry, error)
+        return False
 
     def requeue_from(self, channel, last):
         """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
@@ -168,9 +179,24 @@ class Consuming(MessageReading):
             self.counters["redelivered"] += 1
             if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
                 tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
-            if found.rules is None or not found.rules.came_back(self, found, entry):
+            if found.rules is None:
                 found.requeue(entry)
+            else:
+                self.come_back(found, entry)
         self.activate(found)
+
+    def come_back(self, found, entry):
+        """An entry, in no list, comes back to a queue with rules."""
+        try:
+            kept = found.rules.came_back(self, found, entry)
+        except Exception as error:
+            self.guard.trouble("queue '%s'", found.name, error)
+            kept = False
+        try:
+            if not kept:
+                found.requeue(entry)
+        except Exception as error:
+            self.guard.rescue(found, entry, error)
 
     def wake_consumers(self, channel, last, multiple):
         """Settling gives credit: the queues of the channel's consumers may deliver again."""

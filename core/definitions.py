@@ -20,6 +20,8 @@ from .type_words import alike, type_word
 
 VHOST = "/"
 
+OWN = "leveret."  # names of the broker's own queues begin with it
+
 
 class NoPolicies:
     """Stands for policies.Policies on a board that does not carry them."""
@@ -187,6 +189,8 @@ class Definitions:
         else:
             made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
             made.rules = rules.rules_of(arguments)
+        if name.startswith(OWN):
+            made.is_own = True
         made.declared_by = connection
         connection.queues_declared += 1
         if exclusive:
@@ -214,11 +218,11 @@ class Definitions:
         found.purge()
         found.end()
         self.remove_bindings(found.bound.values())
+        if self.journal is not None:
+            self.journal.queue_gone(found)
         found.declared_by.queues_declared -= 1
         if found.owner is not None:
             found.owner.exclusive_queues.remove(found)
-        if self.journal is not None:
-            self.journal.queue_gone(found)
         del self.queues[found.name]
         del self.queue_objects[found.handle]
         routes.forget(self.tables)
@@ -242,6 +246,8 @@ class Definitions:
 
     def bind_to(self, connection, destination, exchange, key, arguments):
         """Bind a queue or an exchange to an exchange."""
+        if not destination.is_exchange and destination.is_own:
+            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '%s' is the broker's own" % (destination.name, VHOST))
         exchange.check_binding(destination, key, arguments)
         if exchange.find(destination, key, arguments) is not None:
             return
@@ -312,6 +318,8 @@ class Definitions:
         """Raise when a client may not make something of this name."""
         if name.startswith("amq."):
             raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (what, name))
+        if name.startswith(OWN):
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix '%s*'" % (what, name, OWN))
         if len(name.encode("utf-8")) > self.limits.name_size_max:
             raise ProtocolError(PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes"
                                 % (what, self.limits.name_size_max))

@@ -23,7 +23,11 @@ def run(broker):
             return
         found = broker.queue_objects[handle]
         careful = found.needs_care or found.prioritised
-        count = careful_turn(broker, found) if careful else turn(found, engine)
+        try:
+            count = careful_turn(broker, found) if careful else turn(found, engine)
+        except Exception as error:
+            broker.guard.queue_failed(found, error)
+            continue
         engine.turned(count)
         if count >= (_CAREFUL_TURN if careful else engine.turn):
             broker.activate(found)

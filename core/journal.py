@@ -105,18 +105,37 @@ class Journal:
         return 0
 
     def log_taken(self):
-        """Log the messages that `ingest` has pushed since it was called, in their order."""
+        """Log the messages that `ingest` has pushed since it was called, in their order; when there is no memory for that they go again."""
         state = self.broker.tables.state
         count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
-        octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
-        segment = self.log.current()
+        try:
+            octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
+            segment = self.log.current()
+            self.touch()
+            self.log.append_written(count, octets)
+        except Exception:
+            self.take_back()
+            raise
         self.broker.tables.engine.write_taken(octets, segment.number)
         self.taken = (self.taken + count) & layout.MASK
         self.message_octets += len(octets) - count * records.RECORD_SIZE - places * records.PLACE_SIZE
-        self.touch()
-        self.log.append_written(count, octets)
         segment.live += places
         segment.written += places
+
+    def take_back(self):
+        """Let go of what `ingest` has pushed and nobody has logged or confirmed."""
+        tables = self.broker.tables
+        entries, state = tables.entries, tables.state
+        entry = state[layout.STATE_LOGGED_HEAD]
+        while entry != layout.NONE:
+            behind = entries[entry + layout.ENTRY_CONSUMER]
+            found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+            found.unlink(entry)
+            found.drop(entry)
+            entry = behind
+        state[layout.STATE_LOGGED_HEAD] = layout.NONE
+        for place in (layout.STATE_LOGGED_OCTETS, layout.STATE_LOGGED_COUNT, layout.STATE_LOGGED_PLACES):
+            state[place] = 0
 
     def write_message(self, message, places, type_=log.MESSAGE):
         """Append the record of a message in these places: where it lies among what is appended (paged.SKIP)."""
@@ -197,12 +216,15 @@ class Journal:
             self.write_settled()
 
     def settle_range(self, found, first, end, count, segment_number):
-        """Note that `count` places of a segment, the positions from `first` up to `end`, are settled."""
+        """Note that `count` places of a segment, the positions from `first` up to `end`, are settled.
+
+        The segment has so many live places less when nothing can raise any more: it must not be freed too early.
+        """
+        self.note_settled(found, first, end)
         segment = self.log.by_number.get(segment_number)
         if segment is not None:
-            segment.live -= count
             self.settling(segment)
-        self.note_settled(found, first, end)
+            segment.live -= count
 
     def write_settled(self):
         """Append what is settled as compact ranges."""
@@ -297,6 +319,20 @@ class Journal:
         self.commit(self.mode != NONE)
         if not self.log.is_busy():
             self.ended()
+
+    def run_guarded(self):
+        """`run`, and what the pager has to do. Never raises: what could not be written is written later."""
+        try:
+            self.run()
+        except Exception as error:
+            self.broker.guard.trouble("the log%s", "", error)
+            self.was_dirty = True
+            self.failed_at = self.broker.now
+            self.log.troubled("the log cannot be written: %s" % type(error).__name__)
+        try:
+            self.pager.run()
+        except Exception as error:
+            self.broker.guard.trouble("reading from the log%s", "", error)
 
     def ended(self):
         """What was begun is done: those who wait for it go on, and there may be something to free."""

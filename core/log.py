@@ -177,8 +177,7 @@ class Log:
     def append(self, type_, parts):
         """Append a thing made of `parts` (bytes-like): its number in this run, to be compared with `synced`."""
         size = sum([len(part) for part in parts])
-        self.parts.append(struct.pack(">BI", type_, size))
-        self.parts.extend(parts)
+        self.parts.extend([struct.pack(">BI", type_, size)] + list(parts))  # all of it or nothing
         self.parts_size += size + 5
         self.parts_count += 1
         self.appended += 1
@@ -224,7 +223,7 @@ class Log:
             if syncs:
                 self.store.sync(segment.number)
                 self.synced_once()
-        except OSError as error:
+        except Exception as error:  # whatever it is, what was to be written is doubtful
             return self.crashed(error)
         return self.landed()
 
@@ -237,7 +236,7 @@ class Log:
         try:
             if not self.store.ended():
                 return False
-        except OSError as error:
+        except Exception as error:
             if self.flight is not None:
                 self.crashed(error)
             self.removing = None
@@ -279,8 +278,8 @@ class Log:
         flight, self.flight = self.flight, None
         for pages, chunk in self.marks:
             pages.moved(chunk, flight.parts_size)
-        self.marks = flight.marks + self.marks
-        self.parts = flight.parts + self.parts
+        self.marks = flight.marks + self.marks if self.marks else flight.marks
+        self.parts = flight.parts + self.parts if self.parts else flight.parts
         self.parts_size += flight.parts_size
         self.parts_count += flight.parts_count
         self.sequence = (self.sequence - 1) & _MASK

@@ -24,22 +24,27 @@ def put(broker, message, targets, expires, delay_ms):
     if kept:
         journal.begin_message(message)
     places, out = [], []
-    for found in streams_last(targets):
-        if expires and not found.is_stream:
-            broker.let_expire(found)
-        position = tables.queues[found.handle + layout.QUEUE_POSITION]
-        pages = not delay_ms and (found in paging or found.is_paging()) and tables.chunk_pool[2] > 0
-        if (pass_by(broker, found, message) if pages else broker.put_on(found, message, delay_ms)) == REFUSED:
-            verdict = REFUSED
-        if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
-            places.append(journal.pushed(found, position))
-            if pages or found.is_stream:
-                out.append((found, position))
-        broker.activate(found)
-    if kept:
-        skip = journal.message(message, places, before)
-    elif places:
-        skip = journal.write_message(message, places, log.TRANSIENT)
+    found, position = None, 0
+    try:
+        for found in streams_last(targets):
+            if expires and not found.is_stream:
+                broker.let_expire(found)
+            position = tables.queues[found.handle + layout.QUEUE_POSITION]
+            pages = not delay_ms and (found in paging or found.is_paging()) and tables.chunk_pool[2] > 0
+            if (pass_by(broker, found, message) if pages else broker.put_on(found, message, delay_ms)) == REFUSED:
+                verdict = REFUSED
+            if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
+                places.append(journal.pushed(found, position))
+                if pages or found.is_stream:
+                    out.append((found, position))
+            broker.activate(found)
+        if kept:
+            skip = journal.message(message, places, before)
+        elif places:
+            skip = journal.write_message(message, places, log.TRANSIENT)
+    except Exception:
+        take_back(tables, message, before, [each[0] for each in out], found, position)
+        raise
     for found, position in out:
         if found.is_stream:
             found.pages.take(skip, message)
@@ -49,6 +54,19 @@ def put(broker, message, targets, expires, delay_ms):
         if not found.is_stream and found.rules is not None and found.rules.length is not None:
             found.rules.length.trim(broker, found)
     return verdict
+
+
+def take_back(tables, message, before, grown, found, position):
+    """What was done for a message raised at queue `found`, which had `position` before, behind the queues `grown`: it is not in the log.
+
+    Where it lies in memory it stays, as one that is not logged; a stream gives nobody an offset that the log does not know.
+    """
+    tables.messages[message + layout.MESSAGE_SEGMENT] = before
+    if found is not None and found not in grown and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
+        grown.append(found)
+    for each in reversed(grown):
+        if each.is_stream:
+            each.take_back()
 
 
 def streams_last(targets):

@@ -42,7 +42,7 @@ class MessageReading(Definitions):
 
     def expires(self, found, message):
         """True when a message says how long it lives, and its queue does not look at that so far."""
-        if found.is_stream or found.rules is not None and found.rules.expires:
+        if found.is_stream or found.is_own or found.rules is not None and found.rules.expires:
             return False
         return self.properties.has_expiration(self.tables.octets(message, self.tables.messages[message + layout.MESSAGE_ROUTE], 1))
 
@@ -57,15 +57,22 @@ class MessageReading(Definitions):
 
     def copy_message(self, message, exchange_name, key, properties):
         """A new message with the body of another, one reference; NONE when there is no room."""
-        tables = self.tables
         name = exchange_name.encode("utf-8")
-        route = bytes((len(name),)) + name + bytes((len(key),)) + key
+        return self.copy_with(message, bytes((len(name),)) + name + bytes((len(key),)) + key, properties)
+
+    def copy_with(self, message, route, properties):
+        """The same for a route as a message has it: two short strings in a row."""
+        tables = self.tables
         size = tables.messages[message + layout.MESSAGE_BODY]
         if not tables.has_room(tables.blocks_for(len(route) + len(properties) + size), 1):
             return layout.NONE
         copy = tables.new_message(route, len(properties), size, self.seconds)
-        tables.append(copy, properties, 0, len(properties))
-        tables.copy_body(message, copy)
+        try:
+            tables.append(copy, properties, 0, len(properties))
+            tables.copy_body(message, copy)
+        except Exception:
+            tables.release(copy)
+            raise
         if tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE:
             tables.messages[copy + layout.MESSAGE_SEGMENT] = 0
         return copy

@@ -123,7 +123,7 @@ class Policies:
     def apply_to_queue(self, broker, queue):
         """Give a queue the rules of its own arguments and its policy, where they have changed."""
         kinds = ("all", "queues", "streams" if queue.is_stream else "classic_queues")
-        policy = self.best(queue.name, kinds) if self.by_name else None
+        policy = self.best(queue.name, kinds) if self.by_name and not queue.is_own else None
         queue.policy = None if policy is None else policy.name
         arguments = queue.arguments if policy is None else merged(queue.arguments, policy.arguments)
         if arguments == queue.effective:

@@ -12,6 +12,7 @@ class Queue:
 
     is_stream = False
     is_exchange = False
+    is_own = False  # the broker's own (poison.py): clients only read it
     # What few queues change stands here: on a board an attribute costs 8 octets of each queue.
     policy = None  # the name of the policy that applies
     pages = None  # paged.Paged: its messages that are only in the log; None: it keeps all in memory

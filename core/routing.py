@@ -17,7 +17,7 @@ def near(broker, exchange_name, key, properties):
             found = broker.queues.get(str(key, "utf-8"))
         except UnicodeError:
             return ()
-        return () if found is None else (found,)
+        return () if found is None or found.is_own else (found,)
     exchange = broker.exchanges.get(exchange_name)
     if exchange is None:
         return ()
@@ -30,9 +30,10 @@ def near(broker, exchange_name, key, properties):
 def queue_named(broker, key):
     """The queue that the default exchange finds, or None."""
     try:
-        return broker.queues.get(str(key, "utf-8"))
+        found = broker.queues.get(str(key, "utf-8"))
     except UnicodeError:
         return None
+    return None if found is None or found.is_own else found
 
 
 def each_once(found):

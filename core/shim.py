@@ -47,6 +47,27 @@ def report(error):
         sys.excepthook(type(error), error, error.__traceback__)
 
 
+if MICROPYTHON:
+    import io
+
+    def place_of(error):
+        """Where an error was raised, as "line 33 of expiry.py"."""
+        trace = io.StringIO()
+        sys.print_exception(error, trace)
+        lines = [line for line in trace.getvalue().split("\n") if line.startswith("  File ")]
+        parts = lines[-1].split('"') if lines else ("", "?", ", line 0,")
+        return "line %s of %s" % (parts[2].split(",")[1][6:], parts[1].split("/")[-1])
+else:
+    def place_of(error):
+        """Where an error was raised, as "line 33 of expiry.py"."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        if trace is None:
+            return "at no known place"
+        return "line %d of %s" % (trace.tb_lineno, trace.tb_frame.f_code.co_filename.rsplit("/", 1)[-1])
+
+
 if hasattr(hashlib, "pbkdf2_hmac"):
     def pbkdf2_sha256(password, salt, rounds):
         """PBKDF2-HMAC-SHA-256 to 32 octets, in one call; None where the interpreter has none."""

@@ -147,6 +147,21 @@ class Stream(Queue):
             if consumer.cursor == layout.NONE and consumer.cursor_offset == self.following - 1:
                 consumer.cursor = entry
 
+    def take_back(self):
+        """Forget the message that was pushed last: it could not be given to the log."""
+        entry = self.tables.queues[self.handle + layout.QUEUE_TAIL]
+        for consumer in self.consumers:
+            if consumer.cursor == entry:
+                consumer.cursor = layout.NONE
+        octets = self.tables.properties_of(self.tables.entries[entry + layout.ENTRY_MESSAGE])
+        self.unlink(entry)
+        self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+        self.drop(entry)
+        self.following -= 1
+        self.publishers.take_back(octets)
+        position = self.handle + layout.QUEUE_POSITION
+        self.tables.queues[position] = (self.tables.queues[position] - 1) & layout.MASK
+
     def forget_old(self, seconds):
         """Drop the messages older than x-max-age; `seconds` since 2020-01-01."""
         if not self.age_max_s:

@@ -30,6 +30,14 @@ class Publishers:
             self.seen(octets[start:end])
             self.doubles = doubles
 
+    def take_back(self, octets):
+        """A message with these properties was seen just now, and not appended after all: its publisher may publish it again."""
+        if MARK in octets:
+            headers = self.reader(octets).get("headers") or {}
+            name, sequence = headers.get("x-publisher-id"), headers.get("x-publisher-sequence")
+            if self.last.get(name) == sequence:
+                self.last[name] = sequence - 1
+
     def seen(self, octets):
         """True when a message with these properties has been appended before; else its sequence is remembered."""
         if MARK not in octets:

@@ -25,13 +25,20 @@ class Waiting:
         """Hand over all whose moment has come."""
         while self.heap and self.heap[0][0] <= broker.uptime_ms:
             _, _, queue, entry, arrives = heappop(self.heap)
-            if arrives:
-                queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
-                if queue.rules is not None:
-                    queue.rules.arrived(broker, queue, entry)
-            else:
-                queue.requeue(entry)
+            try:
+                if arrives:
+                    queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+                else:
+                    queue.requeue(entry)
+            except Exception as error:
+                broker.guard.rescue(queue, entry, error)
+                continue
             broker.activate(queue)
+            if arrives and queue.rules is not None:
+                try:
+                    queue.rules.arrived(broker, queue, entry)
+                except Exception as error:
+                    broker.guard.queue_failed(queue, error)
 
     def forget(self, queue):
         """Drop what waits for a queue that goes: how many."""

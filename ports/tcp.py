@@ -1,8 +1,9 @@
 """TCP, and the one loop that drives every endpoint (core/DESIGN.md sections 1 and 2): non-blocking streams in fixed slots.
 
 Runs unchanged on CPython and MicroPython: with epoll where there is one, else with poll. It moves octets and keeps time; what they mean is
-the endpoints' affair. A stream that breaks is its endpoint's `received(0)`; nothing a peer does raises out of `step`. What a step costs
-depends on the streams at which something happens, not on those that are idle.
+the endpoints' affair. A stream that breaks is its endpoint's `received(0)`; nothing a peer does raises out of `step`, and what raises all
+the same (an error of ours, a heap that is used up) costs the connection that it was for. What a step costs depends on the streams at which
+something happens, not on those that are idle.
 """
 
 import select
@@ -18,6 +19,7 @@ from .alarms import Alarms
 _EPOLL = hasattr(select, "epoll")  # with the same flags as poll, and seconds for milliseconds
 _IN = select.POLLIN
 _OUT = select.POLLOUT
+_FAILURES_MAX = 1000  # rounds in a row that raised, as poll does when the system takes its descriptor away
 _ROUNDS = 32  # how often one step lets the broker deliver into what was just sent
 _READS = 8  # reads of one stream in one step, so that a fast peer does not keep the others waiting
 _SHARE = 65536  # octets that one read of a stream that has much takes at most while others have a little
@@ -90,11 +92,22 @@ class Listener:
             except OSError:
                 connected.close()
                 continue
-            endpoint = self.make_endpoint(stream) if loop.has_slot() else None
-            if endpoint is None or endpoint.closed:
+            except Exception as error:
+                loop.trouble("a new connection", error)
+                connected.close()
+                continue
+            endpoint = None
+            try:
+                endpoint = self.make_endpoint(stream) if loop.has_slot() else None
+                if endpoint is None or endpoint.closed:
+                    stream.close()
+                else:
+                    loop.add(stream, endpoint)
+            except Exception as error:
+                loop.trouble("a new connection", error)
+                if endpoint is not None:
+                    endpoint.received(0)
                 stream.close()
-            else:
-                loop.add(stream, endpoint)
 
 
 class Loop:
@@ -117,6 +130,8 @@ class Loop:
         self.bulky = set()  # slots whose streams had as much as was taken when they were read last
         self.gathering = {}  # slot -> its send buffer, which may be scattered (DESIGN.md section 1)
         self.needy = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
+        self.failed = 0  # rounds in a row
+        self.broken = set()  # slots at which something raised that was no peer's fault: the second time they are closed
         self.unread = set()  # those of them that hold octets which poll knows nothing of
         self.ticked = clock.now_ms()
         self.told = None
@@ -195,7 +210,7 @@ class Loop:
         del self.by_key[key_of(stream.pollable)]
         stream.close()
         self.streams[slot] = self.endpoints[slot] = None
-        for slots in (self.used, self.scanned, self.bulky, self.needy, self.unread):
+        for slots in (self.used, self.scanned, self.bulky, self.needy, self.unread, self.broken):
             slots.discard(slot)
         self.gathering.pop(slot, None)
         self.alarms.forget(slot)
@@ -219,7 +234,21 @@ class Loop:
     # Time and octets
 
     def step(self, timeout_ms):
-        """Wait up to `timeout_ms` for something to do and do it."""
+        """Wait up to `timeout_ms` for something to do and do it. With a broker it does not raise, unless nothing works any more."""
+        if self.broker is None:
+            self.round(timeout_ms)
+            return
+        try:
+            self.round(timeout_ms)
+            self.failed = 0
+        except Exception as error:
+            self.trouble("a round of the loop", error)
+            self.failed += 1
+            if self.failed == _FAILURES_MAX:
+                raise
+
+    def round(self, timeout_ms):
+        """A step, which may raise."""
         left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
         unread = list(self.unread)
         if unread or (self.broker is not None and (self.broker.jobs or self.broker.has_active())):
@@ -240,7 +269,10 @@ class Loop:
                     self.read(found, flags)
                     heard += 1
             elif found is not None:
-                found.accept(self)
+                try:
+                    found.accept(self)
+                except Exception as error:
+                    self.trouble("a listener", error)
         for slot in unread:
             self.read(slot, _IN)
         if later:
@@ -276,7 +308,11 @@ class Loop:
             endpoint = self.endpoints[slot]
             if endpoint is None:
                 continue
-            wait_ms = endpoint.tick(now)
+            try:
+                wait_ms = endpoint.tick(now)
+            except Exception as error:
+                self.broke(slot, error)
+                continue
             if wait_ms is None:
                 self.alarms.soon.add(slot)
             else:
@@ -297,6 +333,13 @@ class Loop:
 
         A publisher that is read faster than its messages go out again costs a second time: they are no longer in the processor's cache.
         """
+        try:
+            self.read_on(slot, flags, most)
+        except Exception as error:
+            self.broke(slot, error)
+
+    def read_on(self, slot, flags, most):
+        """`read`, which may raise what is no peer's fault."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
         began = None
@@ -341,7 +384,10 @@ class Loop:
                 self.broker.run()
             moved = False
             for slot in self.looked_at():
-                moved = self.flush(slot) or moved
+                try:
+                    moved = self.flush(slot) or moved
+                except Exception as error:
+                    self.broke(slot, error)
             if not moved or not self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _DELIVER_MS:
                 return
 
@@ -377,23 +423,61 @@ class Loop:
 
     def arm(self):
         """Ask poll for what each endpoint wants next; let go of those that are closed."""
+        broken = []
         for slot in self.looked_at():
-            endpoint = self.endpoints[slot]
-            if endpoint.closed:
-                self.flush(slot)
-                self.remove(slot)
-                continue
-            mask = (_IN if len(endpoint.writable()) else 0) | (_OUT if len(endpoint.pending()) else 0)
-            if slot in self.needy:
-                mask |= self.streams[slot].needs & _OUT
-                if mask & self.streams[slot].needs & _IN:
-                    self.unread.add(slot)
-                else:
-                    self.unread.discard(slot)
-            if mask != self.masks[slot]:
-                self.masks[slot] = mask
-                self.poller.modify(self.streams[slot].pollable, mask)
+            try:
+                self.arm_slot(slot)
+            except Exception as error:
+                self.broke(slot, error)
+                broken.append(slot)
         self.awake.clear()
+        if broken:
+            self.wake(broken)
+
+    def arm_slot(self, slot):
+        """The same for one."""
+        endpoint = self.endpoints[slot]
+        if endpoint.closed:
+            try:
+                self.flush(slot)
+            finally:
+                self.remove(slot)
+            return
+        mask = (_IN if len(endpoint.writable()) else 0) | (_OUT if len(endpoint.pending()) else 0)
+        if slot in self.needy:
+            mask |= self.streams[slot].needs & _OUT
+            if mask & self.streams[slot].needs & _IN:
+                self.unread.add(slot)
+            else:
+                self.unread.discard(slot)
+        if mask != self.masks[slot]:
+            self.masks[slot] = mask
+            self.poller.modify(self.streams[slot].pollable, mask)
+
+    def trouble(self, whose, error):
+        """Have an error of ours counted and told."""
+        if self.broker is not None:
+            self.broker.guard.trouble(whose + "%s", "", error)
+
+    def broke(self, slot, error):
+        """What was done for a slot has raised: its connection is told and ends; when that raises too, it ends without a word."""
+        if self.broker is None:
+            raise error  # a client's loop: it is its caller's
+        endpoint = self.endpoints[slot]
+        if endpoint is None:
+            self.trouble("a connection that had ended", error)
+            return
+        self.awake.add(slot)
+        try:
+            if hasattr(endpoint, "broke") and slot not in self.broken:
+                self.broken.add(slot)
+                endpoint.broke(error)
+                return
+            self.trouble("a stream", error)
+            endpoint.received(0)
+        except Exception as again:
+            self.trouble("a stream", again)
+        self.remove(slot)
 
 
 def key_of(pollable):

@@ -30,7 +30,7 @@ BOARDS = os.path.join(ROOT, "boards")
 
 # What [carries] parts may name, and where the imports begin.
 PARTS = {
-    "log": ("core/durability.py", "core/logged_put.py", "ports/store_littlefs.py"),
+    "log": ("core/durability.py", "core/logged_put.py", "core/poison.py", "ports/store_littlefs.py"),
     "management": ("core/management.py",),
     "policies": ("core/policies.py",),
     "patterns": ("core/pattern_parser.py",),

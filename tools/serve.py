@@ -172,6 +172,8 @@ class Server:
                 say(f"{certificates.certificate} is used from now on")
             except TlsFailed as error:
                 say(f"the certificates stay as they are: {error}")
+            except Exception as error:
+                self.broker.guard.trouble("the certificates of %s", certificates.certificate, error)
 
     def _listen_on_line(self, place):
         from leveret.ports.serial_line import LineFailed, SerialListener
@@ -199,7 +201,10 @@ class Server:
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
         for line in self._lines:
-            line.tick(now_ms())
+            try:
+                line.tick(now_ms())
+            except Exception as error:
+                self.broker.guard.trouble("line %s", line.name, error)
             self._tell(line, "the serial line is back")
         if self.store is not None:
             self._tell(self.broker.journal.log, "the log can be written again")

@@ -103,10 +103,12 @@ class Session(Sending):
         while answer == layout.ASK_ROUTE and self.find_way(state[layout.STATE_AT]):
             answer = tables.engine.ingest(self.numbers_at, receive.address)
         receive.start = state[layout.STATE_AT]
-        if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
-            journal.log_taken()
-        if state[layout.STATE_COUNTED_HEAD] != layout.NONE:
-            self.counted(tables)
+        try:
+            if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
+                journal.log_taken()
+        finally:
+            if state[layout.STATE_COUNTED_HEAD] != layout.NONE:
+                self.counted(tables)
         self.route_asked = answer == layout.ASK_ROUTE
         available = receive.end - receive.start
         self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size

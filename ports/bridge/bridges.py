@@ -15,6 +15,7 @@ class Bridges:
 
     def __init__(self, loop, broker, settings, say, dial=None):
         self.loop = loop
+        self.broker = broker
         self.bridges = []
         self._moved = False
         if settings:
@@ -35,7 +36,12 @@ class Bridges:
             return
         self._moved = False
         for bridge in self.bridges:
-            self._moved = bridge.step() or self._moved
+            try:
+                self._moved = bridge.step() or self._moved
+            except Exception as error:  # an error of ours costs this bridge its connections, and it makes new ones
+                self.broker.guard.trouble("bridge '%s'", bridge.name, error)
+                bridge.source.cut("an error of this broker")
+                bridge.target.cut("an error of this broker")
         self.loop.deliver()
         self.loop.arm()
 

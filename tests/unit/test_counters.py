@@ -397,12 +397,39 @@ def moved():
     return broker, 2
 
 
+def poison(count):
+    """Messages of q that cannot become dead letters, in a broker whose poison holds four."""
+    from leveret.core.features import dead_letter
+    broker, peer = with_dead_letters({"x-message-ttl": 100})
+    broker.limits.message_count_max = 64
+
+    def raising(*given):
+        raise ValueError("no history")
+    history, dead_letter.history = dead_letter.history, raising
+    try:
+        for _ in range(count):
+            peer.publish("q", b"x")
+        pass_time(broker, 300)
+    finally:
+        dead_letter.history = history
+    return broker
+
+
+def poisoned():
+    return poison(3), 3
+
+
+def poison_dropped():
+    return poison(6), 2
+
+
 CASES = (
     connections, connections_refused, logins_refused, addresses_refused, access_refused, published, delivered, settled, returned,
     unroutable, alternate_routed, lost_on_purpose, delayed, redelivered, rejected, purged, held, blocked, internal_errors, channel_errors,
     connection_errors, expired, queues_expired, dropped_head, rejected_publishes, dead_lettered, dead_letters_lost, delivery_limit,
     deduplicated, replaced, settle_timeouts, commits, rollbacks, dropped_with_queue, retained_out, stream_duplicates, readers_overtaken,
-    consumers_cancelled, management_requests, management_failures, moved,
+    consumers_cancelled, management_requests, management_failures, moved, poisoned,
+    poison_dropped,
 )
 
 

@@ -2,6 +2,7 @@
 costs a consumer its connection, or loses the message. Sections 1.7.2.1 (arguments) and 4.2.5.5 (tables) of 0-9-1; RabbitMQ's x-death."""
 
 from leveret.core.amqp_0_9 import field_table, frame
+from leveret.core.features.feature import Feature
 from leveret.core.stream import EPOCH
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, assemble, encoded, idle, new_broker
@@ -155,3 +156,28 @@ def test_digits_of_other_scripts_are_no_numbers():
         peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "", False, {})
         peer.publish("", b"x", "later", {"headers": {"x-delay": text}})
         assert [body for _, body in got(peer, "q")] == [b"x"] and broker.counters["internal_errors"] == 0
+
+
+def test_a_dead_letter_that_cannot_be_made_leaves_no_record_behind():
+    """Section 3.1.5 of the design (every record has an owner): the copy goes when the queue that it was for raises."""
+    class Broken(Feature):
+        def pushed(self, broker, queue, message, entry):
+            raise ValueError("broken")
+
+    for peer in brokers():
+        broker = peer.broker
+        peer.declare("dead", durable=True, arguments={"x-message-ttl": 100000})
+        peer.declare("q", durable=True, arguments=dict(LETTER))
+        before = idle(broker)[1]
+        peer.give(raw(b""))
+        broker.queues["dead"].rules.features.append(Broken())
+        broker.queues["dead"].update_plain()
+        peer.consume("q")
+        peer.give(encoded("basic_nack", 1, 1, False, False))
+        assert peer.frames() == []
+        broker.queues["dead"].rules.features.pop()
+        peer.ask("queue_purge", "queue_purge_ok", 0, "dead", False)
+        for name in [each for each in ("leveret.poison",) if each in broker.queues]:
+            assert [body for _, body in got(peer, name)] == [b"body"]
+        broker.run()
+        assert idle(broker)[1] == before

@@ -15,7 +15,7 @@ import tomllib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE_FOLDERS = ("core", "ports", "c_accel", "tools", "firmware", "boards")
-SHIM_IMPORTS = ("micropython", "sys", "gc", "mmap")
+SHIM_IMPORTS = ("io", "micropython", "sys", "gc", "mmap")
 FUNCTION_LINES_MAX = 60
 # Files beside the wire folders that may know them: they choose the dialect, or are the client's own session.
 WIRE_DOORS = ("sniff.py", "connection.py")
