@@ -6,6 +6,8 @@ Keys are bytes; `properties` is a function that gives the message's properties b
 The list that `match` gives may be the type's own: it is not to be changed.
 """
 
+import hashlib
+
 from .errors import PRECONDITION_FAILED, ProtocolError
 
 ALTERNATE = "alternate-exchange"
@@ -26,7 +28,12 @@ class Binding:
 
 def identity(destination, key, arguments):
     """What makes a binding of one exchange the same as another: a key for a dict."""
-    return destination.is_exchange, destination.name, key, repr(sorted(arguments.items())) if arguments else ""
+    return destination.is_exchange, destination.name, key, digest(sorted(arguments.items())) if arguments else b""
+
+
+def digest(item):
+    """15 octets that stand for an item, whatever its size."""
+    return hashlib.sha256(repr(item).encode()).digest()[:15]
 
 
 class Exchange:

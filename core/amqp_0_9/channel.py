@@ -39,7 +39,7 @@ class Channel:
         self.content = NO_CONTENT
         self.exchange = ""
         self.route = b""
-        self.copies = ()  # keys that its sender selected beside the routing key (CC and BCC)
+        self.copies = b""  # keys that its sender selected beside the routing key (CC and BCC), each behind its size in two octets
         self.mandatory = False
         self.expires = False
         self.message = layout.NONE
@@ -61,4 +61,11 @@ class Channel:
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""
         key = self.route[2 + self.route[0]:]
-        return (key,) + self.copies if self.copies else key
+        if not self.copies:
+            return key
+        keys, at = [key], 0
+        while at < len(self.copies):
+            end = at + 2 + (self.copies[at] << 8 | self.copies[at + 1])
+            keys.append(self.copies[at + 2:end])
+            at = end
+        return tuple(keys)

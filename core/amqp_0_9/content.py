@@ -107,7 +107,7 @@ def read_properties(session, channel, buffer, at, end):
     if headers is not None and ("CC" in headers or "BCC" in headers):
         buffer, at, end = sender_selected.read(session, channel, headers, buffer, at, end)
     elif channel.copies:
-        channel.copies = ()
+        channel.copies = b""
     channel.expires = False
     if not buffer[at + 1] & USER_ID and not buffer[at] & (EXPIRATION | REPLY_TO):
         return buffer, at, end

@@ -13,6 +13,9 @@ CAPABILITIES = {"publisher_confirms": True, "basic.nack": True, "consumer_cancel
 OPEN = None  # session.py puts its state here
 
 
+HEARD = ("authentication_failure_close", "consumer_cancel_notify", "connection.blocked")  # of the client's, those that change something
+
+
 def begin(session):
     """Send connection.start."""
     properties = {"product": PRODUCT, "version": VERSION, "capabilities": CAPABILITIES}
@@ -31,7 +34,8 @@ def start_ok(session, number, row, octets, at, end):
     expect(session, number, row, "connection_start_ok")
     properties, mechanism, response, _ = method.decode(row, octets, at, end)
     capabilities = properties.get("capabilities")
-    session.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    if isinstance(capabilities, dict):
+        session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
     session.login = Login(session, mechanism, logged_in, ask)
     session.login.take(response)
 

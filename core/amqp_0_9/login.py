@@ -11,6 +11,9 @@ from ..shim import elapsed
 from . import sasl
 
 
+RESPONSE_MAX = 1024  # octets of a response: what a log-in holds until it is over
+
+
 class Login:
     """`mechanism`: its name as the peer gave it. When it succeeds `accepted(session)` is called, when it asks for more `asked(session)`."""
 
@@ -27,6 +30,8 @@ class Login:
     def take(self, response):
         """The peer's next octets."""
         try:
+            if len(response) > RESPONSE_MAX:
+                raise ProtocolError(ACCESS_REFUSED, "a response of %d octets; this broker takes %d" % (len(response), RESPONSE_MAX), True)
             if self.attempt is None:
                 self.attempt = sasl.begin(self.mechanism, self.session)
             self.judge(self.attempt.take(response))

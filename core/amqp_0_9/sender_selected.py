@@ -16,12 +16,12 @@ def read(session, channel, headers, buffer, at, end):
     for name in NAMES:
         if name in headers:
             copies.extend(keys_of(name, headers[name]))
-    size = sum([len(key) for key in copies])
+    size = sum([2 + len(key) for key in copies])
     size_max = session.broker.limits.copy_size_max
     if size > size_max:
-        raise ProtocolError(PRECONDITION_FAILED, "invalid message: CC and BCC have %d octets of routing keys; this broker takes %d"
-                            % (size, size_max))
-    channel.copies = tuple(copies)
+        raise ProtocolError(PRECONDITION_FAILED, "invalid message: CC and BCC have %d octets of routing keys with two for each; this broker"
+                            " takes %d" % (size, size_max))
+    channel.copies = b"".join([bytes((len(key) >> 8, len(key) & 255)) + key for key in copies])
     if "BCC" not in headers:
         return buffer, at, end
     octets = properties.without_header(bytes(buffer[at:end]), "BCC")

@@ -78,7 +78,8 @@ class Fill:
 
     def longest_publish(self, channel):
         """A content with the longest routing key and as many copies (CC) as there may be; no queue gets it."""
-        copies = b"S" + struct.pack(">I", self.limits.copy_size_max) + b"c" * self.limits.copy_size_max
+        size = max(self.limits.copy_size_max - 2, 0)
+        copies = b"S" + struct.pack(">I", size) + b"c" * size if self.limits.copy_size_max else b""
         table = short(b"CC") + b"A" + struct.pack(">I", len(copies)) + copies
         properties = struct.pack(">HI", 0x2000, len(table)) + table
         header = struct.pack(">BHIHHQ", 2, channel, 12 + len(properties), 60, 0, 0) + properties + b"\xce"

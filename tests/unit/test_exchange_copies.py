@@ -81,13 +81,17 @@ def test_what_is_no_text_in_the_array_does_not_count():
 
 
 def test_keys_are_bounded():
-    """copy_size_max."""
-    peer = Peer(new_broker(copy_size_max=10))
-    queues(peer, "a", "b")
-    peer.publish("a", b"", given={"headers": {"CC": ["b" * 5], "BCC": ["b" * 5]}})
-    assert get(peer, "a") is not None
-    peer.publish("a", b"", given={"headers": {"CC": ["b" * 5], "BCC": ["b" * 6]}})
-    assert peer.expect("channel_close")[0] == 406
+    """copy_size_max: their octets, and two for each, so that many short ones are bounded too."""
+    broker = new_broker(copy_size_max=10)
+    queues(Peer(broker), "a", "b")
+    for copies, more, taken in ((["b" * 3], ["b" * 3], True), (["b" * 3], ["b" * 4], False), (["b" * 8], [], True), ([""] * 5, [], True),
+                                ([""] * 6, [], False)):
+        peer = Peer(broker)
+        peer.publish("a", b"", given={"headers": {"CC": copies, "BCC": more}})
+        if taken:
+            assert get(peer, "a") is not None, copies
+        else:
+            assert peer.expect("channel_close")[0] == 406, copies
 
 
 def test_without_header_leaves_every_other_octet():
