@@ -26,6 +26,7 @@ class User:
     virtual host. `pattern_max`: octets that a compiled expression may take. Raises ValueError, with a sentence, for one that is none."""
 
     numbers = 0
+    access = None  # the Access that it is in, which counts what all its users are known to be granted
 
     def __init__(self, name, stored, tags=(), permissions=None, granted_max=256, pattern_max=8192):
         self.name = name
@@ -44,8 +45,7 @@ class User:
         self.permissions = permissions
         User.numbers += 1
         self.number = User.numbers  # what was cached for other permissions is not found under it
-        for names in self.granted:
-            names.clear()
+        self.forget_granted()
 
     def may(self, permission, name):
         """True when `permission` on something called `name` is given."""
@@ -54,10 +54,17 @@ class User:
             return True
         if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].found_in(name or "amq.default"):
             return False
-        if len(known) >= self.granted_max:
-            known.clear()
-        known.add(name)
+        if self.access is not None:
+            self.access.make_place(self.granted_max)
+            known.add(name)
         return True
+
+    def forget_granted(self):
+        """No name is known to be permitted any more."""
+        for names in self.granted:
+            if names:
+                self.access.granted_count -= len(names)
+                names.clear()
 
 
 class Access:
@@ -67,17 +74,30 @@ class Access:
     """
 
     def __init__(self, users, nonce=b"", anonymous=""):
-        self.users = {user.name: user for user in users}
+        self.users = {}
+        self.granted_count = 0
         self.nonce = nonce
         self.anonymous = anonymous
         self.secrets_made = 0
         self.guestless = False  # the predeclared guest was removed
         self.insider = None
+        for user in users:
+            self.put(user)
+
+    def make_place(self, granted_max):
+        """One more name is to be remembered: where as many are as may be, all are forgotten."""
+        if self.granted_count >= granted_max:
+            for user in self.users.values():
+                user.forget_granted()
+            if self.insider is not None:
+                self.insider.forget_granted()
+        self.granted_count += 1
 
     def inside(self):
         """The user of what runs in the broker's own process: no name or certificate logs in as it, only the object itself does."""
         if self.insider is None:
             self.insider = User("amq.inside", None, ("administrator",), EVERYTHING)
+            self.insider.access = self
         return self.insider
 
     def find(self, name, from_loopback):
@@ -91,6 +111,7 @@ class Access:
         known = self.users.get(user.name)
         if known is None:
             self.users[user.name] = user
+            user.access = self
             return
         known.predeclared = False
         known.stored = user.stored

@@ -61,7 +61,7 @@ ROWS = (
      "(x-deduplication, x-publisher-id, x-last-value-key)",
      "the queue or stream that remembers most forgets its oldest; last values have half: a message with a further one is refused"),
     ("bridge_count_max", 64, 0, 0, 4096, "bridges whose status is kept for who asks", "the one that has been silent longest is forgotten"),
-    ("granted_count_max", 256, 8, 1, 65535, "names that a user is known to have a permission for", "they are looked up again"),
+    ("granted_count_max", 8192, 24, 1, 1 << 20, "names that users are known to have a permission for, in all", "they are looked up again"),
 )
 
 GATEWAY = {row[0]: row[1] for row in ROWS}
@@ -160,7 +160,7 @@ def memory_parts(limits, left_out=()):
         ("exchanges", (365 + 9 * name // 4 + 6 * arguments // 5) * (limits.exchange_count_max - 5)),
         ("bindings", (1082 + name // 4 + arguments) * limits.binding_count_max),
         ("policies", (400 + 2 * name + arguments + pattern_size_max(limits)) * limits.policy_count_max),
-        ("users", (4 * arguments + 3 * (45 + 9 * name // 10) * limits.granted_count_max) * limits.user_count_max),
+        ("users", 4 * arguments * limits.user_count_max + (45 + 9 * name // 10) * limits.granted_count_max),
         ("patterns", 3 * pattern_size_max(limits) * limits.user_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 400 * limits.login_address_max),

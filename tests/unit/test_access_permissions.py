@@ -167,12 +167,19 @@ def test_user_id_is_the_publishers_own_unless_it_may_speak_for_others():
     assert peer.expect("channel_close")[:2] == [406, "PRECONDITION_FAILED - user_id property set to 'b' but authenticated user was 'a'"]
 
 
-def test_what_is_granted_is_remembered_within_a_bound():
-    subject = User("a", None, (), ("^x", "", ""), 3)
+def test_what_is_granted_is_remembered_within_a_bound_for_all_users_together():
+    """granted_count_max."""
+    one, two = [User(name, None, (), ("^x", "", "^x"), 3) for name in "ab"]
+    users = access.Access([one, two])
     for number in range(10):
-        assert subject.may(access.CONFIGURE, "x%d" % number) and not subject.may(access.CONFIGURE, "y%d" % number)
-        assert len(subject.granted[access.CONFIGURE]) <= 3
-    assert not subject.may(access.WRITE, "x1") and not subject.granted[access.WRITE]
+        for subject in (one, two):
+            assert subject.may(access.CONFIGURE, "x%d" % number) and not subject.may(access.CONFIGURE, "y%d" % number)
+            assert subject.may(access.READ, "x%d" % number)
+            assert 0 < sum(len(names) for each in (one, two) for names in each.granted) == users.granted_count <= 3
+    assert not one.may(access.WRITE, "x1") and not one.granted[access.WRITE]
+    users.remove("a")
+    users.remove("b")
+    assert users.granted_count == 0 and not one.may(access.READ, "x1")
 
 
 def test_an_expression_is_looked_for_anywhere_in_a_name_and_the_empty_one_nowhere():
