@@ -371,12 +371,15 @@ class Connection(Events):
         """From now on what is published by `tx_publish` and acknowledged takes effect together, at `tx_commit`. Not beside `publish`."""
         self._ask(self._channel.tx_select)
 
-    def tx_publish(self, exchange, routing_key, body, properties=None):
+    def tx_publish(self, exchange, routing_key, body, properties=None, mandatory=False):
         """Publish as a part of the transaction."""
-        self._put(self._channel.basic_publish, exchange, routing_key, body, properties)
+        self._put(self._channel.basic_publish, exchange, routing_key, body, properties, mandatory)
 
     def tx_commit(self):
-        """Returns when the broker has taken all of the transaction. Raises ConnectionLost or ChannelClosed: then it may have, or not."""
+        """Returns when the broker has taken all of the transaction. Raises ConnectionLost or ChannelClosed: then it may have, or not.
+
+        Raises Unroutable when mandatory messages of it had no queue: the others are taken (0-9-1 section 1.9.2.5).
+        """
         self._ask(self._channel.tx_commit)
 
     def wait_confirmed(self):

@@ -26,6 +26,8 @@ from .usage import UsageError
 OTHERS = {"score": pipeline_score, "report": pipeline_report}  # actions that need no Spark
 POLL_S = 0.25
 FAILURES_MAX = 5  # of a query, without a batch between them
+RETRY_S = 10  # so long a query itself waits for a broker that is away; a signal to end is heard between two queries
+AWAY_PAUSE_S = 5
 PAUSE_S, PAUSE_BUSY_S = 1, 10  # before the first of them is begun anew; twice as long before the second, and so on
 TOO_BUSY = "Python worker failed to connect back"  # Spark's words; the 10 s that it waits for the process are no setting
 LINE_EVERY_S = 2
@@ -124,7 +126,10 @@ class Run:
         self._options = options
         self._plan = plan
         self._decoder = decode.Decoder(plan.format, plan.metrics, plan.by)
-        publish = alerts.publisher(plan.alerts, tables) if plan.alerts else None
+        publish = alerts.publisher(plan.alerts, tables, RETRY_S) if plan.alerts else None
+        self._source = dict(plan.source or {}, retrySeconds=str(RETRY_S))
+        ends = options.available_now or options.seconds
+        self._patience_s = plan.patience_s if plan.patience_s is not None else pipeline_config.PATIENCE_S if ends else 0
         self._writer = job.BatchWriter(tables, plan, publish)
         self._stopping = False
         self._next_line = self._next_windows = 0.0
@@ -155,23 +160,38 @@ class Run:
 
     def _start(self, **trigger):
         self._writer.begin()
-        frame = self._job.unique_readings(self._spark, self._plan.source, self._decoder, self._plan.watermark)
+        frame = self._job.unique_readings(self._spark, self._source, self._decoder, self._plan.watermark)
         return (frame.writeStream.foreachBatch(self._writer).trigger(**trigger)
                 .option("checkpointLocation", self._tables.at("_checkpoint")).start())
 
     def _keep_on(self, trigger, seconds):
-        """Follows a query, and starts it again from its checkpoint when Spark lost a process. What the source or we say is final."""
-        end, failures, done = time.monotonic() + seconds if seconds else None, 0, None
+        """Follows a query, and starts it again from its checkpoint when Spark lost a process, or a broker is away, as long as patience has
+        it. What else the source or we say is final."""
+        end, failures, done, away = time.monotonic() + seconds if seconds else None, 0, None, Away(self._patience_s)
         while True:
             try:
                 return self._follow(self._start(**trigger), end)
             except self._job.SPARK_ERRORS as error:
+                if is_away(error):
+                    if self._stopping:
+                        return None
+                    if away.over(self._checked):
+                        raise
+                    say(f"{cause(error).strip()}; away for {away.seconds():.0f} s, it is asked again")
+                    self._rest(AWAY_PAUSE_S)
+                    continue
                 newest = (self._tables.newest() or {}).get("batch")
                 failures, done = (failures + 1 if newest == done else 1), newest
                 if is_final(error) or failures > FAILURES_MAX or self._stopping:
                     raise
                 say(f"the query ended and is started again: {cause(error).strip().splitlines()[0][:200]}")
                 time.sleep(failures * (PAUSE_BUSY_S if TOO_BUSY in str(error) else PAUSE_S))
+
+    def _rest(self, seconds):
+        """A pause that a signal cuts short."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self._stopping:
+            time.sleep(POLL_S)
 
     def _follow(self, query, end):
         """Until the query ends, `end` (monotonic seconds) is there or a signal came."""
@@ -240,10 +260,37 @@ def say(text):
     print(f"pipeline: {text}", file=sys.stderr, flush=True)
 
 
+class Away:
+    """How long a broker has been away, without a batch between; `patience_s` 0: for ever is not too long."""
+
+    def __init__(self, patience_s):
+        self._patience_s = patience_s
+        self._since = self._batch = None
+
+    def over(self, batch):
+        """True when patience is; `batch`: the newest one that was done."""
+        if self._since is None or batch != self._batch:
+            self._since, self._batch = time.monotonic() - RETRY_S, batch  # as long as the query has waited
+        return 0 < self._patience_s <= self.seconds()
+
+    def seconds(self):
+        return time.monotonic() - self._since
+
+
+def raised(error):
+    """The names of the exceptions of our own code, or of a mistake in it, that Spark's error tells of."""
+    found = re.findall(r"^(leveret\.\S+|ValueError|TypeError|AssertionError)\b", str(error), re.MULTILINE)
+    return [name.rstrip(":").rpartition(".")[2] for name in found]
+
+
+def is_away(error):
+    """True when a query ended because a broker could not be reached."""
+    return raised(error)[-1:] == ["StreamUnavailable"]
+
+
 def is_final(error):
     """True when starting the query again would not help: what our code raised, but for a broker that was away."""
-    found = re.findall(r"^(leveret\.\S+|ValueError|TypeError|AssertionError)\b", str(error), re.MULTILINE)
-    return bool(found) and not found[-1].endswith("StreamUnavailable:") and not found[-1].endswith("StreamUnavailable")
+    return bool(raised(error)) and not is_away(error)
 
 
 def cause(error):

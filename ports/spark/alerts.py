@@ -12,13 +12,13 @@ from .sink import publish_epoch
 FIELDS = ("gateway", "device", "metric", "value", "unit", "score", "sequence", "stream", "offset", "part")
 
 
-def publisher(options, tables):
+def publisher(options, tables, retry_s):
     """publish(batch, alerts) for job.BatchWriter, by the sink's options (lower-case names). The epochs belong to the tables' folder."""
     login = sink_login(options)
     exchange, key, folder = options.get("exchange", ""), options["routingkey"], tables.identity()
 
     def publish(batch, found):
-        publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in found.to_pylist()])
+        publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in found.to_pylist()], retry_s=retry_s)
     return publish
 
 

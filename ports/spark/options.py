@@ -9,6 +9,7 @@
 | maxRowsPerTrigger, maxBytesPerTrigger | limits of one micro-batch, over all streams; octets are reckoned with the stream's mean |
 | minPartitions | so many ranges are read in parallel, if there is enough to read |
 | failOnDataLoss | true (default): what is gone is an error; false: it is passed over, counted in the offset ("lost") |
+| retrySeconds | so long a broker that cannot be reached is asked again before the query fails (default 60; 0: until the query is stopped) |
 | mode | stream (default); queue: a classic queue, at least once |
 
 Laws: no password is in an option, hence in no plan, log or checkpoint; an Options is pickled to the executors and holds only where the
@@ -16,6 +17,7 @@ password is found.
 """
 import calendar
 import json
+import math
 import os
 import time
 from urllib.parse import unquote, urlsplit
@@ -23,8 +25,10 @@ from urllib.parse import unquote, urlsplit
 from .stream_client import Address, StreamError
 
 SOURCE_OPTIONS = ("url", "passwordEnv", "passwordFile", "stream", "streams", "startingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
-                  "minPartitions", "failOnDataLoss", "mode")
-SINK_OPTIONS = ("url", "passwordEnv", "passwordFile", "exchange", "routingKey", "delivery", "maxRowsPerEpoch", "checkpointLocation", "path")
+                  "minPartitions", "failOnDataLoss", "retrySeconds", "mode")
+SINK_OPTIONS = ("url", "passwordEnv", "passwordFile", "exchange", "routingKey", "delivery", "maxRowsPerEpoch", "mandatory",
+                "retrySeconds", "checkpointLocation", "path")
+RETRY_S = 60
 _IGNORED = ("path",)
 _TLS_SETTINGS = ("ca", "cert", "key", "name")
 
@@ -116,7 +120,8 @@ class Options:
         self.rows_per_trigger_max = _limit("maxRowsPerTrigger", options.get("maxrowspertrigger"))
         self.octets_per_trigger_max = _limit("maxBytesPerTrigger", options.get("maxbytespertrigger"))
         self.partitions_min = _limit("minPartitions", options.get("minpartitions")) or 1
-        self.fail_on_data_loss = _truth("failOnDataLoss", options.get("failondataloss", "true"))
+        self.fail_on_data_loss = truth("failOnDataLoss", options.get("failondataloss", "true"))
+        self.retry_s = retry_seconds(options)
 
     def address(self, label):
         """The address of the broker that has this source."""
@@ -175,7 +180,16 @@ def _limit(name, text):
     return int(text)
 
 
-def _truth(name, text):
+def retry_seconds(options):
+    """The option retrySeconds (lower-case names); infinity for 0."""
+    text = options.get("retryseconds", str(RETRY_S))
+    if not text.isdecimal():
+        raise ValueError(f"amqp: retrySeconds is a whole number of seconds, 0 for ever, not {text!r}")
+    return int(text) or math.inf
+
+
+def truth(name, text):
+    """An option that is true or false."""
     if text.lower() not in ("true", "false"):
         raise ValueError(f"amqp: {name} is true or false, not {text!r}")
     return text.lower() == "true"

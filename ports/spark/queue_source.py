@@ -57,7 +57,7 @@ class QueueStreamReader(DataSourceStreamReader):
             print(f"amqp: mode=queue is at-least-once: queue {self._options.stream(self._label)!r} gives the last batch again after every "
                   "restart; drop doubles by message_id", file=sys.stderr, flush=True)
             self._run, self._next = uuid.uuid4().hex, start[self._label]["next"]
-        self._next += patiently(lambda: self._take(most))
+        self._next += patiently(self._options, lambda: self._take(most))
         return {self._label: {"run": self._run if self._taken else start[self._label]["run"], "next": self._next}}
 
     def partitions(self, start, end):

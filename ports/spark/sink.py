@@ -12,7 +12,10 @@ no such columns; `delivery`:
 The record is the one message of the durable queue leveret.epochs.QUERY; reading it takes an exclusive consumer, so two drivers of one
 checkpoint wait for each other, and acknowledging it is a part of the transaction.
 Laws: message_id, unless the frame has it, is a hash of what the message is, with its place among equal rows of the task: never of a row's
-order. Where a routing key of the default exchange names no queue, nothing is published and the query fails with a sentence.
+order. Where a routing key of the default exchange names no queue, nothing is published and the query fails with a sentence. What another
+exchange has no queue for comes back (basic.return, 0-9-1 section 1.8.3.6), and the query fails, too: with atLeastOnce it publishes the task
+again until there is a queue; with exactlyOnce the batch is committed by then, and the sentence is all that is left of the message.
+`mandatory` false: the broker drops such messages, as a topic that nobody reads may want.
 """
 import hashlib
 import time
@@ -21,17 +24,18 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
 
-from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, connect
-from .options import SINK_OPTIONS, checked, sink_login
+from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, Unroutable, connect
+from .options import RETRY_S, SINK_OPTIONS, checked, retry_seconds, sink_login, truth
 from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable
 
 EPOCH_QUEUE = "leveret.epochs."
 QUERY_ID = "sql.streaming.queryId"
 ROWS_PER_EPOCH_MAX = 100_000
-RETRY_S, RETRY_PAUSE_S = 60, 0.5
+RETRY_PAUSE_S = 0.5
 ACCESS_REFUSED, NOT_FOUND, RESOURCE_LOCKED = 403, 404, 405
 UNCONFIRMED_MAX = 2000
 FIRST_RECORD_MS = 1000
+NO_QUEUE = "bind a queue there, or set the option mandatory to false to have such messages dropped"
 COLUMNS = {"value": (BinaryType(), StringType()), "exchange": (StringType(),), "routing_key": (StringType(),),
            "message_id": (StringType(),), "content_type": (StringType(),), "headers": (MapType(StringType(), StringType()),),
            "timestamp": (TimestampType(),)}
@@ -69,6 +73,8 @@ class _Writer(DataSourceStreamWriter):
         self._login = login
         self._exchange, self._key = options.get("exchange", ""), options.get("routingkey", "")
         self._rows_max = int(options.get("maxrowsperepoch", ROWS_PER_EPOCH_MAX))
+        self._mandatory = truth("mandatory", options.get("mandatory", "true"))
+        self._retry_s = retry_seconds(options)
 
     def commit(self, messages, batchId):
         """Nothing is left to do."""
@@ -95,11 +101,13 @@ class AtLeastOnceWriter(_Writer):
             known = set()
             for exchange, key, body, given in self._messages(iterator):
                 _see_queue(connection, exchange, key, known)
-                connection.publish(exchange, key, body, given, confirm=False)
+                connection.publish(exchange, key, body, given, self._mandatory, confirm=False)
                 if connection.unconfirmed > UNCONFIRMED_MAX:
                     connection.poll(0)
             connection.wait_confirmed()
             connection.close()
+        except Unroutable as error:
+            raise StreamError(f"amqp sink: {error}; {NO_QUEUE}") from None
         except ClientError as error:
             raise StreamUnavailable(f"amqp sink: {error}") from None
         return Published(None, [])
@@ -121,23 +129,29 @@ class ExactlyOnceWriter(_Writer):
         """Publishes what the tasks have, unless that was done before."""
         parts = [part for part in messages if part is not None and part.messages]
         if parts:
-            publish_epoch(self._login, parts[0].query, batchId, [message for part in parts for message in part.messages])
+            together = [message for part in parts for message in part.messages]
+            publish_epoch(self._login, parts[0].query, batchId, together, self._mandatory, self._retry_s)
 
 
-def publish_epoch(login, query, batch, messages):
+def publish_epoch(login, query, batch, messages, mandatory=True, retry_s=RETRY_S):
     """
     Publishes `messages`, a list of (exchange, routing key, body, properties), as batch number `batch` of `query`, exactly once: False when
-    it was there already. Waits out a broker that is away for RETRY_S. Raises StreamError.
+    it was there already. Waits out a broker that is away for `retry_s`, then raises StreamUnavailable. Raises StreamError for what does not
+    change by waiting, and with `mandatory` for messages that no queue took: the others are published then, and the batch is over.
     """
-    until = time.monotonic() + RETRY_S
+    until = time.monotonic() + retry_s
     while True:
         connection = None
         try:
             connection = _open(login)
-            return _publish_epoch(connection, EPOCH_QUEUE + query, batch, messages)
+            return _publish_epoch(connection, EPOCH_QUEUE + query, batch, messages, mandatory)
+        except Unroutable as error:
+            raise StreamError(f"amqp sink: batch {batch} is published but for what no queue took: {error}; {NO_QUEUE}") from None
         except (ClientError, StreamUnavailable) as error:
-            if _is_final(error) or time.monotonic() + RETRY_PAUSE_S > until:
+            if _is_final(error):
                 raise StreamError(f"amqp sink: {error}") from None
+            if time.monotonic() + RETRY_PAUSE_S > until:
+                raise StreamUnavailable(str(error) if isinstance(error, StreamUnavailable) else f"amqp sink: {error}") from None
             time.sleep(RETRY_PAUSE_S)
         finally:
             if connection is not None:
@@ -151,7 +165,7 @@ def _is_final(error):
     return isinstance(error, (LoginRefused, TlsRefused))
 
 
-def _publish_epoch(connection, queue, batch, messages):
+def _publish_epoch(connection, queue, batch, messages, mandatory):
     connection.queue_declare(queue, durable=True)
     known = set()
     for exchange, key, _, _ in messages:
@@ -162,7 +176,7 @@ def _publish_epoch(connection, queue, batch, messages):
     if max((int(record.body) for record in records), default=-1) >= batch:
         return False
     for exchange, key, body, given in messages:
-        connection.tx_publish(exchange, key, body, given)
+        connection.tx_publish(exchange, key, body, given, mandatory)
     connection.tx_publish("", queue, str(batch).encode(), {"delivery_mode": 2})
     if records:
         connection.ack(records[-1], multiple=True)

@@ -11,7 +11,7 @@ begins, the next offset to read, how many offsets were passed over; it lies in t
 crash, so a batch is always the same rows. Gone offsets, another id, a shrunken stream are errors that name the offsets
 (`failOnDataLoss` false: they are passed over and counted). The broker is told nothing: `commit` removes nothing.
 A stream that is new among the options begins at its earliest offset. A label is the stream's name; with several brokers
-host:port/name. The planner reconnects by itself for RETRY_S. Only the columns of the schema that was asked for are built.
+host:port/name. Planner and tasks reconnect by themselves for retrySeconds. Only the columns of the schema that was asked for are built.
 """
 import os
 import sys
@@ -26,7 +26,6 @@ from .columns import record_batch
 from .options import Options
 from .stream_client import DataLoss, StreamClient, StreamError, StreamUnavailable
 
-RETRY_S = 60
 RETRY_PAUSE_MAX_S = 5.0
 SHRUNKEN_WAIT_S = 10
 ROWS_PER_PARTITION_MIN = 5_000
@@ -118,7 +117,7 @@ class _Reading:
         """The stream's State, waiting out failures; without ids also waits for a head that has not caught up to `next_min`."""
         shrunken_until = time.monotonic() + SHRUNKEN_WAIT_S
         while True:
-            state = State(*patiently(lambda: client(self._options.address(label)).state(self._options.stream(label))))
+            state = State(*patiently(self._options, lambda: client(self._options.address(label)).state(self._options.stream(label))))
             if state.id or state.next >= next_min or time.monotonic() > shrunken_until:
                 return state
             time.sleep(0.5)
@@ -130,7 +129,8 @@ class _Reading:
         if wanted == "latest":
             return state.next
         if isinstance(wanted, tuple):
-            found = patiently(lambda: client(self._options.address(label)).offset_since(self._options.stream(label), wanted[1]))
+            ask = client(self._options.address(label)).offset_since
+            found = patiently(self._options, lambda: ask(self._options.stream(label), wanted[1]))
             return state.next if found is None else found
         if wanted > state.next:
             raise StreamError(f"{name}: startingOffsets {wanted} is beyond the next offset {state.next}")
@@ -274,10 +274,10 @@ def _stands(before, after):
 
 
 class Patience:
-    """Waits between attempts, longer each time, and gives up RETRY_S after it was made."""
+    """Waits between attempts, longer each time, and gives up `seconds` after it was made."""
 
-    def __init__(self):
-        self._until = time.monotonic() + RETRY_S
+    def __init__(self, seconds):
+        self._until = time.monotonic() + seconds
         self._pause = 0.1
 
     def wait(self, error):
@@ -287,9 +287,9 @@ class Patience:
         self._pause = min(self._pause * 2, RETRY_PAUSE_MAX_S)
 
 
-def patiently(ask):
+def patiently(options, ask):
     """What `ask()` gives, asked again while the broker cannot be reached."""
-    patience = Patience()
+    patience = Patience(options.retry_s)
     while True:
         try:
             return ask()
@@ -310,7 +310,7 @@ def client(address):
 
 def _fetch(options, partition):
     """The chunks of a Range."""
-    patience, start, stream = Patience(), partition.start, options.stream(partition.label)
+    patience, start, stream = Patience(options.retry_s), partition.start, options.stream(partition.label)
     while start < partition.end:
         try:
             for chunk in client(options.address(partition.label)).fetch(stream, start, partition.end, options.fail_on_data_loss):
@@ -319,7 +319,7 @@ def _fetch(options, partition):
                     print(f"amqp: stream {partition.label!r}: {gone}", file=sys.stderr)
                 start = chunk.first + chunk.count
                 yield chunk
-                patience = Patience()
+                patience = Patience(options.retry_s)
             return
         except StreamUnavailable as error:
             patience.wait(error)
@@ -337,5 +337,12 @@ def arrow_schema(schema):
 
 
 def register(spark):
-    """Makes `format("amqp")` known to this session. Executors import leveret by name: it must be installed (or shipped) there too."""
+    """Makes `format("amqp")` known to this session. Executors import leveret by name: it must be installed (or shipped) there too.
+
+    Spark starts its Python processes as $PYSPARK_PYTHON or else as whatever `python3` is on the PATH, which need not be the Python that
+    runs this: on this machine it is made to be.
+    """
+    context = getattr(spark, "_sc", None)  # a session of Spark Connect has none: its server chooses
+    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
     spark.dataSource.register(AmqpDataSource)

@@ -13,7 +13,8 @@ from relay import Relay
 from telemetry import Stream, body
 
 from leveret.ports.client import connect
-from leveret.ports.spark.source import RETRY_S, SCHEMA, AmqpDataSource
+from leveret.ports.spark.options import RETRY_S
+from leveret.ports.spark.source import SCHEMA, AmqpDataSource
 from leveret.ports.spark.stream_client import DataLoss, Refused, StreamError
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "interop"))
@@ -290,12 +291,12 @@ def test_the_planner_waits_out_a_broker_that_is_away(leveret, make_stream):
     relay.close()
 
 
-def test_a_planner_gives_up_in_the_end(leveret, make_stream, monkeypatch):
-    monkeypatch.setattr("leveret.ports.spark.source.RETRY_S", 0.5)
+def test_a_planner_gives_up_after_the_seconds_that_it_was_given(leveret, make_stream):
     stream, relay = make_stream(leveret), Relay(leveret.port)
     relay.open = False
     with pytest.raises(StreamError, match="127.0.0.1"):
-        make_reader(leveret, stream, port=relay.port).initialOffset()
+        make_reader(leveret, stream, port=relay.port, retrySeconds="1").initialOffset()
+    assert relay.accepted >= 2
     relay.close()
 
 

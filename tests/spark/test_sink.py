@@ -10,9 +10,9 @@ from pyspark.sql.types import LongType, StringType, StructType
 from queries import finished
 
 from leveret.ports.client import connect
-from leveret.ports.spark.options import Login
-from leveret.ports.spark.sink import EPOCH_QUEUE, RETRY_S, publish_epoch, writer
-from leveret.ports.spark.stream_client import StreamError
+from leveret.ports.spark.options import RETRY_S, Login
+from leveret.ports.spark.sink import EPOCH_QUEUE, publish_epoch, writer
+from leveret.ports.spark.stream_client import StreamError, StreamUnavailable
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "interop"))
 from certificates import Authority  # noqa: E402 - the path above has to be set first
@@ -73,6 +73,60 @@ def test_a_routing_key_without_a_queue_publishes_nothing_and_says_so(broker):
         publish_epoch(Login({"url": broker.url}), "nobody", 0, [("", "nowhere", b"x", {})])
 
 
+@pytest.fixture
+def half_bound(queue):
+    """(broker, an exchange whose key `there` leads to a queue and no other key does, the queue's name, a connection)."""
+    broker, name, connection = queue
+    connection.exchange_declare(name, "topic")
+    connection.queue_bind(name, name, "there")
+    yield broker, name, name, connection
+    connection.exchange_delete(name)
+
+
+ROWS = [("", "there", b"1", {}), ("", "nowhere", b"2", {}), ("", "there", b"3", {})]
+
+
+def test_what_no_queue_takes_is_told_by_a_batch_that_is_published_once(half_bound):
+    """0-9-1 section 1.8.3.6: basic.return; the rest of the transaction stands (1.9.2.5), so the batch is not published again."""
+    broker, exchange, name, connection = half_bound
+    login, query, batch = Login({"url": broker.url}), f"query-{name}", [(exchange,) + row[1:] for row in ROWS]
+    with pytest.raises(StreamError, match="batch 0 is published but for what no queue took: .*'nowhere'.* mandatory") as told:
+        publish_epoch(login, query, 0, batch)
+    assert not isinstance(told.value, StreamUnavailable)
+    assert not publish_epoch(login, query, 0, batch)
+    assert publish_epoch(login, query, 1, batch, mandatory=False)
+    assert [body for body, _ in drained(connection, name)] == [b"1", b"3"] * 2
+    connection.queue_delete(EPOCH_QUEUE + query)
+
+
+def test_a_task_whose_messages_no_queue_takes_fails_and_publishes_again(half_bound):
+    broker, exchange, name, connection = half_bound
+    schema = StructType().add("routing_key", StringType()).add("value", StringType())
+
+    class Row(dict):
+        asDict = dict.copy
+
+    def rows():
+        return (Row(routing_key=key, value=str(body, "ascii")) for _, key, body, _ in ROWS)
+
+    options = {"url": broker.url, "exchange": exchange, "delivery": "atLeastOnce"}
+    with pytest.raises(StreamError, match="'nowhere'.* mandatory") as told:
+        writer(options, schema).write(rows())
+    assert not isinstance(told.value, StreamUnavailable)
+    writer({**options, "mandatory": "false"}, schema).write(rows())
+    connection.queue_bind(name, exchange, "nowhere")
+    drained(connection, name)
+    writer(options, schema).write(rows())
+    assert sorted(body for body, _ in drained(connection, name)) == [b"1", b"2", b"3"]
+
+
+def test_a_broker_that_is_away_for_longer_than_was_said_may_come_back():
+    began = time.monotonic()
+    with pytest.raises(StreamUnavailable, match="127.0.0.1:1"):
+        publish_epoch(Login({"url": "amqp://127.0.0.1:1"}), "nobody", 0, [("", "nowhere", b"x", {})], retry_s=1)
+    assert time.monotonic() - began < RETRY_S / 2
+
+
 @pytest.mark.parametrize("delivery", ["exactlyOnce", "atLeastOnce"])
 def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_stream, tmp_path, delivery):
     broker, name, connection = queue
@@ -126,6 +180,8 @@ def test_an_epoch_over_tls(tmp_path):
     (VALUE, {"routingKey": "k", "delivery": "once"}, "delivery is exactlyOnce or atLeastOnce"),
     (VALUE, {"stream": "s"}, "unknown option stream"), (VALUE, {"url": "amqp://h,amqp://i", "routingKey": "k"}, "to one broker"),
     (VALUE, {"routingKey": "k", "maxRowsPerEpoch": "many"}, "maxRowsPerEpoch is a number"),
+    (VALUE, {"routingKey": "k", "mandatory": "maybe"}, "mandatory is true or false"),
+    (VALUE, {"routingKey": "k", "retrySeconds": "-1"}, "retrySeconds is a whole number of seconds"),
 ])
 def test_what_the_sink_cannot_do_is_one_sentence(schema, options, sentence):
     with pytest.raises(ValueError, match=sentence):
