@@ -9,6 +9,8 @@
     starting_offsets = "earliest"           # latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only
     fail_on_data_loss = true
     max_rows_per_trigger = 100000
+    patience_s = 0                          # how long a broker may be away before the job ends, 0: for ever; left out: for ever, and
+                                            # 60 with --seconds and --available-now
     files = ["old/*.jsonl"]                 # instead of url and streams: the same job over old files, a message a line
     [decode]
     format = "auto"                         # json, senml+json, senml+cbor, number (ports/spark/decode.py)
@@ -44,13 +46,15 @@ from urllib.parse import unquote, urlsplit
 from .pipeline_session import MASTER
 from .usage import UsageError
 
+PATIENCE_S = 60  # of a run that has an end
 PASSWORD_VARIABLE = "LEVERET_PIPELINE_PASSWORD"
 TEXT, FULL_TEXT, WHOLE = "text", "a text that is not empty", "a whole number from 1"
 NUMBER, FROM_0, SHARE = "a number", "a number from 0", "a number above 0, at most 1"
 TRUTH, TEXTS, TABLE = "true or false", "a text or a list of texts", "a table"
 KEYS = {
     "source": {"url": TEXTS, "streams": TEXTS, "password_env": FULL_TEXT, "password_file": FULL_TEXT, "starting_offsets": FULL_TEXT,
-               "fail_on_data_loss": TRUTH, "max_rows_per_trigger": WHOLE, "min_partitions": WHOLE, "files": TEXTS},
+               "fail_on_data_loss": TRUTH, "max_rows_per_trigger": WHOLE, "min_partitions": WHOLE, "patience_s": FROM_0,
+               "files": TEXTS},
     "decode": {"format": TEXT},
     "doubles": {"by": TEXT, "watermark": WHOLE},
     "windows": {"length_s": WHOLE, "lateness_s": FROM_0},
@@ -66,14 +70,19 @@ SOURCE_OPTIONS = {"streams": "stream", "password_env": "passwordEnv", "password_
 
 
 class Plan:
-    """All settings. `source`: options of format("amqp"), or None with `files`; `alerts`: options of the sink, or None."""
+    """All settings; a file that leaves one out and a command line without a file mean the same job.
+
+    `source`: options of format("amqp"), or None with `files`; `alerts`: options of the sink, or None; `lateness_s` None: windows never
+    close; `patience_s`: how long a broker may be away, 0 for ever, None: for ever in a run without an end, else PATIENCE_S.
+    """
 
     out = keep_days = None
     source = files = alerts = None
-    format, metrics, by, watermark = "auto", {}, "reading", 200_000
-    window_s, lateness_s = 60, None
-    detector, alarm = False, 0.5
-    master, trigger_s, settings = "local[*]", 0.5, {}
+    format, metrics, by, watermark = "auto", {}, "gateway", 200_000
+    window_s, lateness_s = 60, 86400
+    detector, alarm = True, 0.5
+    master, trigger_s, settings = "local[*]", 1.0, {}
+    patience_s = None
     fail_on_data_loss = True
 
     @property
@@ -153,16 +162,18 @@ def _fill(plan, path):
         if "url" not in source or "streams" not in source:
             raise UsageError(f"{path}: [source] needs url and streams, or files")
         plan.source = {"url": ",".join(_texts(source["url"])), "stream": ",".join(_texts(source["streams"]))}
-        for key in set(source) & set(SOURCE_OPTIONS) - {"streams"}:
+        for key in set(source) & (set(SOURCE_OPTIONS) - {"streams"}):
             plan.source[SOURCE_OPTIONS[key]] = str(source[key]).lower() if KEYS["source"][key] is TRUTH else str(source[key])
         plan.fail_on_data_loss = source.get("fail_on_data_loss", True)
     plan.out, plan.keep_days = settings.get("out"), settings.get("keep_days")
-    plan.format, plan.metrics = settings.get("decode", {}).get("format", "auto"), settings.get("metrics", {})
+    plan.patience_s = source.get("patience_s")
+    plan.format, plan.metrics = settings.get("decode", {}).get("format", plan.format), settings.get("metrics", {})
     doubles, windows, detector, spark = (settings.get(name, {}) for name in ("doubles", "windows", "detector", "spark"))
-    plan.by, plan.watermark = doubles.get("by", "gateway"), doubles.get("watermark", plan.watermark)
-    plan.window_s, plan.lateness_s = windows.get("length_s", 60), windows.get("lateness_s", 86400) or None
-    plan.detector, plan.alarm = detector.get("enabled", True), detector.get("alarm", 0.5)
-    plan.master, plan.trigger_s, plan.settings = spark.get("master", "local[*]"), spark.get("trigger_s", 1.0), spark.get("settings", {})
+    plan.by, plan.watermark = doubles.get("by", plan.by), doubles.get("watermark", plan.watermark)
+    plan.window_s, plan.lateness_s = windows.get("length_s", plan.window_s), windows.get("lateness_s", plan.lateness_s) or None
+    plan.detector, plan.alarm = detector.get("enabled", plan.detector), detector.get("alarm", plan.alarm)
+    plan.master, plan.trigger_s = spark.get("master", plan.master), spark.get("trigger_s", plan.trigger_s)
+    plan.settings = spark.get("settings", {})
     if "alerts" in settings:
         plan.alerts = _alerts(path, settings["alerts"])
     _choice(path, "decode.format", plan.format, ("auto", "json", "senml+json", "senml+cbor", "number"))

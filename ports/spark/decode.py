@@ -14,7 +14,8 @@ Laws: every message gives at least one row; every record of a pack one row. A ro
 octets as `payload`. One more row for each Arrow batch counts them (part -1: sequence is how many rows there are, key_number how many
 messages), so that what is dropped later can be told. The same message at the same time gives the same rows.
 The key columns say what a double is: by "gateway" headers x-gateway and x-sequence with the place in the pack, where the message has
-them; else, and always with by "reading", (device, metric, sequence) of the reading; what has neither is never a double.
+them; else, and always with by "reading", (device, metric, sequence) of the reading; what has neither is never a double. A dead letter's
+key is by its headers, whatever `by` is.
 """
 import re
 
@@ -79,6 +80,7 @@ class Decoder:
             found = self._decode(body, content_type, routing_key, moment_s, time_max_s)
         except BadReading as reason:
             found = [reason]
+        numbered = gateway is not None and number is not None
         for part, one in enumerate(found):
             try:
                 if isinstance(one, BadReading):
@@ -86,10 +88,11 @@ class Decoder:
                 device, metric, sequence, time_us, value, unit = one
                 value, unit = self._clean(metric, value, unit)
             except BadReading as reason:
-                rows.append((None, None, None, None, None, None, gateway, stream, offset, part, str(reason), body, routing_key, position,
-                             None, f"{stream}/{part}", offset))
+                key = (gateway, f"dead/{part}", number) if numbered else (None, f"{stream}/{part}", offset)
+                rows.append((None, None, None, None, None, None, gateway, stream, offset, part, str(reason), body, routing_key, position)
+                            + key)
                 continue
-            if self._by == "gateway" and gateway is not None and number is not None:
+            if self._by == "gateway" and numbered:
                 key = (gateway, str(part), number)
             elif sequence is not None:
                 key = (device, metric, sequence)

@@ -57,10 +57,10 @@ def tables_of(summary):
             for name in ("raw", "dead_letters", "alerts", "windows")}
 
 
-def counts(rows_read, readings, duplicates, dead_letters, windows):
-    """What a summary without files is when each message was one record, and nothing was late."""
+def counts(rows_read, readings, duplicates, dead_letters, windows, late=0):
+    """What a summary without files is when each message was one record."""
     return {"rows_read": rows_read, "records": rows_read, "readings": readings, "duplicates": duplicates, "dead_letters": dead_letters,
-            "late": 0, "alerts": 0, "lost": 0, "windows": windows, "removed": {}}
+            "late": late, "alerts": 0, "lost": 0, "windows": windows, "removed": {}}
 
 
 def windows_from(readings):
@@ -103,11 +103,11 @@ def test_readings_doubles_and_dead_letters_are_each_where_they_belong(run_here, 
     tables = tables_of(summary)
     del summary["files"]
     readings = good + [late]
-    assert summary == counts(115, 81, 26, 8, len(windows_from(readings)))
+    assert summary == counts(115, 81, 26, 8, len(windows_from(good)), late=1)  # its window was closed when it came
     raw = tables["raw"]
     found = sorted(zip(raw.device, raw.metric, raw.sequence, (moment.timestamp() for moment in raw.time), raw.value))
     assert found == sorted(readings)
-    assert_windows(tables["windows"].rename(columns={"count": "count_"}), readings)
+    assert_windows(tables["windows"].rename(columns={"count": "count_"}), good)
     dead = tables["dead_letters"].sort_values("offset")
     assert list(dead.offset) == list(range(80, 87)) + [114] and list(dead.payload) == bad + [b"later"]
     assert list(dead.reason) == ["not JSON", "not JSON", "not UTF-8", "value is not finite",
@@ -204,6 +204,38 @@ def test_a_source_that_is_no_url_is_refused_before_anything_starts(source, tmp_p
     with pytest.raises(UsageError, match="--source"):
         pipeline.run(cli.make_parser("pipeline").parse_args(["pipeline", "--source", source, "--out", str(tmp_path / "out")]))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_command_line_means_the_same_job_as_a_file_that_says_as_much(tmp_path):
+    path = tmp_path / "pipeline.toml"
+    path.write_text(f'out = "{tmp_path}/out"\n[source]\nurl = "amqp://h:1"\nstreams = "s"\n')
+    arguments = ["--source", "amqp://h:1", "--stream", "s", "--out", f"{tmp_path}/out"], ["--config", str(path)]
+    plans = [pipeline_config.of_arguments(cli.make_parser("pipeline").parse_args(["pipeline", "run", *given])) for given in arguments]
+    assert vars(pipeline_config.Plan) and all(
+        getattr(plans[0], name) == getattr(plans[1], name) for name in vars(pipeline_config.Plan) if not name.startswith("_"))
+    assert (plans[0].by, plans[0].detector) == ("gateway", True)
+
+
+def test_what_a_bridge_brings_is_readings_with_the_commands_defaults(run_here, leveret, make_stream, tmp_path):
+    """Bare numbers and readings without a sequence of their own, as sensors send them: the bridge's headers number them."""
+    stream = make_stream(leveret)
+    for number in range(24):
+        stream.publish([b'{"device":"kiln","metric":"t","time":%d,"value":21.5}' % (TIME_S + number)],
+                       headers={"x-gateway": "gw7", "x-sequence": number})
+        stream.publish([b"21.5"], headers={"x-gateway": "gw8", "x-sequence": number}, content_type="text/plain",
+                       timestamp=int(TIME_S) + number)
+    status, summary, _ = run_here(stream, tmp_path)
+    assert (status, summary["readings"], summary["dead_letters"]) == (0, 48, 0)
+
+
+def test_a_doubled_piece_of_garbage_is_one_dead_letter(run_here, leveret, make_stream, tmp_path):
+    """By its gateway's number, as a reading; what has no number cannot be told from another of the same octets."""
+    stream = make_stream(leveret)
+    for number in (1, 2, 1):
+        stream.publish([b"garbage"], headers={"x-gateway": "gw7", "x-sequence": number})
+    stream.publish([b"garbage"] * 2)
+    status, summary, _ = run_here(stream, tmp_path)
+    assert (status, summary["dead_letters"], summary["duplicates"], summary["readings"]) == (0, 4, 1, 0)
 
 
 def test_the_archive_is_all_of_leveret_that_spark_needs(tmp_path):
