@@ -127,7 +127,7 @@ class Consuming(MessageReading):
             if multiple:
                 self.requeue_from(channel, last)
             else:
-                self.requeue_entry(channel, last)
+                self.requeue((last,), channel)
             return
         tables = self.tables
         entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
@@ -161,12 +161,28 @@ class Consuming(MessageReading):
 
     def requeue_from(self, channel, last):
         """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
+        self.requeue(self.unsettled_back_from(channel, last), channel)
+
+    def unsettled_back_from(self, channel, entry):
+        """The unsettled entries of a channel, from `entry` (NONE: the newest) to older ones; each may be taken off while it is there."""
         tables = self.tables
-        entry = last if last != layout.NONE else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+        if entry == layout.NONE:
+            entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
         while entry != layout.NONE:
             before = tables.entries[entry + layout.ENTRY_PREVIOUS]
-            self.requeue_entry(channel, entry)
+            yield entry
             entry = before
+
+    def requeue(self, entries, channel):
+        """Requeue unsettled entries; then queues that hold only so much let go of what is too much."""
+        limited = {}
+        for entry in entries:
+            found = self.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
+            self.requeue_entry(channel, entry)
+            if found.rules is not None:
+                limited[found.handle] = found
+        for found in limited.values():
+            found.rules.trim(self, found)
 
     def requeue_entry(self, channel, entry):
         """Requeue one unsettled entry; a stream's message is there anyway."""

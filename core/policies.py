@@ -142,6 +142,8 @@ class Policies:
             if queue.rules is not None and queue.rules.expiry is not None:
                 queue.rules.expiry.begin_anew(broker, queue)
             queue.update_plain()
+            if queue.rules is not None:
+                queue.rules.trim(broker, queue)
             broker.activate(queue)
 
     def apply_to_exchange(self, exchange):

@@ -104,7 +104,7 @@ class Rules:
             refuses = not drops
         limits = ((layout.LIMIT_EXPIRES if self.expires else 0) | (layout.LIMIT_DROPS if drops else 0)
                   | (layout.LIMIT_REFUSES if refuses else 0) | (layout.LIMIT_DEAD_LETTERS if self.dead_letter is not None else 0)
-                  | (layout.LIMIT_RETURNS if self.counts_returns else 0))
+                  | (layout.LIMIT_RETURNS if self.counts_returns or drops else 0))
         return (limits,) + tuple([layout.NONE if most is None else min(most, layout.MASK) for most in (ttl, messages_max, octets_max)])
 
     def full(self, queue):
@@ -128,8 +128,7 @@ class Rules:
         """A message has come to the tail. The length is looked at last: it may let the message itself go again."""
         for feature in self.features:
             feature.pushed(broker, queue, message, entry)
-        if self.length is not None:
-            self.length.trim(broker, queue)
+        self.trim(broker, queue)
 
     def arrived(self, broker, queue, entry):
         """An entry that was delayed has come to the tail."""
@@ -146,6 +145,11 @@ class Rules:
             if feature.came_back(broker, queue, entry):
                 return True
         return False
+
+    def trim(self, broker, queue):
+        """Messages have come back: the length counts them, as in RabbitMQ."""
+        if self.length is not None:
+            self.length.trim(broker, queue)
 
     def recovered(self, broker, queue):
         """The queue's messages came out of the log."""

@@ -34,9 +34,12 @@ class Waiting:
                 broker.guard.rescue(queue, entry, error)
                 continue
             broker.activate(queue)
-            if arrives and queue.rules is not None:
+            if queue.rules is not None:
                 try:
-                    queue.rules.arrived(broker, queue, entry)
+                    if arrives:
+                        queue.rules.arrived(broker, queue, entry)
+                    else:
+                        queue.rules.trim(broker, queue)
                 except Exception as error:
                     broker.guard.queue_failed(queue, error)
 

@@ -32,7 +32,7 @@ def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
     peer = Peer(broker)
     for name, arguments, limits in (
             ("none", {}, [0, -1, -1, -1]), ("ttl", {"x-message-ttl": 9}, [layout.LIMIT_EXPIRES, 9, -1, -1]),
-            ("drops", {"x-max-length": 3, "x-max-length-bytes": 1 << 40}, [layout.LIMIT_DROPS, -1, 3, layout.MASK]),
+            ("drops", {"x-max-length": 3, "x-max-length-bytes": 1 << 40}, [layout.LIMIT_DROPS | layout.LIMIT_RETURNS, -1, 3, layout.MASK]),
             ("refuses", {"x-max-length": 3, "x-overflow": "reject-publish"}, [layout.LIMIT_REFUSES, -1, 3, -1]),
             ("dead", {"x-dead-letter-exchange": ""}, [layout.LIMIT_DEAD_LETTERS, -1, -1, -1]),
             ("poison", {"x-delivery-limit": 2}, [layout.LIMIT_RETURNS, -1, -1, -1])):
