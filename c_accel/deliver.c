@@ -70,7 +70,7 @@ int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, c
         int32_t entry = t->queues[queue + QUEUE_HEAD];
         if (entry < 0 || reader[CONSUMER_CREDIT] <= 0)
             break;
-        if (prefetch > 0 && no_ack == 0 && t->channels[channel + CHANNEL_UNSETTLED] >= prefetch)
+        if (prefetch > 0 && t->channels[channel + CHANNEL_UNSETTLED] >= prefetch)
             break;
         int32_t message = t->entries[entry + ENTRY_MESSAGE];
         const int32_t *record = t->messages + message;

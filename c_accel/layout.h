@@ -4,6 +4,7 @@
 
 enum {
     NONE = -1,
+    GOT = -2,
     MASK = 1073741823,
     EPOCH = 1577836800,
     MESSAGE_FIRST = 0,

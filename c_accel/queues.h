@@ -79,7 +79,8 @@ static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry,
     else
         record[CHANNEL_UNSETTLED_HEAD] = entry;
     record[CHANNEL_UNSETTLED_TAIL] = entry;
-    record[CHANNEL_UNSETTLED] += 1;
+    if (consumer != GOT)
+        record[CHANNEL_UNSETTLED] += 1;
     t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] += 1;
 }
 
@@ -97,9 +98,10 @@ static inline void unhold(const leveret_tables *t, int32_t channel, int32_t entr
         t->entries[behind + ENTRY_PREVIOUS] = before;
     else
         record[CHANNEL_UNSETTLED_TAIL] = before;
-    record[CHANNEL_UNSETTLED] -= 1;
     t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] -= 1;
     int32_t consumer = place[ENTRY_CONSUMER];
+    if (consumer != GOT)
+        record[CHANNEL_UNSETTLED] -= 1;
     if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED)
         t->consumers[consumer + CONSUMER_CREDIT] += 1;
 }

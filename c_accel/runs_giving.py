@@ -111,10 +111,11 @@ class Giving:
 def may_deliver(tables, consumer, channel, no_ack):
     """How many deliveries a consumer's credit and its channel's prefetch allow."""
     credit = tables.consumers[consumer + layout.CONSUMER_CREDIT]
-    if no_ack:
-        return layout.CREDIT_UNLIMITED if credit > 0 else 0
     prefetch = tables.channels[channel + layout.CHANNEL_PREFETCH]
-    return min(credit, prefetch - tables.channels[channel + layout.CHANNEL_UNSETTLED]) if prefetch > 0 else credit
+    if prefetch == 0:
+        return credit
+    left = prefetch - tables.channels[channel + layout.CHANNEL_UNSETTLED]
+    return credit if no_ack and left > 0 else min(credit, left)
 
 
 def frames_of(prefix, names, route, body):

@@ -52,7 +52,7 @@ class Settling:
             tables.entries[behind + layout.ENTRY_PREVIOUS] = NONE
         else:
             channels[channel + layout.CHANNEL_UNSETTLED_TAIL] = NONE
-        channels[channel + layout.CHANNEL_UNSETTLED] -= count
+        channels[channel + layout.CHANNEL_UNSETTLED] -= count - sum([place[7] == layout.GOT for place in places])
         state[layout.STATE_SETTLED] = (state[layout.STATE_SETTLED] + count) & MASK
         at = 0
         while at < count:

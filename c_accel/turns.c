@@ -20,7 +20,7 @@ static int32_t has_credit(const leveret_tables *t, int32_t consumer)
     const int32_t *channel = t->channels + record[CONSUMER_CHANNEL];
     if (record[CONSUMER_CREDIT] <= 0)
         return 0;
-    return record[CONSUMER_NO_ACK] || channel[CHANNEL_PREFETCH] == 0 || channel[CHANNEL_UNSETTLED] < channel[CHANNEL_PREFETCH];
+    return channel[CHANNEL_PREFETCH] == 0 || channel[CHANNEL_UNSETTLED] < channel[CHANNEL_PREFETCH];
 }
 
 /* Whether the message at the head of a queue goes out whole as soon as there is room: core/amqp_0_9/deliver.py begins one that does not. */

@@ -10,6 +10,7 @@ Arguments that return: `arena` octets of all blocks; `blocks` next block of each
 
 from .shim import const, copy
 
+_GOT = const(-2)
 _MASK = const(0x3FFFFFFF)
 
 _MESSAGE_FIRST = const(0)
@@ -318,7 +319,8 @@ def hold(entries, queues, channels, channel, entry, consumer):
     else:
         channels[channel + _CHANNEL_UNSETTLED_HEAD] = entry
     channels[channel + _CHANNEL_UNSETTLED_TAIL] = entry
-    channels[channel + _CHANNEL_UNSETTLED] += 1
+    if consumer != _GOT:
+        channels[channel + _CHANNEL_UNSETTLED] += 1
     queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_UNSETTLED] += 1
 
 
@@ -334,9 +336,10 @@ def unhold(entries, queues, channels, consumers, channel, entry):
         entries[behind + _ENTRY_PREVIOUS] = before
     else:
         channels[channel + _CHANNEL_UNSETTLED_TAIL] = before
-    channels[channel + _CHANNEL_UNSETTLED] -= 1
     queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_UNSETTLED] -= 1
     consumer = entries[entry + _ENTRY_CONSUMER]
+    if consumer != _GOT:
+        channels[channel + _CHANNEL_UNSETTLED] -= 1
     if consumer >= 0 and consumers[consumer + _CONSUMER_CREDIT] != _CREDIT_UNLIMITED:
         consumers[consumer + _CONSUMER_CREDIT] += 1
 
@@ -529,7 +532,7 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
         if entry < 0 or consumers[consumer + _CONSUMER_CREDIT] <= 0:
             break
         prefetch = channels[channel + _CHANNEL_PREFETCH]
-        if prefetch > 0 and no_ack == 0 and channels[channel + _CHANNEL_UNSETTLED] >= prefetch:
+        if prefetch > 0 and channels[channel + _CHANNEL_UNSETTLED] >= prefetch:
             break
         message = entries[entry + _ENTRY_MESSAGE]
         body = messages[message + _MESSAGE_BODY]

@@ -6,6 +6,7 @@ hot.py has the same numbers as its own constants (a test compares them).
 """
 
 NONE = -1
+GOT = -2  # in the place of a consumer: basic.get
 MASK = 0x3FFFFFFF
 
 EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits
@@ -31,7 +32,7 @@ ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a strea
 ENTRY_QUEUE = 4
 ENTRY_REDELIVERED = 5  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's delivery
 ENTRY_TAG = 6  # low 30 bits of the delivery tag
-ENTRY_CONSUMER = 7  # NONE: basic.get
+ENTRY_CONSUMER = 7  # NONE: it is gone; GOT: basic.get
 ENTRY_DEADLINE = 8  # see features/expiry.py; only valid in queues with that rule
 ENTRY_WIDTH = 9
 
@@ -71,10 +72,10 @@ LIMIT_RETURNS = 16  # what comes back is looked at: Python is to do it
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1
-CHANNEL_UNSETTLED = 2
+CHANNEL_UNSETTLED = 2  # entries on that list that consumers have got: what a prefetch counts
 CHANNEL_TAG = 3  # low 30 bits of the last delivery tag
 CHANNEL_TAG_HIGH = 4
-CHANNEL_PREFETCH = 5  # basic.qos global: most unsettled in the channel; 0: no limit
+CHANNEL_PREFETCH = 5  # basic.qos global: with so many unsettled no consumer of the channel gets more; 0: no limit
 CHANNEL_CONFIRM = 6  # 1: confirm mode
 CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8

@@ -60,7 +60,7 @@ def has_credit(tables, consumer):
         return False
     channel = consumer.channel.handle
     prefetch = tables.channels[channel + layout.CHANNEL_PREFETCH]
-    return consumer.no_ack or prefetch == 0 or tables.channels[channel + layout.CHANNEL_UNSETTLED] < prefetch
+    return prefetch == 0 or tables.channels[channel + layout.CHANNEL_UNSETTLED] < prefetch
 
 
 def deliver_large(session, consumer):
@@ -144,7 +144,7 @@ def get(session, channel, found, no_ack):
     entry = found.pop()
     tag = count_tag(tables, channel)
     if not no_ack:
-        hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.NONE)
+        hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.GOT)
     redelivered = bytes((1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0,))
     payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count())
     session.outgoing.start(session, channel.number, message, frame.encode(frame.METHOD, channel.number, payload), None)
