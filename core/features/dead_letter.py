@@ -38,7 +38,8 @@ class Rule(Feature):
         exchange, key = broker.names_of(message)
         target_key = key if self.key is None else self.key.encode("utf-8")
         headers = broker.headers_of(message)
-        deaths = history(broker, queue, message, headers, exchange, key, reason)
+        copies = copies_of(headers)
+        deaths = history(broker, queue, message, headers, exchange, (key,) + copies, reason)
         changed = {"x-death": deaths}
         if "x-first-death-reason" not in headers:
             changed["x-first-death-reason"] = reason
@@ -48,12 +49,15 @@ class Rule(Feature):
         changed["x-last-death-queue"] = queue.name
         changed["x-last-death-exchange"] = exchange
         route_size = 2 + len(self.exchange.encode("utf-8")) + len(target_key)
-        octets = rewritten(broker, tables.properties_of(message), changed, broker.properties_room(route_size))
+        octets = tables.properties_of(message)
+        if self.key is not None and copies:
+            octets, copies = broker.properties.without_header(octets, "CC"), ()
+        octets = rewritten(broker, octets, changed, broker.properties_room(route_size))
         copy = broker.copy_message(message, self.exchange, target_key, octets)
         if copy == layout.NONE:
             return broker_core.NO_ROOM
         try:
-            outcome = broker.publish_dead_letter(copy, self.exchange, target_key,
+            outcome = broker.publish_dead_letter(copy, self.exchange, (target_key,) + copies if copies else target_key,
                                                  lambda name: reason != "rejected" and circles(deaths, name))
         finally:
             tables.release(copy)
@@ -84,15 +88,23 @@ def rewritten(broker, octets, changed, size_max):
     return broker.properties.rewrite(octets, {}, ("expiration",)) if found is None else found
 
 
-def history(broker, queue, message, headers, exchange, key, reason):
-    """The x-death list with this death in front: one table for each (queue, reason), with a count.
+def copies_of(headers):
+    """The routing keys in the header CC (bytes), by which a dead letter goes too, unless its queue gives it a key of its own (RabbitMQ)."""
+    keys = headers.get("CC")
+    if not isinstance(keys, list):
+        return ()
+    return tuple([key.encode("utf-8") if isinstance(key, str) else key for key in keys if isinstance(key, (str, bytes))])
+
+
+def history(broker, queue, message, headers, exchange, keys, reason):
+    """The x-death list with this death in front: one table for each (queue, reason), with a count. `keys`: the message's, with CC.
 
     What is there already may be of a publisher's making: only tables in a list are taken over, their counts are whole numbers.
     """
     old = headers.get("x-death")
     deaths = [taken_over(each) for each in old if isinstance(each, dict)] if isinstance(old, list) else []
     mine = {"count": ("l", 1), "reason": reason, "queue": queue.name, "time": ("T", broker.seconds + EPOCH), "exchange": exchange,
-            "routing-keys": [("S", key)]}
+            "routing-keys": [("S", key) for key in keys]}
     expiration = broker.properties_of(message).get("expiration")
     if expiration is not None:
         mine["original-expiration"] = expiration
