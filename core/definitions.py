@@ -147,7 +147,9 @@ class Definitions:
     def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
         """Make a queue, or see that the one there is the same (section 1.7.2.1). An empty name asks for a generated one."""
         if passive:
-            return self.queue(name, connection)
+            found = self.queue(name, connection)
+            found.used = True
+            return found
         if name in self.queues:
             found = self.queue(name, connection)
             self.same_queue(found, durable, exclusive, auto_delete, arguments)

@@ -12,7 +12,7 @@ ROWS = (
     ("connection_count_max", 256, 4, 1, 65535, "connections", "a further one is closed at once"),
     ("line_connection_count_max", 16, 2, 1, 64, "connections over one serial line", "a further one is closed at once"),
     ("line_connection_room", 16384, 2048, 64, 32768, "octets that wait for one of them", "its peer sends no more of it, the others go on"),
-    ("channel_max", 2047, 8, 1, 65535, "channels of one connection", "negotiated in connection.tune; beyond it 504"),
+    ("channel_max", 2047, 8, 1, 65535, "channels of one connection", "negotiated in connection.tune; one more is 530"),
     ("channel_count_max", 4096, 16, 1, 65535, "channels in all", "channel.open is refused with 506"),
     ("frame_size_max", 131072, 4096, 4096, 1 << 24, "octets", "negotiated in connection.tune; a larger frame is refused with 501"),
     ("receive_buffer_size", 262144, 1024, 512, 1 << 24, "octets a connection",

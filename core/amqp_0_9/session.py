@@ -192,8 +192,6 @@ class Session(Sending):
                                 % (size + frame.OVERHEAD, self.receive.size))
         if kind == frame.HEARTBEAT and (number or size):
             raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload (section 4.2.7)")
-        if number > self.channel_max:
-            raise ProtocolError(CHANNEL_ERROR, "channel %d; %d were negotiated" % (number, self.channel_max))
 
     def may_take(self, number, octets, at):
         """False when the method at `at` wants a reply and that cannot be written now, or too many returned contents wait on its channel."""
@@ -227,6 +225,7 @@ class Session(Sending):
 
     def not_open(self, what, number):
         """Raise for content on channel 0 or on a channel that is not open (section 4.2.3)."""
+        self.may_be_new(number)
         raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "%s on channel %d, which is not open" % (what, number))
 
     def take_method(self, number, octets, at, end):
@@ -249,11 +248,12 @@ class Session(Sending):
         if name.startswith("connection_"):
             raise ProtocolError(COMMAND_INVALID, "%s on channel %d; it belongs on channel 0" % (method.title(row), number))
         if channel is None:
+            if name == "channel_close_ok":
+                return True
+            self.may_be_new(number)
             if name == "channel_open":
                 method.decode(row, octets, at + 4, end)
                 self.open_channel(number)
-                return True
-            if name == "channel_close_ok":
                 return True
             raise ProtocolError(CHANNEL_ERROR, "expected 'channel.open' on channel %d" % number)
         return self.on_channel(channel, verbs.take, row, octets, at + 4, end)
@@ -342,6 +342,12 @@ class Session(Sending):
 
     # Channels
 
+    def may_be_new(self, number):
+        """Raise when a frame is for one more channel than were negotiated: as RabbitMQ counts, channels, not their numbers."""
+        if number and len(self.channels) >= self.channel_max:
+            raise ProtocolError(NOT_ALLOWED, "number of channels opened (%d) has reached the negotiated channel_max (%d)"
+                                % (len(self.channels), self.channel_max))
+
     def open_channel(self, number):
         """channel.open (section 1.5.2.1)."""
         handle = self.broker.open_channel()
@@ -354,7 +360,9 @@ class Session(Sending):
         self.reply(number, "channel_open_ok", (b"",))
 
     def number_channel(self, number, handle):
-        """Have `ingest` find the record of a channel by its number; NONE: no more."""
+        """Have `ingest` find the record of a channel by its number; NONE: no more. Numbers above channel_max are for `one_frame`."""
+        if number > self.broker.limits.channel_max:
+            return
         if self.numbers is None or number >= len(self.numbers):
             before = () if self.numbers is None else self.numbers
             self.numbers = table(min(max(number + 1, 2 * len(before), NUMBERS_LEAST), self.broker.limits.channel_max + 1))

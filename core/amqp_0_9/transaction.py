@@ -15,17 +15,53 @@ class Transaction:
     def __init__(self):
         self.publishes = []  # (message, exchange, key, mandatory, expires)
         self.settlements = []  # (delivery tag, multiple, how): how is None for accepted, else whether to requeue
+        self.single = set()  # delivery tags of those that are not multiple
+        self.kept_to = 0  # the highest tag of those that are: to the client all up to it are settled
 
     def add(self, channel):
         """Keep the content that a channel has completed."""
         self.publishes.append((channel.message, channel.exchange, channel.key(), channel.mandatory, channel.expires))
 
+    def keep(self, tag, multiple, how):
+        """Keep a settlement for the commit."""
+        self.settlements.append((tag, multiple, how))
+        if multiple:
+            self.kept_to = max(self.kept_to, tag)
+        else:
+            self.single.add(tag)
+
     def holds(self, tag):
         """True when a kept acknowledgement covers this delivery tag: to the client it is settled."""
-        for kept, multiple, _ in self.settlements:
-            if kept == tag or (multiple and tag < kept):
-                return True
-        return False
+        return tag <= self.kept_to or tag in self.single
+
+    def last_open(self, tables, channel):
+        """The delivery tag of the last unsettled entry that no kept settlement covers; 0 when there is none: so each covers at least one,
+        and there are no more of them than entries."""
+        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+        last = 0
+        while entry != layout.NONE:
+            tag = whole_tag(tables, channel, entry)
+            last = last or tag
+            if not self.holds(tag):
+                return tag
+            if tag <= self.kept_to:
+                break
+            entry = tables.entries[entry + layout.ENTRY_PREVIOUS]
+        self.kept_to = max(self.kept_to, last)  # whoever asks again need not look at them again
+        return 0
+
+    def recover(self, broker, channel):
+        """basic.recover: requeue what no kept settlement covers, the newest first. As in RabbitMQ the others stay for the commit."""
+        unsettled = broker.unsettled_back_from(channel, layout.NONE)
+        broker.requeue((entry for entry in unsettled if not self.holds(whole_tag(broker.tables, channel, entry))), channel)
+
+    def take_settlements(self):
+        """The kept settlements; none is kept then."""
+        settlements = self.settlements
+        self.settlements = []
+        self.single = set()
+        self.kept_to = 0
+        return settlements
 
     def has_room(self, broker):
         """True when all kept contents can be taken now."""
@@ -41,8 +77,8 @@ class Transaction:
     def commit(self, session, channel):
         """Let everything take effect, in order. The caller has seen `has_room`."""
         broker = session.broker
-        publishes, settlements = self.publishes, self.settlements
-        self.publishes, self.settlements = [], []
+        publishes, settlements = self.publishes, self.take_settlements()
+        self.publishes = []
         broker.committing = True
         try:
             for message, exchange, key, mandatory, expires in publishes:
@@ -63,8 +99,16 @@ class Transaction:
         """Forget everything that was kept."""
         for kept in self.publishes:
             broker.tables.release(kept[0])
-        self.publishes, self.settlements = [], []
+        self.publishes = []
+        self.take_settlements()
         broker.counters["rollbacks"] += 1
+
+
+def whole_tag(tables, channel, entry):
+    """The delivery tag of an unsettled entry, which has its low 30 bits."""
+    low = tables.entries[entry + layout.ENTRY_TAG]
+    high = tables.channels[channel.handle + layout.CHANNEL_TAG_HIGH]
+    return (high if low <= tables.channels[channel.handle + layout.CHANNEL_TAG] else high - 1) << 30 | low
 
 
 def unsettled_up_to(tables, channel, tag, multiple):

@@ -3,7 +3,8 @@
 One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments). `take` finds it by the row's name.
 """
 
-from .. import layout
+from .. import deliver as turns
+from .. import layout, limits
 from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
 from ..hot import find_tag
 from ..parts import needed
@@ -27,6 +28,8 @@ def take(session, channel, row, octets, at, end):
     arguments = method.decode(row, octets, at, end)
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
+    for place in range(1, NAMED.get(name, 0) + 1):
+        arguments[place] = arguments[place].replace("\r", "").replace("\n", "")
     permissions.allow(session, channel, name, arguments)
     if name in DEFINING and session.broker.journal is not None:
         if waits_for_log(session.broker, name, arguments):
@@ -119,12 +122,14 @@ def exchange_unbind(session, channel, arguments):
 
 
 def queue_declare(session, channel, arguments):
-    """Section 1.7.2.1."""
+    """Section 1.7.2.1. A server asks so whether who awaits a direct reply-to is there (RabbitMQ): passive or not, nothing is made."""
     _, name, passive, durable, exclusive, auto_delete, no_wait, table = arguments
-    if passive and name.startswith(content.REPLY_QUEUE):
-        answer(session, channel, no_wait, "queue_declare_ok", (name, 0, 1 if name in session.broker.queues else 0))
+    if name.startswith(content.REPLY_QUEUE):
+        if name not in session.broker.queues and name != content.REPLY_QUEUE:
+            session.broker.queue(name, session.connection)
+        answer(session, channel, no_wait, "queue_declare_ok", (name, 0, 1))
         return
-    found = session.broker.declare_queue(session.connection, name, passive, durable, exclusive, auto_delete, table)
+    found = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
     channel.last_queue = found.name
     answer(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)))
 
@@ -152,7 +157,8 @@ def queue_unbind(session, channel, arguments):
 def queue_purge(session, channel, arguments):
     """Section 1.7.2.7."""
     _, name, no_wait = arguments
-    count = session.broker.purge(session.connection, current_queue(channel, name))
+    name = served(session, current_queue(channel, name))
+    count = session.broker.purge(session.connection, name)
     promise(session)
     answer(session, channel, no_wait, "queue_purge_ok", (count,))
 
@@ -162,7 +168,7 @@ def queue_delete(session, channel, arguments):
     _, name, if_unused, if_empty, no_wait = arguments
     ended = session.ended = []
     try:
-        count = session.broker.delete_queue(session.connection, current_queue(channel, name), if_unused, if_empty)
+        count = session.broker.delete_queue(session.connection, served(session, current_queue(channel, name)), if_unused, if_empty)
     finally:
         session.ended = None
     answer(session, channel, no_wait, "queue_delete_ok", (count,))
@@ -239,6 +245,11 @@ def basic_get(session, channel, arguments):
     found.used = True
     if found.is_paging() and found.head() == layout.NONE:
         found.pages.pager.bring(found)
+    turns.serve(session.broker, found)
+    if session.closing:
+        return True  # that broke it
+    if session.outgoing.active() or session.send.room() < limits.REPLY_ROOM:
+        return False  # a consumer of this connection has got so much
     if found.rules is not None:
         found.rules.before_delivery(session.broker, found)
     if found.is_stream:
@@ -265,11 +276,10 @@ def basic_ack(session, channel, arguments):
 
 
 def keep(session, channel, tag, multiple, how):
-    """Keep a settlement for the commit; tag 0 (all so far) becomes the last tag given."""
-    if tag == 0:
-        channels = session.broker.tables.channels
-        tag = channels[channel.handle + layout.CHANNEL_TAG_HIGH] << 30 | channels[channel.handle + layout.CHANNEL_TAG]
-    channel.transaction.settlements.append((tag, multiple, how))
+    """Keep a settlement for the commit; tag 0 (all so far) becomes the last tag that it can be about."""
+    tag = tag or channel.transaction.last_open(session.broker.tables, channel)
+    if tag:
+        channel.transaction.keep(tag, multiple, how)
 
 
 def basic_reject(session, channel, arguments):
@@ -298,7 +308,11 @@ def basic_recover_async(session, channel, arguments):
     """Section 1.8.3.15."""
     if not arguments[0]:
         raise ProtocolError(NOT_IMPLEMENTED, "requeue=false")
-    session.broker.requeue_from(channel, layout.NONE)
+    session.broker.wake_consumers(channel, layout.NONE, True)
+    if channel.transaction is None:
+        session.broker.requeue_from(channel, layout.NONE)
+    else:
+        channel.transaction.recover(session.broker, channel)
 
 
 # confirm
@@ -371,6 +385,14 @@ def promise(session):
         session.broker.journal.promise()
 
 
+def served(session, name):
+    """The name of a queue, if it is there, whose consumers have now got what they can: what it holds is to be counted."""
+    found = session.broker.queues.get(name)
+    if found is not None:
+        turns.serve(session.broker, found)
+    return name
+
+
 def current_queue(channel, name):
     """The queue of a method: an empty name is the last one that this channel declared (section 1.7.2.3)."""
     if name:
@@ -393,6 +415,10 @@ def unsettled(session, channel, tag, multiple):
         raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
     return entry
 
+
+# Methods whose first names are taken without CR and LF, and how many: those of RabbitMQ, which takes all others as they are.
+NAMED = {"exchange_declare": 1, "exchange_delete": 1, "exchange_bind": 2, "exchange_unbind": 2, "queue_declare": 1, "queue_bind": 2,
+         "queue_unbind": 2, "queue_delete": 1}
 
 DEFINING = ("exchange_declare", "exchange_delete", "exchange_bind", "exchange_unbind", "queue_declare", "queue_bind", "queue_unbind",
             "queue_purge", "queue_delete")

@@ -107,15 +107,24 @@ def test_each_table_at_its_limit_refuses_with_506_and_serves_on():
 
 
 def test_channels_at_their_limit():
-    """506 when all channel records are taken, 504 above the negotiated number (section 4.9)."""
+    """506 when all channel records are taken; 530 when one more is opened than were negotiated, whatever their numbers (section 4.9)."""
     broker = new_broker(channel_count_max=3)
     peer = Peer(broker)
     for number in (2, 3, 4):
         peer.give(encoded("channel_open", number, ""))
     assert peer.frames()[-1][2][0] == 506
-    peer = Peer(broker)
+    peer = Peer(new_broker(channel_max=8))
+    for number in range(2, 9):
+        peer.give(encoded("channel_open", number, ""))
+        assert peer.expect("channel_open_ok")
+    peer.give(encoded("channel_close", 8, 200, "", 0, 0))
+    peer.give(encoded("channel_open", 3000, ""))
+    assert [found[0] for found in peer.frames()] == ["channel_close_ok", "channel_open_ok"]
+    peer.give(encoded("queue_declare", 3000, 0, "q", False, False, False, False, False, {}))
+    assert peer.expect("queue_declare_ok") == ["q", 0, 0]
     peer.give(encoded("channel_open", 9, ""))
-    assert peer.expect("connection_close")[0] == 504
+    assert peer.expect("connection_close")[:2] == [
+        530, "NOT_ALLOWED - number of channels opened (8) has reached the negotiated channel_max (8)"]
 
 
 def test_connections_at_their_limit_are_closed_at_once():
