@@ -182,7 +182,10 @@ class Consuming(MessageReading):
             if found.rules is not None:
                 limited[found.handle] = found
         for found in limited.values():
-            found.rules.trim(self, found)
+            try:
+                found.rules.trim(self, found)
+            except Exception as error:
+                self.guard.queue_failed(found, error)
 
     def requeue_entry(self, channel, entry):
         """Requeue one unsettled entry; a stream's message is there anyway."""
