@@ -259,6 +259,8 @@ class Peer:
 
     def look(self, seconds=0.0):
         """Read what comes, for so long."""
+        if self not in self.attack.peers:
+            raise Gone()
         ends = time.monotonic() + seconds
         while select.select([self.socket], [], [], max(0, min(0.2, ends - time.monotonic())))[0] or time.monotonic() < ends:
             self.take()
