@@ -69,6 +69,7 @@ class Broker(Consuming):
         self.noted_at = 0
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
         self.waiting = Waiting()
+        self.dead_letters_nested = 0  # each published for the one before
         self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
@@ -402,10 +403,12 @@ class Broker(Consuming):
         found.auto_delete = False
         self.counters["consumers_cancelled"] += len(found.consumers)
         lost = self.waiting.forget(found) + self.guard.forget(found) + (0 if found.is_stream else found.unsettled_count())
-        for each in [each for each in self.dead_waiting if each[0] is found]:
-            lost += 1
-            self.dead_waiting.remove(each)
-            found.drop(each[1])
+        waiting = self.dead_waiting
+        self.dead_waiting = [each for each in waiting if each[0] is not found]
+        for queue, entry, _ in waiting:
+            if queue is found:
+                lost += 1
+                found.drop(entry)
         for consumer in list(found.consumers):
             self.cancel(consumer)
             try:

@@ -3,6 +3,8 @@
 The new message has the old body and properties, without its expiration, and tells its history in the header x-death, as RabbitMQ writes it.
 A message that comes round to a queue where it died before, and was never rejected on the way, is dropped: it would circle for ever.
 When there is no room for it, it waits and is tried again; x-dead-letter-strategy at-least-once also keeps it while it has no route.
+A dead letter may push another one out of its queue, and so on: the one behind NESTED_MAX of them waits, so that no stack is as deep as
+queues are long.
 """
 
 from .. import broker as broker_core
@@ -11,6 +13,7 @@ from ..layout import EPOCH
 from .feature import REFUSED, Feature
 
 COUNT_MAX = (1 << 63) - 1  # of the field that has it on the wire
+NESTED_MAX = 4
 
 class Rule(Feature):
     """x-dead-letter-exchange, -routing-key, -strategy."""
@@ -34,6 +37,8 @@ class Rule(Feature):
 
     def send_message(self, broker, queue, message, reason):
         """Publish a dead letter made from a message: TAKEN, UNROUTABLE or NO_ROOM."""
+        if broker.dead_letters_nested >= NESTED_MAX:
+            return broker_core.NO_ROOM
         tables = broker.tables
         exchange, key = broker.names_of(message)
         target_key = key if self.key is None else self.key.encode("utf-8")
@@ -56,10 +61,12 @@ class Rule(Feature):
         copy = broker.copy_message(message, self.exchange, target_key, octets)
         if copy == layout.NONE:
             return broker_core.NO_ROOM
+        broker.dead_letters_nested += 1
         try:
             outcome = broker.publish_dead_letter(copy, self.exchange, (target_key,) + copies if copies else target_key,
                                                  lambda name: reason != "rejected" and circles(deaths, name))
         finally:
+            broker.dead_letters_nested -= 1
             tables.release(copy)
         if outcome == REFUSED:
             outcome = broker_core.UNROUTABLE

@@ -142,6 +142,27 @@ def test_a_lifetime_of_any_length_is_kept_until_the_end_of_time():
             assert idle(broker) == before, lifetime
 
 
+def test_a_circle_of_full_queues_is_no_deep_stack():
+    """x-max-length and x-dead-letter-exchange in a ring: each letter pushes another one out. Nothing fails, and all come to rest."""
+    names = ["ring%d" % number for number in range(5)]
+    for peer in brokers(message_count_max=1024, entry_count_max=1024, arena_size=1 << 20, properties_size_max=1024,
+                        receive_buffer_size=2048, send_buffer_size=2048):
+        broker = peer.broker
+        before = idle(broker)
+        for number, name in enumerate(names):
+            peer.declare(name, durable=True, arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": names[number - 1],
+                                                        "x-max-length": 40})
+        for number in range(260):
+            peer.publish(names[number % 5], b"x", given={"delivery_mode": 2})
+        assert peer.frames() == [] and broker.counters["internal_errors"] == 0
+        pass_time(broker, 3000)
+        assert [len(got(peer, name)) for name in names] == [40] * 5
+        for name in names:
+            peer.ask("queue_delete", "queue_delete_ok", 0, name, False, False, False)
+        broker.run()
+        assert idle(broker) == before
+
+
 def test_digits_of_other_scripts_are_no_numbers():
     """expiration and x-delay are decimal digits: what Unicode calls a digit beside them is refused, or counts as none."""
     for text in ("\u00b2", "\u0661", "1\u00b2"):
