@@ -47,8 +47,12 @@ class Mechanism:
         found = self.access.find(name, self.peer.from_loopback)
         if found is None and name in self.access.users:
             return self.refuse("guest may only come from the broker's own machine: make a user")
-        if found is None or found.stored is None or not secret:
+        if found is None:
             return self.refuse("there is no such user here")
+        if found.stored is None:
+            return self.refuse("this user has no password")
+        if not secret:
+            return self.refuse("the password is empty")
         self.user = found
         self.check = found.stored.check(secret)
         return self.work() if self.check.at_once() else WORKING

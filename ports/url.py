@@ -44,8 +44,24 @@ def unquote(text):
     parts = text.split("%")
     octets = parts[0].encode("utf-8")
     for part in parts[1:]:
+        if len(part) < 2 or part[:2].strip("0123456789abcdefABCDEF"):
+            raise ValueError("behind a % come two hexadecimal digits, and a % itself is %25")
         octets += bytes((int(part[:2], 16),)) + part[2:].encode("utf-8")
-    return str(octets, "utf-8")
+    try:
+        return str(octets, "utf-8")
+    except UnicodeError:
+        raise ValueError("what % and digits stand for is not UTF-8")
+
+
+def check_host(host):
+    """Raise ValueError for what can be no host's name or address; it is not looked up here."""
+    if [each for each in host if each <= " " or each in "/\\?#@"]:
+        raise ValueError("the host %r has a character that no host has" % host)
+    labels = () if ":" in host else host.split(".")
+    if len(labels) > 1 and labels[-1] == "":
+        labels = labels[:-1]  # a name from the root on
+    if len(host) > 253 or [label for label in labels if not 0 < len(label.encode("utf-8")) < 64]:
+        raise ValueError("the host %r is no name: between its dots there are 1 to 63 octets, and it has 253 at most" % host)
 
 
 def read_url(url):
@@ -66,14 +82,17 @@ def read_url(url):
     else:
         host, _, port = address.partition(":")
     host = host or "127.0.0.1"
+    check_host(host)
     asked = _query(query, secure)
     tls = {"ca": asked.get("ca"), "cert": asked.get("cert"), "key": asked.get("key"), "name": asked.get("name") or host} if secure else None
-    return Url(host, _port(port or ("5671" if secure else "5672")), unquote(user), unquote(password), unquote(path) or "/", tls,
-               "auth" in asked)
+    user, password, virtual_host = unquote(user), unquote(password), unquote(path) or "/"
+    if len(user) + len(password) > 400 or len(virtual_host.encode("utf-8")) > 255:
+        raise ValueError("user and password have 400 characters together at most, the virtual host has 255 octets")
+    return Url(host, _port(port or ("5671" if secure else "5672")), user, password, virtual_host, tls, "auth" in asked)
 
 
 def _port(text):
-    if not text.isdigit() or not 0 < int(text) < 65536:
+    if text.strip("0123456789") or not 0 < len(text) < 6 or not 0 < int(text) < 65536:
         raise ValueError("port %r is not a number from 1 to 65535" % text)
     return int(text)
 
@@ -86,6 +105,8 @@ def _query(query, secure):
         if not secure or name not in TLS_KEYS:
             raise ValueError("there is no setting %r in a client's URL; amqps:// has %s" % (name, ", ".join(TLS_KEYS)))
         asked[name] = unquote(text)
+        if "\0" in asked[name]:
+            raise ValueError("%s has a NUL, which no name has" % name)
     if ("cert" in asked) != ("key" in asked):
         raise ValueError("a client certificate needs both cert and key")
     if "auth" in asked and (asked["auth"] != "external" or "cert" not in asked):

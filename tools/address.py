@@ -7,6 +7,7 @@ import socket
 from urllib.parse import parse_qs, urlsplit
 
 from leveret.core.link_window import WINDOW_SIZES, grain_size
+from leveret.ports.url import check_host
 
 from .usage import UsageError
 
@@ -100,6 +101,7 @@ def _tcp(url, parts):
         raise UsageError(f"{url!r} says more than a listener needs; it must be amqp://HOST:PORT")
     if not parts.hostname:
         raise UsageError(f"{url!r} names no host; it must be amqp://HOST:PORT, as amqp://127.0.0.1:5672")
+    check_host(parts.hostname)
     return TcpAddress(parts.hostname, AMQP_PORT if parts.port is None else parts.port)
 
 
@@ -111,6 +113,10 @@ def _tls(url, parts):
     unknown = sorted(set(asked) - {"cert", "key", "ca", "verify"})
     if unknown:
         raise UsageError(f"{url!r}: TLS has no setting {unknown[0]!r}; there are cert, key, ca and verify")
+    check_host(parts.hostname)
+    for name in ("cert", "key", "ca"):
+        if "\0" in asked.get(name, ""):
+            raise UsageError(f"{url!r}: {name} has a NUL, which no file has in its name")
     for name in ("cert", "key"):
         if not asked.get(name):
             raise UsageError(f"{url!r} names no {name}; it must be {TLS_FORM}")
@@ -121,8 +127,8 @@ def _tls(url, parts):
 
 
 def _serial(url, parts):
-    if parts.netloc or not parts.path.startswith("/dev/"):
-        raise UsageError(f"{url!r} names no device; it must be serial:///dev/ttyX?baud={BAUD_DEFAULT}")
+    if parts.netloc or not parts.path.startswith("/") or parts.path.endswith("/") or "\0" in parts.path:
+        raise UsageError(f"{url!r} names no device by its whole path; it must be serial:///dev/ttyX?baud={BAUD_DEFAULT}")
     asked = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     unknown = sorted(set(asked) - {"baud", *SERIAL_SETTINGS})
     if unknown:

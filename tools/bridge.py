@@ -45,7 +45,7 @@ def option(text):
     kinds = {row[0]: row[1] for row in ROWS}
     if not equals or name not in kinds:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE with a NAME among {', '.join(kinds)}")
-    if kinds[name] == WHOLE and value.isdigit():
+    if kinds[name] == WHOLE and value.isascii() and value.isdigit():
         return name, int(value)
     try:
         return name, float(value) if kinds[name].endswith("seconds") else value

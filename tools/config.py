@@ -3,7 +3,7 @@
     listen = ["amqp://127.0.0.1:5672"]
     anonymous = "visitor"        # the user whom the ANONYMOUS mechanism logs in; without it that mechanism is off
     [limits]                     # names, units, ranges and effects: core/limits.py
-    arena_size = 67108864
+    arena_size = "64M"           # octets may be a text; 67108864 is the same
     [data]                       # messages kept on disk; the keys: tools/data.py
     directory = "/var/lib/leveret"
     [[user]]                     # any number; without one there is guest with the password guest and all rights, from loopback only
@@ -44,6 +44,7 @@ from .usage import UsageError, meant
 KEYS = ("listen", "limits", "data", "anonymous", "user", "policy", "bridge", "board")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
 POLICY_KEYS = ("name", "pattern", "definition", "priority", "apply-to")
+TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
 NONCE_SIZE = 32
 
 
@@ -54,7 +55,7 @@ def _read(path):
             settings = tomllib.load(file)
     except OSError as error:
         raise UsageError(f"the configuration file {path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also for a number of thousands of digits
         raise UsageError(f"{path} is not TOML: {error}") from None
     for key in settings:
         if key not in KEYS:
@@ -164,6 +165,8 @@ def access(path, limits):
     if len(made.users) < len(tables):
         raise UsageError(f"{path}: there are two [[user]] of the same name")
     made.anonymous = settings.get("anonymous", "")
+    if not isinstance(made.anonymous, str):
+        raise UsageError(f"{path}: anonymous is {made.anonymous!r}; it must be the name of a [[user]], as anonymous = \"visitor\"")
     if made.anonymous != "" and made.anonymous not in made.users:
         raise UsageError(f"{path}: anonymous is {made.anonymous!r}, and there is no [[user]] of that name")
     return made
@@ -188,6 +191,20 @@ def _user(path, table, limits):
         raise UsageError(f"{path}: user {name!r}: {error}") from None
     made.configured = True
     return made
+
+
+def remarks(path):
+    """Sentences about what a checked file has that is taken, and may not do what was meant."""
+    found = []
+    for table in _read(path).get("user", []) if path else []:
+        name = table["name"]
+        if "password" not in table and "password_hash" not in table:
+            found.append(f"user {name!r} has no password: only a certificate (EXTERNAL) logs it in, or ANONYMOUS where anonymous names it; "
+                         "`leveret password` makes a password_hash")
+        for tag in table.get("tags", []):
+            if tag not in TAGS:
+                found.append(f"user {name!r}: the tag {tag!r} means nothing to this broker{meant(tag, TAGS)}; there are {', '.join(TAGS)}")
+    return found
 
 
 def _stored(table, limits):
@@ -222,6 +239,14 @@ def _limits(path, values, numbers=None):
     for name in values:
         if name not in known:
             raise UsageError(f"{path}: there is no limit {name!r} in [limits]{meant(name, known)}; there are {', '.join(known)}")
+    units = {row[0]: row[5] for row in ROWS}
+    for name, value in values.items():
+        if isinstance(value, str) and units[name].startswith("octets"):
+            found = data.octets_of(value)
+            if found is None:
+                raise UsageError(f"{path}: [limits] {name} is {value!r}; it must be a whole number ({units[name]}), or a text as 500K, "
+                                 "64M, 2G")
+            values = dict(values, **{name: found})
     try:
         return Limits(**dict(numbers or {}, **values))
     except ValueError as error:

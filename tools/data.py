@@ -150,8 +150,8 @@ def chosen(options, path, table):
             raise UsageError(f"{path}: [data] {unused[0]} is for messages that are kept on disk: name where with directory = \"...\"")
         return None
     directory = table.get("directory") if options.data is None else options.data
-    if directory == "":
-        raise UsageError("--data needs the name of a directory")
+    if directory == "" or "\0" in directory:
+        raise UsageError("--data (and directory in [data]) needs the name of a directory, and no name has a NUL")
     numbers = {}
     for name, default, least, most, words in NUMBERS:
         place = flag(name) if name in given else f"{path}: [data] {name}"
@@ -182,12 +182,17 @@ def check_table(path, table):
         raise UsageError(f"{path}: [data] sync is {table['sync']!r}; it must be one of {', '.join(MODES)}")
 
 
+def octets_of(text):
+    """The octets that a text as 500M or 1048576 stands for, or None."""
+    digits, unit = (text[:-1], UNITS[text[-1].upper()]) if text and text[-1].upper() in UNITS else (text, 1)
+    return int(digits) * unit if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+
+
 def number(place, value, least, most, words):
     """A whole number, or a text as 500M. Raises UsageError."""
     found = value
-    if isinstance(value, str) and value:
-        digits, unit = (value[:-1], UNITS[value[-1].upper()]) if words == "octets" and value[-1].upper() in UNITS else (value, 1)
-        found = int(digits) * unit if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+    if isinstance(value, str) and (words == "octets" or value.isdigit()):
+        found = octets_of(value)
     if not isinstance(found, int) or isinstance(found, bool) or not least <= found <= most:
         hint = ", or a text as 500K, 64M, 2G" if words == "octets" else ""
         raise UsageError(f"{place} is {value!r}; it must be a whole number of {words} from {least} to {most}{hint}")

@@ -279,8 +279,11 @@ def run(options):
         if kept is not None:
             server.keep(kept)
         server.define(policies, document, config.names_users(options.config))
-        for place in addresses:
-            print("ready " + server.listen(place), flush=True)
+        urls = [server.listen(place) for place in addresses]
+        for sentence in config.remarks(options.config):
+            say(sentence)
+        for url in urls:  # when all of them are open: who waits for the first may stop at the second
+            print("ready " + url, flush=True)
         server.bridge(bridges)
     except (ListenFailed, data.DataFailed) as error:
         say(str(error))

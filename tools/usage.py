@@ -1,7 +1,10 @@
 """The one error of the command line: what the user asked for cannot be."""
 
-
 import difflib
+import re
+
+LIKENESS_MIN = 0.6
+COMMON = ("max", "min", "count", "size", "octet", "second", "ms", "")  # words that many names have
 
 
 class UsageError(Exception):
@@ -10,5 +13,17 @@ class UsageError(Exception):
 
 def meant(name, names):
     """For a message about a name that there is not: the one that was probably meant, or ""."""
-    near = difflib.get_close_matches(str(name), names, 1)
-    return f" (is it {near[0]}?)" if near else ""
+    near = max(names, key=lambda each: _likeness(str(name), each))
+    return f" (is it {near}?)" if _likeness(str(name), near) >= LIKENESS_MIN else ""
+
+
+def _likeness(name, other):
+    """0 to 1. Words go before letters, and what few names have before what many have: max_connections is connection_count_max, and
+    body_size_max is not copy_size_max."""
+    words, others = ([word.rstrip("s") for word in re.split("[^a-z0-9]+", each.lower()) if word] for each in (name, other))
+    rare, others_rare = ([word for word in each if word not in COMMON] or each for each in (words, others))
+    near = [word for word in rare if difflib.get_close_matches(word, others_rare, 1, 0.75)]
+    shared = sum(word in others for word in words) if near else 0
+    by_words = (2 * shared + 2 * len(near) + 1) / (len(words) + len(others) + 2 * len(near) + 1)
+    begins = len(name) > 3 and other.startswith(name)
+    return max(by_words, difflib.SequenceMatcher(None, "_".join(rare), "_".join(others_rare)).ratio(), 0.7 * begins)

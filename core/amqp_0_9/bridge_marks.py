@@ -11,6 +11,7 @@ A message that has x-gateway and x-sequence from a gateway below keeps them. Tem
 import struct
 
 from ..errors import ProtocolError
+from ..exchange import whole_number
 from . import field_table, properties
 
 GATEWAY = "x-gateway"
@@ -37,7 +38,8 @@ class Template:
             text = ""
             if brace:
                 name, closed, text = rest.partition("}")
-                if not closed or name not in ("key", "exchange", "gateway") and not (name.isdigit() and 0 < int(name) < 256):
+                number = whole_number(name) if len(name) < 4 else None
+                if not closed or name not in ("key", "exchange", "gateway") and not 0 < (number or 0) < 256:
                     raise ValueError("a template has the places {key}, {exchange}, {gateway} and {1}, {2} ... for the words of the key, "
                                      "not {%s" % (name + closed))
                 self.parts.append(name)

@@ -11,7 +11,7 @@ Laws
 
 from ...core.bridge_mover import Mover
 from ...core.bridge_requests import keep
-from ...core.shim import after, elapsed
+from ...core.shim import after, elapsed, report
 from ..clock import now_ms, seconds
 from ..pipe import InsideDial
 from ..url import Url
@@ -43,6 +43,7 @@ class Bridge:
         self._loop = loop
         self._stop_at = None
         self._moved_at = now_ms()
+        self._told = ""  # the last error of ours
         self._owed = []  # Deliveries that are done and whose acknowledgement had no room yet
         self.mover = Mover(settings.marks(), settings.up and not settings.plain, settings.refusal_attempts,
                            settings.replay_messages_per_second, settings.replay_octets_per_second)
@@ -86,9 +87,22 @@ class Bridge:
         try:
             return self._step(now_ms())
         except Exception as error:  # one bridge never stops the broker, or another bridge
-            self.source.broke(error)
-            self.target.cut("the source broke")
+            self._broke(error)
             return False
+
+    def _broke(self, error):
+        """An error of ours, of which nobody knows how far it went: both connections are made anew."""
+        self.count("internal_errors")
+        text = "an error of ours: %r" % (error,)
+        if text != self._told:
+            self._told = text
+            report(error)
+        for side in (self.source, self.target):
+            try:
+                side.cut(text)
+            except Exception as worse:
+                report(worse)
+                side.void()
 
     def _step(self, now):
         moved = self._pump(now)

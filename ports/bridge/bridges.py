@@ -3,7 +3,7 @@
 Laws: with none it costs nothing, bridge.py is not even imported; `stop` returns in time whatever upstream does.
 """
 
-from ...core.shim import elapsed
+from ...core.shim import elapsed, report
 from ..clock import now_ms
 
 STOP_MS = 3000
@@ -21,8 +21,12 @@ class Bridges:
         if settings:
             from .bridge import Bridge
             for each in settings:
-                there = None if dial is None else [dial(url) for url in each.upstream_urls]
-                self.bridges.append(Bridge(loop, each, told(say, each.name), broker, there))
+                try:
+                    there = None if dial is None else [dial(url) for url in each.upstream_urls]
+                    self.bridges.append(Bridge(loop, each, told(say, each.name), broker, there))
+                except Exception as error:  # whatever it is, the broker and the other bridges go on
+                    report(error)
+                    say("bridge %s cannot be started: %r" % (each.name, error))
 
     def wait_ms(self, most):
         """How long the loop may wait."""

@@ -44,8 +44,15 @@ ROWS = (
 ONLY_UP = ("gateway", "stream", "replay_messages_per_second", "replay_octets_per_second", "backlog_octets_max", "backlog_age_max",
            "backlog_full")
 OF_AN_OUTBOX = ("backlog_octets_max", "backlog_age_max", "backlog_full")
+# Of every number; of the others NUMBER_MAX and SECONDS_MAX are the most, 0 and SECONDS_LEAST the least.
 LEAST = {"prefetch": 1, "hops_max": 1, "buffer_size": 2048, "frame_size_max": 8192, "backlog_octets_max": 1024}
-MOST = {"prefetch": 4000, "hops_max": 255, "heartbeat_seconds": 3600, "refusal_attempts": 1000000}
+MOST = {"prefetch": 4000, "hops_max": 255, "heartbeat_seconds": 3600, "refusal_attempts": 1000000, "buffer_size": 1 << 28,
+        "frame_size_max": 1 << 24, "backlog_octets_max": 1 << 50}
+NUMBER_MAX = 1 << 30
+SECONDS_LEAST, SECONDS_MAX = 0.01, 86400  # times are kept in 30 bits of milliseconds
+
+# Octets of texts that become short strings of the protocol, with what the bridge puts behind them.
+SIZES = {"name": 200, "gateway": 200, "queue": 255, "stream": 255, "exchange": 255, "header_prefix": 127}
 
 STABLE_MS = 60000  # a connection that held so long was a good one: the next pause starts with the shortest again
 
@@ -67,16 +74,16 @@ class Settings:
 
     def _check(self, given):
         """What settings must be together."""
-        need(0 < len((self.name or "").encode("utf-8")) <= 200, "it needs a name of 1 to 200 octets")
+        need(self.name, "it needs a name of 1 to 200 octets")
         need(self.direction in ("up", "down"), "direction is up or down, not %r" % self.direction)
         need(self.exchange is not None, "it needs an exchange to publish to")
         need(self.upstream, "it needs upstream, a URL as amqps://user:password@host/")
         need(self.backlog_full in (WAIT, DROP_OLDEST), "backlog_full is %s or %s, not %r" % (WAIT, DROP_OLDEST, self.backlog_full))
-        need(0 < self.reconnect_seconds_min <= self.reconnect_seconds_max <= 86400, "reconnect_seconds_min is above 0 and at most _max")
+        need(self.reconnect_seconds_min <= self.reconnect_seconds_max, "reconnect_seconds_min must not be above reconnect_seconds_max")
         self.upstream_urls = [read_url(url) for url in self.upstream]
         if self.up:
             need((self.queue is None) != (self.stream is None), "it needs a queue or a stream to take from, and not both")
-            need(self.plain or 0 < len((self.gateway or "").encode("utf-8")) <= 200, "it needs a gateway, an id that no other bridge has")
+            need(self.plain or self.gateway, "it needs a gateway, an id that no other bridge has")
         else:
             need(self.queue is not None, "it needs a queue, the one upstream to take from")
         for name in given:
@@ -129,17 +136,18 @@ def checked(name, kind, value):
     if kind == TEXTS and isinstance(value, str):
         value = [value]
     whole = isinstance(value, int) and not isinstance(value, bool)
+    least, most = LEAST.get(name, 0), MOST.get(name, NUMBER_MAX)
     good = {
-        TEXT: isinstance(value, str), WHOLE: whole and value >= LEAST.get(name, 0),
-        SECONDS: (whole or isinstance(value, float)) and value > 0,
+        TEXT: isinstance(value, str), WHOLE: whole and least <= value <= most,
+        SECONDS: (whole or isinstance(value, float)) and SECONDS_LEAST <= value <= SECONDS_MAX,
         TEXTS: isinstance(value, list) and bool(value) and all([isinstance(each, str) for each in value]),
         TABLE: isinstance(value, dict) and all([isinstance(value[each], str) for each in value]),
     }[kind]
-    if kind == WHOLE and good and name in MOST:
-        good = value <= MOST[name]
     if not good:
-        least = LEAST.get(name, 0)
-        within = "" if kind != WHOLE else " from %d to %d" % (least, MOST[name]) if name in MOST else " of at least %d" % least
+        range_ = {WHOLE: (least, most), SECONDS: (SECONDS_LEAST, SECONDS_MAX)}.get(kind)
+        within = " from %s to %d" % range_ if range_ else ""
         shown = "" if kind == TEXTS else "is %r; it " % (value,)  # a URL has a password
         raise ValueError("%s %smust be %s%s" % (name, shown, kind, within))
+    if name in SIZES and len(value.encode("utf-8")) > SIZES[name]:
+        raise ValueError("%s has %d octets; it must have at most %d" % (name, len(value.encode("utf-8")), SIZES[name]))
     return value

@@ -115,20 +115,20 @@ class Side(Events):
         return "connected, but no AMQP broker speaks" if self.client.output.is_empty() else "no connection was made"
 
     def _connect(self, now):
-        self.over = False
-        self.again_at = None
+        self.again_at = None  # what raises here is tried again after a pause too
         self.epoch += 1
         self._connected = False
         self._step = 0
         self._asked = False
         self._began_at = now
-        self._dialling = True
         settings = self.settings
         options = dict(self.dial.login())
         self.client = Guarded(
             self, receive_size=settings.buffer_size, send_size=settings.buffer_size + 2048, frame_size_max=settings.frame_size_max,
             channel_count=self.channel_count, content_size_max=self.bridge.content_size_max, heartbeat_s=settings.heartbeat_seconds,
             confirm_window=settings.prefetch * 2 + 16, open_timeout_ms=LATER_MS + int(settings.connect_seconds * 1000), **options)
+        self.over = False
+        self._dialling = True
         self.dial.begin()
 
     def _finish_dial(self, loop):
@@ -209,13 +209,22 @@ class Side(Events):
             self.over = True
             self.lost(reason)
             self.client.received(0)
+        elif not self.ready and self.client is None:
+            self.last_error = "%s: %s" % (self.place(), reason)
+
+    def void(self):
+        """Whatever state this is in: it has no connection, and tries again after a pause."""
+        self.over = True
+        self.ready = self._dialling = False
+        self.again_at = None
 
     def lost(self, reason):
         """Not ready any more: say why, and try again after a pause, at the next place."""
         self.ready = False
         self.again_at = None
-        self.last_error = "%s: %s" % (self.place(), reason)
         self._turn += 1
+        if not self.bridge.stopping:
+            self.last_error = "%s: %s" % (self.place(), reason)
         self.bridge.side_lost(self)
         if not self.bridge.stopping:
             self.say(self.last_error + "; trying again")

@@ -88,7 +88,7 @@ def test_a_serial_address():
 
 @pytest.mark.parametrize("url", [
     "", "127.0.0.1:5672", "http://127.0.0.1", "amqp://", "amqp://:5672", "amqp://h:port", "amqp://h:65536", "amqp://h:-1", "amqp://[::1",
-    "amqp://guest:guest@h:1", "amqp://h:1/vhost", "amqp://h:1?x=1", "serial://ttyUSB0", "serial:///tmp/x", "serial:///dev/ttyS0?baud=0",
+    "amqp://guest:guest@h:1", "amqp://h:1/vhost", "amqp://h:1?x=1", "serial://ttyUSB0", "serial:///tmp/", "serial:///dev/ttyS0?baud=0",
     "serial:///dev/ttyS0?baud=fast", "serial:///dev/ttyS0?baud=", "serial:///dev/ttyS0?parity=even", "serial:///dev/ttyS0?baud=99999999",
     "serial:///dev/ttyS0?baud=\u0661", "serial:///dev/ttyS0?crc=17", "serial:///dev/ttyS0?frame=31", "serial:///dev/ttyS0?window=3000",
     "serial:///dev/ttyS0?window=256&frame=512", "serial:///dev/ttyS0?address=0", "serial:///dev/ttyS0?address=256",

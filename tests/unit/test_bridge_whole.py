@@ -302,7 +302,7 @@ def test_what_settings_cannot_be():
             ({"backlog_full": "burn"}, "wait or drop-oldest"), ({"backlog_age_max": "7D"}, "needs backlog_full"),
             ({"backlog_age_max": "soon", "backlog_full": "drop-oldest"}, "a number and one of"), ({"direction": "left"}, "up or down"),
             ({"routing_key": "{x}"}, "a template"), ({"headers": {"a": 1}}, "a table of texts"), ({"reconnect_seconds_min": 0}, "seconds"),
-            ({"reconnect_seconds_min": 9, "reconnect_seconds_max": 1}, "at most _max"), ({"direction": "down"}, "is for direction up"),
+            ({"reconnect_seconds_min": 9, "reconnect_seconds_max": 1}, "not be above"), ({"direction": "down"}, "is for direction up"),
             ({"queue": None, "stream": "s", "backlog_octets_max": 5000}, "a stream has its own retention")):
         given = dict(good)
         given.update(change)
