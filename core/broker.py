@@ -10,12 +10,13 @@ consuming.py (what consumers do), and this.
 from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
 from .consuming import Consuming
-from .errors import ACCESS_REFUSED, PRECONDITION_FAILED, ProtocolError
-from .failures import Failures
+from .errors import ACCESS_REFUSED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .failures import Failures, network_of
 from .receive_buffer import ReceiveBuffer
 from .features.feature import REFUSED
 from .guard import Guard
 from .layout import EPOCH
+from .limits import SURPLUS_RECEIVE, SURPLUS_SEND
 from .parts import part
 from .rules import with_expiry
 from .shim import elapsed
@@ -37,7 +38,8 @@ NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams
 MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"  # the route of a request to core/management.py: no client can declare such a queue
 
 COUNTERS = (
-    "connections", "connections_refused", "logins_refused", "addresses_refused", "access_refused", "published", "delivered", "delayed",
+    "connections", "connections_refused", "strangers_closed", "logins_refused", "addresses_refused", "access_refused", "published",
+    "delivered", "delayed",
     "settled", "returned", "unroutable", "alternate_routed", "lost_on_purpose", "redelivered", "rejected", "purged", "held",
     "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered", "dead_letters_lost",
     "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks", "blocked", "channel_errors",
@@ -74,7 +76,10 @@ class Broker(Consuming):
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
         self.behind = []  # connections with frames that were to wait while others have their turn
+        self.strangers = []  # those of them that have not logged in, the oldest first
+        self.surplus = []  # those that have no place, and are told so
         self.buffers = []  # (receive, send) pairs of connections that are gone
+        self.surplus_buffers = []
         self.counters = {name: 0 for name in COUNTERS}
         self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge_requests.py
 
@@ -178,19 +183,45 @@ class Broker(Consuming):
         if self.failures.refuses(connection.address):
             self.counters["addresses_refused"] += 1
             return None
-        if len(self.connections) >= self.limits.connection_count_max:
+        limits = self.limits
+        full = len(self.connections) - len(self.surplus) >= limits.connection_count_max
+        if self.strangers and (full or len(self.strangers) >= limits.stranger_count_max):
+            self.counters["strangers_closed"] += 1
+            most_numerous(self.strangers).finish()
+            full = False
+        if full:
             self.counters["connections_refused"] += 1
-            return None
-        if self.buffers:
-            pair = self.buffers.pop()
+            if limits.surplus_count_max == 0:
+                return None
+            if len(self.surplus) >= limits.surplus_count_max:
+                self.surplus[0].finish()
+        buffers = self.surplus_buffers if full else self.buffers
+        if buffers:
+            pair = buffers.pop()
             pair[0].reset()
             pair[1].reset()
         else:
             engine = self.tables.engine
-            pair = ReceiveBuffer(self.limits.receive_buffer_size, engine), engine.send_buffer(self.limits.send_buffer_size)
+            pair = (ReceiveBuffer(SURPLUS_RECEIVE if full else limits.receive_buffer_size, engine),
+                    engine.send_buffer(SURPLUS_SEND if full else limits.send_buffer_size))
         self.connections.append(connection)
-        self.counters["connections"] += 1
+        if full:
+            self.surplus.append(connection)
+        else:
+            self.strangers.append(connection)
+            self.counters["connections"] += 1
         return pair
+
+    def admit(self, connection, user):
+        """A connection has logged in."""
+        connection.user = user
+        self.strangers.remove(connection)
+
+    def refuse_surplus(self, connection):
+        """Raise for a connection that has a place only to be told that there is none for it."""
+        if connection in self.surplus:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d connections at most (connection_count_max)"
+                                % self.limits.connection_count_max, True)
 
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
@@ -204,12 +235,18 @@ class Broker(Consuming):
                 if binding.made_by is connection:
                     binding.made_by = nobody
         self.connections.remove(connection)
+        if connection in self.strangers:
+            self.strangers.remove(connection)
         if connection in self.held:
             self.held.remove(connection)
         if connection in self.behind:
             self.behind.remove(connection)
         connection.send.reset()  # bodies may wait in it that are still in their blocks
-        self.buffers.append((connection.receive, connection.send))
+        buffers = self.buffers
+        if connection in self.surplus:
+            self.surplus.remove(connection)
+            buffers = self.surplus_buffers
+        buffers.append((connection.receive, connection.send))
 
     def login_refused(self, address, sentence, name=None, counts=True):
         """Somebody at `address` could not log in, as `name` where one was claimed: logged, and counted against both if it `counts`."""
@@ -444,6 +481,18 @@ class Broker(Consuming):
         again, and NO_ROOM or NOT_YET; (None, UNROUTABLE) where this build has no management."""
         management = part("management")
         return (None, UNROUTABLE) if management is None else management.answer(self, user, message, before)
+
+
+def most_numerous(connections):
+    """The oldest connection of the address that has most of these: who opens many stands in its own way first."""
+    counts = {}
+    for each in connections:
+        network = network_of(each.address)
+        counts[network] = counts.get(network, 0) + 1
+    most = max(counts.values())
+    for each in connections:
+        if counts[network_of(each.address)] == most:
+            return each
 
 
 class Nobody:

@@ -9,7 +9,12 @@ from . import layout
 
 # name, gateway default, board default, least, most, unit, effect at the limit
 ROWS = (
-    ("connection_count_max", 256, 4, 1, 65535, "connections", "a further one is closed at once"),
+    ("connection_count_max", 256, 4, 1, 65535, "connections",
+     "one that has not logged in gives way; when all have, a further one is refused"),
+    ("stranger_count_max", 192, 3, 1, 65535, "connections that have not logged in",
+     "for a further one the oldest of the address that has most of them is closed"),
+    ("surplus_count_max", 16, 0, 0, 255, "connections beyond connection_count_max that are told so, with 506",
+     "the oldest of them is closed; with 0 each is closed at once"),
     ("line_connection_count_max", 16, 2, 1, 64, "connections over one serial line", "a further one is closed at once"),
     ("line_connection_room", 16384, 2048, 64, 32768, "octets that wait for one of them", "its peer sends no more of it, the others go on"),
     ("channel_max", 2047, 8, 1, 65535, "channels of one connection", "negotiated in connection.tune; one more is 530"),
@@ -70,6 +75,8 @@ BOARD = {row[0]: row[2] for row in ROWS}
 PATTERN_BASE = 320  # octets that the program of a regular expression takes whatever it says
 
 RECORD_SIZE = 700  # octets of a message on its way through a bridge beside its body, its marks included
+SURPLUS_RECEIVE = 4096  # octets of the buffers of a connection that is only told that there is no place for it: its start-ok
+SURPLUS_SEND = 2048  # connection.start and connection.close
 REPLY_ROOM = 320  # octets of a send buffer that deliveries leave free: the largest reply (channel.close with a full text) takes 277
 
 
@@ -152,7 +159,7 @@ def memory_parts(limits, left_out=()):
         ("queue entries", 4 * layout.ENTRY_WIDTH * (limits.entry_count_max + entries)),
         ("index of the log", 4 * layout.CHUNK_WIDTH * limits.chunk_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
-         * limits.connection_count_max),
+         * limits.connection_count_max + (SURPLUS_RECEIVE + SURPLUS_SEND + 950) * limits.surplus_count_max),
         ("channels", (4 * layout.CHANNEL_WIDTH + 670 + name + limits.copy_size_max) * limits.channel_count_max),
         ("queues", (4 * layout.QUEUE_WIDTH + 245 + name + arguments) * limits.queue_count_max),
         ("consumers", (4 * layout.CONSUMER_WIDTH + 170 + 2 * name) * limits.consumer_count_max),

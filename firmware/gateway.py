@@ -68,7 +68,7 @@ class Gateway:
         if wanted["bridges"]:
             from . import uplink
             self._to_bridge = uplink.checked(wanted["bridges"])
-        self.loop = Loop(self.limits.connection_count_max + LOOP_BESIDE + len(self._to_bridge), self.broker)
+        self.loop = Loop(self.limits.connection_count_max + self.limits.surplus_count_max + LOOP_BESIDE + len(self._to_bridge), self.broker)
         self._said = {}
         if wanted["store"] is not None:
             from . import keeping

@@ -98,11 +98,14 @@ class Listener:
                 continue
             endpoint = None
             try:
-                endpoint = self.make_endpoint(stream) if loop.has_slot() else None
+                endpoint = self.make_endpoint(stream)
                 if endpoint is None or endpoint.closed:
                     stream.close()
-                else:
+                elif loop.has_slot() or loop.let_go():
                     loop.add(stream, endpoint)
+                else:
+                    endpoint.received(0)
+                    stream.close()
             except Exception as error:
                 loop.trouble("a new connection", error)
                 if endpoint is not None:
@@ -214,6 +217,14 @@ class Loop:
             slots.discard(slot)
         self.gathering.pop(slot, None)
         self.alarms.forget(slot)
+
+    def let_go(self):
+        """Remove streams whose endpoints have closed in this step already; true when there is a slot then."""
+        for slot in list(self.used):
+            if self.endpoints[slot].closed:
+                self.flush(slot)
+                self.remove(slot)
+        return self.has_slot()
 
     def stop_listening(self):
         """Close all listeners."""
@@ -342,6 +353,8 @@ class Loop:
         """`read`, which may raise what is no peer's fault."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
+        if endpoint is None:
+            return  # it was let go in this step
         began = None
         for _ in range(_READS):
             view = endpoint.writable()

@@ -75,7 +75,7 @@ def memory_of(limits, addresses, bridges):
 
 def make_room_for_descriptors(limits, line_count):
     """Let the process open a descriptor for every connection. Raises UsageError when the system forbids it."""
-    needed = limits.connection_count_max + line_count + DESCRIPTORS_BESIDE
+    needed = limits.connection_count_max + limits.surplus_count_max + line_count + DESCRIPTORS_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise UsageError(f"connection_count_max is {limits.connection_count_max} and this process may open {hard} files: "
@@ -90,7 +90,7 @@ class Server:
     def __init__(self, limits, line_count, access=None, bridge_count=0):
         self.form = c_accel.install()  # before there are tables
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, say)
-        self.loop = Loop(limits.connection_count_max + line_count + bridge_count * SLOTS, self.broker)
+        self.loop = Loop(limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.store = None  # of a broker that keeps messages on disk
         self._lines = []

@@ -33,6 +33,7 @@ def start_ok(session, number, row, octets, at, end):
     """connection.start-ok (section 1.4.2.2): log in, propose the tuning."""
     expect(session, number, row, "connection_start_ok")
     properties, mechanism, response, _ = method.decode(row, octets, at, end)
+    session.broker.refuse_surplus(session.connection)
     capabilities = properties.get("capabilities")
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
@@ -54,7 +55,7 @@ def secure_ok(session, number, row, octets, at, end):
 
 def logged_in(session, user):
     """The log-in has succeeded: propose the tuning."""
-    session.connection.user = user
+    session.broker.admit(session.connection, user)
     session.user = user.name
     session.writable = user.granted[WRITE]
     limits = session.broker.limits

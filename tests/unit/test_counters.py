@@ -63,6 +63,13 @@ def connections_refused():
     return broker, 2
 
 
+def strangers_closed():
+    broker = new_broker(stranger_count_max=2)
+    for _ in range(4):
+        Connection(broker)
+    return broker, 2
+
+
 def fail_to_log_in(broker, address=""):
     peer = Peer(broker, log_in=False)
     peer.connection.address = address
@@ -424,7 +431,8 @@ def poison_dropped():
 
 
 CASES = (
-    connections, connections_refused, logins_refused, addresses_refused, access_refused, published, delivered, settled, returned,
+    connections, connections_refused, strangers_closed, logins_refused, addresses_refused, access_refused, published, delivered, settled,
+    returned,
     unroutable, alternate_routed, lost_on_purpose, delayed, redelivered, rejected, purged, held, blocked, internal_errors, channel_errors,
     connection_errors, expired, queues_expired, dropped_head, rejected_publishes, dead_lettered, dead_letters_lost, delivery_limit,
     deduplicated, replaced, settle_timeouts, commits, rollbacks, dropped_with_queue, retained_out, stream_duplicates, readers_overtaken,
