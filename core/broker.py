@@ -21,7 +21,7 @@ from .parts import part
 from .rules import with_expiry
 from .shim import elapsed
 from .tables import clear
-from .waiting import Waiting
+from .waiting import DeadLetters, Waiting
 
 # What `publish` answers.
 TAKEN = 0
@@ -70,9 +70,9 @@ class Broker(Consuming):
         self.rules_at = 0  # uptime of the last time that rules were told the time
         self.noted_at = 0
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
-        self.waiting = Waiting()
+        self.waiting = Waiting(limits.waiting_count_max)
+        self.dead_letters = DeadLetters(self.tables)  # that found no room or no route yet
         self.dead_letters_nested = 0  # each published for the one before
-        self.dead_waiting = []  # (queue, entry, reason) of dead letters that found no room or no route yet
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
         self.behind = []  # connections with frames that were to wait while others have their turn
@@ -138,10 +138,7 @@ class Broker(Consuming):
                     found.forget_old(self.seconds)
             except Exception as error:
                 self.guard.queue_failed(found, error)
-        waiting = self.dead_waiting
-        self.dead_waiting = []
-        for found, entry, reason in waiting:
-            self.discard(found, entry, reason)
+        self.dead_letters.retry(self)
         self.guard.tick()
 
     def run(self):
@@ -303,7 +300,7 @@ class Broker(Consuming):
             from . import logged_put
             return logged_put.put(self, message, targets, expires, delay_ms)
         blocks = self.tables.messages[message + layout.MESSAGE_BLOCKS]
-        if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, False):
+        if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, False, delay_ms):
             return NO_ROOM
         verdict = TAKEN
         for found in targets:
@@ -337,8 +334,11 @@ class Broker(Consuming):
             self.journal.gather_settled()
         return state[layout.POOL_ENTRIES + 2] >= count
 
-    def is_full(self, targets, block_total, logged):
-        """True when one of the queues takes no further message of so many blocks now, or the log none that is to be `logged`."""
+    def is_full(self, targets, block_total, logged, delay_ms=0):
+        """True when one of the queues takes no further message of so many blocks now, or the log none that is to be `logged`, or a message
+        that is to wait has no place for that."""
+        if delay_ms and not self.waiting.has_room():
+            return True
         for found in targets:
             if found.full(block_total) and not (self.give_way() and not found.full(block_total)):
                 return True
@@ -439,13 +439,8 @@ class Broker(Consuming):
         """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
         found.auto_delete = False
         self.counters["consumers_cancelled"] += len(found.consumers)
-        lost = self.waiting.forget(found) + self.guard.forget(found) + (0 if found.is_stream else found.unsettled_count())
-        waiting = self.dead_waiting
-        self.dead_waiting = [each for each in waiting if each[0] is not found]
-        for queue, entry, _ in waiting:
-            if queue is found:
-                lost += 1
-                found.drop(entry)
+        lost = self.waiting.forget(found) + self.dead_letters.forget(found) + self.guard.forget(found)
+        lost += 0 if found.is_stream else found.unsettled_count()
         for consumer in list(found.consumers):
             self.cancel(consumer)
             try:
@@ -465,8 +460,8 @@ class Broker(Consuming):
         """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, for room as a dead letter, or to be poison."""
         for each in self.waiting.heap:
             yield each[2], each[3]
-        for each in self.dead_waiting:
-            yield each[0], each[1]
+        for each in self.dead_letters.all(self):
+            yield each
         for each in self.guard.entries_aside():
             yield each
 

@@ -154,7 +154,7 @@ class Consuming(MessageReading):
                     return True
             except MemoryError as error:  # there may be some later
                 self.guard.trouble("a dead letter of queue '%s'", found.name, error)
-            self.dead_waiting.append((found, entry, reason))
+            self.dead_letters.add(entry, reason)
         except Exception as error:
             self.guard.rescue(found, entry, error)
         return False

@@ -62,6 +62,8 @@ ROWS = (
      "that have logged in", "the one of longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
     ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
+    ("waiting_count_max", 65536, 32, 1, 1 << 24, "messages that wait for a moment (x-delay, x-delayed-retry-min)",
+     "a publisher that asks for a delay waits; what comes back does so at once"),
     ("identity_count_max", 131072, 32, 2, 1 << 24, "message ids, publishers and last values that all queues remember together "
      "(x-deduplication, x-publisher-id, x-last-value-key)",
      "the queue or stream that remembers most forgets its oldest; last values have half: a message with a further one is refused"),

@@ -17,7 +17,7 @@ def put(broker, message, targets, expires, delay_ms):
     paging = () if delay_ms else [found for found in targets if found.must_page(blocks)]
     kept = journal.wants(message, targets)
     if (not broker.has_entries(len(targets) - len(paging))
-            or not broker.committing and broker.is_full(targets, blocks, kept or bool(paging))):
+            or not broker.committing and broker.is_full(targets, blocks, kept or bool(paging), delay_ms)):
         return NO_ROOM
     verdict = TAKEN
     before = tables.messages[message + layout.MESSAGE_SEGMENT]

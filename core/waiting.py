@@ -1,6 +1,7 @@
 """Entries that wait for a moment: kept out of their queue until then, earliest first (a heap).
 
 Those that came back (delayed retry) go to where they stood; those that arrive (x-delayed-message) go to the tail, under the queue's rules.
+Dead letters that found no room or no route wait too, in a list that takes no memory.
 """
 
 from heapq import heapify, heappop, heappush
@@ -10,14 +11,22 @@ from .exchange import delay_of
 
 
 class Waiting:
-    """At most as many as there are entries. `due` counts milliseconds of the broker's uptime, which does not wrap."""
+    """At most `most`. `due` counts milliseconds of the broker's uptime, which does not wrap."""
 
-    def __init__(self):
+    def __init__(self, most):
+        self.most = most
         self.heap = []
         self.count = 0  # breaks ties in the order of coming
 
+    def has_room(self):
+        """True when one more may wait."""
+        return len(self.heap) < self.most
+
     def add(self, broker, delay_ms, queue, entry, arrives=False):
-        """Give `entry` (in no list) to `queue` in `delay_ms` milliseconds."""
+        """Give `entry` (in no list) to `queue` in `delay_ms` milliseconds; at once when no more may wait."""
+        if not self.has_room():
+            self.hand_over(broker, queue, entry, arrives)
+            return
         self.count += 1
         heappush(self.heap, (broker.uptime_ms + delay_ms, self.count, queue, entry, arrives))
 
@@ -25,23 +34,27 @@ class Waiting:
         """Hand over all whose moment has come."""
         while self.heap and self.heap[0][0] <= broker.uptime_ms:
             _, _, queue, entry, arrives = heappop(self.heap)
+            self.hand_over(broker, queue, entry, arrives)
+
+    def hand_over(self, broker, queue, entry, arrives):
+        """Give an entry to its queue."""
+        try:
+            if arrives:
+                queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+            else:
+                queue.requeue(entry)
+        except Exception as error:
+            broker.guard.rescue(queue, entry, error)
+            return
+        broker.activate(queue)
+        if queue.rules is not None:
             try:
                 if arrives:
-                    queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+                    queue.rules.arrived(broker, queue, entry)
                 else:
-                    queue.requeue(entry)
+                    queue.rules.trim(broker, queue)
             except Exception as error:
-                broker.guard.rescue(queue, entry, error)
-                continue
-            broker.activate(queue)
-            if queue.rules is not None:
-                try:
-                    if arrives:
-                        queue.rules.arrived(broker, queue, entry)
-                    else:
-                        queue.rules.trim(broker, queue)
-                except Exception as error:
-                    broker.guard.queue_failed(queue, error)
+                broker.guard.queue_failed(queue, error)
 
     def forget(self, queue):
         """Drop what waits for a queue that goes: how many."""
@@ -73,6 +86,57 @@ class Waiting:
                         queue.unlink(entry)
                         self.add(broker, left, queue, entry, True)
                     entry = behind
+
+
+REASONS = ("expired", "maxlen", "rejected", "delivery_limit")
+
+
+class DeadLetters:
+    """Entries, in no list of a queue, whose dead letters are to be tried again: linked by ENTRY_NEXT, the reason in ENTRY_PREVIOUS."""
+
+    def __init__(self, tables):
+        self.entries = tables.entries
+        self.first = self.last = layout.NONE
+
+    def add(self, entry, reason):
+        """One more, at the end."""
+        self.entries[entry + layout.ENTRY_NEXT] = layout.NONE
+        self.entries[entry + layout.ENTRY_PREVIOUS] = REASONS.index(reason)
+        if self.first == layout.NONE:
+            self.first = entry
+        else:
+            self.entries[self.last + layout.ENTRY_NEXT] = entry
+        self.last = entry
+
+    def all(self, broker):
+        """(queue, entry) of each."""
+        entry = self.first
+        while entry != layout.NONE:
+            yield broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]], entry
+            entry = self.entries[entry + layout.ENTRY_NEXT]
+
+    def retry(self, broker):
+        """Let go of each once more; those for which there is still no room wait on."""
+        last, entry = self.last, layout.NONE
+        while self.first != layout.NONE and entry != last:
+            entry = self.first
+            self.first = self.entries[entry + layout.ENTRY_NEXT]
+            broker.discard(broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]], entry,
+                           REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])
+
+    def forget(self, queue):
+        """Drop what is there of a queue that goes: how many."""
+        entry, self.first = self.first, layout.NONE
+        count = 0
+        while entry != layout.NONE:
+            behind = self.entries[entry + layout.ENTRY_NEXT]
+            if self.entries[entry + layout.ENTRY_QUEUE] == queue.handle:
+                queue.drop(entry)
+                count += 1
+            else:
+                self.add(entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])
+            entry = behind
+        return count
 
 
 def left_of(broker, properties, arrived):

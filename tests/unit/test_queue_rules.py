@@ -408,3 +408,43 @@ def test_arguments_about_nodes_and_disks_are_taken_without_effect():
     peer = Peer(broker)
     peer.give(encoded("queue_declare", 1, 0, "p", False, False, False, False, False, {"x-queue-mode": "fast"}))
     assert peer.expect("channel_close")[0] == 406
+
+
+def test_messages_that_wait_for_a_moment_are_bounded():
+    """waiting_count_max: a publisher that asks for a delay waits until a place is free; a message that comes back does so at once."""
+    broker, peer = pair({"x-delayed-retry-min": 60000}, waiting_count_max=3)
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "later", "x-delayed-message", False, False, False, False, False,
+             {"x-delayed-type": "fanout"})
+    peer.declare("late")
+    peer.ask("queue_bind", "queue_bind_ok", 0, "late", "later", "", False, {})
+    other = Peer(broker)
+    for number in range(3):
+        peer.publish("", b"%d" % number, "later", {"headers": {"x-delay": 1000}})
+    peer.publish("", b"3", "later", {"headers": {"x-delay": 1000}})
+    assert len(peer.connection.writable()) == 0 and len(broker.waiting.heap) == 3
+    other.publish("q", b"back")
+    other.give(encoded("basic_get", 1, 0, "q", False))
+    tag = other.contents()[0][1][0]
+    other.give(encoded("basic_nack", 1, tag, False, True))
+    assert bodies(other, "q") == [b"back"], "there is no place for it to wait"
+    pass_time(broker, 1200)
+    assert len(peer.connection.writable()) and bodies(other, "late") == [b"0", b"1", b"2"]
+    pass_time(broker, 1200)
+    assert bodies(other, "late") == [b"3"]
+
+
+def test_dead_letters_without_room_wait_in_order_and_go_with_their_queue():
+    """x-dead-letter-strategy at-least-once: those of one queue that goes are dropped, the others stay in the order in which they came."""
+    broker, peer = pair({"x-dead-letter-exchange": "nowhere", "x-dead-letter-strategy": "at-least-once", "x-max-length": 1})
+    peer.declare("r", arguments={"x-dead-letter-exchange": "nowhere", "x-dead-letter-strategy": "at-least-once", "x-message-ttl": 0})
+    for number in range(4):
+        peer.publish("q", b"%d" % number)
+        peer.publish("r", b"r")
+    pass_time(broker, 300)
+    assert [found.name for found, _ in broker.dead_letters.all(broker)].count("q") == 3
+    peer.ask("queue_delete", "queue_delete_ok", 0, "r", False, False, False)
+    assert [found.name for found, _ in broker.dead_letters.all(broker)] == ["q"] * 3
+    peer.ask("exchange_declare", "exchange_declare_ok", 0, "nowhere", "fanout", False, False, False, False, False, {})
+    peer.ask("queue_bind", "queue_bind_ok", 0, "dead", "nowhere", "", False, {})
+    pass_time(broker, 300)
+    assert bodies(peer, "dead") == [b"0", b"1", b"2"] and not list(broker.dead_letters.all(broker))
