@@ -134,6 +134,8 @@ def parsed(body):
     """A request. Raises ValueError."""
     try:
         request = json.loads(str(body, "utf-8"))
+        if b"\\u" in body:
+            json_text(request).encode("utf-8")  # half of a surrogate pair is no character
     except (ValueError, RuntimeError):  # not UTF-8, not JSON, or too deep
         raise ValueError("a management request is JSON in UTF-8")
     if not isinstance(request, dict) or not isinstance(request.get("request"), str):

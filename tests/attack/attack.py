@@ -53,7 +53,7 @@ LOG_LINES_MAX = 3000  # in a minute
 DISK_MAX = 64 << 20
 DISK_SLACK = 8 << 20
 FOUND_MAX = 40  # findings that are told at length
-TROUBLE = re.compile(rb"Traceback|internal error|Fatal Python error|MemoryError|Segmentation", re.IGNORECASE)
+TROUBLE = re.compile(rb"Traceback|internal error|an error of this broker|Fatal Python error|MemoryError|Segmentation", re.IGNORECASE)
 SUM = re.compile(r"at most (\d+) MiB")
 
 LIMITS = """

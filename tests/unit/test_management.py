@@ -156,6 +156,16 @@ def test_what_cannot_be_carried_out_is_answered_with_a_sentence():
     assert broker.counters["management_failures"] == len(cases) and broker.counters["internal_errors"] == 0
 
 
+def test_half_of_a_surrogate_pair_is_no_text():
+    """RFC 8259, section 8.2: such escapes stand for no character, and an answer could not repeat them."""
+    broker, peer = manager()
+    for octets in (b'{"request": "\\ud800"}', b'{"request": "set-policy", "name": "\\udfff", "pattern": "x", "definition": {}}'):
+        answer = ask_octets(peer, octets)
+        assert not answer["ok"], answer
+        assert broker.counters["internal_errors"] == 0
+    assert "there is no request" in ask_octets(peer, b'{"request": "\\ud83d\\udc07"}')["error"]
+
+
 def test_a_request_that_cannot_be_answered_closes_the_channel():
     broker, peer = manager()
     before = idle(broker)
