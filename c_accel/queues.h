@@ -84,10 +84,31 @@ static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry,
     t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] += 1;
 }
 
+/* Take an unsettled entry out of the index of tags, if it is in it. */
+static inline void forget_tag(const leveret_tables *t, int32_t channel, int32_t entry)
+{
+    int32_t *channels = t->channels;
+    int32_t mask = t->state[STATE_TAG_MASK];
+    int32_t chains = t->state[STATE_TAGS] + mask + 1;
+    if (channels[channel + CHANNEL_INDEXED] == entry)
+        channels[channel + CHANNEL_INDEXED] = t->entries[entry + ENTRY_PREVIOUS];
+    int32_t place = t->state[STATE_TAGS] + ((channel / CHANNEL_WIDTH + t->entries[entry + ENTRY_TAG]) & mask);
+    for (int32_t each = channels[place] - 1; each >= 0; each = channels[place] - 1) {
+        int32_t behind = chains + each / ENTRY_WIDTH;
+        if (each == entry) {
+            channels[place] = channels[behind];
+            return;
+        }
+        place = behind;
+    }
+}
+
 static inline void unhold(const leveret_tables *t, int32_t channel, int32_t entry)
 {
     int32_t *place = t->entries + entry;
     int32_t *record = t->channels + channel;
+    if (record[CHANNEL_INDEXED] >= 0)
+        forget_tag(t, channel, entry);
     int32_t before = place[ENTRY_PREVIOUS];
     int32_t behind = place[ENTRY_NEXT];
     if (before >= 0)

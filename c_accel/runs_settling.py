@@ -19,7 +19,7 @@ class Settling:
         tag, multiple, frame_end = ACK_TAIL(octets, at + 11)
         high = tag >> 30
         high_now = channels[channel + layout.CHANNEL_TAG_HIGH]
-        if frame_end != END or tag == 0 or high != high_now and high + 1 != high_now:
+        if channels[channel + layout.CHANNEL_INDEXED] != NONE or frame_end != END or tag == 0 or high != high_now and high + 1 != high_now:
             return at
         low = tag & MASK
         entry_octets = self.entry_octets

@@ -21,11 +21,37 @@ static void wake_channel(const leveret_tables *t, int32_t channel)
     }
 }
 
+enum { NEAR = 2 };
+
+static int32_t find_indexed(const leveret_tables *t, int32_t channel, int32_t tag)
+{
+    const int32_t *entries = t->entries;
+    int32_t *channels = t->channels;
+    int32_t slots = t->state[STATE_TAGS], mask = t->state[STATE_TAG_MASK], number = channel / CHANNEL_WIDTH;
+    int32_t chains = slots + mask + 1;
+    for (int32_t entry = channels[slots + ((number + tag) & mask)] - 1; entry >= 0; entry = channels[chains + entry / ENTRY_WIDTH] - 1)
+        if (entries[entry + ENTRY_TAG] == tag)
+            return entry;
+    int32_t last = channels[channel + CHANNEL_INDEXED];
+    int32_t entry = last >= 0 ? entries[last + ENTRY_NEXT] : channels[channel + CHANNEL_UNSETTLED_HEAD];
+    for (; entry >= 0; entry = entries[entry + ENTRY_NEXT]) {
+        int32_t here = entries[entry + ENTRY_TAG];
+        int32_t *slot = channels + slots + ((number + here) & mask);
+        channels[chains + entry / ENTRY_WIDTH] = *slot;
+        *slot = entry + 1;
+        channels[channel + CHANNEL_INDEXED] = entry;
+        if (here == tag)
+            return entry;
+    }
+    return -1;
+}
+
 static int32_t find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
 {
     const int32_t *entries = t->entries;
     int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD];
     int32_t other = t->channels[channel + CHANNEL_UNSETTLED_TAIL];
+    int32_t left = t->state[STATE_TAG_MASK] ? NEAR : MASK;
     while (entry >= 0 && entries[entry + ENTRY_TAG] != tag) {
         if (entries[other + ENTRY_TAG] == tag)
             return other;
@@ -35,6 +61,9 @@ static int32_t find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
         if (entry == other)
             return -1;
         other = entries[other + ENTRY_PREVIOUS];
+        left -= 1;
+        if (left == 0)
+            return find_indexed(t, channel, tag);
     }
     return entry;
 }

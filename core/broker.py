@@ -262,6 +262,7 @@ class Broker(Consuming):
         tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
         tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
         tables.channels[handle + layout.CHANNEL_CONSUMERS] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_INDEXED] = layout.NONE
         return handle
 
     def close_channel(self, channel):

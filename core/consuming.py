@@ -133,7 +133,7 @@ class Consuming(MessageReading):
         entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
         while True:
             behind = tables.entries[entry + layout.ENTRY_NEXT]
-            hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+            hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
             self.counters["rejected"] += 1
             self.discard(self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
             if entry == last:
@@ -191,7 +191,7 @@ class Consuming(MessageReading):
         """Requeue one unsettled entry; a stream's message is there anyway."""
         tables = self.tables
         found = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
-        hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+        hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
         if found.is_stream:
             found.drop(entry)
         else:
@@ -233,7 +233,7 @@ class Consuming(MessageReading):
         while entry != layout.NONE:
             behind = tables.entries[entry + layout.ENTRY_NEXT]
             if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
-                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, channel.handle, entry)
+                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
                 found.drop(entry)
             entry = behind
 

@@ -54,6 +54,8 @@ _CHANNEL_TAG = const(3)
 _CHANNEL_TAG_HIGH = const(4)
 _CHANNEL_PREFETCH = const(5)
 _CHANNEL_CONSUMERS = const(15)
+_CHANNEL_INDEXED = const(16)
+_CHANNEL_WIDTH = const(17)
 
 _CONSUMER_QUEUE = const(0)
 _CONSUMER_CHANNEL = const(1)
@@ -77,6 +79,10 @@ _STATE_SECONDS = const(18)
 _STATE_NOW = const(38)
 _STATE_EXPIRED = const(39)
 _STATE_REDELIVERED = const(42)
+_STATE_TAGS = const(44)
+_STATE_TAG_MASK = const(45)
+
+_NEAR = const(2)  # deliveries at each end of a channel's list that are looked at before the index of tags
 
 
 def take(table, state, pool, width):
@@ -324,8 +330,10 @@ def hold(entries, queues, channels, channel, entry, consumer):
     queues[entries[entry + _ENTRY_QUEUE] + _QUEUE_UNSETTLED] += 1
 
 
-def unhold(entries, queues, channels, consumers, channel, entry):
+def unhold(entries, queues, channels, consumers, state, channel, entry):
     """Take an entry off a channel's unsettled list and give its consumer the credit back."""
+    if channels[channel + _CHANNEL_INDEXED] >= 0:
+        forget_tag(entries, channels, state, channel, entry)
     before = entries[entry + _ENTRY_PREVIOUS]
     behind = entries[entry + _ENTRY_NEXT]
     if before >= 0:
@@ -384,7 +392,7 @@ def settle(blocks, messages, entries, queues, channels, consumers, state, channe
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
     while True:
         behind = entries[entry + _ENTRY_NEXT]
-        unhold(entries, queues, channels, consumers, channel, entry)
+        unhold(entries, queues, channels, consumers, state, channel, entry)
         drop(blocks, messages, entries, queues, state, entry)
         count += 1
         if entry == last:
@@ -400,7 +408,7 @@ def give_back(messages, entries, queues, channels, consumers, state, channel, fi
     while True:
         before = entries[entry + _ENTRY_PREVIOUS]
         queue = entries[entry + _ENTRY_QUEUE]
-        unhold(entries, queues, channels, consumers, channel, entry)
+        unhold(entries, queues, channels, consumers, state, channel, entry)
         if entries[entry + _ENTRY_REDELIVERED] & 255 < 255:
             entries[entry + _ENTRY_REDELIVERED] += 1
         requeue(messages, entries, queues, queue, entry)
@@ -411,10 +419,14 @@ def give_back(messages, entries, queues, channels, consumers, state, channel, fi
         entry = before
 
 
-def find_tag(entries, channels, channel, tag):
-    """The unsettled entry with this delivery tag (low 30 bits), or -1. The walk is from both ends: consumers settle near one of them."""
+def find_tag(entries, channels, state, channel, tag):
+    """The unsettled entry with this delivery tag (low 30 bits), or -1. The first few looked at are from both ends: most consumers settle
+    near one of them."""
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD]
     other = channels[channel + _CHANNEL_UNSETTLED_TAIL]
+    left = _NEAR
+    if state[_STATE_TAG_MASK] == 0:
+        left = _MASK
     while entry >= 0 and entries[entry + _ENTRY_TAG] != tag:
         if entries[other + _ENTRY_TAG] == tag:
             return other
@@ -424,7 +436,52 @@ def find_tag(entries, channels, channel, tag):
         if entry == other:
             return -1
         other = entries[other + _ENTRY_PREVIOUS]
+        left -= 1
+        if left == 0:
+            return find_indexed(entries, channels, state, channel, tag)
     return entry
+
+
+def find_indexed(entries, channels, state, channel, tag):
+    """The same from the index of tags, into which come the entries up to the one asked for, each once."""
+    slots = state[_STATE_TAGS]
+    mask = state[_STATE_TAG_MASK]
+    chains = slots + mask + 1
+    number = channel // _CHANNEL_WIDTH
+    entry = channels[slots + ((number + tag) & mask)] - 1
+    while entry >= 0:
+        if entries[entry + _ENTRY_TAG] == tag:
+            return entry
+        entry = channels[chains + entry // _ENTRY_WIDTH] - 1
+    last = channels[channel + _CHANNEL_INDEXED]
+    entry = entries[last + _ENTRY_NEXT] if last >= 0 else channels[channel + _CHANNEL_UNSETTLED_HEAD]
+    while entry >= 0:
+        here = entries[entry + _ENTRY_TAG]
+        slot = slots + ((number + here) & mask)
+        channels[chains + entry // _ENTRY_WIDTH] = channels[slot]
+        channels[slot] = entry + 1
+        channels[channel + _CHANNEL_INDEXED] = entry
+        if here == tag:
+            return entry
+        entry = entries[entry + _ENTRY_NEXT]
+    return -1
+
+
+def forget_tag(entries, channels, state, channel, entry):
+    """Take an unsettled entry, which is still in its channel's list, out of the index of tags if it is in it."""
+    mask = state[_STATE_TAG_MASK]
+    chains = state[_STATE_TAGS] + mask + 1
+    if channels[channel + _CHANNEL_INDEXED] == entry:
+        channels[channel + _CHANNEL_INDEXED] = entries[entry + _ENTRY_PREVIOUS]
+    place = state[_STATE_TAGS] + ((channel // _CHANNEL_WIDTH + entries[entry + _ENTRY_TAG]) & mask)
+    each = channels[place] - 1
+    while each >= 0:
+        behind = chains + each // _ENTRY_WIDTH
+        if each == entry:
+            channels[place] = channels[behind]
+            return
+        place = behind
+        each = channels[place] - 1
 
 
 def next_number(channels, place):

@@ -161,7 +161,7 @@ def take_settlement(blocks, messages, entries, queues, channels, consumers, stat
     else:
         if high != channels[channel + _CHANNEL_TAG_HIGH] and high + 1 != channels[channel + _CHANNEL_TAG_HIGH]:
             return _ASK
-        last = find_tag(entries, channels, channel, low)
+        last = find_tag(entries, channels, state, channel, low)
         if last < 0:
             return _ASK
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last

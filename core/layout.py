@@ -86,7 +86,12 @@ CHANNEL_NEXT_COUNTED = 12  # behind it in that list
 CHANNEL_NUMBER = 13
 CHANNEL_COUNTED_FROM = 14  # CHANNEL_PUBLISHED before the first of them
 CHANNEL_CONSUMERS = 15  # its first consumer, the others linked by CONSUMER_NEXT; NONE: none
-CHANNEL_WIDTH = 16
+CHANNEL_INDEXED = 16  # the last unsettled entry that is in the index of tags: so are all before it; NONE: none is
+CHANNEL_WIDTH = 17
+
+# The index of tags, behind the channels' records: the first entry (plus 1; 0: none) for each slot, then the next one behind each entry. The
+# slot of an unsettled entry is (the channel's number among the records + its tag) & STATE_TAG_MASK. Entries come into it when one is asked
+# for that is near neither end of its channel's list, so who settles in order never pays for it.
 
 CONSUMER_QUEUE = 0  # in a free record: the next free record
 CONSUMER_CHANNEL = 1
@@ -140,7 +145,9 @@ STATE_DROPPED_HEAD = 40
 STATE_REJECTED = 41
 STATE_REDELIVERED = 42
 STATE_LOGGED_PLACES = 43  # in how many queues those messages are that are to be logged
-STATE_WIDTH = 44
+STATE_TAGS = 44  # where the index of tags begins in the table of channels
+STATE_TAG_MASK = 45  # its slots less 1; 0: there is none, lists are short
+STATE_WIDTH = 46
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

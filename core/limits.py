@@ -132,6 +132,17 @@ def pattern_size_max(limits):
     return PATTERN_BASE + 2 * limits.argument_size_max
 
 
+INDEXED_LEAST = 1024  # with no more entries a walk along a channel's list is short enough
+
+
+def tag_slots(limits):
+    """Slots of the index of delivery tags: a power of two, at least a half of the entries and one a channel; 0: there is no index."""
+    slots = 1024
+    while slots < max(limits.entry_count_max // 2, limits.channel_count_max):
+        slots *= 2
+    return slots if limits.entry_count_max > INDEXED_LEAST else 0
+
+
 def block_count(limits):
     """Blocks in the arena."""
     return limits.arena_size // limits.block_size
@@ -159,6 +170,7 @@ def memory_parts(limits, left_out=()):
         ("arena", (block_count(limits) + blocks) * (limits.block_size + 4)),
         ("messages", 4 * layout.MESSAGE_WIDTH * (limits.message_count_max + messages)),
         ("queue entries", 4 * layout.ENTRY_WIDTH * (limits.entry_count_max + entries)),
+        ("index of deliveries", 4 * (tag_slots(limits) + limits.entry_count_max + entries) if tag_slots(limits) else 0),
         ("index of the log", 4 * layout.CHUNK_WIDTH * limits.chunk_count_max),
         ("connections", (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + 950)
          * limits.connection_count_max + (SURPLUS_RECEIVE + SURPLUS_SEND + 950) * limits.surplus_count_max),

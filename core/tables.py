@@ -4,7 +4,7 @@
 """
 
 from . import engine, hot, layout
-from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots, spare
+from .limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots, spare, tag_slots
 from .shim import octets, table
 
 
@@ -19,12 +19,16 @@ class Tables:
         self.messages = table(layout.MESSAGE_WIDTH * (limits.message_count_max + self.spare[1]))
         self.entries = table(layout.ENTRY_WIDTH * (limits.entry_count_max + self.spare[2]))
         self.queues = table(layout.QUEUE_WIDTH * limits.queue_count_max)
-        self.channels = table(layout.CHANNEL_WIDTH * limits.channel_count_max)
+        slots = tag_slots(limits)
+        self.channels = table(layout.CHANNEL_WIDTH * limits.channel_count_max
+                              + (slots + limits.entry_count_max + self.spare[2] if slots else 0))
         self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
         self.chunks = table(layout.CHUNK_WIDTH * limits.chunk_count_max)
         self.chunk_count = limits.chunk_count_max
         self.state = table(layout.STATE_WIDTH)
         self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
+        self.state[layout.STATE_TAGS] = layout.CHANNEL_WIDTH * limits.channel_count_max
+        self.state[layout.STATE_TAG_MASK] = max(slots - 1, 0)
         self.block_size = limits.block_size
         self.identities = None  # what queues remember of messages that have gone by: identities.pool_of
         self.identity_count_max = limits.identity_count_max

@@ -115,7 +115,7 @@ def unsettled_up_to(tables, channel, tag, multiple):
     """The unsettled entry with a delivery tag, or (multiple) the last one up to it; NONE when there is none left."""
     entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
     if not multiple:
-        return find_tag(tables.entries, tables.channels, channel.handle, tag & layout.MASK)
+        return find_tag(tables.entries, tables.channels, tables.state, channel.handle, tag & layout.MASK)
     last = layout.NONE
     while entry != layout.NONE and (tag - tables.entries[entry + layout.ENTRY_TAG]) & layout.MASK < 0x20000000:
         last = entry

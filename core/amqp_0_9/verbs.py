@@ -410,7 +410,7 @@ def unsettled(session, channel, tag, multiple):
     entry = layout.NONE
     high = tables.channels[channel.handle + layout.CHANNEL_TAG_HIGH]
     if high - 1 <= tag >> 30 <= high:
-        entry = find_tag(tables.entries, tables.channels, channel.handle, tag & layout.MASK)
+        entry = find_tag(tables.entries, tables.channels, tables.state, channel.handle, tag & layout.MASK)
     if entry == layout.NONE or channel.transaction is not None and channel.transaction.holds(tag):
         raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
     return entry

@@ -39,6 +39,7 @@ class Path:
             tables.queues[self.queue + field] = layout.NONE
         tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
         tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
+        tables.channels[self.channel + layout.CHANNEL_INDEXED] = layout.NONE
         tables.consumers[self.consumer + layout.CONSUMER_QUEUE] = self.queue
         tables.consumers[self.consumer + layout.CONSUMER_CHANNEL] = self.channel
         tables.consumers[self.consumer + layout.CONSUMER_CREDIT] = layout.CREDIT_UNLIMITED

@@ -5,7 +5,7 @@ from leveret.core import layout, records
 import leveret.core.hot as hot
 import leveret.core.ingest as ingest
 
-OF_THE_WIRE = ("DEPTH_MAX",)
+OF_THE_WIRE = ("DEPTH_MAX", "NEAR")
 OF_THE_LOG = ("RECORD_SIZE", "PLACE_SIZE")
 
 

@@ -119,7 +119,7 @@ static void make_tables(leveret_tables *t, uint8_t choice)
     }
     for (int32_t at = 0; at < CHANNELS; at++) {
         int32_t *channel = t->channels + at * CHANNEL_WIDTH;
-        channel[CHANNEL_UNSETTLED_HEAD] = channel[CHANNEL_UNSETTLED_TAIL] = NONE;
+        channel[CHANNEL_UNSETTLED_HEAD] = channel[CHANNEL_UNSETTLED_TAIL] = channel[CHANNEL_INDEXED] = NONE;
         channel[CHANNEL_PLAIN] = at < 2;
         channel[CHANNEL_CONFIRM] = at == 1;
         channel[CHANNEL_TAG] = channel[CHANNEL_PUBLISHED] = at == 1 ? MASK - 3 : 0;
