@@ -3,6 +3,7 @@
     segment:  head | record | record ...
     record:   long crc32 of all that follows | long size of payload | long sequence | octet type | payload
     head:     a record whose payload is "LVRT" | short version | long number | long number of the oldest segment then
+              | long number of the segment before | long its octets | long places of messages in it   (0 0 0: there is none; older: absent)
 
 All that is appended between two commits becomes one record (a GROUP: octet type | long size | payload, and so on), so that a crash leaves
 all of it or nothing: the log always holds a state that the broker was in. The sequence counts records over all segments (30 bits,
@@ -18,6 +19,10 @@ The store is a port (ports/store_file.py, and others): an object with
     remove(number); removals become durable in the order in which they are made
     keep_aside(number, offset): save what lies behind `offset`, then cut it off
     free() -> octets that can be counted on; only of a store that knows
+    noted() -> (first, rising [begin, end) of the segments that there are to be): those that were synced and not removed; the segments
+        before `first` were removed. None: that cannot be told any more. It is kept apart from the segments, so that it does not go with
+        one; only of a store that can
+    set_aside(number, pieces) -> the name of a file made of these octets, durable, that belongs to a segment; only of a store that can
 It raises OSError for what the medium refuses; the log then says `trouble` and takes nothing more until `commit` succeeds again.
 
 A store that can do so without keeping its caller waiting has three functions more; one thing at a time is begun, and ended before the next:
@@ -62,6 +67,7 @@ class Segment:
         self.junk = 0  # octets behind them that a failed write may have left
         self.live = 0
         self.written = 0
+        self.orphans = 0  # places of messages in queues that nothing defines, at the start
         self.defines = False
         self.pinned = False  # holds messages that found no room in memory: not to be removed
         self.needs = 0  # the thing appended that has to be durable before it is removed: the last settlement in it, the last copy out of it
@@ -294,8 +300,10 @@ class Log:
             self.flight.marks = [mark for mark in self.flight.marks if mark[0] is not pages or chunk not in (None, mark[1])]
 
     def head_of(self, segment):
-        """The first record of a segment."""
-        payload = MAGIC + struct.pack(">HII", VERSION, segment.number, self.segments[0].number)
+        """The first record of a segment, the last one of the log."""
+        before = self.segments[-2] if len(self.segments) > 1 else Segment(0)
+        payload = MAGIC + struct.pack(">HIIIII", VERSION, segment.number, self.segments[0].number, before.number, before.size,
+                                      before.written)
         return record(self.sequence, HEAD, (payload,), len(payload))
 
     def record_of_parts(self):
@@ -411,6 +419,7 @@ class Reader:
         self.buffer = b""
         self.at = 0
         self.oldest = 0  # the number of the oldest segment when this one was begun
+        self.before = None  # (number, octets, places of messages) of the segment before it, where its head says that
         self.damage = None
 
     def fill(self, size):
@@ -463,6 +472,8 @@ class Reader:
         if version > VERSION:
             raise NewerLog("the log was written by version %d of its format; this one knows up to %d" % (version, VERSION))
         _, number, self.oldest = struct.unpack(">HII", record[1][4:14])
+        if len(record[1]) >= 26:
+            self.before = struct.unpack(">III", record[1][14:26])
         if number != self.number:
             self.offset = 0
             self.stop("segment %d under the name of %d" % (number, self.number))

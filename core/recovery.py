@@ -1,13 +1,15 @@
 """Recovery: from the segments of a log to a broker that goes on where it was. It always starts, and says what it found.
 
 Two passes over the segments, in fixed memory. The first (recovery_look.py) reads what is defined and what is settled; the second
-(recovery_fill.py) finds every message that is not settled. What lies behind damage is put aside by the store and named in the report. A log
-of a newer version is not touched.
+(recovery_fill.py) finds every message that is not settled. What lies behind damage is put aside by the store and named in the report; so
+are messages of queues that nothing defines (orphans.py), and what segments are lost is told. A log of a newer version is not touched.
 """
 
 from .journal import BIG
+from .log import Segment
+from .parts import part
 from .recovery_fill import restore
-from .recovery_look import look
+from .recovery_look import discard, look
 
 
 def recover(broker, store, journal):
@@ -16,11 +18,23 @@ def recover(broker, store, journal):
     writer = journal.log
     by_id = restore(broker, store, found, journal.pager)
     kept_aside = [damage for damage in found.damages if aside(store, damage)]
+    orphans = part("orphans") if found.orphans else None
+    if orphans is not None:
+        orphans.keep(store, found)
+    number = found.next_number(store.numbers())
+    kept = []
+    nothing_good = [damage.number for damage in found.damages if damage.offset == 0]
     for segment in found.segments:
         segment.size = store.size(segment.number)
-        store.sync(segment.number)
-    writer.take_over(found.segments)
-    writer.begin(max(store.numbers() + [0]) + 1, (found.sequence or 0) % BIG)
+        if segment.size:
+            kept.append(segment)
+            if segment.number not in nothing_good:
+                store.sync(segment.number)
+        else:
+            discard(store, segment.number)  # all of it was put aside
+    kept += [Segment(lost[0]) for lost in found.lost if lost[1]]  # they go in their turn
+    writer.take_over(sorted(kept, key=lambda segment: segment.number))
+    writer.begin(number, (found.sequence or 0) % BIG)
     return by_id, found, report(found, kept_aside)
 
 
@@ -44,6 +58,7 @@ def report(found, kept_aside):
             damage.number, damage.reason, damage.offset, damage.octets, "put aside" if damage in kept_aside else "passed over")
     for number, count in found.missing:
         text += "; %d records are missing behind segment %d" % (count, number)
+    text += told_of_lost(found) + told_of_orphans(found)
     if counts["gaps"]:
         text += "; %d messages of streams are missing: readers go on behind them" % counts["gaps"]
     if counts["let_go"]:
@@ -51,3 +66,36 @@ def report(found, kept_aside):
     if counts["left"]:
         text += "; %d messages found no room in the limits and stay in the log until a start with larger ones" % counts["left"]
     return text
+
+
+def told_of_lost(found):
+    """Which segments are lost, and what they had; "" when none is. Neighbours are told together."""
+    text = "; the file that lists the segments is lost: if segments are lost too that cannot be told" if found.noted is None else ""
+    runs = []
+    for number, is_empty, octets, places in found.lost:
+        if runs and runs[-1][1] == number - 1 and runs[-1][2] == is_empty:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number, is_empty, 0, 0, False])
+        if octets is not None:
+            runs[-1][3:] = [runs[-1][3] + octets, runs[-1][4] + places, True]
+    for first, last, is_empty, octets, places, known in runs:
+        text += "; segment %d %s" % (first, "is") if first == last else "; segments %d to %d %s" % (first, last, "are")
+        text += " empty" if is_empty else " missing"
+        if known:
+            text += " (there were%s %d octets with %d places of messages)" % ("" if first == last else " at least", octets, places)
+    if runs:
+        text += "; what was acknowledged there may come again"
+    return text
+
+
+def told_of_orphans(found):
+    """How many messages there are for queues that nothing defines, and where they are now; "" when there are none."""
+    if not found.orphans:
+        return ""
+    shown = sorted(found.orphans)[:8]
+    text = "; %d messages are for %d queues that nothing defines (%s%s)" % (
+        sum(found.orphans.values()), len(found.orphans),
+        ", ".join(["queue id %d: %d" % (identity, found.orphans[identity]) for identity in shown]),
+        ", ..." if len(found.orphans) > len(shown) else "")
+    return text + (": they were put in %s" % ", ".join(found.aside) if found.aside else ": they stay until their segments go")

@@ -11,7 +11,7 @@ from .broker import nobody
 from .limits import block_count
 from .paged import is_behind
 from .read_back import MESSAGE_HEAD, PLACE_SIZE
-from .recovery_look import records
+from .recovery_look import is_orphan, records
 from .shim import table
 from .waiting import left_of
 
@@ -58,7 +58,7 @@ def fill(broker, store, found, by_id, delaying):
 def empty(broker, found, by_id):
     """Take all messages out of the queues again."""
     for segment in found.segments:
-        segment.live = segment.written = 0
+        segment.live = segment.written = segment.orphans = 0
     for queue in by_id.values():
         entry = queue.head()
         while entry != layout.NONE:
@@ -71,6 +71,7 @@ def empty(broker, found, by_id):
                 queue.pages.remove(queue.pages.head)
     found.last_entered = {}
     found.indexed = {}
+    found.orphans = {}
     found.counts.update(messages=0, doubles=0, let_go=0)
 
 
@@ -86,6 +87,9 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
         queue = by_id.get(identity)
         found.queue_ids = max(found.queue_ids, identity)
         if queue is None or identity in found.settled and found.settled[identity].has(position):
+            if is_orphan(found, by_id, identity, position):
+                found.orphans[identity] = found.orphans.get(identity, 0) + 1
+                segment.orphans += 1
             continue
         if queue.is_stream:
             list_in_stream(broker, found, queue, segment, offset, skip, position, payload, at)
@@ -226,7 +230,7 @@ def load(broker, found, segment, payload, at, heads, wanted, where):
 
 def no_room(broker, found, segment):
     """The limits are too small. Where the log is damaged (a lost acknowledgement brings back what made room) the message stays in it."""
-    if not found.damages and not found.missing:
+    if not found.damages and not found.missing and not found.lost:
         raise TooSmall("the log holds more than the limits have room for; raise arena_size (%d), message_count_max (%d) or entry_count_max "
                        "(%d)" % (broker.limits.arena_size, broker.limits.message_count_max, broker.limits.entry_count_max))
     segment.pinned = True

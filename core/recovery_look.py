@@ -1,7 +1,8 @@
 """The first pass of recovery: what a log defines, what of it is settled, and where it is damaged.
 
 A segment that is damaged is believed up to the damage. What a failed write has left is no damage: the next segment has it again, and its
-head says from where on. A segment whose removal a power cut took back is removed again.
+head says from where on. A segment whose removal a power cut took back is removed again. One that the store has noted (log.py) and that is
+missing or empty is lost: told, at each start, until everything before and in it would have been removed.
 """
 
 import json
@@ -10,7 +11,7 @@ import struct
 from . import log
 from .journal import BIG, rich
 from .read_back import HEAD_SIZE, MESSAGE_HEAD, PART_SIZE, PLACE_SIZE
-from .settled import Settled
+from .settled import Settled, is_in
 
 
 class Found:
@@ -24,6 +25,11 @@ class Found:
         self.ends = {}  # segment number -> sequence at which the next segment goes on; None: not known
         self.damages = []
         self.missing = []  # (segment number, records that are missing behind it)
+        self.lost = []  # (number, true when it is there and empty, octets that it had or None, places of messages) of segments, rising
+        self.noted = (0, [])  # what the store has noted, see log.py; None: it cannot tell any more
+        self.gone = Settled()  # ids of queues that were deleted
+        self.orphans = {}  # queue id that nothing defines -> places of messages
+        self.aside = []  # names of the files that these were put in
         self.loose = []  # definitions of bindings whose exchange or queue damage has taken
         self.sequence = None
         self.queue_ids = 0
@@ -33,6 +39,11 @@ class Found:
         self.kept_free = 2  # one such part of memory is kept free; the queues that need more come into the index
         self.last_entered = {}  # queue id -> the entry that was put in its place last
         self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0, "let_go": 0}
+
+    def next_number(self, numbers):
+        """The number of a new segment, where `numbers` are there: none is given twice."""
+        first, ranges = self.noted or (0, [])
+        return max([0, first - 1] + [end - 1 for _, end in ranges] + numbers) + 1
 
 
 def records(store, number, end, found=None):
@@ -92,21 +103,39 @@ def look(store):
 def heads(store, found):
     """Read the heads of all segments: the numbers of those that belong to the log; the others are removed."""
     numbers = store.numbers()
+    noted = store.noted() if hasattr(store, "noted") else found.noted
     readers = {}
-    oldest = 0
+    oldest = 0 if noted is None else noted[0]
     for number in numbers:
         reader = readers[number] = log.Reader(store, number)
         if reader.head():
             oldest = max(oldest, reader.oldest)
+    if noted is None and not [number for number in numbers if readers[number].before is not None]:
+        noted = 0, []  # the log is of a version that noted nothing
+    found.noted = noted
+    ranges = () if noted is None else noted[1]
     kept = []
     for number in numbers:
-        if number < oldest or readers[number].size == 0:
-            discard(store, number)
-        else:
+        if readers[number].size and number >= oldest:
             kept.append(number)
+        elif not is_in(ranges, number):
+            discard(store, number)
     for at, number in enumerate(kept):
         found.ends[number] = readers[kept[at + 1]].sequence if at + 1 < len(kept) else None
+    note_lost(found, ranges, numbers, kept, readers)
     return kept
+
+
+def note_lost(found, ranges, numbers, kept, readers):
+    """Note the segments that there are to be and that are missing or empty, with what the head of the next one says of them."""
+    before = {}
+    for number in kept:
+        if readers[number].before is not None:
+            before[readers[number].before[0]] = readers[number].before[1:]
+    for first, end in ranges:
+        for number in range(first, end):
+            if number not in kept:
+                found.lost.append((number, number in numbers) + before.get(number, (None, None)))
 
 
 def discard(store, number):
@@ -125,6 +154,7 @@ def define(found, definition):
         found.definitions.pop(key, None)
         if definition["gone"] == "queue":
             found.settled.pop(definition["id"], None)
+            found.gone.add_one(definition["id"])
     else:
         found.definitions[key] = definition
         if "stream" in definition:
@@ -163,6 +193,12 @@ def forget(found, payload, at):
     """Take a transient message of the run before: its places are as if they were settled."""
     note_places(found.settled, payload, at)
     found.queue_ids = max([found.queue_ids] + list(found.settled))
+
+
+def is_orphan(found, queues, identity, position):
+    """True for a place of a message that nobody has settled, in a queue that is neither in `queues`, by their ids, nor was deleted."""
+    return (identity not in queues and not found.gone.has(identity)
+            and not (identity in found.settled and found.settled[identity].has(position)))
 
 
 def note_places(positions, payload, at):

@@ -3,6 +3,12 @@
 The contract is in core/log.py. A store can have a reserve (`keep_reserve`), a file without meaning that goes when the disk is full: so
 there is room to note what has been acknowledged, and to free what that was written in.
 
+    00000017.log                  a segment                      segments     which of them there are to be (core/noted.py)
+    00000016-512.damaged-<date>   what was cut off one           lock         held by who has the directory
+    00000009.orphans              messages of queues that nothing defines (core/orphans.py)
+
+All of them are made for their owner alone (0600), whatever the directory is; those of an earlier version are made so at the start.
+
 Only one program at a time has a directory: it holds a lock on the file `lock`.
 """
 
@@ -11,7 +17,14 @@ import fcntl
 import os
 import time
 
+from ..core import noted
+
 SUFFIX = ".log"
+ORPHANS = ".orphans"
+DAMAGED = ".damaged-"
+NEW = ".new"  # behind the name of a file that is to have that name when it is whole
+NUMBER_END = 1 << 30  # a file with a number from here on is not a segment
+PRIVATE = 0o600
 PAGE = 4096  # what a sync makes the medium write at least
 CYCLES = 1000  # how often a cell of a memory card bears to be written: what makers of cheap ones promise
 COPY_SIZE = 65536
@@ -40,7 +53,7 @@ class FileStore:
             os.makedirs(path, 0o700, exist_ok=True)
         self.directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            self.lock = open(os.path.join(path, "lock"), "a")
+            self.lock = open(os.path.join(path, "lock"), "a", opener=private)
         except OSError:
             os.close(self.directory)
             raise
@@ -56,6 +69,23 @@ class FileStore:
         self.look_at = 0.0
         self.reserve_size = 0
         self.reserved = False
+        self.note = noted.Noted(self.read_file(noted.FILE))
+        self.repaired = self.make_private() if make else 0
+        if make and self.note.ranges is None and not self.numbers():
+            self.note.ranges = []
+            self.write_file(noted.FILE, [self.note.octets()])
+
+    def make_private(self):
+        """Take from everybody else the files of the log that others may read or write: how many there were."""
+        count = 0
+        for entry in os.scandir(self.path):
+            if is_ours(entry.name) and entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o77:
+                try:
+                    os.chmod(entry.path, PRIVATE)
+                    count += 1
+                except PermissionError:
+                    continue  # it is another user's
+        return count
 
     def name(self, number):
         """The path of a segment."""
@@ -63,8 +93,16 @@ class FileStore:
 
     def numbers(self):
         """All segment numbers, rising."""
-        return sorted(int(name[:-len(SUFFIX)]) for name in os.listdir(self.path)
-                      if name.endswith(SUFFIX) and name[:-len(SUFFIX)].isdigit())
+        return sorted(number_of(entry.name) for entry in os.scandir(self.path) if number_of(entry.name) and entry.is_file())
+
+    def strays(self):
+        """Names of files that end as segments do and are none: they are left alone."""
+        return sorted(entry.name for entry in os.scandir(self.path)
+                      if entry.name.endswith(SUFFIX) and not (number_of(entry.name) and entry.is_file()))
+
+    def noted(self):
+        """As core/log.py has it; None: the file that says so is missing or damaged."""
+        return self.note.known()
 
     def size(self, number):
         """Octets of a segment."""
@@ -99,7 +137,7 @@ class FileStore:
             return
         try:
             if not there:
-                with open(path, "wb") as file:
+                with open(path, "wb", opener=private) as file:
                     os.posix_fallocate(file.fileno(), 0, self.reserve_size)
             self.reserved = True
         except OSError:
@@ -142,7 +180,7 @@ class FileStore:
         self.close_file()
         path = self.name(number)
         self.fresh = not os.path.exists(path)
-        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, PRIVATE)
         self.number = number
         self.unsynced = 0
 
@@ -152,13 +190,53 @@ class FileStore:
             with open(self.name(number), "rb") as file:
                 os.fdatasync(file.fileno())
             self.sync_directory()
+            self.note_durable(number)
             return
         self.with_reserve(os.fdatasync, self.file)
         self.medium_octets += (self.unsynced + PAGE - 1) // PAGE * PAGE + PAGE  # the last page is written again, and the file's size
         self.unsynced = 0
         if self.fresh:
             self.sync_directory()
+            self.note_durable(number)
             self.fresh = False
+
+    def note_durable(self, number):
+        """A segment is durable: note it."""
+        if self.note.add(number):
+            try:
+                self.write_note()
+            except OSError:
+                self.note.remove(number, [])  # the sync has failed, and is done once more
+                raise
+
+    def write_note(self):
+        """Have the file that says which segments there are to be."""
+        self.with_reserve(self.write_file, noted.FILE, [self.note.octets()])
+
+    def read_file(self, name):
+        """The octets of a file; none where it cannot be read."""
+        try:
+            with open(os.path.join(self.path, name), "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
+
+    def write_file(self, name, pieces):
+        """Have a file made of these octets, durable: before, or after a power cut, it is as it was or whole."""
+        path = os.path.join(self.path, name)
+        try:
+            with open(path + NEW, "wb", opener=private) as file:
+                for octets in pieces:
+                    file.write(octets)
+                file.flush()
+                os.fsync(file.fileno())
+                self.medium_octets += (file.tell() + PAGE - 1) // PAGE * PAGE
+            os.rename(path + NEW, path)
+        except OSError:
+            if os.path.exists(path + NEW):
+                os.remove(path + NEW)
+            raise
+        self.sync_directory()
 
     def sync_directory(self):
         """Make the coming and going of files durable."""
@@ -166,28 +244,56 @@ class FileStore:
         self.medium_octets += PAGE
 
     def remove(self, number):
-        """Remove a segment."""
+        """Remove a segment. It is no longer noted before that, but on a disk so full that only the removal makes room for it."""
         if number == self.number:
             self.close_file()
+        before = self.note.octets() if self.note.ranges is not None else b""
+        owes_note = self.note.remove(number, self.numbers())
+        if owes_note:
+            try:
+                self.write_note()
+                owes_note = False
+            except OSError as error:
+                if error.errno not in FULL:
+                    self.note = noted.Noted(before)
+                    raise
         os.remove(self.name(number))
         self.look_at = 0.0
         self.sync_directory()
+        if owes_note:
+            self.write_note()
         if self.reserve_size and not self.reserved:
             self.make_reserve()
 
     def keep_aside(self, number, offset):
         """Copy what lies behind `offset` to a file named with the date, then cut it off."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        damaged = os.path.join(self.path, "%08d-%d.damaged-%s" % (number, offset, stamp))
+        damaged = os.path.join(self.path, "%08d-%d%s%s" % (number, offset, DAMAGED, stamp))
         with open(self.name(number), "r+b", buffering=0) as file:
             file.seek(offset)
-            with open(damaged, "wb", buffering=0) as kept:
+            with open(damaged, "wb", buffering=0, opener=private) as kept:
                 while octets := file.read(COPY_SIZE):
                     kept.write(octets)
                 os.fsync(kept.fileno())
             self.sync_directory()
             file.truncate(offset)
             os.fsync(file.fileno())
+
+    def set_aside(self, number, pieces):
+        """Keep octets that belong to a segment in a file of their own, unless an earlier start has: its name."""
+        made = "%08d%s%s" % (number, ORPHANS, NEW)
+        self.write_file(made, pieces)
+        name, attempt = "%08d%s" % (number, ORPHANS), 1
+        size = os.path.getsize(os.path.join(self.path, made))
+        while os.path.exists(os.path.join(self.path, name)):
+            if os.path.getsize(os.path.join(self.path, name)) == size:
+                os.remove(os.path.join(self.path, made))
+                return name
+            attempt += 1
+            name = "%08d-%d%s" % (number, attempt, ORPHANS)
+        os.rename(os.path.join(self.path, made), os.path.join(self.path, name))
+        self.sync_directory()
+        return name
 
     def close_file(self):
         """Close the segment that is written to."""
@@ -201,3 +307,25 @@ class FileStore:
         self.close_file()
         os.close(self.directory)
         self.lock.close()
+
+
+def private(path, flags):
+    """Open a file that only its owner may read, also where it was there and others could (an `opener` of open)."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC, PRIVATE)
+    if os.fstat(descriptor).st_mode & 0o77:
+        os.fchmod(descriptor, PRIVATE)
+    return descriptor
+
+
+def number_of(name):
+    """The number of the segment that a file has by its name; 0: it is none."""
+    digits = name[:-len(SUFFIX)]
+    if not (name.endswith(SUFFIX) and digits.isascii() and digits.isdigit() and len(digits) < 12):
+        return 0
+    number = int(digits)
+    return number if number < NUMBER_END and name == "%08d%s" % (number, SUFFIX) else 0
+
+
+def is_ours(name):
+    """True for a name that this store gives to its files."""
+    return number_of(name) > 0 or ORPHANS in name or DAMAGED in name or name in (noted.FILE, noted.FILE + NEW, RESERVE, "lock")

@@ -56,6 +56,7 @@ class FlashStore:
         self.cuts = {}  # segment number -> octets that count
         self.free_blocks = []  # the one that was freed first is first
         self.attempt = 0
+        self.oldest = 0  # the oldest segment when the newest block was begun
         self.number = None  # of the segment that is written to
         self.at = 0  # where in its last block
         self.waiting = []  # octets that were appended and are not on the medium
@@ -84,6 +85,7 @@ class FlashStore:
                 found.setdefault(number, {})[part] = block
             else:
                 unused.append(block)
+        self.oldest = oldest
         for number in sorted(found):
             parts = sorted(found[number])
             blocks = array("H", [found[number][part] for part in parts])
@@ -165,6 +167,11 @@ class FlashStore:
     def numbers(self):
         """All segment numbers, rising."""
         return sorted(self.blocks)
+
+    def noted(self):
+        """As core/log.py has it, of the start: only the oldest, by the newest head. One in the middle shows in the numbers of the records
+        behind it; that the newest is lost nothing tells here."""
+        return self.oldest, [(self.oldest, self.oldest + 1)] if self.oldest else []
 
     def size(self, number):
         """Octets of a segment."""

@@ -8,6 +8,7 @@ A file cannot be cut here: the good part is copied and takes the name of the who
 import os
 import time
 
+from ..core import noted
 from ..core.shim import const
 
 SUFFIX = ".log"
@@ -37,8 +38,17 @@ class FolderStore:
         except OSError:
             os.mkdir(path)
         self.capacity = capacity_of(path)
-        if _COPY in os.listdir(path):
+        names = os.listdir(path)
+        if _COPY in names:
             os.remove(self.place(_COPY))
+        octets = b""
+        if noted.FILE in names:
+            with open(self.place(noted.FILE), "rb") as file:
+                octets = file.read()
+        self.note = noted.Noted(octets)
+        if self.note.ranges is None and not self.numbers():
+            self.note.ranges = []
+            self.write_note()
 
     def place(self, name):
         """The path of a file."""
@@ -50,8 +60,23 @@ class FolderStore:
 
     def numbers(self):
         """All segment numbers, rising."""
-        names = [name for name in os.listdir(self.path) if name.endswith(SUFFIX) and name[:-len(SUFFIX)].isdigit()]
-        return sorted([int(name[:-len(SUFFIX)]) for name in names])
+        names = [name for name in os.listdir(self.path) if name.endswith(SUFFIX) and len(name) == 12 and name[:8].isdigit()]
+        return sorted([int(name[:8]) for name in names])
+
+    def noted(self):
+        """As core/log.py has it; None: the file that says so is missing or damaged."""
+        return self.note.known()
+
+    def write_note(self):
+        """Have the file that says which segments there are to be."""
+        octets = self.note.octets()
+        with open(self.place(_COPY), "wb") as file:
+            file.write(octets)
+            file.flush()
+            if hasattr(os, "fsync"):
+                os.fsync(file.fileno())
+        os.rename(self.place(_COPY), self.place(noted.FILE))
+        self.count(len(octets))
 
     def size(self, number):
         """Octets of a segment."""
@@ -75,14 +100,19 @@ class FolderStore:
 
     def sync(self, number):
         """Make a segment durable. Those that are not written to are."""
-        if number != self.number or not self.unsynced:
-            return
-        self.file.flush()
-        if hasattr(os, "fsync"):
-            os.fsync(self.file.fileno())
-        self.count(self.durable % _BLOCK_SIZE + self.unsynced)
-        self.durable += self.unsynced
-        self.unsynced = 0
+        if number == self.number and self.unsynced:
+            self.file.flush()
+            if hasattr(os, "fsync"):
+                os.fsync(self.file.fileno())
+            self.count(self.durable % _BLOCK_SIZE + self.unsynced)
+            self.durable += self.unsynced
+            self.unsynced = 0
+        if self.note.add(number):
+            try:
+                self.write_note()
+            except OSError:
+                self.note.remove(number, [])  # the sync has failed, and is done once more
+                raise
 
     def count(self, octets):
         """Count the blocks that a flush makes the file system erase and write."""
@@ -91,9 +121,16 @@ class FolderStore:
         self.medium_octets += blocks * _BLOCK_SIZE
 
     def remove(self, number):
-        """Remove a segment."""
+        """Remove a segment. It is no longer noted before that; where there is no room even for that, after it."""
         if number == self.number:
             self.finish()
+        if self.note.remove(number, self.numbers()):
+            try:
+                self.write_note()
+            except OSError:
+                os.remove(self.name(number))
+                self.write_note()
+                return
         os.remove(self.name(number))
 
     def keep_aside(self, number, offset):

@@ -86,6 +86,7 @@ class Data:
             size_max = self.disk_max - self.reserve()
             report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, size_max)
             store.keep_reserve(self.reserve())
+            report += told_of_files(store)
         except (DirectoryInUse, NewerLog, TooSmall, ProtocolError, OSError) as error:
             if store is not None:
                 store.close()
@@ -93,6 +94,16 @@ class Data:
         if self.sync == NONE:
             broker.journal.window_ms = system_window_s() * 1000
         return store, report
+
+
+def told_of_files(store):
+    """What the directory has that an operator is to know of: "" or more of the report."""
+    text = ""
+    if store.repaired:
+        text += f"; others could read {store.repaired} files of the directory: now they are for their owner alone (0600)"
+    if store.strays():
+        text += f"; not of the log, and left alone: {', '.join(store.strays())}"
+    return text
 
 
 def reason(directory, error):

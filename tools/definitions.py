@@ -13,6 +13,7 @@ import sys
 from leveret.core import portable_definitions
 from leveret.core.portable_definitions import SECTIONS
 from leveret.core.version import PRODUCT, VERSION
+from leveret.ports.store_file import private
 
 from . import manage
 from .usage import UsageError
@@ -70,7 +71,7 @@ def export_to(path, manager):
         sys.stdout.write(text)
     else:
         try:
-            with open(path, "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8", opener=private) as file:  # it has users
                 file.write(text)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,24 +1,32 @@
 """`leveret log`: look at, or shorten, the log of a broker that does not run.
 
-    leveret log check DIR      count what is there; the first damage, and exit status 1, when there is any
+    leveret log check DIR      count what is there; damage, segments that are lost, messages of queues that nothing defines: exit status 1
     leveret log dump DIR       one line of JSON for each thing in the log, in order; exit status 1 when it ends at damage
     leveret log compact DIR    write what is still wanted into new files and remove the old ones
+    leveret log salvage DIR    one line of JSON for each message of a queue that nothing defines, in the log or put aside by an earlier
+                               start; with --file NAME into that file, which only its owner can read
 
-Laws: a directory in use is refused, and so is a log of a newer version; check and dump change nothing. compact may be killed anywhere: the
-old files go, oldest first, after the new ones are durable and were read back; what is in both is one message to a broker that starts. It
-refuses a damaged log. Memory is bounded by definitions, settled ranges and one record, not by the log.
+    salvaged: {"queue_id", "position", "arrived" (seconds since 1970), "exchange", "routing_key", "properties", "body_base64"}; in the
+    properties, and where exchange or routing_key are not UTF-8, octets are ["$x", hex], tuples ["$t", ...], lists ["$l", ...]
+
+Laws: a directory in use is refused, and so is a log of a newer version; check, dump and salvage change nothing. compact may be killed
+anywhere: the old files go, oldest first, after the new ones are durable and were read back; what is in both is one message to a broker that
+starts. It puts messages of queues that nothing defines aside first, and refuses a damaged log. Memory is bounded by definitions, settled
+ranges and one record, not by the log.
 """
+import base64
 import errno
 import json
 import os
 import struct
 import sys
 
-from leveret.core import log, recovery_look
+from leveret.core import log, noted, orphans, recovery, recovery_look
 from leveret.core.amqp_0_9 import properties
 from leveret.core.journal import BIG, plain
+from leveret.core.layout import EPOCH
 from leveret.core.settled import Settled
-from leveret.ports.store_file import SUFFIX, DirectoryInUse, FileStore
+from leveret.ports.store_file import DAMAGED, ORPHANS, DirectoryInUse, FileStore, number_of, private
 
 SEGMENT_SIZE = 8 << 20
 COMMIT_SIZE = 1 << 18
@@ -37,6 +45,7 @@ class ReadOnly:
         self.numbers = store.numbers
         self.size = store.size
         self.read = store.read
+        self.noted = store.noted
 
     def remove(self, number):
         raise OSError(errno.EROFS, "read only")
@@ -44,8 +53,9 @@ class ReadOnly:
 
 def add_arguments(parser):
     """The subcommand's arguments."""
-    parser.add_argument("action", choices=("check", "dump", "compact"), help="what to do")
+    parser.add_argument("action", choices=("check", "dump", "compact", "salvage"), help="what to do")
     parser.add_argument("directory", metavar="DIR", help="the directory that was given to leveret serve --data")
+    parser.add_argument("--file", metavar="NAME", help="with salvage: write to this file, which must not be there yet")
 
 
 def run(options):
@@ -53,6 +63,10 @@ def run(options):
     try:
         store = open_store(options.directory)
         try:
+            if options.action == "salvage":
+                return salvage(store, options.directory, options.file)
+            if options.file is not None:
+                raise LogFailed("--file is for salvage")
             return {"check": check, "dump": dump, "compact": compact}[options.action](store, options.directory)
         finally:
             store.close()
@@ -67,7 +81,7 @@ def run(options):
 
 def open_store(directory):
     """The store of a directory that has a log. Raises LogFailed, DirectoryInUse, OSError."""
-    if not any(name.endswith(SUFFIX) and name[:-len(SUFFIX)].isdigit() for name in os.listdir(directory)):
+    if not any(number_of(name) or name.endswith(ORPHANS) or name == noted.FILE for name in os.listdir(directory)):
         raise LogFailed(f"there is no log in {directory}")
     return FileStore(directory, make=False)
 
@@ -81,6 +95,17 @@ class Wanted:
         self.queues = {each["id"]: each for each in self.found.definitions.values() if each["kind"] == "queue"}
         self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0
+        for segment in self.found.segments:
+            self.find_orphans(segment)
+
+    def find_orphans(self, segment):
+        """Count the messages in a segment that are of queues that nothing defines."""
+        for type_, octets, at, _, _, _ in recovery_look.records(self.store, segment.number, self.found.ends[segment.number]):
+            if type_ == log.MESSAGE:
+                for identity, position in places_of(octets[at:]):
+                    if recovery_look.is_orphan(self.found, self.queues, identity, position):
+                        self.found.orphans[identity] = self.found.orphans.get(identity, 0) + 1
+                        segment.orphans += 1
 
     def messages(self):
         """(wanted places, payload) of each message that some queue wants; a place that comes twice (copied forward) counts once."""
@@ -113,6 +138,10 @@ class Wanted:
             return f"{count} records are missing behind segment {number}"
         return ""
 
+    def losses(self):
+        """What is lost, and messages that nobody can have, in words, or ""."""
+        return (recovery.told_of_lost(self.found) + recovery.told_of_orphans(self.found).split(": they stay")[0])[2:]
+
 
 def places_of(payload):
     """(queue id, position) of a message record."""
@@ -139,11 +168,17 @@ def check(store, directory):
     print(f"messages wanted: {sum(counts.values())} places, {octets} octets")
     for identity in sorted(counts):
         print(f"  {wanted.queues[identity]['name']}: {counts[identity]}")
-    aside = [name for name in os.listdir(directory) if ".damaged-" in name]
+    aside = sorted(name for name in os.listdir(directory) if DAMAGED in name or name.endswith(ORPHANS))
     if aside:
-        print(f"put aside earlier: {', '.join(sorted(aside))}")
+        print(f"put aside earlier: {', '.join(aside)}")
+    if store.strays():
+        print(f"not of the log, and left alone: {', '.join(store.strays())}")
+    if wanted.losses():
+        print(f"lost: {wanted.losses()}")
+    if wanted.found.orphans or any(name.endswith(ORPHANS) for name in aside):
+        print(f"`leveret log salvage {directory}` gives the messages of queues that nothing defines")
     print(f"damage: {wanted.damage() or 'none'}")
-    return 1 if wanted.damage() else 0
+    return 1 if wanted.damage() or wanted.losses() else 0
 
 
 def dump(store, directory):
@@ -165,6 +200,78 @@ def dump(store, directory):
             print(json.dumps({"segment": number, "offset": reader.damage.offset, "damage": reader.damage.reason}))
             status = 1
     return status
+
+
+def salvage(store, directory, path):
+    """Give the messages of queues that nothing defines, each place once."""
+    taken = {}
+    if path is not None and os.path.exists(path):
+        raise LogFailed(f"{path} is there already")
+    with (open(path, "x", encoding="utf-8", opener=private) if path is not None else os.fdopen(os.dup(1), "w", encoding="utf-8")) as file:
+        for payload, places in all_orphans(store, directory):
+            for identity, position in places:
+                seen = taken.setdefault(identity, Settled())
+                if not seen.has(position):
+                    seen.add_one(position)
+                    file.write(json.dumps(salvaged(payload, identity, position)) + "\n")
+        file.flush()
+        if path is not None:
+            os.fsync(file.fileno())
+    return 0
+
+
+def all_orphans(store, directory):
+    """(payload, places) of each: those that were put aside, then those in the log."""
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(ORPHANS):
+            reader = log.Reader(OneFile(os.path.join(directory, name)), int(name[:8]))
+            record = reader.next() if reader.head() else None
+            while record is not None:
+                yield record[1], places_of(record[1])
+                record = reader.next()
+            if reader.damage is not None:
+                print(f"leveret log: {name}: {reader.damage.reason} at octet {reader.damage.offset}", file=sys.stderr)
+    wanted = Wanted(store)
+    for segment in wanted.found.segments:
+        if segment.orphans:
+            yield from orphans.orphans_of(wanted.store, wanted.found, segment.number)
+
+
+class OneFile:
+    """A store with one segment, whatever its number: a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def size(self, _):
+        """Octets."""
+        return os.path.getsize(self.path)
+
+    def read(self, _, offset, size):
+        """Octets; fewer at its end."""
+        with open(self.path, "rb", buffering=0) as file:
+            file.seek(offset)
+            return file.read(size)
+
+
+def salvaged(payload, identity, position):
+    """A message in one of its places, so that it can be published again as it was."""
+    count, arrived, route, props, body = struct.unpack_from(">HIHII", payload, 0)
+    at = 16 + 12 * count
+    end = at + 1 + payload[at]
+    exchange, key = payload[at + 1:end], payload[end + 1:end + 1 + payload[end]]
+    at += route
+    return {"queue_id": identity, "position": position, "arrived": arrived + EPOCH, "exchange": name_or_octets(exchange),
+            "routing_key": name_or_octets(key), "properties": plain(properties.decode(payload, at, at + props)),
+            "body_base64": base64.b64encode(payload[at + props:at + props + body]).decode()}
+
+
+def name_or_octets(octets):
+    """UTF-8 as text, else as journal.plain writes octets."""
+    try:
+        return str(octets, "utf-8")
+    except UnicodeDecodeError:
+        return plain(bytes(octets))
 
 
 def described(type_, payload):
@@ -209,13 +316,17 @@ def text(octets):
 def compact(store, directory):
     """Write what is wanted anew, then remove what was there."""
     wanted = Wanted(store)
-    if wanted.damage():
-        raise LogFailed(f"the log in {directory} is damaged ({wanted.damage()}): start the broker on it once, which puts that aside")
+    if wanted.found.damages or wanted.found.noted is None:
+        raise LogFailed(f"the log in {directory} is damaged ({wanted.damage() or wanted.losses()}): start the broker on it once, "
+                        "which puts that aside")
+    orphans.keep(store, wanted.found)
+    if any(segment.pinned for segment in wanted.found.segments):
+        raise LogFailed("there is no room to put the messages of queues that nothing defines aside; nothing was changed")
     old = store.numbers()
     before = sum(store.size(number) for number in old)
     writer = log.Log(store, SEGMENT_SIZE, 1 << 62)
     writer.take_over(wanted.found.segments)
-    writer.begin(old[-1] + 1, (wanted.found.sequence or 0) % BIG)
+    writer.begin(wanted.found.next_number(old), (wanted.found.sequence or 0) % BIG)
     first = writer.current().number
     try:
         write_anew(wanted, writer)

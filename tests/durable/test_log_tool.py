@@ -1,4 +1,5 @@
 """`leveret log`: what check counts and finds, what dump prints, and a compaction that is killed at any operation of the store."""
+import base64
 import json
 import os
 import shutil
@@ -8,9 +9,10 @@ import sys
 import pytest
 from leveret.core import durability, log
 from leveret.core.amqp_0_9 import properties
+from leveret.core.journal import rich
 from leveret.ports.store_file import FileStore
 from leveret.tools import log as tool
-from peer import Peer, encoded, new_broker
+from peer import Peer, content, encoded, new_broker
 
 PERSISTENT = {"delivery_mode": 2, "headers": {"n": 1}}
 
@@ -208,3 +210,104 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
         done = subprocess.run([sys.executable, "-c", code, "log", "check", str(path)], capture_output=True, text=True, timeout=60)
         sizes.append(int(done.stderr))
     assert sizes[1] < sizes[0] + 4096, sizes
+
+
+def lost_first(directory):
+    """Take the first segment, with all definitions: how many messages there are in the others."""
+    first = sorted(name for name in os.listdir(directory) if name.endswith(".log"))[0]
+    os.remove(directory / first)
+
+
+def salvaged(*arguments):
+    """The lines of salvage, as objects."""
+    status, told, errors = leveret_log("salvage", *arguments)
+    assert status == 0 and errors == "", errors
+    return [json.loads(line) for line in told.splitlines()]
+
+
+def small_log(path):
+    """A log in many segments; every message has properties of all kinds and octets that are no text."""
+    broker, store, _ = broker_on(path)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    for number in range(60):
+        peer.publish("q", b"%03d\xff" % number + bytes(100), given={"delivery_mode": 2, "timestamp": 7, "headers": {
+            "n": number, "octets": b"\xff\x00", "when": ("T", 5), "list": [1, "a"]}})
+    broker.journal.finish()
+    store.close()
+
+
+def test_a_lost_first_segment_is_told_by_check_and_its_messages_are_salvaged_once(tmp_path):
+    """Also behind a start, which puts them aside, and behind a compaction; published again they are what they were."""
+    small_log(tmp_path / "data")
+    directory = tmp_path / "data"
+    assert leveret_log("check", directory)[0] == 0 and salvaged(directory) == []
+    lost_first(directory)
+    before = contents(directory)
+    status, told, _ = leveret_log("check", directory)
+    assert status == 1 and "segment 1 is missing (there were" in told and "nothing defines (queue id 1: " in told, told
+    found = salvaged(directory)
+    assert contents(directory) == before and len(found) > 40
+    shutil.copytree(directory, tmp_path / "compacted")
+    broker, store, report = broker_on(directory)
+    assert "segment 1 is missing" in report and "were put in 00000002.orphans" in report, report
+    peer = Peer(broker)
+    for _ in range(3):
+        for number in range(60):
+            peer.declare("other", durable=True)
+            peer.publish("other", bytes(200), given=PERSISTENT)
+        peer.ask("queue_purge", "queue_purge_ok", 0, "other", False)
+    broker.journal.finish()
+    assert min(store.numbers()) > 10
+    store.close()
+    assert salvaged(directory) == found
+    status, told, _ = leveret_log("check", directory)
+    assert status == 0 and "put aside earlier: 00000002.orphans" in told and "leveret log salvage" in told, told
+    status, told, errors = leveret_log("compact", tmp_path / "compacted")
+    assert status == 0 and salvaged(tmp_path / "compacted") == found, errors
+    broker, store, _ = broker_on(tmp_path / "again")
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    for line in found:
+        peer.give(content(1, line["exchange"], line["routing_key"], base64.b64decode(line["body_base64"]), rich(line["properties"])))
+    got = [(each[2], each[3]) for each in peer.consume("q")]
+    store.close()
+    assert [int(body[:3]) for _, body in got] == [line["position"] for line in found]
+    for given, body in got:
+        assert body[3:] == b"\xff" + bytes(100) and given["timestamp"] == 7
+        assert given["headers"] == {"n": int(body[:3]), "octets": b"\xff\x00", "when": ("T", 5), "list": [1, "a"]}
+
+
+def test_salvage_writes_a_file_that_only_its_owner_can_read(tmp_path):
+    small_log(tmp_path / "data")
+    lost_first(tmp_path / "data")
+    before = os.umask(0)
+    try:
+        assert salvaged(tmp_path / "data", "--file", tmp_path / "found") == []
+    finally:
+        os.umask(before)
+    assert (tmp_path / "found").stat().st_mode & 0o777 == 0o600
+    assert [json.loads(line) for line in (tmp_path / "found").read_text().splitlines()] == salvaged(tmp_path / "data")
+    status, _, errors = leveret_log("salvage", tmp_path / "data", "--file", tmp_path / "found")
+    assert status == 1 and "is there already" in errors
+
+
+def test_files_that_are_no_segments_are_named_and_left_alone(tmp_path):
+    """A name that ends as a segment's does stops no start."""
+    directory = tmp_path / "data"
+    small_log(directory)
+    for name in ("0.log", "1.log", "000000001.log", "99999999999.log", "20240101120000.log", "00000000.log"):
+        (directory / name).write_text("of another program")
+    (directory / "00000777.log").mkdir()
+    strays = "0.log, 00000000.log, 000000001.log, 00000777.log, 1.log, 20240101120000.log, 99999999999.log"
+    status, told, _ = leveret_log("check", directory)
+    assert status == 0 and f"left alone: {strays}" in told, told
+    broker, store, report = broker_on(directory)
+    assert broker.queues["q"].message_count() == 60 and ";" not in report, report
+    store.close()
+    assert (directory / "0.log").read_text() == (directory / "1.log").read_text() == "of another program"
+
+
+def test_check_of_a_directory_without_a_log_is_a_failure(tmp_path):
+    status, _, errors = leveret_log("check", tmp_path)
+    assert status == 1 and "there is no log in" in errors

@@ -142,6 +142,33 @@ def copies_nothing_of_streams(journal):
     journal.pager.chunks_in = lambda segment: {key: here for key, here in chunks_in(segment).items() if not here[0].is_stream}
 
 
+def notes_no_segment(store):
+    """Which segments there are to be is written nowhere."""
+    store.noted = lambda: (store.note.first, [])
+
+
+def notes_a_segment_before_it_is_durable(store):
+    """A segment is noted when its first octets are written."""
+    put = store.put
+
+    def put_and_note(number, octets):
+        store.note.add(number)
+        put(number, octets)
+    store.put = put_and_note
+
+
+def notes_a_removal_behind_it(store):
+    """A segment goes first, and then it is noted that it is to."""
+    remove = store.note.remove
+    waiting = []
+
+    def remove_later(number, numbers):
+        for each in waiting:
+            remove(*each)
+        waiting[:] = [(number, numbers)]
+    store.note.remove = remove_later
+
+
 # name, function, whether it spoils the store, mode of the log (None: as drawn), whether syncs take their time (None: as drawn)
 CANARIES = (
     (confirms_before_syncing, False, "batch", None),
@@ -158,5 +185,8 @@ CANARIES = (
     (reads_a_stream_with_gaps, False, None, None),
     (shortens_streams_in_memory_alone, False, None, None),
     (copies_nothing_of_streams, False, None, None),
+    (notes_no_segment, True, None, None),
+    (notes_a_segment_before_it_is_durable, True, "each", None),
+    (notes_a_removal_behind_it, True, "each", None),
 )
 SEEDS_MAX = 60  # within so many seeds a canary has to be caught

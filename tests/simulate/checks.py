@@ -36,6 +36,7 @@ class Checks:
                         % (self.candidates[0].difference(mine), self.candidates[-1].difference(mine)))
         elif self.store.flipped and ";" not in self.report and not self.store.aside and not self.was_told and self.mode != "none":
             raise Wrong("a flipped bit was not reported, and this is gone: %s" % self.candidates[0].difference(mine))
+        self.check_lost()
         self.check_weakly(mine)
         self.has_holes = self.has_holes or self.was_weak
         if self.was_weak:
@@ -46,6 +47,20 @@ class Checks:
         self.store.aside = []
         self.candidates = [State(mine.queues, mine.streams, mine.definitions, self.pushes)]
         self.acknowledged = []
+
+    def check_lost(self):
+        """A segment that is gone is told by its number, and none is that is not."""
+        told = set()
+        for part in self.report.split("; "):
+            words = part.split()
+            if words[0] in ("segment", "segments") and words[2 if words[0] == "segment" else 4] in ("is", "are"):
+                told.update(range(int(words[1]), int(words[3 if words[0] == "segments" else 1]) + 1))
+        self.lost |= self.taken
+        if self.taken - told:
+            raise Wrong("segments %s are lost, and this is told: %s" % (sorted(self.taken - told), self.report))
+        if told - self.lost:
+            raise Wrong("segments %s are told to be lost, and are not" % sorted(told - self.lost))
+        self.taken = set()
 
     def identify_all(self, found):
         """Read the ids of the ready messages of a queue."""

@@ -3,8 +3,12 @@
 What is appended lies in a cache until it is synced. A power cut comes at the n-th operation, in the middle of it; what the cache held then
 is kept, lost, torn, or kept in some pages and lost in others. A sync that fails may lose what it should have made durable, and the next one
 succeeds all the same (Linux does that). A disk is full for a while: an append fails and may leave a part of its octets. Removals become
-durable in their order, at a sync; a cut takes the last of them back. `flip` turns one bit of what was synced.
+durable in their order, at a sync; a cut takes the last of them back. `flip` turns one bit of what was synced, `lose` takes a segment.
+Which segments there are to be is noted when one is durable, and before one is removed; a cut may come between the two.
 """
+
+from leveret.core.noted import Noted
+from leveret.core.settled import is_in
 
 PAGES = (1, 16, 64, 512)
 
@@ -47,11 +51,16 @@ class FaultyStore:
         self.operations = 0
         self.watcher = None
         self.flipped = False
+        self.note = Noted(b"")
+        self.note.ranges = []
 
     # The contract
 
     def numbers(self):
         return sorted(self.segments)
+
+    def noted(self):
+        return self.note.known()
 
     def size(self, number):
         return len(self.segments[number].octets)
@@ -90,6 +99,7 @@ class FaultyStore:
             raise OSError(5, "input/output error")
         self.make_durable(segment)
         self.removed = []
+        self.note.add(number)
         if self.watcher is not None:
             self.watcher.after_sync()
 
@@ -97,6 +107,11 @@ class FaultyStore:
         cut = self.operation()
         if self.faults.remove_fails and self.chance.one_in(self.faults.remove_fails):
             raise OSError(5, "input/output error")
+        if cut and self.operations % 2:
+            raise PowerCut()
+        self.note.remove(number, self.numbers())
+        if cut and self.operations % 4:
+            raise PowerCut()
         if number in self.segments:
             self.removed.append((number, self.segments.pop(number)))
         if cut:
@@ -200,17 +215,32 @@ class FaultyStore:
         self.flipped = True
         return number, at
 
+    def lose(self, chance):
+        """Take a segment that is noted, or its octets: (number, true when it is still there), or None where there is none."""
+        numbers = [number for number in self.numbers() if self.segments[number].octets and is_in(self.note.ranges, number)]
+        if not numbers:
+            return None
+        number = chance.pick(numbers)
+        stays = chance.one_in(2)
+        if stays:
+            self.segments[number].octets = self.segments[number].durable = b""
+        else:
+            del self.segments[number]
+        self.flipped = True
+        return number, stays
+
     def flip_at_work(self, chance):
         """The same while the broker works, where `chance` says; what is not synced stays so."""
         numbers = [number for number in self.numbers() if self.segments[number].durable and self.segments[number].octets]
         if not numbers:
             return None
-        segment = self.segments[chance.pick(numbers)]
+        number = chance.pick(numbers)
+        segment = self.segments[number]
         at, bit = chance.below(min(len(segment.durable), len(segment.octets)) or 1), chance.below(8)
         segment.octets = flipped(segment.octets, at, bit)
         segment.durable = flipped(segment.durable, at, bit)
         self.flipped = True
-        return at
+        return number
 
     def octets_in_all(self):
         """Octets of all segments."""
@@ -272,13 +302,19 @@ class DelayedStore(FaultyStore):
         self.left = 0
         self.interrupted += 1
         if octets is None:
+            if self.operations % 2:
+                self.note.remove(number, self.numbers())
             if self.chance.one_in(2) and number in self.segments:
+                self.note.remove(number, self.numbers())
                 self.removed.append((number, self.segments.pop(number)))
             return
         segment = self.segments.setdefault(number, Segment())
         segment.octets += bytes(octets[:self.chance.below(len(octets) + 1)] if self.chance.one_in(2) else octets)
         if self.chance.one_in(3):
             self.make_durable(segment)
+            if self.operations % 2 and segment.octets.endswith(octets):
+                self.removed = []
+                self.note.add(number)
 
 
 def flipped(octets, at, bit):

@@ -93,13 +93,13 @@ def run_all(options):
 
 def summary(total, count, seconds):
     """What was done, in one line."""
-    return ("%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped; %d confirms, "
+    return ("%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped, %d segments lost; %d confirms, "
             "%d recovered messages checked, %d deliveries; %d syncs took their time, %d crashes in the middle of one; "
             "%d failed writes and syncs, %d segments freed, %d messages copied forward, %d only in the log and %d given back to it, "
             "%d of them unreadable; %d read again from streams"
-            % (count, seconds, total["cuts"], total["recovery_cuts"], total["kills"], total["flips"], total["confirmed"], total["checked"],
-               total["delivered"], total["delayed"], total["interrupted"], total["troubles"], total["freed"], total["copied"],
-               total["paged"], total["given_back"], total["unreadable"], total["read_again"]))
+            % (count, seconds, total["cuts"], total["recovery_cuts"], total["kills"], total["flips"], total["lost"], total["confirmed"],
+               total["checked"], total["delivered"], total["delayed"], total["interrupted"], total["troubles"], total["freed"],
+               total["copied"], total["paged"], total["given_back"], total["unreadable"], total["read_again"]))
 
 
 def arguments():

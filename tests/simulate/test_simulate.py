@@ -36,7 +36,7 @@ def test_hundreds_of_seeds():
     failures, total = in_parallel(range(FIRST, FIRST + SEEDS))
     print(run.summary(total, SEEDS, 0))
     assert not failures, "\n".join(failures)
-    for name in ("cuts", "kills", "recovery_cuts", "flips", "troubles", "freed", "copied", "confirmed", "checked", "delivered",
+    for name in ("cuts", "kills", "recovery_cuts", "flips", "lost", "troubles", "freed", "copied", "confirmed", "checked", "delivered",
                  "delayed", "interrupted"):
         assert total[name] > 0, "the seeds try no " + name
 

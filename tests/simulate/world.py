@@ -110,7 +110,7 @@ class World(Deeds, Checks):
         self.delivered_last = {}
         self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
                        "troubles": 0, "freed": 0, "copied": 0, "delayed": 0, "interrupted": 0, "paged": 0, "given_back": 0,
-                       "unreadable": 0, "read_again": 0}
+                       "unreadable": 0, "read_again": 0, "lost": 0}
         self.broker = None
         self.clients = []
         self.now = chance.pick((0, 0x3FFFFF00, 5000))
@@ -120,6 +120,9 @@ class World(Deeds, Checks):
         self.was_told = False  # the broker that ended had said that messages cannot be read
         self.has_holes = False  # something was lost once, and streams may have holes
         self.report = ""
+        self.loses = Chance(seed ^ 0x105E)
+        self.taken = set()  # numbers of the segments that were lost before this start
+        self.lost = set()  # all that were
 
     def note(self, text):
         """Say what happens, where somebody looks."""
@@ -360,6 +363,14 @@ class World(Deeds, Checks):
             if where is not None:
                 self.counts["flips"] += 1
                 self.was_weak = True
+                self.lost.add(where[0])  # where its head is damaged all of it is put aside, and a cut may come before it is removed
+        elif self.loses.one_in(20):
+            taken = self.store.lose(self.loses)
+            self.note("lost segment %s" % (taken,))
+            if taken is not None:
+                self.taken.add(taken[0])
+                self.counts["lost"] += 1
+                self.was_weak = True
 
     def connect(self):
         """One more client."""
@@ -385,10 +396,12 @@ class World(Deeds, Checks):
         self.clients = [client for client in self.clients if not client.connection.closed]
         if not self.clients or (len(self.clients) < 4 and chance.one_in(40)):
             self.connect()
-        if self.paging and self.flips and self.reads.one_in(40) and self.store.flip_at_work(self.reads) is not None:
+        where = self.store.flip_at_work(self.reads) if self.paging and self.flips and self.reads.one_in(40) else None
+        if where is not None:
             self.note("flipped a bit while the broker works")
             self.counts["flips"] += 1
             self.was_weak = self.has_holes = True
+            self.lost.add(where)
         client = chance.pick(self.clients)
         if len(client.outbox) < 3000:
             self.do(client, chance.weighted(DEEDS))
