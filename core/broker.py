@@ -39,12 +39,12 @@ MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"  # the route of a request t
 
 COUNTERS = (
     "connections", "connections_refused", "strangers_closed", "logins_refused", "addresses_refused", "access_refused", "published",
-    "delivered", "delayed",
-    "settled", "returned", "unroutable", "alternate_routed", "lost_on_purpose", "redelivered", "rejected", "purged", "held",
+    "delivered", "delayed", "settled", "returned", "unroutable", "alternate_routed", "lost_on_purpose", "redelivered", "rejected", "purged",
+    "held",
     "internal_errors", "expired", "queues_expired", "dropped_head", "rejected_publishes", "dead_lettered", "dead_letters_lost",
     "delivery_limit", "deduplicated", "replaced", "settle_timeouts", "commits", "rollbacks", "blocked", "channel_errors",
     "connection_errors", "dropped_with_queue", "retained_out", "stream_duplicates", "readers_overtaken", "consumers_cancelled",
-    "management_requests", "management_failures", "moved", "poisoned", "poison_dropped",
+    "management_requests", "management_failures", "moved", "poisoned", "poison_dropped", "publishers_blocked",
 )
 
 
@@ -70,6 +70,7 @@ class Broker(Consuming):
         self.rules_at = 0  # uptime of the last time that rules were told the time
         self.noted_at = 0
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
+        self.pressure = None  # core/pressure.py, from when a publisher waits; False where it is not carried
         self.waiting = Waiting(limits.waiting_count_max)
         self.dead_letters = DeadLetters(self.tables)  # that found no room or no route yet
         self.dead_letters_nested = 0  # each published for the one before
@@ -123,8 +124,18 @@ class Broker(Consuming):
                 except Exception as error:
                     self.guard.queue_failed(found, error)
 
+    def watch_pressure(self):
+        """Publishers wait, or have waited: have it told when that lasts."""
+        if self.pressure is None:
+            carried = part("pressure")
+            self.pressure = False if carried is None else carried.Pressure(self)
+        if self.pressure:
+            self.pressure.tick()
+
     def tell_rules(self):
         """Let the rules of queues act on the time."""
+        if self.held or self.pressure:
+            self.watch_pressure()
         if self.journal is not None and self.uptime_ms - self.noted_at >= NOTE_EVERY_MS:
             self.note_readers()
         self.waiting.run(self)

@@ -8,7 +8,8 @@ from .version import PRODUCT, VERSION
 def overview(broker):
     """All that has a fixed size. `log`: null when messages are kept in memory only."""
     return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker),
-            "totals": totals(broker), "management_size_max": broker.limits.management_size_max, "log": log_figures.shown(broker.journal)}
+            "totals": totals(broker), "management_size_max": broker.limits.management_size_max, "log": log_figures.shown(broker.journal),
+            "publishers": broker.pressure.shown() if broker.pressure else {"waiting": len(broker.held), "reason": "", "since_ms": 0}}
 
 
 def counters(broker):

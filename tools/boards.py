@@ -31,7 +31,7 @@ BOARDS = os.path.join(ROOT, "boards")
 # What [carries] parts may name, and where the imports begin.
 PARTS = {
     "log": ("core/durability.py", "core/logged_put.py", "core/poison.py", "ports/store_littlefs.py"),
-    "management": ("core/management.py",),
+    "management": ("core/management.py", "core/pressure.py"),
     "policies": ("core/policies.py",),
     "patterns": ("core/pattern_parser.py",),
     "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),

@@ -4,6 +4,7 @@ One fact a line: a word, a space, the rest. The order and the words stay: script
 
     product Leveret 0.1.0
     uptime_ms N
+    publishers waiting N since_ms N reason TEXT         TEXT: what is full when they wait for long, else "" (JSON)
     memory blocks_used N ...        counter NAME N
     log sync each|batch|none        log NAME N|- ...        with --data: octets written, syncs, write amplification, years the medium lasts
     total queues N ...              queue NAME messages N unsettled N octets N consumers N full yes|no policy NAME|-
@@ -44,6 +45,9 @@ def lines(overview, items):
     """The text, line by line."""
     yield f"product {overview['product']} {overview['version']}"
     yield f"uptime_ms {overview['uptime_ms']}"
+    publishers = overview.get("publishers")  # an older broker does not say
+    if publishers is not None:
+        yield f"publishers waiting {publishers['waiting']} since_ms {publishers['since_ms']} reason {word(publishers['reason'])}"
     for name in MEMORY:
         yield f"memory {name} {overview['memory'][name]}"
     for name, value in (overview["log"] or {}).items():

@@ -63,7 +63,7 @@ def test_status_has_one_fact_a_line(serve):  # noqa: F811
     assert any(line.startswith('stream "s" first_offset 0 next_offset 1 octets 10 ') for line in lines), output
     assert "counter unroutable 1" in lines and "total queues 3" in lines and "memory messages_used 3" in lines
     assert sum(line.startswith("connection ") for line in lines) == 2
-    known = ("product", "uptime_ms", "memory", "total", "counter", "queue", "stream", "connection")
+    known = ("product", "uptime_ms", "publishers", "memory", "total", "counter", "queue", "stream", "connection")
     assert all(line.split(" ")[0] in known for line in lines)
     connection.close()
 

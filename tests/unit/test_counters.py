@@ -204,6 +204,17 @@ def blocked():
     return broker, 1
 
 
+def publishers_blocked():
+    broker = new_broker()
+    peer = Peer(broker)
+    peer.declare("q", arguments={"x-max-length": 1, "x-overflow": "block"})
+    for _ in range(2):
+        peer.publish("q", b"x")
+    for _ in range(30):
+        pass_time(broker, 100)
+    return broker, 1
+
+
 def internal_errors():
     broker, peer = fresh()
 
@@ -433,7 +444,8 @@ def poison_dropped():
 CASES = (
     connections, connections_refused, strangers_closed, logins_refused, addresses_refused, access_refused, published, delivered, settled,
     returned,
-    unroutable, alternate_routed, lost_on_purpose, delayed, redelivered, rejected, purged, held, blocked, internal_errors, channel_errors,
+    unroutable, alternate_routed, lost_on_purpose, delayed, redelivered, rejected, purged, held, blocked, publishers_blocked,
+    internal_errors, channel_errors,
     connection_errors, expired, queues_expired, dropped_head, rejected_publishes, dead_lettered, dead_letters_lost, delivery_limit,
     deduplicated, replaced, settle_timeouts, commits, rollbacks, dropped_with_queue, retained_out, stream_duplicates, readers_overtaken,
     consumers_cancelled, management_requests, management_failures, moved, poisoned,
