@@ -20,7 +20,7 @@ from .type_words import alike, type_word
 
 VHOST = "/"
 
-OWN = "leveret."  # names of the broker's own queues begin with it
+OWN = "leveret.poison"  # the name of the broker's own queue (poison.py)
 
 
 class NoPolicies:
@@ -191,7 +191,7 @@ class Definitions:
         else:
             made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
             made.rules = rules.rules_of(arguments)
-        if name.startswith(OWN):
+        if name == OWN:
             made.is_own = True
         made.declared_by = connection
         connection.queues_declared += 1
@@ -320,8 +320,8 @@ class Definitions:
         """Raise when a client may not make something of this name."""
         if name.startswith("amq."):
             raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (what, name))
-        if name.startswith(OWN):
-            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix '%s*'" % (what, name, OWN))
+        if name == OWN:
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' is the broker's own" % (what, name))
         if len(name.encode("utf-8")) > self.limits.name_size_max:
             raise ProtocolError(PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes"
                                 % (what, self.limits.name_size_max))

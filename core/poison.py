@@ -7,9 +7,10 @@ or deletes it, or publishes to it. It holds a SHARE-th of the arena and of the m
 """
 
 from . import layout
+from .definitions import OWN
 from .layout import EPOCH
 
-NAME = "leveret.poison"
+NAME = OWN
 SHARE = 16
 REASON_MAX = 200  # characters
 

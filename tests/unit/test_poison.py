@@ -165,11 +165,15 @@ def test_clients_read_and_purge_the_poison_and_nothing_else():
     peer.give(encoded("queue_purge", 1, 0, poison.NAME, False))
     assert peer.expect("queue_purge_ok") == [3]
     for name, given in (("queue_delete", (0, poison.NAME, False, False, False)),
-                        ("queue_bind", (0, poison.NAME, "amq.fanout", "", False, {})),
-                        ("queue_declare", (0, "leveret.mine", False, False, False, False, False, {}))):
+                        ("queue_bind", (0, poison.NAME, "amq.fanout", "", False, {}))):
         peer = Peer(peer.broker)
         peer.give(encoded(name, 1, *given))
         assert peer.expect("channel_close")[0] == 403, name
+    stranger = Peer(new_broker())  # where it has not been made yet
+    stranger.give(encoded("queue_declare", 1, 0, poison.NAME, False, False, False, False, False, {}))
+    assert stranger.expect("channel_close")[0] == 403
+    peer = Peer(peer.broker)
+    peer.ask("queue_declare", "queue_declare_ok", 0, "leveret.epochs.mine", False, False, False, False, False, {})  # Spark's sink has such
     peer.broker.policies.set(peer.broker, Policy("all", ".*", {"expires": 100, "message-ttl": 100}))
     pass_time(peer.broker, 1000)
     assert poison.NAME in peer.broker.queues and peer.broker.queues[poison.NAME].rules is None
