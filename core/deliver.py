@@ -12,6 +12,7 @@ _TURNS = const(64)  # turns before everything else that the broker does has its 
 _DELIVERIES = const(2048)  # and as many deliveries
 _SERVED_TURNS = const(8)  # of one queue before a basic.get from it
 _CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose messages are looked at
+_CAREFUL_COST = const(8)  # deliveries without a look that take as long as one with it
 
 
 def run(broker):
@@ -49,7 +50,7 @@ def go_round(broker, turns):
         except Exception as error:
             broker.guard.queue_failed(found, error)
             continue
-        engine.turned(count)
+        engine.turned(count * _CAREFUL_COST if careful else count)
         if count >= (_CAREFUL_TURN if careful else engine.turn):
             broker.activate(found)
 
@@ -105,6 +106,9 @@ def one_delivery(broker, found):
         if len(consumers) != count:
             broker.activate(found)
         return done
+    groups = None if rules is None else rules.groups
+    if groups is not None and not groups.look(broker, found):
+        return False
     turn_of = found.tables.queues[found.handle + layout.QUEUE_TURN]
     start = 0
     while start < count:
@@ -113,9 +117,11 @@ def one_delivery(broker, found):
             end += 1
         for step in range(end - start):
             consumer = consumers[start + (turn_of + step) % (end - start)]
-            if rules is not None and rules.groups is not None and not rules.groups.bring(broker, found, consumer):
+            if groups is not None and not groups.bring(broker, found, consumer):
                 continue
             if consumer.channel.session.deliver(consumer, 1):
+                if groups is not None:
+                    groups.delivered(broker, found, consumer)
                 found.tables.queues[found.handle + layout.QUEUE_TURN] = (turn_of + 1 + step) & layout.MASK
                 return True
             if len(consumers) != count:  # its channel has failed: the others have their turn with what is left

@@ -183,6 +183,7 @@ def memory_parts(limits, left_out=()):
         ("policies", (400 + 2 * name + arguments + pattern_size_max(limits)) * limits.policy_count_max),
         ("users", 4 * arguments * limits.user_count_max + (45 + 9 * name // 10) * limits.granted_count_max),
         ("patterns", 3 * pattern_size_max(limits) * limits.user_count_max),
+        ("groups", 48 * limits.entry_count_max),
         ("management", 8 * limits.management_size_max),
         ("addresses", 400 * limits.login_address_max),
         ("identities", 80 * limits.identity_count_max),

@@ -50,7 +50,7 @@ WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
 OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: a file of it
     "management": "core/management.py", "policies": "core/policies.py", "identities": "core/identities.py",
-    "patterns": "core/pattern_parser.py"}
+    "patterns": "core/pattern_parser.py", "groups": "core/features/groups.py"}
 
 ALWAYS = ("core/connection.py", "core/broker.py")
 CODES = ("mpy", "romfs", "frozen", "wheel")
