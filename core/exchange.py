@@ -106,16 +106,6 @@ class Exchange:
         self.remove(binding)
 
 
-class Listed(Exchange):
-    """Base of the types that have no index of their own but look at each binding in turn."""
-
-    def add(self, binding):
-        """Nothing beyond `bindings`."""
-
-    def remove(self, binding):
-        """Nothing beyond `bindings`."""
-
-
 def refuse(text):
     """Raise precondition-failed (RabbitMQ's binding_invalid)."""
     raise ProtocolError(PRECONDITION_FAILED, text)

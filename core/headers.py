@@ -27,9 +27,8 @@ def same(wanted, value):
 
 def fits(arguments, headers, compare=same):
     """True when a message with `headers` (a dict) goes to a binding with `arguments`; `compare(wanted, value)` compares two values."""
-    mode = arguments.get("x-match", "all")
-    with_x = mode.endswith("-with-x")
-    any_ = mode.startswith("any")
+    any_ = is_any(arguments)
+    with_x = arguments.get("x-match", "all").endswith("-with-x")
     for name in arguments:
         if name == "x-match" or (name.startswith("x-") and not with_x):
             continue
@@ -37,3 +36,14 @@ def fits(arguments, headers, compare=same):
         if fit == any_:
             return any_
     return not any_
+
+
+def is_any(arguments):
+    """True for x-match any."""
+    return arguments.get("x-match", "all").startswith("any")
+
+
+def compared(arguments):
+    """The names of the arguments that are compared."""
+    with_x = arguments.get("x-match", "all").endswith("-with-x")
+    return [name for name in arguments if name != "x-match" and (with_x or not name.startswith("x-"))]

@@ -39,6 +39,41 @@ def test_what_fits():
     assert fits(peer, "amq.match", {"x-match": "all"}, {}) and not fits(peer, "amq.match", {"a": None}, {})
 
 
+def test_many_bindings_are_found_by_what_they_ask_for_and_compared_only_then():
+    """A message is compared with the bindings that its headers name: with two of 300, of which one fits."""
+    broker = new_broker(binding_count_max=2048, binding_share_max=2048, argument_size_max=512)
+    peer = Peer(broker)
+    for name in ("q", "other"):
+        peer.declare(name)
+    for number in range(100):
+        for arguments in ({"kind": "sensor", "number": number}, {"x-match": "any", "number": number, "unit": "u%d" % number},
+                          {"kind": "sensor", "number": str(number)}):
+            peer.ask("queue_bind", "queue_bind_ok", 0, "other", "amq.headers", "", False, arguments)
+    peer.ask("queue_bind", "queue_bind_ok", 0, "q", "amq.headers", "", False, {"kind": "sensor", "room": 5})
+    compared = [0]
+    fits_before = headers.fits
+
+    def counting(*given):
+        compared[0] += 1
+        return fits_before(*given)
+
+    headers.fits = counting
+    try:
+        for given, here, there in (({"kind": "sensor", "room": 5}, 1, 0), ({"kind": "sensor", "number": 7}, 0, 1), ({"unit": "u9"}, 0, 1),
+                                   ({"kind": "sensor"}, 0, 0), ({"number": True}, 0, 0), ({"number": "3"}, 0, 0)):
+            before = compared[0]
+            peer.publish("", b"", "amq.headers", {"headers": given})
+            for name, count in (("q", here), ("other", there)):
+                assert peer.ask("queue_purge", "queue_purge_ok", 0, name, False)[0] == count, given
+            assert compared[0] - before <= 3, (given, compared[0] - before)
+    finally:
+        headers.fits = fits_before
+    exchange = broker.exchanges["amq.headers"]
+    peer.ask("queue_delete", "queue_delete_ok", 0, "other", False, False, False)
+    peer.ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False)
+    assert not exchange.index and not exchange.places and not exchange.always
+
+
 def test_x_match_is_checked():
     broker = new_broker()
     Peer(broker).declare("q")
