@@ -48,7 +48,7 @@ COUNTERS = (
 )
 
 
-def nothing(sentence):
+def nothing(sentence, is_fault=False):
     """A log that nobody reads."""
 
 
@@ -63,6 +63,7 @@ class Broker(Consuming):
         self.guard = Guard(self)
         self.jobs = []  # log-ins whose password is being calculated: `work` of one of them each time that `run` is called
         self.log = log
+        self.inform = nothing  # the same for what happens at connections: who comes and goes; `is_fault`: an error that ended something
         self.now = 0
         self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
         self.uptime_ms = 0  # does not wrap
@@ -190,15 +191,20 @@ class Broker(Consuming):
         """A place for a new connection: (receive buffer, send buffer), or None when there is none, or its address is refused."""
         if self.failures.refuses(connection.address):
             self.counters["addresses_refused"] += 1
+            self.inform("%s: refused, for too many log-ins from there have failed" % connection.name, True)
             return None
         limits = self.limits
         full = len(self.connections) - len(self.surplus) >= limits.connection_count_max
         if self.strangers and (full or len(self.strangers) >= limits.stranger_count_max):
             self.counters["strangers_closed"] += 1
-            most_numerous(self.strangers).finish()
+            stranger = most_numerous(self.strangers)
+            self.inform("%s: has not logged in and gives way to a further connection" % stranger.name, True)
+            stranger.finish()
             full = False
         if full:
             self.counters["connections_refused"] += 1
+            self.inform("%s: refused, for this broker holds %d connections already (connection_count_max)"
+                        % (connection.name, limits.connection_count_max), True)
             if limits.surplus_count_max == 0:
                 return None
             if len(self.surplus) >= limits.surplus_count_max:

@@ -236,6 +236,9 @@ class Connection:
         if self.closed:
             return
         self.closed = True
+        if self.user is not None:
+            gone = "" if self.ending or self.session.closing else " without connection.close"
+            self.broker.inform("%s: the connection of user '%s' has ended%s" % (self.name, self.user.name, gone))
         for _ in range(0 if self.session is None else FINISH_ATTEMPTS):
             try:
                 self.session.lost()

@@ -29,6 +29,7 @@ from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
 from . import address, config, data, definitions
+from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
 from .usage import UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
@@ -89,7 +90,8 @@ class Server:
 
     def __init__(self, limits, line_count, access=None, bridge_count=0):
         self.form = c_accel.install()  # before there are tables
-        self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, say)
+        self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, LOG.peer)
+        self.broker.inform = LOG.event
         self.loop = Loop(limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.store = None  # of a broker that keeps messages on disk
@@ -106,7 +108,8 @@ class Server:
         say(data.told(self.broker.journal.figures(), chosen.disk_max))
         free = data.free_octets(chosen.directory)
         if free < chosen.disk_max - self.broker.journal.log.size():
-            say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full")
+            say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full",
+                WARNING)
 
     def define(self, policies, document, keep_guest):
         """Set the configuration's policies and load definitions (or None). Raises UsageError."""
@@ -171,7 +174,7 @@ class Server:
                 certificates.load()
                 say(f"{certificates.certificate} is used from now on")
             except TlsFailed as error:
-                say(f"the certificates stay as they are: {error}")
+                say(f"the certificates stay as they are: {error}", ERROR)
             except Exception as error:
                 self.broker.guard.trouble("the certificates of %s", certificates.certificate, error)
 
@@ -200,6 +203,7 @@ class Server:
         wait_ms = self.bridges.wait_ms(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
+        LOG.tick()
         for line in self._lines:
             try:
                 line.tick(now_ms())
@@ -213,7 +217,7 @@ class Server:
         """Say what trouble a line or the log has, or has no more, once."""
         if which.trouble != self._told.get(which, ""):
             self._told[which] = which.trouble
-            say(which.trouble or good)
+            say(which.trouble or good, ERROR if which.trouble else INFO)
 
     def close(self):
         """Close all connections with the handshake, within CLOSE_MS, and leave the lines; false when something could not be written."""
@@ -242,14 +246,17 @@ class Server:
             return True
         good = self.broker.journal.finish()
         if not good:
-            say(f"not everything could be written: {self.broker.journal.log.trouble}")
+            say(f"not everything could be written: {self.broker.journal.log.trouble}", ERROR)
         self.store.close()
         return good
 
 
-def say(sentence):
+LOG = OperatorLog(sys.stderr, reads_journal(sys.stderr, os.environ))
+
+
+def say(sentence, level=INFO):
     """For people; standard output is for the ready lines."""
-    print("leveret serve: " + sentence, file=sys.stderr, flush=True)
+    LOG.say(sentence, level)
 
 
 def only_guest(names, addresses):
@@ -286,7 +293,7 @@ def run(options):
             print("ready " + url, flush=True)
         server.bridge(bridges)
     except (ListenFailed, data.DataFailed) as error:
-        say(str(error))
+        say(str(error), ERROR)
         server.close()
         return 1
     except UsageError:
@@ -295,7 +302,8 @@ def run(options):
     say(f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
         f"at most {memory_of(limits, addresses, bridges) >> 20} MiB when every limit is reached")
     if only_guest(server.broker.access.users, addresses):
-        say("nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config")
+        say("nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config",
+            WARNING)
     while not asked:
         if reloads:
             reloads.clear()

@@ -89,6 +89,7 @@ def open_(session, number, row, octets, at, end):
     if session.connection.user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '/' refused for user '%s'" % session.user)
     session.state = OPEN
+    session.broker.inform("%s: user '%s' has opened a connection" % (session.connection.name, session.user))
     session.reply(0, "connection_open_ok", ("",))
 
 

@@ -378,6 +378,8 @@ class Session(Sending):
         """
         class_id, method_id = self.closing_method if channel.content == NO_CONTENT else (60, 40)
         self.broker.counters["channel_errors"] += 1
+        self.broker.inform("%s: channel %d of user '%s' closed with %d %s" % (self.connection.name, channel.number, self.user, code, text),
+                           True)
         if channel.waits_to_write:
             self.write_waiting()
         returns = channel.returns
@@ -413,7 +415,9 @@ class Session(Sending):
             return
         self.broker.counters["connection_errors"] += 1
         code, _ = replies.reply_of(error.condition)
-        self.close(code, replies.reply_text(error.condition, error.text))
+        text = replies.reply_text(error.condition, error.text)
+        self.broker.inform("%s: connection of user '%s' closed with %d %s" % (self.connection.name, self.user, code, text), True)
+        self.close(code, text)
         if error.condition == FRAME_ERROR:
             self.connection.end(True)
 

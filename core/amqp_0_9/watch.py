@@ -52,6 +52,7 @@ def beat(session, now):
         return CALM_MS
     silent = elapsed(now, connection.last_received)
     if silent > 2 * session.heartbeat_ms and connection.reading:
+        session.broker.inform("%s: nothing came for %d ms, two heartbeats were missed" % (connection.name, silent), True)
         connection.finish()
         return 0
     if elapsed(now, connection.last_sent) >= session.heartbeat_ms // 2 and session.send.room() >= frame.OVERHEAD:

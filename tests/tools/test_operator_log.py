@@ -1,0 +1,140 @@
+"""What `leveret serve` tells its operator: time and level, or journald's priorities; bounded, one line a sentence; it waits for nobody."""
+import datetime
+import io
+import os
+import re
+import socket
+import subprocess
+
+import amqp
+import pika
+import pytest
+
+from leveret.tools import operator_log
+from leveret.tools.operator_log import BURST, ERROR, INFO, SENTENCE_MAX, TELL_EVERY_S, WARNING, OperatorLog
+from test_serve import COMMAND, serve  # noqa: F401
+
+LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d (INFO|WARNING|ERROR) \S.*")
+
+
+class Clock:
+    seconds = 1000.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def log():
+    wall = datetime.datetime(2026, 3, 1, 7, 30, 0, 123456, datetime.timezone(datetime.timedelta(hours=1)))
+    return OperatorLog(io.StringIO(), False, Clock(), lambda: wall)
+
+
+def lines(log):
+    return log.stream.getvalue().splitlines()
+
+
+def test_a_line_has_its_time_with_the_distance_from_utc_and_its_level(log):
+    """ISO 8601."""
+    log.say("it begins")
+    log.say("a file is gone", ERROR)
+    assert lines(log) == ["2026-03-01T07:30:00.123+01:00 INFO it begins", "2026-03-01T07:30:00.123+01:00 ERROR a file is gone"]
+
+
+def test_journald_gets_priorities_and_no_time():
+    """sd-daemon(3): the level in angle brackets; journald has the time itself."""
+    log = OperatorLog(io.StringIO(), True, Clock())
+    log.say("it begins")
+    log.peer("somebody fails")
+    assert lines(log) == ["<6>it begins", "<4>somebody fails"]
+
+
+def test_a_sentence_is_one_line_of_bounded_length_whatever_a_peer_is_called(log):
+    log.peer("the log-in of 'a\n2026-03-01T07:30:00.123+01:00 INFO all is well\x1b[2J\u2028' failed")
+    log.peer("x" * 100000)
+    assert len(lines(log)) == 2 and "\\n2026" in lines(log)[0] and "\\x1b" in lines(log)[0] and "\x1b" not in lines(log)[0]
+    assert len(lines(log)[1]) < SENTENCE_MAX + 50
+
+
+def test_what_peers_cause_has_a_share_and_what_is_left_out_is_counted_and_told(log):
+    """A peer that errs for ever does not fill the disk, and hides nothing that the broker says of itself."""
+    for _ in range(60):
+        for number in range(500):
+            log.peer("error %d" % number)
+            log.event("somebody comes")
+        log.clock.seconds += 1
+        log.tick()
+    log.say("the broker speaks", WARNING)
+    told = lines(log)
+    about = [line for line in told if "error" in line]
+    assert BURST <= len(about) <= BURST + 60 * operator_log.A_SECOND
+    counts = [int(re.search(r"(\d+) sentences were left out", line).group(1)) for line in told if "left out" in line]
+    assert len(counts) == 2 * (60 // TELL_EVERY_S)
+    log.clock.seconds += TELL_EVERY_S
+    log.tick()
+    assert sum(int(re.search(r"(\d+) sentences", line).group(1)) for line in lines(log) if "left out" in line) + 2 * len(about) == 60000
+    assert told[-1].endswith("WARNING the broker speaks")
+
+
+def test_a_pipe_that_nobody_reads_holds_nothing_up():
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+        log = OperatorLog(stream)
+        for number in range(20000):
+            log.say("sentence %d that nobody reads, and more and more of them come" % number)
+        assert log.shares[INFO].left_out > 10000
+        assert reader.read1(100).startswith(b"2")
+
+
+def test_a_reader_that_has_gone_ends_nothing():
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w")
+    log = OperatorLog(stream)
+    log.say("to nobody")
+    log.say("to nobody")
+    with pytest.raises(BrokenPipeError):
+        stream.close()
+
+
+def test_connections_and_errors_are_told_by_a_running_broker(serve):  # noqa: F811
+    """Who comes, what ends a channel or connection and why, a virtual host that is not there, an end without connection.close."""
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    connection = server.connect()
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+        connection.channel().queue_declare("nowhere", passive=True)
+    connection.close()
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        pika.BlockingConnection(pika.URLParameters("amqp://guest:guest@127.0.0.1:%d/production" % server.port))
+    lost = amqp.Connection("127.0.0.1:%d" % server.port)
+    lost.connect()
+    lost.collect()  # the socket closes, without a word
+    server.connect().close()
+    _, _, errors, _ = server.end()
+    told = errors.splitlines()
+    assert all(LINE.fullmatch(line) for line in told), told
+    for words in (r"INFO 127\.0\.0\.1:\d+: user 'guest' has opened a connection",
+                  r"WARNING 127\.0\.0\.1:\d+: channel 1 of user 'guest' closed with 404 NOT_FOUND - no queue 'nowhere' in vhost '/'",
+                  r"INFO 127\.0\.0\.1:\d+: the connection of user 'guest' has ended",
+                  r"WARNING 127\.0\.0\.1:\d+: connection of user 'guest' closed with 530 NOT_ALLOWED - vhost production not found",
+                  r"INFO 127\.0\.0\.1:\d+: the connection of user 'guest' has ended without connection\.close"):
+        assert any(re.search(words + "$", line) for line in told), (words, told)
+
+
+def test_under_systemd_the_lines_are_journalds():
+    """JOURNAL_STREAM names the device and inode of what standard error is (systemd.exec(5)); one that is not ours changes nothing."""
+    for is_ours in (True, False):
+        reading, writing = socket.socketpair()
+        with reading, writing:
+            found = os.fstat(writing.fileno())
+            place = "%d:%d" % (found.st_dev, found.st_ino + (0 if is_ours else 1))
+            done = subprocess.Popen([*COMMAND, "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, stderr=writing, text=True,
+                                    env=dict(os.environ, JOURNAL_STREAM=place))
+            try:
+                assert done.stdout.readline().startswith("ready ")
+                reading.settimeout(60)
+                first = reading.recv(4096).decode()
+                assert first.startswith("<6>") if is_ours else LINE.fullmatch(first.splitlines()[0]), first
+            finally:
+                done.terminate()
+                done.communicate(timeout=60)
