@@ -60,7 +60,7 @@ class Consuming(MessageReading):
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
         consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
         if found.is_stream:
-            needed("stream_reading", "streams").begin(consumer, found, arguments, prefetch)
+            needed("stream_reading", "streams").begin(self, consumer, found, arguments, prefetch)
         handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         consumer.handle = handle
         tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle

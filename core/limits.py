@@ -64,6 +64,10 @@ ROWS = (
     ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
     ("waiting_count_max", 65536, 32, 1, 1 << 24, "messages that wait for a moment (x-delay, x-delayed-retry-min)",
      "a publisher that asks for a delay waits; what comes back does so at once"),
+    ("transaction_count_max", 65536, 32, 1, 1 << 24, "publishes and acknowledgements that all channels keep for tx.commit; 64 octets of CC "
+     "and BCC count as one more", "connection closed with 506"),
+    ("offset_count_max", 4096, 8, 1, 1 << 20, "names of consumers whose offsets streams keep, in all",
+     "basic.consume with a further x-stream-consumer is refused with 506"),
     ("identity_count_max", 131072, 32, 2, 1 << 24, "message ids, publishers and last values that all queues remember together "
      "(x-deduplication, x-publisher-id, x-last-value-key)",
      "the queue or stream that remembers most forgets its oldest; last values have half: a message with a further one is refused"),
@@ -160,7 +164,7 @@ def spare(limits):
 def memory_parts(limits, left_out=()):
     """(what, octets) of everything that is made at start, and of what control objects can grow to, on a 32-bit MicroPython.
 
-    `left_out` names parts that the build does not carry ("management", "policies", "identities"). The numbers are compared with
+    `left_out` names parts that the build does not carry, as "management". The numbers are compared with
     what MicroPython holds when everything is at its limit by tests/micropython/test_board_budget.py.
     """
     name, arguments = limits.name_size_max, limits.argument_size_max
@@ -187,6 +191,9 @@ def memory_parts(limits, left_out=()):
         ("management", 8 * limits.management_size_max),
         ("addresses", 400 * limits.login_address_max),
         ("identities", 80 * limits.identity_count_max),
+        ("waiting", 64 * limits.waiting_count_max),
+        ("transactions", 64 * limits.transaction_count_max),
+        ("offsets", 320 * limits.offset_count_max),
         ("bridges", 4096 * limits.bridge_count_max),
     )
     return [part for part in parts if part[0] not in left_out]

@@ -15,8 +15,6 @@ from .layout import EPOCH
 from .queue import Queue
 from .stream_publishers import Publishers
 
-KEPT_MAX = 256  # names of consumers whose offset a stream keeps
-
 AGE_S_MAX = 1 << 30  # 34 years; what is to be kept longer is kept so long
 
 AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
@@ -308,9 +306,9 @@ class Stream(Queue):
                 self.noted[name] = self.kept[name]
                 journal.kept(self, name)
 
-    def may_keep(self, name):
-        """True when there is a place for this consumer name."""
-        return name in self.kept or len(self.kept) < KEPT_MAX
+    def names(self):
+        """The names under which offsets are kept, or will be."""
+        return set(self.kept).union([consumer.keeps for consumer in self.consumers if consumer.keeps is not None])
 
 
 def age_of(text):

@@ -11,12 +11,14 @@
 
 from .errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 
+KEPT_MAX = 256  # names of consumers whose offset a stream keeps
+
 OFFSET_NAMES = ("first", "last", "next", "stored")
 
 FILTER_MARK = b"\x15x-stream-filter-value"
 
 
-def begin(consumer, stream, arguments, prefetch):
+def begin(broker, consumer, stream, arguments, prefetch):
     """Set a new consumer's cursor and wishes from its arguments; raises ProtocolError for what makes no sense."""
     if consumer.no_ack:
         raise ProtocolError(NOT_IMPLEMENTED, "consumer of stream '%s' cannot use no_ack" % stream.name)
@@ -24,7 +26,7 @@ def begin(consumer, stream, arguments, prefetch):
         raise ProtocolError(PRECONDITION_FAILED, "consumer prefetch count is not set for stream '%s'" % stream.name)
     consumer.strict = flag(arguments, "x-stream-strict")
     consumer.keeps = text(arguments, "x-stream-consumer")
-    if consumer.keeps is not None and not stream.may_keep(consumer.keeps):
+    if consumer.keeps is not None and not may_keep(broker, stream, consumer.keeps):
         raise ProtocolError(RESOURCE_ERROR, "stream '%s' keeps the offsets of as many consumers as it can" % stream.name)
     wanted = filter_of(arguments)
     consumer.filter = wanted
@@ -37,6 +39,15 @@ def begin(consumer, stream, arguments, prefetch):
     if consumer.strict and isinstance(offset, int) and not stream.first_offset <= offset <= stream.next_offset():
         raise ProtocolError(PRECONDITION_FAILED, out_of_range(stream, offset))
     consumer.cursor, consumer.cursor_offset = stream.seek(offset)
+
+
+def may_keep(broker, stream, name):
+    """True when there is a place for a consumer's name: streams keep at most KEPT_MAX each, and all together offset_count_max."""
+    names = stream.names()
+    if name in names:
+        return True
+    total = sum([len(found.names()) for found in broker.queues.values() if found.is_stream])
+    return len(names) < KEPT_MAX and total < broker.limits.offset_count_max
 
 
 def out_of_range(stream, offset):

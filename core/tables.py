@@ -31,6 +31,7 @@ class Tables:
         self.state[layout.STATE_TAG_MASK] = max(slots - 1, 0)
         self.block_size = limits.block_size
         self.identities = None  # what queues remember of messages that have gone by: identities.pool_of
+        self.transactions_left = limits.transaction_count_max  # what channels may keep for their commits
         self.identity_count_max = limits.identity_count_max
         self.counts = {"retained_out": 0, "readers_overtaken": 0, "stream_duplicates": 0}  # what streams count; Broker.fold_counters
         # The rarely used pools have a little state of their own: first free, next fresh, left.

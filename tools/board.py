@@ -8,7 +8,8 @@ from .usage import UsageError
 
 # The table's lines, and the parts of limits.memory_parts that each takes together; a number that divides is the count of a limit.
 LINES = (
-    ("the broker itself", ("broker", "addresses", "policies", "users", "management", "routes", "index of the log", "identities"), ""),
+    ("the broker itself", ("broker", "addresses", "policies", "users", "patterns", "management", "routes", "index of the log"), ""),
+    ("what is remembered or waits", ("identities", "groups", "waiting", "transactions", "offsets"), ""),
     ("arena", ("arena", "messages", "queue entries"), ""),
     ("connections", ("connections",), "connection_count_max"),
     ("channels", ("channels",), "channel_count_max"),

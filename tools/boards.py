@@ -48,9 +48,11 @@ BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has whe
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
 WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
-OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: a file of it
-    "management": "core/management.py", "policies": "core/policies.py", "identities": "core/identities.py",
-    "patterns": "core/pattern_parser.py", "groups": "core/features/groups.py"}
+OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: files of it
+    "management": ("core/management.py",), "policies": ("core/policies.py",), "groups": ("core/features/groups.py",),
+    "identities": ("core/identities.py",),
+    "patterns": ("core/pattern_parser.py",), "offsets": ("core/stream.py",), "transactions": ("core/amqp_0_9/transaction.py",),
+    "waiting": ("core/exchange_types/delayed.py", "core/features/delayed_retry.py")}
 
 ALWAYS = ("core/connection.py", "core/broker.py")
 CODES = ("mpy", "romfs", "frozen", "wheel")
@@ -80,8 +82,8 @@ class Board:
 
     def memory_parts(self):
         """limits.memory_parts of what the board carries."""
-        files = self.files()
-        return memory_parts(self.limits, [part for part, file in OPTIONAL_PARTS.items() if file not in files])
+        files = set(self.files())
+        return memory_parts(self.limits, [part for part, made_by in OPTIONAL_PARTS.items() if not files.intersection(made_by)])
 
     def memory_needed(self):
         """Octets of the broker when every limit is reached."""

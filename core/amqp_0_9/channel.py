@@ -60,12 +60,16 @@ class Channel:
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""
-        key = self.route[2 + self.route[0]:]
-        if not self.copies:
-            return key
-        keys, at = [key], 0
-        while at < len(self.copies):
-            end = at + 2 + (self.copies[at] << 8 | self.copies[at + 1])
-            keys.append(self.copies[at + 2:end])
-            at = end
-        return tuple(keys)
+        return with_copies(self.route[2 + self.route[0]:], self.copies)
+
+
+def with_copies(key, copies):
+    """A routing key alone, or in a tuple with those of `copies` (Channel.copies)."""
+    if not copies:
+        return key
+    keys, at = [key], 0
+    while at < len(copies):
+        end = at + 2 + (copies[at] << 8 | copies[at + 1])
+        keys.append(copies[at + 2:end])
+        at = end
+    return tuple(keys)

@@ -46,6 +46,8 @@ def publish(session, channel, buffer, at, end):
         raise ProtocolError(NOT_FOUND, "no exchange '%s' in vhost '/'" % channel.exchange)
     if found is not None and found.internal:
         raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal exchange '%s' in vhost '/'" % channel.exchange)
+    if channel.transaction is not None:
+        channel.transaction.check_room()
     channel.mandatory = flags & 1 != 0
     channel.content = HEADER_NEXT
     session.begun += 1

@@ -5,25 +5,44 @@ a rollback, as the specification asks.
 """
 
 from .. import layout
+from ..errors import RESOURCE_ERROR, ProtocolError
 from ..hot import find_tag
 from . import content
+from .channel import with_copies
+
+COPIES_SIZE = 64  # octets of CC and BCC that count as one thing more
 
 
 class Transaction:
-    """What one channel has kept since the last commit or rollback."""
+    """What one channel has kept since the last commit or rollback; all channels together transaction_count_max things."""
 
-    def __init__(self):
-        self.publishes = []  # (message, exchange, key, mandatory, expires)
+    def __init__(self, tables):
+        self.tables = tables
+        self.count = 0  # of `transactions_left`
+        self.publishes = []  # (message, Channel.copies, mandatory, expires)
         self.settlements = []  # (delivery tag, multiple, how): how is None for accepted, else whether to requeue
         self.single = set()  # delivery tags of those that are not multiple
         self.kept_to = 0  # the highest tag of those that are: to the client all up to it are settled
 
+    def check_room(self):
+        """Raise resource-error when no more may be kept."""
+        if self.tables.transactions_left < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker keeps no more publishes and acknowledgements for commits")
+
+    def took(self, count):
+        """So many more are kept."""
+        self.count += count
+        self.tables.transactions_left -= count
+
     def add(self, channel):
-        """Keep the content that a channel has completed."""
-        self.publishes.append((channel.message, channel.exchange, channel.key(), channel.mandatory, channel.expires))
+        """Keep the content that a channel has completed; there was room when it began."""
+        self.took(1 + len(channel.copies) // COPIES_SIZE)
+        self.publishes.append((channel.message, channel.copies, channel.mandatory, channel.expires))
 
     def keep(self, tag, multiple, how):
         """Keep a settlement for the commit."""
+        self.check_room()
+        self.took(1)
         self.settlements.append((tag, multiple, how))
         if multiple:
             self.kept_to = max(self.kept_to, tag)
@@ -56,7 +75,8 @@ class Transaction:
         broker.requeue((entry for entry in unsettled if not self.holds(whole_tag(broker.tables, channel, entry))), channel)
 
     def take_settlements(self):
-        """The kept settlements; none is kept then."""
+        """The kept settlements; nothing is kept then."""
+        self.took(-self.count)
         settlements = self.settlements
         self.settlements = []
         self.single = set()
@@ -66,7 +86,8 @@ class Transaction:
     def has_room(self, broker):
         """True when all kept contents can be taken now."""
         entries = 0
-        for message, exchange, key, _, _ in self.publishes:
+        for message, copies, _, _ in self.publishes:
+            exchange, key = names_of(broker, message, copies)
             blocks = broker.tables.messages[message + layout.MESSAGE_BLOCKS]
             targets = broker.route(exchange, key, lambda: broker.properties_of(message))
             entries += len(targets)
@@ -81,7 +102,8 @@ class Transaction:
         self.publishes = []
         broker.committing = True
         try:
-            for message, exchange, key, mandatory, expires in publishes:
+            for message, copies, mandatory, expires in publishes:
+                exchange, key = names_of(broker, message, copies)
                 content.settle(session, channel, message, mandatory, content.put(broker, message, exchange, key, expires))
         finally:
             broker.committing = False
@@ -102,6 +124,12 @@ class Transaction:
         self.publishes = []
         self.take_settlements()
         broker.counters["rollbacks"] += 1
+
+
+def names_of(broker, message, copies):
+    """The exchange's name and the key or keys of a kept content."""
+    exchange, key = broker.names_of(message)
+    return exchange, with_copies(key, copies)
 
 
 def whole_tag(tables, channel, entry):

@@ -334,7 +334,7 @@ def tx_select(session, channel, arguments):
     if session.broker.tables.channels[channel.handle + layout.CHANNEL_CONFIRM]:
         raise ProtocolError(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
-        channel.transaction = needed("amqp_0_9.transaction", "transactions").Transaction()
+        channel.transaction = needed("amqp_0_9.transaction", "transactions").Transaction(session.broker.tables)
         session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 0
     session.reply(channel.number, "tx_select_ok", ())
 

@@ -273,3 +273,19 @@ def test_a_partitioned_stream():
             peer.publish("device-%d" % device, b"x", "telemetry")
     counts = [broker.queues["telemetry-%d" % number].message_count() for number in range(3)]
     assert sum(counts) == 40 and min(counts) > 0 and [count % 2 for count in counts] == [0, 0, 0], counts
+
+
+def test_names_of_readers_are_bounded_over_all_streams():
+    """offset_count_max: basic.consume with a further x-stream-consumer is refused with 506; a known name is not."""
+    broker = new_broker(offset_count_max=2)
+    peer = Peer(broker)
+    for name in ("s", "t", "u"):
+        peer.declare(name, durable=True, arguments={"x-queue-type": "stream"})
+    peer.ask("basic_qos", "basic_qos_ok", 0, 10, False)
+    peer.consume("s", "c1", arguments={"x-stream-consumer": "one"})
+    peer.consume("t", "c2", arguments={"x-stream-consumer": "two"})
+    peer.ask("basic_cancel", "basic_cancel_ok", "c2", False)
+    peer.consume("t", "c2", arguments={"x-stream-consumer": "two"})
+    peer.consume("s", "c3", arguments={"x-stream-consumer": "one"})
+    peer.give(encoded("basic_consume", 1, 0, "u", "c4", False, False, False, False, {"x-stream-consumer": "three"}))
+    assert peer.expect("connection_close")[0] == 506

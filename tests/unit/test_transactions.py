@@ -110,3 +110,36 @@ def test_direct_reply_to_without_its_consumer():
     peer = Peer(new_broker())
     peer.give(encoded("basic_consume", 1, 0, "amq.rabbitmq.reply-to", "c", False, False, False, False, {}))
     assert peer.expect("channel_close")[:2] == [406, "PRECONDITION_FAILED - reply consumer cannot acknowledge"]
+
+
+def test_what_is_kept_for_commits_is_bounded_over_all_channels():
+    """transaction_count_max: a publish or an acknowledgement too many closes its connection with 506, which gives back what it kept."""
+    broker, peer = in_transaction(transaction_count_max=4)
+    for number in range(4):
+        peer.publish("q", b"%d" % number)
+    other = Peer(broker)
+    other.ask("tx_select", "tx_select_ok")
+    other.publish("q", b"x")
+    assert other.expect("connection_close")[0] == 506
+    peer.ask("tx_commit", "tx_commit_ok")
+    assert broker.tables.transactions_left == 4 and broker.queues["q"].message_count() == 4
+    third = Peer(broker)
+    third.ask("tx_select", "tx_select_ok")
+    tags = [each[1][1] for each in third.consume("q")]
+    for tag in tags:
+        third.give(encoded("basic_ack", 1, tag, False))
+    assert broker.tables.transactions_left == 0 and third.frames() == []
+    peer.publish("q", b"x")
+    assert peer.expect("connection_close")[0] == 506
+    third.connection.received(0)
+    assert broker.tables.transactions_left == 4 and broker.queues["q"].message_count() == 4
+
+
+def test_selected_keys_of_kept_publishes_count_by_their_octets():
+    """transaction_count_max: each 64 octets of CC and BCC are one more; the commit routes by them."""
+    broker, peer = in_transaction(transaction_count_max=10, copy_size_max=200)
+    peer.declare("r")
+    peer.publish("q", b"x", given={"headers": {"CC": ["r", "k" * 130]}})
+    assert broker.tables.transactions_left == 7
+    peer.ask("tx_commit", "tx_commit_ok")
+    assert [broker.queues[name].message_count() for name in "qr"] == [1, 1] and broker.tables.transactions_left == 10
