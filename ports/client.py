@@ -137,7 +137,9 @@ class Connection(Events):
         except ConnectionLost as error:
             if error.code:
                 raise LoginRefused("%s refuses the log-in: %d %s" % (stream.name, error.code, error.text))
-            raise ConnectFailed("%s: %s" % (stream.name, error.text))
+            if getattr(stream, "failure", ""):  # TLS 1.3: behind its handshake the broker says that it does not want our certificate
+                raise TlsRefused(stream.failure)
+            raise ConnectFailed("%s: %s%s" % (stream.name, error.text, getattr(stream, "hint", "")))
 
     # What the core reports.
 

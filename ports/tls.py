@@ -17,6 +17,18 @@ SHORT = {
 }
 
 
+# What to do about it, by OpenSSL's and the protocol's words for what went wrong (RFC 8446 section 6.2).
+HINTS = (
+    ("certificate required", "it wants a client certificate: cert=FILE&key=FILE in the URL"),
+    ("handshake failure", "perhaps it wants a client certificate: cert=FILE&key=FILE in the URL"),
+    ("alert unknown ca", "our certificate is not of an authority that it trusts: cert=FILE&key=FILE in the URL"),
+    ("says: unknown ca", "our certificate is not of an authority that it trusts: cert=FILE&key=FILE in the URL"),
+    ("wrong version number", "perhaps its port is one without TLS: amqp://"),
+    ("self-signed certificate", "the authority's certificate is named with ca=FILE in the URL"),
+    ("unable to get local issuer", "the authority's certificate is named with ca=FILE in the URL"),
+)
+
+
 class TlsFailed(Exception):
     """Certificates that cannot be used; the text is one sentence."""
 
@@ -185,8 +197,11 @@ class TlsStream:
 class TlsClientStream(TlsStream):
     """A connecting socket that becomes TLS when it is connected; `server_name`: what the broker's certificate must be made out to.
 
-    `failure`: why there is no TLS, in words, once that is known.
+    `failure`: why there is no TLS, in words, once that is known; `hint`: what it may be when the broker only ends the connection: its alert
+    is lost when what we send comes behind its close.
     """
+
+    hint = ", only TLS: perhaps it wants a client certificate, or another one (cert=FILE&key=FILE in the URL)"
 
     def __init__(self, connecting, name, context, server_name):
         self._context = context
@@ -200,7 +215,8 @@ class TlsClientStream(TlsStream):
         return connecting  # TLS can begin only on a connected socket
 
     def _failed(self, stream, text):
-        self.failure = f"TLS with {self.name} ({self._server_name}) failed: {text}"
+        hint = "".join("; " + hint for word, hint in HINTS if word in text)
+        self.failure = f"TLS with {self.name} ({self._server_name}) failed: {text}{hint}"
 
     def _broke(self, error):
         """With TLS 1.3 a broker says only behind the handshake that it does not want our certificate: in an alert, perhaps still unread."""

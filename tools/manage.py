@@ -29,7 +29,8 @@ class Manager:
         try:
             self._client = connect(url, TIMEOUT_MS)
         except (ClientError, ValueError) as error:
-            raise ManageFailed(f"{self._place}: {error}") from None
+            hint = "; perhaps its port is one with TLS: amqps://" if url.startswith("amqp://") and "no AMQP broker" in str(error) else ""
+            raise ManageFailed(f"{self._place}: {error}{hint}") from None
 
     def __enter__(self):
         return self

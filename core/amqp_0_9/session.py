@@ -416,7 +416,8 @@ class Session(Sending):
         self.broker.counters["connection_errors"] += 1
         code, _ = replies.reply_of(error.condition)
         text = replies.reply_text(error.condition, error.text)
-        self.broker.inform("%s: connection of user '%s' closed with %d %s" % (self.connection.name, self.user, code, text), True)
+        if self.login is None or self.login.failure is None:  # what is told already
+            self.broker.inform("%s: connection of user '%s' closed with %d %s" % (self.connection.name, self.user, code, text), True)
         self.close(code, text)
         if error.condition == FRAME_ERROR:
             self.connection.end(True)
