@@ -52,6 +52,8 @@ DESCRIPTORS_BESIDE = 64
 LOG_LINES_MAX = 3000  # in a minute
 DISK_MAX = 64 << 20
 DISK_SLACK = 8 << 20
+LEFT_MAX = {"blocks": 8, "messages": 1, "entries": 1, "connections": 1, "channels": 1, "consumers": 1, "queues": 1}
+LEAVE_S = 20  # until connections that have gone are noticed
 FOUND_MAX = 40  # findings that are told at length
 TROUBLE = re.compile(rb"Traceback|internal error|an error of this broker|Fatal Python error|MemoryError|Segmentation", re.IGNORECASE)
 SUM = re.compile(r"at most (\d+) MiB")
@@ -649,8 +651,10 @@ class Run:
         self.state.stop.value = 2
         if self.report is None:
             self.found("the honest clients gave no report")
-        time.sleep(1)
+        for child in children:
+            child.join(10)
         self.watch.look()
+        self.look_for_leaks()
         status = self.watch.end()
         if status != 0:
             self.found(f"the end on SIGTERM has status {status}: {self.watch.said()[-2500:]}")
@@ -660,6 +664,34 @@ class Run:
             self.found(f"the broker does not start again at the end: {self.watch.said()[-2500:]}")
         elif self.watch.end() != 0:
             self.found("the second end on SIGTERM does not have status 0")
+
+    def look_for_leaks(self):
+        """Nobody is there any more and every queue goes: nothing may be left in use but what the question itself takes."""
+        attack = Attack(self.watch.port, "leaks", 0, 60)
+        try:
+            root = attack.open(user="root")
+            names, after = [], None
+            while True:
+                page = root.manage({"request": "definitions", "after": after})
+                names += [item["name"] for item in page["items"].get("queues", ())]
+                after = page["next"]
+                if after is None:
+                    break
+            for name in names + ["leveret.poison"]:
+                root.do("queue.delete", queue=name, no_wait=True)
+            more, limit = True, time.monotonic() + LEAVE_S
+            while more and time.monotonic() < limit:
+                answer = root.manage({"request": "overview"})["overview"]
+                used = {name: answer["memory"][name + "_used"] for name in ("blocks", "messages", "entries")}
+                used.update({name: answer["totals"][name] for name in ("connections", "channels", "consumers", "queues")})
+                more = {name: used[name] for name in used if used[name] > LEFT_MAX[name]}
+                attack.pause(0.2)
+            if more:
+                self.found(f"in use when everybody has gone and all queues are deleted: {more} (at most {LEFT_MAX})")
+        except (Gone, Over, TypeError, KeyError):
+            self.found("nobody could look what is left: " + traceback.format_exc())
+        finally:
+            attack.close()
 
     # The table
 

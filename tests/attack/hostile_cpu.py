@@ -56,7 +56,7 @@ def header_bindings(attack):
     queue = peer.declare(attack.name_of())
     exchange = chance.choice(("amq.headers", "mallory.property"))
     peer.call("exchange.declare", exchange="mallory.property", type="x-property")
-    for number in range(1500):
+    for number in range(chance.choice((50, 100, 200, 500, 1400))):
         peer.do(
             "queue.bind",
             queue=queue,
@@ -77,7 +77,7 @@ def selectors(attack):
     peer, chance = attack.open(), attack.chance
     queue = peer.declare(attack.name_of())
     peer.call("exchange.declare", exchange="mallory.selector", type="x-selector")
-    for number in range(100):
+    for number in range(chance.choice((3, 10, 100))):
         text = chance.choice(
             (
                 " OR ".join(f"a = {number}{i}" for i in range(200)),
@@ -104,7 +104,7 @@ def topic_patterns(attack):
     """Topic patterns with many #, and keys of many words."""
     peer, chance = attack.open(), attack.chance
     queue = peer.declare(attack.name_of())
-    for number in range(300):
+    for number in range(chance.choice((20, 40, 300))):
         pattern = chance.choice(
             ("#.a." * 50 + "#", "#." * 120 + "b", "*.#." * 60 + "c", "#.*." * 50 + f"{number}", "a.#." * 40 + f"{number}")
         )

@@ -80,7 +80,7 @@ def bindings(attack):
     peer, chance = attack.open(), attack.chance
     queue = peer.declare(attack.name_of())
     exchange = chance.choice(("amq.topic", "amq.headers", "amq.direct"))
-    for number in range(5000):
+    for number in range(chance.choice((30, 100, 300, 1000, 2000))):
         peer.do(
             "queue.bind",
             queue=queue,
@@ -101,7 +101,7 @@ def exchanges(attack):
             exchange=f"mallory.{number}." + "e" * 230,
             type=chance.choice(("topic", "headers", "x-property")),
             durable=True,
-            arguments={"alternate-exchange": "a" * 200},
+            arguments={"alternate-exchange": "mallory." + "a" * 200},
         )
     attack.rest()
 
@@ -116,7 +116,7 @@ def queues(attack):
                 queue=f"mallory.{number}.{each}." + "q" * 230,
                 durable=attack.chance.random() < 0.3,
                 arguments={
-                    "x-dead-letter-exchange": "d" * 250,
+                    "x-dead-letter-exchange": "mallory." + "d" * 240,
                     "x-dead-letter-routing-key": "k" * 250,
                     "x-message-ttl": 100,
                     "x-max-length": 10,

@@ -64,7 +64,13 @@ def fills_the_log(server, count):
     print("a canary\n" * 100, file=sys.stderr)
 
 
-CANARIES = {each.__name__: each for each in (dies, stalls, leaks, tells_tracebacks, cuts_off, loses, fills_the_log)}
+def keeps_messages(server, count):
+    """Records of messages that are nobody's."""
+    if count < 4:
+        server.broker.tables.new_message(b"\x00\x00", 0, 0, 0)
+
+
+CANARIES = {each.__name__: each for each in (dies, stalls, leaks, tells_tracebacks, cuts_off, loses, fills_the_log, keeps_messages)}
 
 
 def sing(canary):
