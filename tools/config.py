@@ -85,7 +85,7 @@ def limits_over(path, numbers):
 def users(path, limits):
     """[(table, core.access.User)] of the file's [[user]]. Raises UsageError."""
     access(path, limits)
-    return [(table, _user(path, table, limits)) for table in _read(path).get("user", [])]
+    return [(table, user(path, table, limits)) for table in _read(path).get("user", [])]
 
 
 def kept(options):
@@ -155,24 +155,43 @@ def bridges(path):
 
 def access(path, limits):
     """The Access of the file at `path`, or with "" the one of a broker without a file. Raises UsageError."""
-    settings = _read(path) if path else {}
+    tables, anonymous = user_tables(path)
     nonce = os.urandom(NONCE_SIZE)
-    tables = settings.get("user", [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{path}: user must be tables, each written [[user]]")
-    made = core_access.Access([_user(path, table, limits) for table in tables], nonce) if tables else \
+    made = core_access.Access([user(path, table, limits) for table in tables], nonce) if tables else \
         core_access.default(limits, nonce, limits.password_rounds)
-    if len(made.users) < len(tables):
-        raise UsageError(f"{path}: there are two [[user]] of the same name")
-    made.anonymous = settings.get("anonymous", "")
-    if not isinstance(made.anonymous, str):
-        raise UsageError(f"{path}: anonymous is {made.anonymous!r}; it must be the name of a [[user]], as anonymous = \"visitor\"")
-    if made.anonymous != "" and made.anonymous not in made.users:
-        raise UsageError(f"{path}: anonymous is {made.anonymous!r}, and there is no [[user]] of that name")
+    check_users(path, made.users, tables, anonymous)
+    made.anonymous = anonymous
     return made
 
 
-def _user(path, table, limits):
+def user_tables(path):
+    """(the [[user]] tables, the name of the user `anonymous`) of the file at `path`, as they stand there. Raises UsageError."""
+    settings = _read(path) if path else {}
+    tables = settings.get("user", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: user must be tables, each written [[user]]")
+    anonymous = settings.get("anonymous", "")
+    if not isinstance(anonymous, str):
+        raise UsageError(f"{path}: anonymous is {anonymous!r}; it must be the name of a [[user]], as anonymous = \"visitor\"")
+    return tables, anonymous
+
+
+def check_users(path, names, tables, anonymous):
+    """Raise UsageError unless `names` are those of so many tables, and of `anonymous`."""
+    if len(names) < len(tables):
+        raise UsageError(f"{path}: there are two [[user]] of the same name")
+    if anonymous != "" and anonymous not in names:
+        raise UsageError(f"{path}: anonymous is {anonymous!r}, and there is no [[user]] of that name")
+
+
+def read_at_start(path):
+    """{key: value} of what a running broker does not read anew. Raises UsageError."""
+    settings = _read(path) if path else {}
+    return {key: settings.get(key) for key in ("listen", "limits", "data", "bridge")}
+
+
+def user(path, table, limits):
+    """The User of a [[user]] table; a password in the clear takes `password_rounds` of calculation. Raises UsageError."""
     unknown = [key for key in table if key not in USER_KEYS]
     if unknown:
         raise UsageError(f"{path}: there is no setting {unknown[0]!r} in [[user]]; there are {', '.join(USER_KEYS)}")

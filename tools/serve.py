@@ -6,7 +6,8 @@ Laws: `ready URL` on standard output for every listener that is up, one line eac
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every open connection with the protocol's handshake
 (connection.close 320), wait for it no longer than CLOSE_MS, tell the other ends of serial lines, and exit with 0. A broker that would not
 fit the machine's memory when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with
-TLS. SIGHUP reads the certificates anew: connections stay, and when the new ones cannot be used the old ones do. With --data
+TLS. SIGHUP reads certificates, users and policies anew (tools/reload.py) and says what it does not: connections stay, but those of removed
+users, and what cannot be used changes nothing. With --data
 (tools/data.py) a directory that cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and
 synced before the end. What --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users
 in it stand in for the guest that a broker without users has.
@@ -28,7 +29,7 @@ from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
-from . import address, config, data, definitions
+from . import address, config, data, definitions, reload
 from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
 from .usage import UsageError
 
@@ -97,6 +98,8 @@ class Server:
         self.store = None  # of a broker that keeps messages on disk
         self._lines = []
         self._certificates = []
+        self._reload = None  # a reading of the configuration file that has begun
+        self._named = []  # the policies that it named
         self._told = {}  # what was said last about a line that is in trouble
 
     def keep(self, chosen):
@@ -113,6 +116,7 @@ class Server:
 
     def define(self, policies, document, keep_guest):
         """Set the configuration's policies and load definitions (or None). Raises UsageError."""
+        self._named = [policy.name for policy in policies]
         for policy in policies:
             try:
                 self.broker.policies.set(self.broker, policy)
@@ -166,8 +170,8 @@ class Server:
     def _refused(self, stream, reason):
         self.broker.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")
 
-    def reload(self):
-        """Read all certificates anew; what cannot be used is said, and the old ones stay."""
+    def reload(self, path, at_start):
+        """Read all certificates anew, what cannot be used is said and the old ones stay; and the configuration file (tools/reload.py)."""
         from leveret.ports.tls import TlsFailed
         for certificates in self._certificates:
             try:
@@ -177,6 +181,10 @@ class Server:
                 say(f"the certificates stay as they are: {error}", ERROR)
             except Exception as error:
                 self.broker.guard.trouble("the certificates of %s", certificates.certificate, error)
+        if path:
+            self._reload = reload.Reload(self.broker, path, at_start, self._named, say)
+        else:
+            say("certificates were read anew; there is no configuration file (--config) to read users and policies from")
 
     def _listen_on_line(self, place):
         from leveret.ports.serial_line import LineFailed, SerialListener
@@ -201,9 +209,14 @@ class Server:
     def step(self):
         """Move what there is to move, for STEP_MS at most."""
         wait_ms = self.bridges.wait_ms(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
+        if self._reload is not None:
+            wait_ms = 0
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
         LOG.tick()
+        if self._reload is not None and self._reload.step():
+            self._named = self._reload.named
+            self._reload = None
         for line in self._lines:
             try:
                 line.tick(now_ms())
@@ -276,6 +289,7 @@ def run(options):
     policies = config.policies(options.config)
     bridges = config.bridges(options.config)
     document = definitions.read(options.definitions) if options.definitions else None
+    at_start = config.read_at_start(options.config)
     asked = []
     reloads = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -307,6 +321,6 @@ def run(options):
     while not asked:
         if reloads:
             reloads.clear()
-            server.reload()
+            server.reload(options.config, at_start)
         server.step()
     return 0 if server.close() else 1
