@@ -56,6 +56,8 @@ class Broker(Consuming):
     """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `access`: core/access.py,
     by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
+    name = "leveret"  # which one it is: what clients are told as cluster_name
+
     def __init__(self, limits, nonce=b"", access=None, log=nothing):
         Consuming.__init__(self, limits, nonce)
         self.access = default_access(limits, nonce) if access is None else access

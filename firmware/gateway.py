@@ -182,6 +182,8 @@ class Gateway:
         began = port_clock.now_ms()
         while self.broker.connections and elapsed(port_clock.now_ms(), began) < STOP_MS:
             self.loop.step(STEP_MS)
+        for connection in list(self.broker.connections):  # peers that do not answer: what was theirs alone goes all the same
+            connection.finish()
         self.loop.close()
         if self.store is not None:
             if not self.broker.journal.finish():

@@ -15,6 +15,7 @@ in it stand in for the guest that a broker without users has.
 import os
 import resource
 import signal
+import socket
 import sys
 import time
 
@@ -38,6 +39,7 @@ STEP_MS = 100
 CLOSE_MS = 2000
 GOODBYE_MS = 1000
 NONCE_SIZE = 16
+HOST_NAME_SIZE = 64  # characters
 DESCRIPTORS_BESIDE = 64  # what a process has open beside its connections
 
 
@@ -93,6 +95,7 @@ class Server:
         self.form = c_accel.install()  # before there are tables
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, LOG.peer)
         self.broker.inform = LOG.event
+        self.broker.name = "leveret@" + socket.gethostname()[:HOST_NAME_SIZE]
         self.loop = Loop(limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.store = None  # of a broker that keeps messages on disk
@@ -239,6 +242,8 @@ class Server:
         for connection in list(self.broker.connections):
             connection.close("the broker is shutting down")
         self._step_while(lambda: self.broker.connections, CLOSE_MS)
+        for connection in list(self.broker.connections):  # peers that do not answer: what was theirs alone goes all the same
+            connection.finish()
         for line in self._lines:
             line.leave()
         self._step_while(lambda: any(line.is_leaving() for line in self._lines), GOODBYE_MS)

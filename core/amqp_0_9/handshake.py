@@ -2,13 +2,17 @@
 
 from ..access import WRITE
 from ..errors import COMMAND_INVALID, NOT_ALLOWED, ProtocolError
+from ..parts import part
 from ..version import PRODUCT, VERSION
 from . import frame, method, sasl
 from .login import Login
 
 # What clients look for (RabbitMQ's names): only what is true.
 CAPABILITIES = {"publisher_confirms": True, "basic.nack": True, "consumer_cancel_notify": True, "connection.blocked": True,
-                "authentication_failure_close": True, "per_consumer_qos": True, "exchange_exchange_bindings": True}
+                "authentication_failure_close": True, "per_consumer_qos": True, "exchange_exchange_bindings": True,
+                "consumer_priorities": True, "direct_reply_to": True}
+
+ABOUT = part("about")
 
 OPEN = None  # session.py puts its state here
 
@@ -18,7 +22,10 @@ HEARD = ("authentication_failure_close", "consumer_cancel_notify", "connection.b
 
 def begin(session):
     """Send connection.start."""
-    properties = {"product": PRODUCT, "version": VERSION, "capabilities": CAPABILITIES}
+    properties = {} if ABOUT is None else ABOUT.properties(session.broker)
+    properties["product"] = PRODUCT
+    properties["version"] = VERSION
+    properties["capabilities"] = CAPABILITIES
     session.reply(0, "connection_start", (0, 9, properties, sasl.offered(session), b"en_US"))
 
 

@@ -52,6 +52,47 @@ def raw(connect):
     return connect()
 
 
+class Kept:
+    """A broker that keeps what is durable: `connect()` gives raw clients, `restart()` ends it as an operator does and starts it again."""
+
+    def __init__(self, process, directory):
+        self.process = process
+        self.directory = directory
+
+    @staticmethod
+    def started(directory):
+        return BrokerProcess("leveret", arguments=("--data", directory, "--sync", "each"))
+
+    def connect(self, **values):
+        return RawClient(self.process.host, self.process.port, 30).open(**values)
+
+    def restart(self):
+        if self.process.kind == "rabbitmq":
+            self.process.control("stop_app")
+            self.process.control("start_app")
+        else:
+            assert self.process.stop() == 0
+            self.process = self.started(self.directory)
+
+
+@pytest.fixture(scope="session")
+def kept_process(broker_process, tmp_path_factory):
+    if KIND == "rabbitmq":
+        yield Kept(broker_process, None)
+        return
+    directory = str(tmp_path_factory.mktemp("kept"))
+    kept = Kept(Kept.started(directory), directory)
+    yield kept
+    assert kept.process.stop() == 0
+
+
+@pytest.fixture
+def kept(kept_process, broker):
+    yield kept_process
+    assert kept_process.process.alive(), "the broker died:\n" + kept_process.process.error_text()
+    assert "Traceback" not in kept_process.process.error_text(), kept_process.process.error_text()
+
+
 @pytest.fixture
 def name(request):
     """A name no other test uses, for queues and exchanges."""

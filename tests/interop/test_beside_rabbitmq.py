@@ -368,3 +368,32 @@ def test_line_ends_are_taken_out_of_the_names_of_what_is_declared_bound_and_dele
 def test_a_name_is_reserved_without_its_line_ends_too(raw, what):
     raw.send(method(1, what + ".declare", **dict({what: "am\nq.mine"}, **({} if what == "queue" else {"type": "direct"}))))
     raw.expect_channel_close(403, "%s name 'amq.mine' contains reserved prefix 'amq.*'" % what)
+
+
+# What a broker says of itself, and what outlives it
+
+
+def test_the_server_tells_what_it_is_and_what_it_can_do(connect):
+    """connection.start (1.4.2.1): what clients show or choose by; capabilities are those of RabbitMQ 3.10."""
+    peer = connect(opened=False)
+    properties = peer.start()["server_properties"]
+    assert set(properties) == {"product", "version", "platform", "copyright", "information", "cluster_name", "capabilities"}
+    assert all(isinstance(properties[each], str) and properties[each] for each in properties if each != "capabilities"), properties
+    assert properties["capabilities"] == dict.fromkeys((
+        "publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify", "connection.blocked",
+        "consumer_priorities", "authentication_failure_close", "per_consumer_qos", "direct_reply_to"), True)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_exclusive_queues_go_when_the_broker_stops_and_auto_delete_exchanges_with_them(kept, name, durable):
+    """exchange.declare, auto-delete (1.6.2.1): the last binding goes with its queue, also where the peer does not answer the close."""
+    peer = kept.connect()
+    peer.call("exchange.declare-ok", 1, "exchange.declare", exchange=name, type="direct", auto_delete=True, durable=True)
+    peer.declare_queue(name + ".q", exclusive=True, durable=durable)
+    peer.call("queue.bind-ok", 1, "queue.bind", queue=name + ".q", exchange=name, routing_key="k")
+    kept.restart()
+    other = kept.connect()
+    assert not is_there(other, "queue", name + ".q")
+    assert not is_there(other, "exchange", name)
+    peer.socket.close()
+    other.close()
