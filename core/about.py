@@ -3,7 +3,7 @@
 A board may leave this out.
 """
 
-import sys
+from .shim import platform
 
 COPYRIGHT = "Copyright (c) 2026 the Leveret authors"
 INFORMATION = "Licensed under the Apache License 2.0"
@@ -11,5 +11,4 @@ INFORMATION = "Licensed under the Apache License 2.0"
 
 def properties(broker):
     """The server properties platform, copyright, information and cluster_name (section 1.4.2.1.3)."""
-    return {"platform": "%s %s" % (sys.implementation.name, ".".join([str(each) for each in sys.implementation.version[:3]])),
-            "copyright": COPYRIGHT, "information": INFORMATION, "cluster_name": broker.name}
+    return {"platform": platform(), "copyright": COPYRIGHT, "information": INFORMATION, "cluster_name": broker.name}

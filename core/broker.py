@@ -437,11 +437,11 @@ class Broker(Consuming):
             return 0
         found = self.queue(name, connection)
         if found.is_own:
-            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' is the broker's own" % name)
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " is the broker's own")
         if if_unused and found.consumers:
-            raise ProtocolError(PRECONDITION_FAILED, "queue '%s' in vhost '/' in use" % name)
+            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
         if if_empty and found.message_count():
-            raise ProtocolError(PRECONDITION_FAILED, "queue '%s' in vhost '/' not empty" % name)
+            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
         return self.drop_queue(found)
 
     def drop_orphan(self, found):

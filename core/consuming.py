@@ -50,14 +50,18 @@ class Consuming(MessageReading):
         if tag in channel.consumers:
             raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
         if found.exclusive_consumer or (exclusive and found.consumers):
-            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '/' in exclusive use" % name)
-        what = "queue '%s' in vhost '/'" % found.name
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " in exclusive use")
+        what = self.called("queue", found.name)
         check_rows(CONSUMER_ARGUMENTS, what, arguments)
         if "x-stream-offset" in arguments and not found.is_stream:
             invalid(what, "x-stream-offset", "it is no stream")
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
+        found.may_be_read(what, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
+        for each in arguments:
+            if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
+                self.tell_unknown("consumer", each)
         consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
         if found.is_stream:
             needed("stream_reading", "streams").begin(self, consumer, found, arguments, prefetch)

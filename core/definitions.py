@@ -18,7 +18,7 @@ from .queue import Queue
 from .tables import Tables
 from .type_words import alike, type_word
 
-VHOST = "/"
+UNKNOWN_SIZE = 64  # characters of the name of an argument in the log
 
 OWN = "leveret.poison"  # the name of the broker's own queue (poison.py)
 
@@ -42,12 +42,16 @@ class NoPolicies:
 class Definitions:
     """Exchanges and queues by name. `nonce` (bytes) makes generated names differ between runs."""
 
+    virtual_host = "/"  # the name of the one that there is
+    virtual_host_aliases = ()  # other names by which clients may open it
+
     def __init__(self, limits, nonce):
         self.limits = limits
         self.tables = Tables(limits)
         self.nonce = nonce
         self.names_made = 0
         self.binding_count = 0
+        self.unknown_told = []  # arguments that the log has been told of
         self.journal = None  # journal.Journal of a durable broker
         policies = part("policies")
         self.policies = NoPolicies() if policies is None else policies.Policies()
@@ -59,13 +63,17 @@ class Definitions:
             if class_ is not None:
                 self.exchanges[name] = class_(name, True, False, False, {})
 
+    def called(self, kind, name):
+        """A queue or exchange as error texts name it."""
+        return "%s '%s' in vhost '%s'" % (kind, name, self.virtual_host)
+
     # Exchanges (0-9-1 section 1.6)
 
     def exchange(self, name):
         """The exchange called `name`; not-found when there is none."""
         found = self.exchanges.get(name)
         if found is None:
-            raise ProtocolError(NOT_FOUND, "no exchange '%s' in vhost '%s'" % (name, VHOST))
+            raise ProtocolError(NOT_FOUND, "no " + self.called("exchange", name))
         return found
 
     def declare_exchange(self, connection, name, type_, passive, durable, auto_delete, internal, arguments):
@@ -86,6 +94,9 @@ class Definitions:
         if len(self.exchanges) >= self.limits.exchange_count_max:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d exchanges at most" % self.limits.exchange_count_max)
         made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
+        for each in arguments:
+            if each not in class_.arguments_served:
+                self.tell_unknown("exchange", each)
         self.exchanges[name] = made
         self.policies.apply_to_exchange(made)
         if durable and self.journal is not None:
@@ -94,17 +105,16 @@ class Definitions:
         return made
 
     def check_exchange_arguments(self, name, class_, arguments):
-        """Raise precondition-failed for arguments that the type does not serve, or that make no sense to it."""
+        """Raise precondition-failed for arguments that make no sense to the type; what it does not know is taken."""
         self.check_size(arguments)
-        rules.check_served(arguments, class_.arguments_served)
         if not isinstance(arguments.get(ALTERNATE, ""), str):
-            raise ProtocolError(PRECONDITION_FAILED, "invalid type '%s' for arg '%s' in exchange '%s' in vhost '%s'"
-                                % (type_word(arguments[ALTERNATE]), ALTERNATE, name, VHOST))
+            raise ProtocolError(PRECONDITION_FAILED, "invalid type '%s' for arg '%s' in %s"
+                                % (type_word(arguments[ALTERNATE]), ALTERNATE, self.called("exchange", name)))
         class_.check_arguments(arguments)
 
     def same_exchange(self, found, type_, durable, auto_delete, internal, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
-        what = "exchange '%s' in vhost '%s'" % (found.name, VHOST)
+        what = self.called("exchange", found.name)
         self.equivalent("type", what, type_, found.type)
         self.equivalent("durable", what, durable, found.durable)
         self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
@@ -116,12 +126,12 @@ class Definitions:
         if name == "":
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
         if name.startswith("amq."):
-            raise ProtocolError(ACCESS_REFUSED, "deletion of system exchange '%s' in vhost '%s' not allowed" % (name, VHOST))
+            raise ProtocolError(ACCESS_REFUSED, "deletion of system %s not allowed" % self.called("exchange", name))
         found = self.exchanges.get(name)
         if found is None:
             return
         if if_unused and found.bindings:
-            raise ProtocolError(PRECONDITION_FAILED, "exchange '%s' in vhost '%s' in use" % (name, VHOST))
+            raise ProtocolError(PRECONDITION_FAILED, self.called("exchange", name) + " in use")
         self.exchange_gone(found)
         self.remove_bindings(list(found.bindings.values()) + list(found.bound.values()))
 
@@ -139,9 +149,9 @@ class Definitions:
         """The queue called `name`; not-found when there is none, resource-locked when another connection owns it."""
         found = self.queues.get(name)
         if found is None:
-            raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '%s'" % (name, VHOST))
+            raise ProtocolError(NOT_FOUND, "no " + self.called("queue", name))
         if found.owner is not None and found.owner is not connection:
-            locked(name)
+            self.locked(name)
         return found
 
     def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
@@ -162,13 +172,18 @@ class Definitions:
             self.check_new_name("queue", name)
         self.check_queue_arguments(name, durable, exclusive, auto_delete, arguments)
         self.check_queue_room(connection)
+        for each in arguments:
+            if not rules.is_known(each):
+                self.tell_unknown("queue", each)
         return self.make_queue(connection, name, durable, exclusive, auto_delete, arguments)
 
     def check_queue_arguments(self, name, durable, exclusive, auto_delete, arguments):
-        """Raise precondition-failed for arguments that this broker does not serve."""
+        """Raise precondition-failed for arguments that this broker knows and cannot keep to."""
         self.check_size(arguments)
-        what = "queue '%s' in vhost '%s'" % (name, VHOST)
+        what = self.called("queue", name)
         rules.check_queue(what, arguments)
+        if arguments.get("x-queue-type") == "quorum":
+            needed("quorum", "quorum queues").check_properties(what, durable, exclusive, auto_delete, self.journal)
         if arguments.get("x-queue-type") == "stream":
             for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
                 if given:
@@ -189,8 +204,10 @@ class Definitions:
         if arguments.get("x-queue-type") == "stream":
             made = needed("stream", "streams").Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits)
         else:
-            made = Queue(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
-            made.rules = rules.rules_of(arguments)
+            class_ = needed("quorum", "quorum queues").Quorum if arguments.get("x-queue-type") == "quorum" else Queue
+            made = class_(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
+            made.effective = made.with_defaults(arguments)
+            made.rules = rules.rules_of(made.effective)
         if name == OWN:
             made.is_own = True
         made.declared_by = connection
@@ -207,10 +224,10 @@ class Definitions:
 
     def same_queue(self, found, durable, exclusive, auto_delete, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
-        what = "queue '%s' in vhost '%s'" % (found.name, VHOST)
+        what = self.called("queue", found.name)
         self.equivalent("durable", what, durable, found.durable)
         if exclusive != (found.owner is not None):
-            locked(found.name)
+            self.locked(found.name)
         self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
         self.equivalent_arguments(what, arguments, found.arguments)
 
@@ -249,7 +266,7 @@ class Definitions:
     def bind_to(self, connection, destination, exchange, key, arguments):
         """Bind a queue or an exchange to an exchange."""
         if not destination.is_exchange and destination.is_own:
-            raise ProtocolError(ACCESS_REFUSED, "queue '%s' in vhost '%s' is the broker's own" % (destination.name, VHOST))
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", destination.name) + " is the broker's own")
         exchange.check_binding(destination, key, arguments)
         if exchange.find(destination, key, arguments) is not None:
             return
@@ -326,6 +343,20 @@ class Definitions:
             raise ProtocolError(PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes"
                                 % (what, self.limits.name_size_max))
 
+    def locked(self, name):
+        """Raise resource-locked for a queue that is another connection's, or exclusive where the declaration is not."""
+        raise ProtocolError(RESOURCE_LOCKED, "cannot obtain exclusive access to locked %s. It could be originally declared on another "
+                            "connection or the exclusive property value does not match that of the original declaration."
+                            % self.called("queue", name))
+
+    def tell_unknown(self, what, name):
+        """Say once in the log that an argument means nothing to this broker: it is kept with what was declared, and has no effect."""
+        name = name[:UNKNOWN_SIZE]
+        if not name.startswith("x-") or name in self.unknown_told or len(self.unknown_told) >= self.limits.unknown_argument_count_max:
+            return
+        self.unknown_told.append(name)
+        self.log("the argument %r of a %s means nothing to this broker: it is kept and has no effect" % (name, what))
+
     def check_size(self, arguments):
         """Raise when kept arguments are larger than the limit."""
         if arguments and cost(arguments) > self.limits.argument_size_max:
@@ -342,6 +373,8 @@ class Definitions:
         """Raise precondition-failed when an argument with a meaning to the broker differs."""
         names = [name for name in list(current) + list(received) if name.startswith("x-") or name == ALTERNATE]
         for name in names:
+            if name == "x-queue-type" and received.get(name, "classic") == current.get(name, "classic"):
+                continue
             if name in received and name in current:
                 self.equivalent(name, what, received[name], current[name])
             elif name in received or name in current:
@@ -353,13 +386,6 @@ class Definitions:
         self.names_made += 1
         digest = hashlib.sha256(self.nonce + str(self.names_made).encode()).digest()
         return prefix + str(binascii.hexlify(digest[:11]), "utf-8")
-
-
-def locked(name):
-    """Raise resource-locked for a queue that is another connection's, or exclusive where the declaration is not."""
-    raise ProtocolError(RESOURCE_LOCKED, "cannot obtain exclusive access to locked queue '%s' in vhost '%s'. It could be originally "
-                        "declared on another connection or the exclusive property value does not match that of the original "
-                        "declaration." % (name, VHOST))
 
 
 def not_default(exchange_name):

@@ -61,6 +61,8 @@ ROWS = (
     ("login_address_max", 1024, 4, 1, 65535, "addresses, users, and users at addresses whose failures are counted; users at addresses "
      "that have logged in", "the one of longest ago is forgotten"),
     ("password_rounds", 10000, 256, 1, 1 << 24, "rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
+    ("unknown_argument_count_max", 64, 0, 0, 4096, "names of arguments that mean nothing to the broker and that its log has been told of",
+     "further ones are taken without a word"),
     ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
     ("waiting_count_max", 65536, 32, 1, 1 << 24, "messages that wait for a moment (x-delay, x-delayed-retry-min)",
      "a publisher that asks for a delay waits; what comes back does so at once"),
@@ -195,6 +197,7 @@ def memory_parts(limits, left_out=()):
         ("transactions", 64 * limits.transaction_count_max),
         ("offsets", 320 * limits.offset_count_max),
         ("bridges", 4096 * limits.bridge_count_max),
+        ("unknown arguments", 96 * limits.unknown_argument_count_max),
     )
     return [part for part in parts if part[0] not in left_out]
 

@@ -8,7 +8,8 @@ for the answer the request waits, as any publisher does. What an answer says of 
     overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
     counters                    the counters alone
     definitions {"after"}       RabbitMQ's JSON, page by page (administrator)
-    import {"definitions"}      loads; "rest": [section, items done] when the answer was full before the end (administrator)
+    import {"definitions", "vhost"}     loads those of that virtual host (default: the broker's own); "rest": [section, items done] when
+                                the answer was full before the end (administrator)
     bridge, report-bridge, bridges      of and for bridges: core/bridge_requests.py
     set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
     remove-user {"name"}        (administrator)
@@ -81,7 +82,7 @@ def carried_out(broker, user, message):
     if not isinstance(target, str) or target == "":
         raise ProtocolError(PRECONDITION_FAILED, "a management request needs reply-to")
     if target not in broker.queues:
-        raise ProtocolError(NOT_FOUND, "no queue '%s' in vhost '/' to answer a management request to" % target)
+        raise ProtocolError(NOT_FOUND, "no %s to answer a management request to" % broker.called("queue", target))
     body = tables.octets(message, tables.size_of(message) - size, size)
     text, number = perform(broker, user, body)
     return None if text is None else written(broker, target, properties.get("correlation_id"), text, number)
@@ -209,14 +210,15 @@ def load_definitions(broker, request):
     document = request.get("definitions")
     portable_definitions.checked(document)
     report = Report(broker.limits.management_size_max - 320)
-    others = portable_definitions.left_out(document)
+    host = portable_definitions.text(request, "vhost", 255, broker.virtual_host)
+    others = portable_definitions.left_out(document, host)
     while others and report.room >= 2 * SENTENCE_ROOM:
         report.name(others.pop(0))
     if others:
         report.name("%d more lists or virtual hosts that this broker does not have" % len(others))
     for section in portable_definitions.SECTIONS:
         done = 0
-        items = portable_definitions.ours(document.get(section, []))
+        items = portable_definitions.ours(document.get(section, []), host)
         for item in items:
             if report.room < SENTENCE_ROOM:
                 return report.text([section, done])

@@ -7,8 +7,9 @@ from .version import PRODUCT, VERSION
 
 def overview(broker):
     """All that has a fixed size. `log`: null when messages are kept in memory only."""
-    return {"product": PRODUCT, "version": VERSION, "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker),
-            "totals": totals(broker), "management_size_max": broker.limits.management_size_max, "log": log_figures.shown(broker.journal),
+    return {"product": PRODUCT, "version": VERSION, "virtual_host": broker.virtual_host,
+            "uptime_ms": broker.uptime_ms - (broker.began_ms or 0), "memory": memory(broker), "totals": totals(broker),
+            "management_size_max": broker.limits.management_size_max, "log": log_figures.shown(broker.journal),
             "publishers": broker.pressure.shown() if broker.pressure else {"waiting": len(broker.held), "reason": "", "since_ms": 0}}
 
 
@@ -56,8 +57,8 @@ def sections(broker):
 
 def a_queue(found):
     """`messages`: ready; `octets`: of their bodies; `in_log`: of the messages, those that are only there; `full`: its publishers wait."""
-    return {"name": found.name, "messages": found.message_count(), "unsettled": found.unsettled_count(), "octets": found.octets(),
-            "in_log": 0 if found.pages is None else found.pages.count,
+    return {"name": found.name, "type": found.type, "messages": found.message_count(), "unsettled": found.unsettled_count(),
+            "octets": found.octets(), "in_log": 0 if found.pages is None else found.pages.count,
             "consumers": len(found.consumers), "policy": found.policy, "full": found.full(1)}
 
 

@@ -12,7 +12,7 @@ from .exchange import ALTERNATE
 from .limits import pattern_size_max
 from .pattern import Pattern
 
-APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues")
+APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues", "quorum_queues")
 
 # Keys that a declaration alone can set: they shape a queue from its first message on.
 DECLARED_ONLY = ("x-max-priority", "x-single-active-consumer", "x-last-value-key", "x-group-key")
@@ -122,10 +122,10 @@ class Policies:
 
     def apply_to_queue(self, broker, queue):
         """Give a queue the rules of its own arguments and its policy, where they have changed."""
-        kinds = ("all", "queues", "streams" if queue.is_stream else "classic_queues")
+        kinds = ("all", "queues", "streams" if queue.is_stream else queue.type + "_queues")
         policy = self.best(queue.name, kinds) if self.by_name and not queue.is_own else None
         queue.policy = None if policy is None else policy.name
-        arguments = queue.arguments if policy is None else merged(queue.arguments, policy.arguments)
+        arguments = queue.with_defaults(queue.arguments if policy is None else merged(queue.arguments, policy.arguments))
         if arguments == queue.effective:
             return
         queue.effective = arguments

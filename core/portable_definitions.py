@@ -1,4 +1,4 @@
-"""Definitions as RabbitMQ's JSON has them: users, permissions, policies, exchanges, queues and bindings of virtual host "/".
+"""Definitions as RabbitMQ's JSON has them: users, permissions, policies, exchanges, queues and bindings of one virtual host.
 
 Laws: what this broker does not serve is left out and named, never taken in silence; an item is loaded whole or not at all, but for single
 keys that are named; loading the same item again changes nothing. Exclusive queues, the predeclared exchanges and the default exchange's
@@ -10,7 +10,6 @@ import binascii
 from . import password, rules, users
 from .access import User
 from .broker import nobody
-from .definitions import VHOST
 from .errors import ProtocolError
 from .exchange import ALTERNATE
 from .exchanges import PREDECLARED
@@ -27,6 +26,8 @@ ABSENT = {"topic_permissions": "this broker does not look at the routing key for
           "parameters": "this broker has no runtime parameters",
           "global_parameters": "this broker has no runtime parameters"}
 
+
+ONE_HOST = "this broker has one virtual host, and '%s' was chosen (--vhost)"
 
 # In
 
@@ -45,38 +46,38 @@ def checked(document):
                     raise ValueError("'%s' of definitions has something in it that is not an object: %r" % (name, item))
 
 
-def ours(items):
-    """The items of virtual host "/"; RabbitMQ's export of one virtual host names none."""
-    return [item for item in items if item.get("vhost", VHOST) == VHOST]
+def ours(items, host):
+    """The items of the virtual host that is chosen; RabbitMQ's export of one virtual host names none."""
+    return [item for item in items if item.get("vhost", host) == host]
 
 
-def left_out(document):
-    """Sentences about what a checked document has for others than this broker: virtual hosts, parameters, unknown lists; with counts."""
+def left_out(document, host):
+    """Sentences about what a checked document has beside the virtual host that is chosen: others, parameters, lists; with counts."""
     sentences = []
     for name in sorted(document):
         items = document[name]
         if not isinstance(items, list) or not items:
             continue
         if name == "vhosts":
-            others = sorted([str(item.get("name")) for item in items if item.get("name") != VHOST])
+            others = sorted([str(item.get("name")) for item in items if item.get("name") != host])
             if others:
-                sentences.append("%s: %d left out ('%s'): this broker has one virtual host, '/'" % (name, len(others), "', '".join(others)))
+                sentences.append("%s: %d left out ('%s'): %s" % (name, len(others), "', '".join(others), ONE_HOST % host))
         elif name in SECTIONS:
-            sentences.extend(of_other_hosts(name, items))
+            sentences.extend(of_other_hosts(name, items, host))
         else:
             reason = ABSENT.get(name, "this broker does not know such definitions")
             sentences.append("%s: %d left out: %s" % (name, len(items), reason))
     return sentences
 
 
-def of_other_hosts(name, items):
-    """One sentence for each virtual host that is not ours."""
+def of_other_hosts(name, items, host):
+    """One sentence for each virtual host that is not chosen."""
     counts = {}
     for item in items:
-        host = item.get("vhost", VHOST)
-        if host != VHOST:
-            counts[str(host)] = counts.get(str(host), 0) + 1
-    return ["%s: %d of vhost '%s' left out: this broker has one virtual host, '/'" % (name, counts[host], host) for host in sorted(counts)]
+        other = item.get("vhost", host)
+        if other != host:
+            counts[str(other)] = counts.get(str(other), 0) + 1
+    return ["%s: %d of vhost '%s' left out: %s" % (name, counts[other], other, ONE_HOST % host) for other in sorted(counts)]
 
 
 def load(broker, section, item):
@@ -269,22 +270,22 @@ def a_user(user):
 
 def permissions(broker):
     """Users without permissions have none."""
-    return [(name, lambda user=user: {"user": user.name, "vhost": VHOST, "configure": user.permissions[0], "write": user.permissions[1],
-                                      "read": user.permissions[2]})
+    return [(name, lambda user=user: {"user": user.name, "vhost": broker.virtual_host, "configure": user.permissions[0],
+                                      "write": user.permissions[1], "read": user.permissions[2]})
             for name, user in broker.access.users.items() if user.permissions is not None and not user.predeclared]
 
 
 def policies(broker):
     """All."""
-    return [(name, lambda policy=policy: {"vhost": VHOST, "name": policy.name, "pattern": policy.pattern, "apply-to": policy.apply_to,
-                                          "definition": policy.definition, "priority": policy.priority})
+    return [(name, lambda policy=policy: {"vhost": broker.virtual_host, "name": policy.name, "pattern": policy.pattern,
+                                          "apply-to": policy.apply_to, "definition": policy.definition, "priority": policy.priority})
             for name, policy in broker.policies.by_name.items()]
 
 
 def exchanges(broker):
     """All but the predeclared ones."""
     known = [row[0] for row in PREDECLARED]
-    return [(name, lambda found=found: {"name": found.name, "vhost": VHOST, "type": found.type, "durable": found.durable,
+    return [(name, lambda found=found: {"name": found.name, "vhost": broker.virtual_host, "type": found.type, "durable": found.durable,
                                         "auto_delete": found.auto_delete, "internal": found.internal,
                                         "arguments": plain(found.arguments)})
             for name, found in broker.exchanges.items() if name not in known]
@@ -292,15 +293,15 @@ def exchanges(broker):
 
 def queues(broker):
     """All but the exclusive ones."""
-    return [(name, lambda found=found: a_queue(found)) for name, found in broker.queues.items() if found.owner is None]
+    return [(name, lambda found=found: a_queue(broker, found)) for name, found in broker.queues.items() if found.owner is None]
 
 
-def a_queue(found):
+def a_queue(broker, found):
     """One queue."""
     if found.name.startswith("amq.") or found.is_own:
         raise ValueError("queue '%s' left out: the broker has made its name" % found.name)
-    return {"name": found.name, "vhost": VHOST, "durable": found.durable, "auto_delete": found.auto_delete,
-            "type": "stream" if found.is_stream else "classic", "arguments": plain(found.arguments)}
+    return {"name": found.name, "vhost": broker.virtual_host, "durable": found.durable, "auto_delete": found.auto_delete,
+            "type": found.type, "arguments": plain(found.arguments)}
 
 
 def bindings(broker):
@@ -310,14 +311,14 @@ def bindings(broker):
         for identity, binding in exchange.bindings.items():
             target = binding.destination
             if target.is_exchange or target.owner is None and not target.name.startswith("amq."):
-                listed.append((repr((exchange.name, identity)), lambda binding=binding: a_binding(binding)))
+                listed.append((repr((exchange.name, identity)), lambda binding=binding: a_binding(broker, binding)))
     return listed
 
 
-def a_binding(binding):
+def a_binding(broker, binding):
     """One binding."""
     target = binding.destination
-    return {"source": binding.exchange.name, "vhost": VHOST, "destination": target.name,
+    return {"source": binding.exchange.name, "vhost": broker.virtual_host, "destination": target.name,
             "destination_type": "exchange" if target.is_exchange else "queue", "routing_key": str(binding.key, "utf-8"),
             "arguments": plain(binding.arguments)}
 

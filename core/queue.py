@@ -12,6 +12,7 @@ class Queue:
 
     is_stream = False
     is_exchange = False
+    type = "classic"
     is_own = False  # the broker's own (poison.py): clients only read it
     # What few queues change stands here: on a board an attribute costs 8 octets of each queue.
     policy = None  # the name of the policy that applies
@@ -73,6 +74,14 @@ class Queue:
     def log_position(self, position):
         self.tables.queues[self.handle + layout.QUEUE_LOGGED] = position & layout.MASK
         self.tables.queues[self.handle + layout.QUEUE_LOGGED_HIGH] = position >> 30
+
+    @staticmethod
+    def with_defaults(arguments):
+        """What its rules are made of, from what it was declared with and its policy."""
+        return arguments
+
+    def may_be_read(self, what, prefetch):
+        """Raise where a consumer on a channel with this prefetch (basic.qos global; 0: none) cannot be. `what` names the queue."""
 
     def message_count(self):
         """Messages ready (what queue.declare-ok tells), in memory or not."""

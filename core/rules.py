@@ -50,6 +50,8 @@ ARGUMENTS = (
     ("x-queue-master-locator", TEXT, ""),
 )
 
+LOCATORS = ("client-local", "balanced", "random", "least-leaders")
+
 # The same for streams: argument, kind of value.
 STREAM_ARGUMENTS = (
     ("x-queue-type", TEXT),
@@ -57,7 +59,11 @@ STREAM_ARGUMENTS = (
     ("x-max-age", AGE),
     ("x-stream-max-segment-size-bytes", (0, NUMBER_MAX, " octets")),
     ("x-stream-hold", NAME),
+    ("x-queue-leader-locator", LOCATORS),
+    ("x-initial-cluster-size", (1, NUMBER_MAX, " nodes")),
 )
+
+OF_STREAMS = ("x-max-age", "x-stream-max-segment-size-bytes", "x-stream-hold")  # a limit that no other queue keeps: refused there
 
 # And for basic.consume; those of streams are looked at by stream_reading.py.
 CONSUMER_ARGUMENTS = (
@@ -177,7 +183,7 @@ def check(what, arguments):
             continue
         row = row_of(name)
         if row is None:
-            raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' of a queue" % name)
+            raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
         check_value(what, name, row[1], arguments[name])
         if row[2] and feature_class(row[2]) is None:
             raise ProtocolError(PRECONDITION_FAILED, "this build of the broker does not carry the argument '%s'" % name)
@@ -188,23 +194,35 @@ def check(what, arguments):
 
 
 def check_queue(what, arguments):
-    """The same for a queue of any type."""
+    """The same for a queue of any type; arguments that this broker does not know are taken."""
     type_ = arguments.get("x-queue-type", "classic")
     if type_ == "stream":
         needed("stream", "streams")
-        check_served(arguments, [row[0] for row in STREAM_ARGUMENTS])
+        of_streams = [row[0] for row in STREAM_ARGUMENTS]
+        refuse(what, "stream", arguments, [row[0] for row in ARGUMENTS if row[0] not in of_streams])
         check_rows(STREAM_ARGUMENTS, what, arguments)
     elif type_ == "classic":
-        check(what, arguments)
+        refuse(what, "classic", arguments, OF_STREAMS)
+        check(what, {name: arguments[name] for name in arguments if row_of(name) is not None})
+    elif type_ == "quorum":
+        quorum = part("quorum")
+        if quorum is None:
+            unacceptable(what, "x-queue-type", type_, "this build of the broker does not carry quorum queues")
+        quorum.check(what, arguments)
     else:
-        unacceptable(what, "x-queue-type", type_, "this broker has classic and stream, not '%s'" % (type_,))
+        unacceptable(what, "x-queue-type", type_, "this broker has classic, quorum and stream, not '%s'" % (type_,))
 
 
-def check_served(arguments, names):
-    """Raise for arguments that would change what is declared and are not among `names`: better refused than ignored."""
-    for name in arguments:
-        if name.startswith("x-") and name not in names:
-            raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
+def refuse(what, type_, arguments, names):
+    """Raise precondition-failed for arguments of other types of queues: they ask for what this type does not do."""
+    for name in names:
+        if name in arguments:
+            raise ProtocolError(PRECONDITION_FAILED, "invalid arg '%s' for %s of queue type rabbit_%s_queue" % (name, what, type_))
+
+
+def is_known(name):
+    """True for an argument of queues that means something to this broker, or is at least looked at."""
+    return row_of(name) is not None or name in [row[0] for row in STREAM_ARGUMENTS]
 
 
 def check_rows(rows, what, arguments):

@@ -34,6 +34,11 @@ def after(now, duration_ms):
     return (now + duration_ms) & _TIME_MASK
 
 
+def platform():
+    """The interpreter and its version, for people."""
+    return "%s %s" % (sys.implementation.name, ".".join([str(each) for each in sys.implementation.version[:3]]))
+
+
 def collect():
     """Free what nobody refers to any more."""
     gc.collect()

@@ -27,6 +27,7 @@ class Stream(Queue):
     """
 
     is_stream = True
+    type = "stream"
     delivered = layout.NONE  # the message that stands for all that is delivered and not settled
 
     def __init__(self, tables, handle, name, durable, arguments, identity, limits):

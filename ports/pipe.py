@@ -87,4 +87,4 @@ class InsideDial:
 
     def login(self):
         """The log-in for core's Client."""
-        return {"mechanism": "EXTERNAL"}
+        return {"mechanism": "EXTERNAL", "virtual_host": self._broker.virtual_host}

@@ -12,6 +12,7 @@ import json
 import signal
 import sys
 import time
+from urllib.parse import quote
 
 from leveret.ports.bridge.settings import ROWS, WHOLE, Settings
 from leveret.ports.tcp import Loop
@@ -114,8 +115,10 @@ def source_of(options):
     plain = [place for place in map(address.parse, urls) if isinstance(place, address.TcpAddress) and place.port]
     if not plain:
         raise UsageError(f"{options.config} has no listener amqp://HOST:PORT for the bridge to come to: {ask}")
+    name = config.virtual_host(options.config)[0]
+    path = "" if name == "/" else quote(name, safe="")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(plain[0].host, plain[0].host)
-    return address.TcpAddress(host, plain[0].port).url().replace("amqp://", "amqp://guest:guest@") + "/"
+    return address.TcpAddress(host, plain[0].port).url().replace("amqp://", "amqp://guest:guest@") + "/" + path
 
 
 def status(url, as_json):

@@ -1,6 +1,8 @@
 """The configuration file of `leveret serve`: TOML, every key checked.
 
     listen = ["amqp://127.0.0.1:5672"]
+    vhost = "/production"        # the name of the one virtual host; "/" when left out
+    vhost_aliases = ["/"]        # other names by which clients may open it
     anonymous = "visitor"        # the user whom the ANONYMOUS mechanism logs in; without it that mechanism is off
     [limits]                     # names, units, ranges and effects: core/limits.py
     arena_size = "64M"           # octets may be a text; 67108864 is the same
@@ -41,7 +43,7 @@ from leveret.core.policies import Policy
 from . import address, data
 from .usage import UsageError, meant
 
-KEYS = ("listen", "limits", "data", "anonymous", "user", "policy", "bridge", "board")
+KEYS = ("listen", "vhost", "vhost_aliases", "limits", "data", "anonymous", "user", "policy", "bridge", "board")
 USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", "read")
 POLICY_KEYS = ("name", "pattern", "definition", "priority", "apply-to")
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
@@ -67,6 +69,21 @@ def load(path):
     """(listener URLs, Limits) of the file at `path`. Raises UsageError."""
     settings = _read(path)
     return _listen(path, settings.get("listen", [])), _limits(path, settings.get("limits", {}))
+
+
+def virtual_host(path):
+    """(name of the virtual host, its aliases) of the file at `path`; ("/", ()) without a file. Raises UsageError."""
+    settings = _read(path) if path else {}
+    name, aliases = settings.get("vhost", "/"), settings.get("vhost_aliases", [])
+    if not isinstance(aliases, list):
+        raise UsageError(f"{path}: vhost_aliases must be a list of names, as [\"/\"]")
+    for key, given in [("vhost", name)] + [("vhost_aliases", alias) for alias in aliases]:
+        if not isinstance(given, str) or not 0 < len(given.encode()) <= 255 or not given.isprintable():
+            raise UsageError(f"{path}: {key} has {given!r}: a name is a text of 1 to 255 octets without control "
+                             "characters, as \"/production\"")
+    if len({name, *aliases}) <= len(aliases):
+        raise UsageError(f"{path}: vhost and vhost_aliases have a name twice")
+    return name, tuple(aliases)
 
 
 def board(path):
@@ -187,7 +204,7 @@ def check_users(path, names, tables, anonymous):
 def read_at_start(path):
     """{key: value} of what a running broker does not read anew. Raises UsageError."""
     settings = _read(path) if path else {}
-    return {key: settings.get(key) for key in ("listen", "limits", "data", "bridge")}
+    return {key: settings.get(key) for key in ("listen", "vhost", "vhost_aliases", "limits", "data", "bridge")}
 
 
 def user(path, table, limits):

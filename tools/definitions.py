@@ -1,7 +1,7 @@
 """`leveret definitions`: users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON.
 
     leveret definitions export [--from URL] FILE     FILE may be -, standard output
-    leveret definitions import [--to URL] FILE       FILE may be -, standard input
+    leveret definitions import [--to URL] [--vhost NAME] FILE       FILE may be -, standard input
 
 A file that `rabbitmqctl export_definitions` wrote loads, and one from here loads with `rabbitmqctl import_definitions`. Laws: what is left
 out is named on standard error, one sentence each, and the exit status is still 0; nothing is removed by an import; importing again changes
@@ -20,7 +20,8 @@ from .usage import UsageError
 
 ORDER = ("users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters", "policies", "queues", "exchanges",
          "bindings")
-REQUEST_BESIDE = 64  # octets of an import request beside its items
+REQUEST_BESIDE = 64  # octets of an import request beside its items and the name of a virtual host
+VHOST_HELP = "take those of this virtual host (default: of the broker's own)"
 
 
 def add_arguments(parser):
@@ -30,6 +31,8 @@ def add_arguments(parser):
                                ("import", "--to", "load the definitions of a file into a running broker")):
         action = actions.add_parser(name, help=text)
         action.add_argument(option, dest="url", default=manage.URL_DEFAULT, metavar="URL", help=manage.URL_HELP)
+        if name == "import":
+            action.add_argument("--vhost", metavar="NAME", help=VHOST_HELP)
         action.add_argument("file", metavar="FILE", help="JSON as RabbitMQ has it; - for standard output or input")
 
 
@@ -55,18 +58,28 @@ def identity(item):
     return [str(item.get(name, "")) for name in ("name", "user", "source", "destination_type", "destination", "routing_key", "arguments")]
 
 
-def document_of(items):
-    """RabbitMQ's document, of the items of a broker."""
+def check_host(path, document, host):
+    """Raise UsageError when a virtual host was chosen of which the definitions have nothing."""
+    names = {item.get("vhost") for name in SECTIONS for item in document.get(name, [])}
+    names |= {item.get("name") for item in document.get("vhosts", [])}
+    names = sorted(name for name in names if isinstance(name, str))
+    if host is not None and names and host not in names:
+        raise UsageError(f"{path} has no definitions of virtual host {host!r}; it has those of {', '.join(map(repr, names))}")
+
+
+def document_of(items, host):
+    """RabbitMQ's document, of the items of a broker with this virtual host."""
     document = {"product_name": PRODUCT, "product_version": VERSION}
     for name in ORDER:
-        document[name] = [{"name": "/"}] if name == "vhosts" else sorted(items.get(name, []), key=identity)
+        document[name] = [{"name": host}] if name == "vhosts" else sorted(items.get(name, []), key=identity)
     return document
 
 
 def export_to(path, manager):
     """Write a broker's definitions; sentences about what was left out."""
     _, items = manager.pages("definitions")
-    text = json.dumps(document_of(items), indent=2, ensure_ascii=False) + "\n"
+    host = manager.ask("overview")["overview"].get("virtual_host", "/")
+    text = json.dumps(document_of(items, host), indent=2, ensure_ascii=False) + "\n"
     if path == "-":
         sys.stdout.write(text)
     else:
@@ -80,15 +93,18 @@ def export_to(path, manager):
     return sorted(items.get("left_out", [])) + sorted(told)
 
 
-def import_from(document, manager):
-    """Send definitions in portions that the broker takes: (items loaded by section, sentences about what was left out)."""
-    sentences = portable_definitions.left_out(document)
+def import_from(document, manager, host=None):
+    """Send the definitions of a virtual host (None: of the broker's) in portions that the broker takes: (items loaded by section, sentences
+    about what was left out)."""
+    overview = manager.ask("overview")["overview"]
+    host = overview.get("virtual_host", "/") if host is None else host
+    sentences = portable_definitions.left_out(document, host)
     loaded = dict.fromkeys(SECTIONS, 0)
-    size_max = manager.ask("overview")["overview"]["management_size_max"] - REQUEST_BESIDE
+    size_max = overview["management_size_max"] - REQUEST_BESIDE - len(json.dumps(host))
     for section in SECTIONS:
-        for portion in portions(section, portable_definitions.ours(document.get(section, [])), size_max, sentences):
+        for portion in portions(section, portable_definitions.ours(document.get(section, []), host), size_max, sentences):
             while portion:
-                answer = manager.ask("import", definitions={section: portion})
+                answer = manager.ask("import", definitions={section: portion}, vhost=host)
                 loaded[section] += answer["loaded"][section]
                 sentences += answer["left_out"]
                 portion = portion[answer["rest"][1]:] if answer["rest"] else []
@@ -112,12 +128,13 @@ def portions(section, items, size_max, sentences):
     yield portion
 
 
-def load_into(broker, document):
+def load_into(broker, document, host=None):
     """Load definitions into a broker of this process: what `import_from` answers."""
-    sentences = portable_definitions.left_out(document)
+    host = broker.virtual_host if host is None else host
+    sentences = portable_definitions.left_out(document, host)
     loaded = dict.fromkeys(SECTIONS, 0)
     for section in SECTIONS:
-        for item in portable_definitions.ours(document.get(section, [])):
+        for item in portable_definitions.ours(document.get(section, []), host):
             done, sentence = portable_definitions.load(broker, section, item)
             loaded[section] += done
             sentences += [sentence] if sentence else []
@@ -131,13 +148,16 @@ def counted(loaded):
 
 def run(options):
     """Export or import; the exit status."""
-    document = read(options.file) if options.action == "import" else None
+    document = None
+    if options.action == "import":
+        document = read(options.file)
+        check_host(options.file, document, options.vhost)
     try:
         with manage.Manager(options.url) as manager:
             if document is None:
                 sentences = export_to(options.file, manager)
             else:
-                loaded, sentences = import_from(document, manager)
+                loaded, sentences = import_from(document, manager, options.vhost)
                 print(counted(loaded))
     except manage.ManageFailed as error:
         print(f"leveret definitions: {error}", file=sys.stderr)

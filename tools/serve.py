@@ -1,6 +1,7 @@
 """`leveret serve`: a broker as a process.
 
-    leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE] [--definitions FILE]
+    leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE]
+                  [--definitions FILE [--vhost NAME]]
 
 Laws: `ready URL` on standard output for every listener that is up, one line each, flushed, and nothing else there; a listener that cannot
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every open connection with the protocol's handshake
@@ -55,6 +56,7 @@ def add_arguments(parser):
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
     data.add_arguments(parser, where)
     parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits], [data], [[user]], [[policy]], [[bridge]]")
+    parser.add_argument("--vhost", metavar="NAME", help="of --definitions " + definitions.VHOST_HELP)
     parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
 
@@ -117,8 +119,8 @@ class Server:
             say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full",
                 WARNING)
 
-    def define(self, policies, document, keep_guest):
-        """Set the configuration's policies and load definitions (or None). Raises UsageError."""
+    def define(self, policies, document, keep_guest, host=None):
+        """Set the configuration's policies and load definitions (or None), those of the virtual host `host`. Raises UsageError."""
         self._named = [policy.name for policy in policies]
         for policy in policies:
             try:
@@ -127,7 +129,7 @@ class Server:
                 raise UsageError(error.text) from None
         if document is None:
             return
-        loaded, sentences = definitions.load_into(self.broker, document)
+        loaded, sentences = definitions.load_into(self.broker, document, host)
         for sentence in sentences:
             say(sentence)
         say(definitions.counted(loaded))
@@ -291,20 +293,26 @@ def run(options):
     kept = config.kept(options)
     if kept is not None:
         kept.check(limits)
+    virtual_host = config.virtual_host(options.config)
     policies = config.policies(options.config)
     bridges = config.bridges(options.config)
     document = definitions.read(options.definitions) if options.definitions else None
     at_start = config.read_at_start(options.config)
+    if options.vhost is not None:
+        if document is None:
+            raise UsageError("--vhost says whose of the --definitions are taken, and there are none")
+        definitions.check_host(options.definitions, document, options.vhost)
     asked = []
     reloads = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: asked.append(number))
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
     server = Server(limits, line_count, access, len(bridges))
+    server.broker.virtual_host, server.broker.virtual_host_aliases = virtual_host
     try:
         if kept is not None:
             server.keep(kept)
-        server.define(policies, document, config.names_users(options.config))
+        server.define(policies, document, config.names_users(options.config), options.vhost)
         urls = [server.listen(place) for place in addresses]
         for sentence in config.remarks(options.config):
             say(sentence)

@@ -3,11 +3,12 @@
 One fact a line: a word, a space, the rest. The order and the words stay: scripts may read them.
 
     product Leveret 0.1.0
+    virtual_host NAME
     uptime_ms N
     publishers waiting N since_ms N reason TEXT         TEXT: what is full when they wait for long, else "" (JSON)
     memory blocks_used N ...        counter NAME N
     log sync each|batch|none        log NAME N|- ...        with --data: octets written, syncs, write amplification, years the medium lasts
-    total queues N ...              queue NAME messages N unsettled N octets N consumers N full yes|no policy NAME|-
+    total queues N ...              queue NAME messages N unsettled N octets N consumers N full yes|no policy NAME|- type classic|quorum
     stream NAME first_offset N next_offset N octets N octets_max N dropped N consumers N policy NAME|-
     connection NAME user NAME|- state STATE channels N
 
@@ -21,7 +22,7 @@ from . import manage
 MEMORY = ("block_size", "blocks_used", "blocks_free", "messages_used", "messages_free", "entries_used", "entries_free", "octets_max")
 TOTALS = ("connections", "channels", "consumers", "queues", "exchanges", "bindings", "policies", "users")
 COLUMNS = {
-    "queues": ("queue", ("messages", "unsettled", "octets", "consumers", "full", "policy")),
+    "queues": ("queue", ("messages", "unsettled", "octets", "consumers", "full", "policy", "type")),
     "streams": ("stream", ("first_offset", "next_offset", "octets", "octets_max", "dropped", "consumers", "policy")),
     "connections": ("connection", ("user", "state", "channels")),
 }
@@ -44,6 +45,7 @@ def word(value):
 def lines(overview, items):
     """The text, line by line."""
     yield f"product {overview['product']} {overview['version']}"
+    yield f"virtual_host {word(overview.get('virtual_host', '/'))}"
     yield f"uptime_ms {overview['uptime_ms']}"
     publishers = overview.get("publishers")  # an older broker does not say
     if publishers is not None:
@@ -64,7 +66,7 @@ def lines(overview, items):
 
 def plain(name, value):
     """A column's value; the few words that the broker chooses itself stand without quotes."""
-    return value if name == "state" else word(value)
+    return value if name in ("state", "type") else word(value)
 
 
 def run(options):

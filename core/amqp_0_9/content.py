@@ -43,9 +43,9 @@ def publish(session, channel, buffer, at, end):
         access.check(session.broker, session.connection.user, access.WRITE, "exchange", channel.exchange)
     found = session.broker.exchanges.get(channel.exchange)
     if found is None and channel.exchange:
-        raise ProtocolError(NOT_FOUND, "no exchange '%s' in vhost '/'" % channel.exchange)
+        raise ProtocolError(NOT_FOUND, "no " + session.broker.called("exchange", channel.exchange))
     if found is not None and found.internal:
-        raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal exchange '%s' in vhost '/'" % channel.exchange)
+        raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal " + session.broker.called("exchange", channel.exchange))
     if channel.transaction is not None:
         channel.transaction.check_room()
     channel.mandatory = flags & 1 != 0

@@ -91,10 +91,11 @@ def open_(session, number, row, octets, at, end):
     """connection.open (section 1.4.2.7)."""
     expect(session, number, row, "connection_open")
     virtual_host = method.decode(row, octets, at, end)[0]
-    if virtual_host != "/":
+    broker = session.broker
+    if virtual_host != broker.virtual_host and virtual_host not in broker.virtual_host_aliases:
         raise ProtocolError(NOT_ALLOWED, "vhost %s not found" % virtual_host)
     if session.connection.user.permissions is None:
-        raise ProtocolError(NOT_ALLOWED, "access to vhost '/' refused for user '%s'" % session.user)
+        raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, session.user))
     session.state = OPEN
     session.broker.inform("%s: user '%s' has opened a connection" % (session.connection.name, session.user))
     session.reply(0, "connection_open_ok", ("",))

@@ -397,3 +397,131 @@ def test_exclusive_queues_go_when_the_broker_stops_and_auto_delete_exchanges_wit
     assert not is_there(other, "exchange", name)
     peer.socket.close()
     other.close()
+
+
+# Quorum queues and arguments that mean nothing to the broker
+
+QUORUM = {"x-queue-type": "quorum"}
+
+
+def test_a_quorum_queue_can_be_declared_and_keeps_what_is_published(kept, name):
+    """What Telegraf, NServiceBus and Dapr declare; over a restart it is there, with its messages."""
+    peer = kept.connect()
+    for _ in range(2):
+        peer.declare_queue(name, durable=True, arguments=QUORUM)
+    peer.call("confirm.select-ok", 1, "confirm.select")
+    peer.publish("", name, b"kept", b"\x10\x00\x02")
+    peer.expect("basic.ack")
+    got = get(peer, name, no_ack=False)
+    assert (got.body, got["redelivered"]) == (b"kept", False)
+    peer.send(method(1, "basic.nack", delivery_tag=got["delivery_tag"], requeue=True))
+    peer.close()
+    kept.restart()
+    peer = kept.connect()
+    peer.declare_queue(name, durable=True, arguments=QUORUM)
+    consume(peer, name)
+    again = deliveries(peer, 1)[0]
+    assert (again.body, again["redelivered"]) == (b"kept", True)
+    peer.send(method(1, "basic.ack", delivery_tag=again["delivery_tag"]))
+    peer.call("queue.delete-ok", 1, "queue.delete", queue=name)
+    peer.socket.close()
+
+
+@pytest.mark.parametrize("arguments", [
+    {"x-delivery-limit": 5}, {"x-quorum-initial-group-size": 3}, {"x-message-ttl": 60000},
+    {"x-max-length": 5, "x-overflow": "reject-publish"},
+    {"x-dead-letter-exchange": "", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"},
+    {"x-single-active-consumer": True}, {"x-queue-leader-locator": "balanced"}, {"x-max-in-memory-length": 5}, {"x-delivery-limit": -1},
+    {"x-ha-policy": "all"}, {"x-internal-purpose": "mine"}], ids=lambda arguments: " ".join(arguments))
+def test_arguments_that_a_quorum_queue_takes(kept, name, arguments):
+    peer = kept.connect()
+    arguments = dict(QUORUM, **arguments)
+    for _ in range(2):
+        peer.declare_queue(name, durable=True, arguments=arguments)
+    peer.call("queue.delete-ok", 1, "queue.delete", queue=name)
+    peer.close()
+
+
+@pytest.mark.parametrize("values, text", [
+    ({"durable": False}, "invalid property 'non-durable' for queue '%s' in vhost '/'"),
+    ({"exclusive": True}, "invalid property 'exclusive-owner' for queue '%s' in vhost '/'"),
+    ({"auto_delete": True}, "invalid property 'auto-delete' for queue '%s' in vhost '/'"),
+    ({"x-max-priority": 5}, "invalid arg 'x-max-priority' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
+    ({"x-max-age": "1D"}, "invalid arg 'x-max-age' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
+    ({"x-queue-mode": "lazy"}, "invalid arg 'x-queue-mode' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
+    ({"x-message-ttl": "x"}, "invalid arg 'x-message-ttl' for queue '%s' in vhost '/': \"expected integer, got longstr\""),
+    ({"x-quorum-initial-group-size": "x"}, "invalid arg 'x-quorum-initial-group-size' for queue '%s' in vhost '/': \"expected integer"),
+    ({"x-queue-leader-locator": "x"}, "invalid arg 'x-queue-leader-locator' for queue '%s' in vhost '/': ")])
+def test_what_is_no_quorum_queue(kept, name, values, text):
+    peer = kept.connect()
+    flags = {each: values[each] for each in values if not each.startswith("x-")}
+    arguments = dict(QUORUM, **{each: values[each] for each in values if each.startswith("x-")})
+    peer.send(method(1, "queue.declare", **dict({"queue": "q", "durable": True, "arguments": arguments}, **flags)))
+    peer.expect_channel_close(406, text % "q")
+    peer.close()
+
+
+def test_a_quorum_queue_under_a_prefetch_of_the_channel(kept, name):
+    peer = kept.connect()
+    peer.declare_queue(name, durable=True, arguments=QUORUM)
+    qos(peer, 1)
+    peer.send(method(1, "basic.consume", queue=name))
+    peer.expect_connection_close(540, "queue '%s' in vhost '/' does not support global qos" % name)
+    peer = kept.connect()
+    peer.call("queue.delete-ok", 1, "queue.delete", queue=name)
+    peer.close()
+
+
+@pytest.mark.parametrize("first, second", [({}, QUORUM), (QUORUM, {}), (QUORUM, {"x-queue-type": "classic"})],
+                         ids=["none quorum", "quorum none", "quorum classic"])
+def test_a_quorum_queue_is_no_classic_one(kept, name, first, second):
+    peer = kept.connect()
+    peer.declare_queue(name, durable=True, arguments=first)
+    peer.send(method(1, "queue.declare", queue=name, durable=True, arguments=second))
+    peer.expect_channel_close(406, "inequivalent arg 'x-queue-type' for queue '%s' in vhost '/': received" % name)
+    peer.call("channel.open-ok", 1, "channel.open")
+    peer.call("queue.delete-ok", 1, "queue.delete", queue=name)
+    peer.close()
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x-queue-type": "classic"}], ids=["none", "classic"])
+def test_no_type_is_the_classic_type(raw, name, arguments):
+    raw.declare_queue(name, exclusive=True, arguments=arguments)
+    raw.declare_queue(name, exclusive=True, arguments={})
+    raw.declare_queue(name, exclusive=True, arguments={"x-queue-type": "classic"})
+
+
+UNKNOWN = ("x-stream-filter-size-bytes", "x-ha-policy", "x-internal-purpose", "x-anything")
+
+
+@pytest.mark.parametrize("argument", UNKNOWN)
+def test_arguments_that_mean_nothing_are_taken(raw, name, argument):
+    """By queues, exchanges, bindings and consumers, and by the same declaration again."""
+    given = {argument: {"of": ["any", 1, True]}}
+    for _ in range(2):
+        raw.declare_queue(name, exclusive=True, arguments=given)
+        raw.call("exchange.declare-ok", 1, "exchange.declare", exchange=name, type="direct", auto_delete=True, arguments=given)
+        raw.call("queue.bind-ok", 1, "queue.bind", queue=name, exchange=name, routing_key="k", arguments=given)
+    consume(raw, name, arguments=given)
+    raw.publish(name, "k", b"x")
+    assert bodies_of(deliveries(raw, 1)) == [b"x"]
+
+
+@pytest.mark.parametrize("arguments", [
+    {"x-initial-cluster-size": 1}, {"x-stream-filter-size-bytes": 32}, {"x-queue-leader-locator": "balanced"}], ids=" ".join)
+def test_what_stream_clients_declare(kept, name, arguments):
+    peer = kept.connect()
+    for _ in range(2):
+        peer.declare_queue(name, durable=True, arguments=dict(arguments, **{"x-queue-type": "stream"}))
+    peer.call("queue.delete-ok", 1, "queue.delete", queue=name)
+    peer.close()
+
+
+@pytest.mark.parametrize("arguments, type_", [
+    ({"x-max-age": "1D"}, "classic"), ({"x-stream-max-segment-size-bytes": 100}, "classic"),
+    ({"x-queue-type": "stream", "x-max-length": 5}, "stream"), ({"x-queue-type": "stream", "x-message-ttl": 5}, "stream"),
+    ({"x-queue-type": "stream", "x-dead-letter-exchange": ""}, "stream")])
+def test_arguments_of_another_type_of_queue_are_refused(raw, arguments, type_):
+    raw.send(method(1, "queue.declare", queue="q", durable=True, arguments=arguments))
+    last = list(arguments)[-1]
+    raw.expect_channel_close(406, "invalid arg '%s' for queue 'q' in vhost '/' of queue type rabbit_%s_queue" % (last, type_))

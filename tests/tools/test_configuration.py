@@ -98,3 +98,21 @@ def test_a_wrong_address_is_refused_in_one_sentence_that_repeats_it(url):
     with pytest.raises(UsageError) as caught:
         address.parse(url)
     assert repr(url) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_virtual_host_has_a_name_and_aliases(tmp_path):
+    assert config.virtual_host(None) == ("/", ()) == config.virtual_host(write(tmp_path, ""))
+    assert config.virtual_host(write(tmp_path, 'vhost = "/production"\nvhost_aliases = ["/", "prod"]')) == ("/production", ("/", "prod"))
+
+
+@pytest.mark.parametrize("text, words", [
+    ("vhost = 5", ("vhost has 5", "1 to 255 octets")), ("vhost = ''", ("vhost has ''",)), ('vhost = "a\\u0000"', ("vhost has 'a",)),
+    ('vhost = "a\\nb"', ("vhost has 'a\\nb'", "control characters")), (f"vhost = '{'x' * 256}'", ("255 octets",)),
+    ("vhost_aliases = '/'", ("vhost_aliases must be a list",)), ("vhost_aliases = [1]", ("vhost_aliases has 1",)),
+    ("vhost = 'a'\nvhost_aliases = ['b', 'a']", ("twice",)), ("vhost_aliases = ['/']", ("twice",))])
+def test_a_mistake_in_the_name_of_the_virtual_host_is_one_sentence(tmp_path, text, words):
+    path = write(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        config.virtual_host(path)
+    told = str(caught.value)
+    assert path in told and "\n" not in told and all(word in told for word in words), told

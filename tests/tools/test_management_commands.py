@@ -35,7 +35,7 @@ def test_seven_hundred_queues_go_in_and_come_out_in_pages(serve, tmp_path):  # n
     server = serve("--listen", "amqp://127.0.0.1:0")
     status, output, told = command("definitions", "import", "--to", url_of(server), "-", given=json.dumps(DEFINITIONS))
     assert (status, output) == (0, "loaded 0 users, 0 permissions, 0 policies, 1 exchanges, 700 queues, 1 bindings\n")
-    assert told == "leveret definitions: vhosts: 1 left out ('x'): this broker has one virtual host, '/'\n"
+    assert told == "leveret definitions: vhosts: 1 left out ('x'): this broker has one virtual host, and '/' was chosen (--vhost)\n"
     path = str(tmp_path / "out.json")
     assert command("definitions", "export", "--from", url_of(server), path) == (0, "", "")
     with open(path, encoding="utf-8") as file:
@@ -59,11 +59,12 @@ def test_status_has_one_fact_a_line(serve):  # noqa: F811
     status, output, told = command("status", url_of(server))
     lines = output.splitlines()
     assert (status, told) == (0, "") and lines[0].startswith("product Leveret ")
-    assert 'queue "a queue" messages 1 unsettled 0 octets 5 consumers 0 full no policy -' in lines
+    assert 'queue "a queue" messages 1 unsettled 0 octets 5 consumers 0 full no policy - type classic' in lines
+    assert 'virtual_host "/"' in lines
     assert any(line.startswith('stream "s" first_offset 0 next_offset 1 octets 10 ') for line in lines), output
     assert "counter unroutable 1" in lines and "total queues 3" in lines and "memory messages_used 3" in lines
     assert sum(line.startswith("connection ") for line in lines) == 2
-    known = ("product", "uptime_ms", "publishers", "memory", "total", "counter", "queue", "stream", "connection")
+    known = ("product", "virtual_host", "uptime_ms", "publishers", "memory", "total", "counter", "queue", "stream", "connection")
     assert all(line.split(" ")[0] in known for line in lines)
     connection.close()
 
@@ -148,3 +149,38 @@ def test_items_are_cut_into_portions_that_fit():
     sentences = []
     found = list(definitions.portions("queues", items, 70, sentences))
     assert [len(portion) for portion in found] == [2, 2] and len(sentences) == 1 and "the broker takes 70" in sentences[0]
+
+
+def test_the_virtual_host_has_the_name_and_the_aliases_of_the_configuration(serve, tmp_path):  # noqa: F811
+    """Clients, status, definitions and a bridge of the file come by it; the file's own definitions are those of its name."""
+    config_path, given, out = tmp_path / "named.toml", tmp_path / "given.json", tmp_path / "out.json"
+    config_path.write_text('vhost = "/production"\nvhost_aliases = ["prod"]\n')
+    given.write_text(json.dumps({"queues": [{"name": "a", "vhost": "/production"}, {"name": "b", "vhost": "/"}, {"name": "c"}]}))
+    server = serve("--listen", "amqp://127.0.0.1:0", "--config", str(config_path), "--definitions", str(given))
+    url = url_of(server).rstrip("/") + "/%2Fproduction"
+    lines = command("status", url)[1].splitlines()
+    assert 'virtual_host "/production"' in lines
+    assert [line.split(" ")[1] for line in lines if line.startswith("queue ") and "reply-to" not in line] == ['"a"', '"c"']
+    assert command("status", url_of(server).rstrip("/") + "/prod")[0] == 0
+    status, _, told = command("status", url_of(server))
+    assert status == 1 and "vhost / not found" in told
+    assert command("definitions", "export", "--from", url, str(out))[0] == 0
+    document = json.loads(out.read_text())
+    assert document["vhosts"] == [{"name": "/production"}] and {each["vhost"] for each in document["queues"]} == {"/production"}
+
+
+def test_definitions_of_a_chosen_virtual_host(serve, tmp_path):  # noqa: F811
+    """--vhost NAME of `serve --definitions` and of `definitions import`: whose are taken, whatever the broker's own is called."""
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps({"vhosts": [{"name": "/"}, {"name": "x"}], "queues": [
+        {"name": "a", "vhost": "x"}, {"name": "b", "vhost": "/"}]}))
+    server = serve("--listen", "amqp://127.0.0.1:0", "--definitions", str(given), "--vhost", "x")
+    assert [line for line in command("status", url_of(server))[1].splitlines() if line.startswith('queue "a"')]
+    other = serve("--listen", "amqp://127.0.0.1:0")
+    status, output, told = command("definitions", "import", "--to", url_of(other), "--vhost", "x", str(given))
+    assert (status, output) == (0, "loaded 0 users, 0 permissions, 0 policies, 0 exchanges, 1 queues, 0 bindings\n"), told
+    assert "queues: 1 of vhost '/' left out" in told
+    status, output, told = command("definitions", "import", "--to", url_of(other), "--vhost", "y", str(given))
+    assert (status, output) == (2, "") and "no definitions of virtual host 'y'; it has those of '/', 'x'" in told
+    status, told = refused("--vhost", "x")
+    assert status == 2 and "--vhost says whose of the --definitions" in told

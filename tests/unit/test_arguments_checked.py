@@ -111,7 +111,7 @@ def test_a_log_with_what_is_refused_now_does_not_stop_the_start():
                            "apply_to": "all"})
     broker.journal.define({"kind": "queue", "id": identity, "name": "q", "auto_delete": False,
                            "arguments": {"x-max-length": 5, "x-message-ttl": 1 << 62, "x-dead-letter-routing-key": "k",
-                                         "x-dead-letter-exchange": "", "x-no-such": 1}})
+                                         "x-dead-letter-exchange": "", "x-max-age": "1D"}})
     broker.journal.finish()
     told = []
     again, _ = durable_broker(store.cut(), log=told.append)

@@ -45,8 +45,3 @@ def test_names_of_the_2005_draft_mean_the_same_types():
         assert declare(peer, "e-" + name, name, arguments)[0] == "exchange_declare_ok"
         assert declare(peer, "e-" + name, "x-" + name, arguments)[0] == "exchange_declare_ok"
         assert broker.exchanges["e-" + name].type == "x-" + name
-
-
-def test_arguments_that_a_type_does_not_serve_are_refused():
-    name, _, arguments = declare(Peer(new_broker()), "e", "direct", {"x-loss": 0.5})
-    assert name == "channel_close" and arguments[:2] == [406, "PRECONDITION_FAILED - this broker does not serve the argument 'x-loss' here"]

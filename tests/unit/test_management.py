@@ -84,7 +84,7 @@ def test_overview_tells_counters_memory_queues_streams_and_connections():
         peer.publish(key, b"12345")
     head, items, _ = all_pages(peer, "overview")
     rows = {row["name"]: row for row in items["queues"] if not row["name"].startswith(REPLY)}
-    assert rows == {"q": {"name": "q", "messages": 2, "unsettled": 0, "octets": 10, "in_log": 0, "consumers": 0,
+    assert rows == {"q": {"name": "q", "type": "classic", "messages": 2, "unsettled": 0, "octets": 10, "in_log": 0, "consumers": 0,
                           "policy": None, "full": True}}
     stream, = items["streams"]
     assert (stream["name"], stream["first_offset"], stream["next_offset"], stream["octets"]) == ("s", 0, 3, 3 * (3 + 2 + 5))
@@ -290,7 +290,7 @@ def test_definitions_come_out_and_go_into_another_broker():
 
 def test_an_import_whose_report_is_full_says_where_it_stopped():
     broker, peer = manager(management_size_max=4096, content_size_max=8192)
-    queues = [{"name": "q%d" % number, "arguments": {"x-unknown-thing": 1}} for number in range(50)]
+    queues = [{"name": "q%d" % number, "arguments": {"x-max-age": "1D"}} for number in range(50)]
     queues.append({"name": "good"})
     named = []
     rounds = 0
@@ -311,8 +311,9 @@ def test_what_is_not_served_is_named_with_its_reason():
     hash_ = "UCIm0R77oFbHxSLjbvR/9FwPlWtRbbmwRrcpnc5Qu5kc4tz+"
     peer.declare("there", durable=True)
     for section, item, took, word in (
-            ("queues", {"name": "lazy", "arguments": {"x-ha-policy": "all"}}, False, "x-ha-policy"),
-            ("queues", {"name": "quorum", "type": "quorum", "durable": True}, False, "quorum"),
+            ("queues", {"name": "lazy", "arguments": {"x-ha-policy": "all"}}, True, ""),
+            ("queues", {"name": "quorum", "type": "quorum", "durable": True}, False, "--data"),
+            ("queues", {"name": "aged", "arguments": {"x-max-age": "1D"}}, False, "x-max-age"),
             ("queues", {"name": "there", "durable": False}, False, "inequivalent"),
             ("queues", {"name": ""}, False, "no name"), ("queues", {"arguments": {}}, False, "name is not a text"),
             ("queues", {"name": "amq.gen-1"}, False, "amq."), ("queues", {"name": "x" * 256}, False, "longer"),
@@ -339,7 +340,7 @@ def test_what_is_not_served_is_named_with_its_reason():
             ("permissions", {"user": "u", "configure": "", "write": ""}, False, "read"),
             ("policies", {"name": "ha", "pattern": "", "definition": {"ha-mode": "all"}}, False, "ha-mode"),
             ("policies", {"name": "both", "pattern": "", "definition": {"ha-mode": "all", "max-length": 5}}, True, "without ha-mode"),
-            ("policies", {"name": "q", "pattern": "", "definition": {"max-length": 5}, "apply-to": "quorum_queues"}, False, "apply-to"),
+            ("policies", {"name": "q", "pattern": "", "definition": {"max-length": 5}, "apply-to": "nothing"}, False, "apply-to"),
             ("policies", {"name": "q", "pattern": "a(?=b)", "definition": {"max-length": 5}}, False, "look ahead"),
             ("policies", {"name": "q", "pattern": 5, "definition": {"max-length": 5}}, False, "pattern"),
             ("policies", {"name": "q", "pattern": "", "definition": {"max-age": "soon"}}, False, "max-age")):
@@ -354,13 +355,17 @@ def test_parameters_and_other_virtual_hosts_are_counted():
                 "parameters": [], "topic_permissions": [{"vhost": "/"}], "federation": [{}],
                 "queues": [{"name": "q", "vhost": "/"}, {"name": "q", "vhost": "a"}, {"name": "r", "vhost": "a"}, {"name": "n"}]}
     portable_definitions.checked(document)
-    assert portable_definitions.left_out(document) == [
+    assert portable_definitions.left_out(document, "/") == [
         "federation: 1 left out: this broker does not know such definitions",
         "global_parameters: 2 left out: this broker has no runtime parameters",
-        "queues: 2 of vhost 'a' left out: this broker has one virtual host, '/'",
+        "queues: 2 of vhost 'a' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
         "topic_permissions: 1 left out: this broker does not look at the routing key for a permission",
-        "vhosts: 2 left out ('a', 'b'): this broker has one virtual host, '/'"]
-    assert [each["name"] for each in portable_definitions.ours(document["queues"])] == ["q", "n"]
+        "vhosts: 2 left out ('a', 'b'): this broker has one virtual host, and '/' was chosen (--vhost)"]
+    assert [each["name"] for each in portable_definitions.ours(document["queues"], "/")] == ["q", "n"]
+    assert [each["name"] for each in portable_definitions.ours(document["queues"], "a")] == ["q", "r", "n"]
+    assert [each for each in portable_definitions.left_out(document, "a") if "vhost" in each] == [
+        "queues: 1 of vhost '/' left out: this broker has one virtual host, and 'a' was chosen (--vhost)",
+        "vhosts: 2 left out ('/', 'b'): this broker has one virtual host, and 'a' was chosen (--vhost)"]
 
 
 def test_a_pbkdf2_hash_goes_through_json_as_base64():
