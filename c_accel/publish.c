@@ -40,7 +40,11 @@ static void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, i
         if (expiration >= 0 && (ttl < 0 || expiration < ttl))
             ttl = expiration;
         int32_t moment = ttl < 0 ? 0 : (t->state[STATE_NOW] + ttl) & MASK;
-        t->entries[entry + ENTRY_DEADLINE] = ttl >= 0 && moment == 0 ? 1 : moment;
+        if (ttl >= 0 && moment == 0)
+            moment = 1;
+        t->entries[entry + ENTRY_DEADLINE] = moment;
+        if (moment && (t->state[STATE_DUE] == 0 || (moment - t->state[STATE_DUE]) & 0x20000000))
+            t->state[STATE_DUE] = moment;
     }
     if (!(found[QUEUE_LIMITS] & LIMIT_DROPS))
         return;

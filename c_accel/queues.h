@@ -153,7 +153,7 @@ static inline void expire(const leveret_tables *t, int32_t queue)
         int32_t moment = t->entries[entry + ENTRY_DEADLINE];
         if (moment == 0)
             return;
-        if (moment < 0 ? t->state[STATE_SECONDS] + moment < 0 : (t->state[STATE_NOW] - moment - 1) & 0x20000000)
+        if (moment < 0 ? t->state[STATE_UPTIME] + moment < 0 : (t->state[STATE_NOW] - moment - 1) & 0x20000000)
             return;
         unlink_ready(t, queue, entry);
         drop(t, entry);

@@ -9,7 +9,9 @@ consuming.py (what consumers do), and this.
 
 from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
+from .ages import Ages
 from .consuming import Consuming
+from .durable import clock_definition
 from .errors import ACCESS_REFUSED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 from .failures import Failures, network_of
 from .receive_buffer import ReceiveBuffer
@@ -33,6 +35,8 @@ NOT_YET = 5  # what `manage` answers beside these: the answer is to leave when t
 TURNS = 4  # of connections whose frames are taken one by one, in one `run`
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
+DUE_QUEUES = 64  # queues that are looked at in a millisecond for lifetimes that end between two of those
+DUE_MAX_MS = 1000
 NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
 
 MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"  # the route of a request to core/management.py: no client can declare such a queue
@@ -68,9 +72,12 @@ class Broker(Consuming):
         self.inform = nothing  # the same for what happens at connections: who comes and goes; `is_fault`: an error that ended something
         self.now = 0
         self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
+        self.ages = Ages()
         self.uptime_ms = 0  # does not wrap
+        self.uptime_s = 0
         self.began_ms = None  # what it was at the first tick
         self.rules_at = 0  # uptime of the last time that rules were told the time
+        self.ended_at = 0  # uptime of the last time that lifetimes were looked at
         self.noted_at = 0
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
         self.pressure = None  # core/pressure.py, from when a publisher waits; False where it is not carried
@@ -93,15 +100,28 @@ class Broker(Consuming):
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
         self.now = self.tables.state[layout.STATE_NOW] = now
+        self.uptime_s = self.tables.state[layout.STATE_UPTIME] = self.uptime_ms // 1000
         self.seconds = self.tables.state[layout.STATE_SECONDS] = max(seconds - EPOCH, 0)
         try:
+            jump = self.ages.tick(self.seconds, self.uptime_ms)
+            if jump:
+                self.clock_jumped(jump)
             self.failures.tick(now)
             self.fold_counters()
             if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
-                self.rules_at = self.uptime_ms
+                self.rules_at = self.ended_at = self.uptime_ms
                 self.tell_rules()
+            elif self.due_in(now) == 0:
+                self.ended_at = self.uptime_ms
+                self.end_lifetimes()
         except Exception as error:
             self.guard.trouble("the time%s", "", error)
+
+    def clock_jumped(self, jump_s):
+        """The wall clock has jumped: nothing is older or younger by that; the log gets to know it where it has streams."""
+        self.log("the clock went %s by %d s: lifetimes and ages do not count that" % ("ahead" if jump_s > 0 else "back", abs(jump_s)))
+        if self.journal is not None and [found for found in self.queues.values() if found.is_stream and found.id_in_log]:
+            self.journal.define(clock_definition(self.ages))
 
     def fold_counters(self):
         """Bring the counters up to this moment: the frequent ones stand in the flat state."""
@@ -142,6 +162,7 @@ class Broker(Consuming):
         if self.journal is not None and self.uptime_ms - self.noted_at >= NOTE_EVERY_MS:
             self.note_readers()
         self.waiting.run(self)
+        self.tables.state[layout.STATE_DUE] = 0
         for found in list(self.queues.values()):
             if self.queue_objects.get(found.handle) is not found:
                 continue  # another one's rules have removed it
@@ -149,11 +170,40 @@ class Broker(Consuming):
                 if found.rules is not None:
                     found.rules.tick(self, found)
                 elif found.is_stream:
-                    found.forget_old(self.seconds)
+                    found.forget_old(self.ages)
             except Exception as error:
                 self.guard.queue_failed(found, error)
         self.dead_letters.retry(self)
         self.guard.tick()
+
+    def due_in(self, now):
+        """Milliseconds from `now` until a lifetime or a delay ends, 0 when one has, at most DUE_MAX_MS."""
+        left = DUE_MAX_MS
+        due = self.tables.state[layout.STATE_DUE]
+        if due:
+            left = elapsed(due, now) + 1
+        if self.waiting.heap:
+            left = min(left, self.waiting.heap[0][0] - self.uptime_ms)
+        if left < DUE_MAX_MS:
+            left = max(left, self.ended_at + 1 + len(self.queues) // DUE_QUEUES - self.uptime_ms)
+        return max(0, min(left, DUE_MAX_MS))
+
+    def note_due(self, moment):
+        """A deadline was written: is it the earliest?"""
+        state = self.tables.state
+        if moment > 0 and (state[layout.STATE_DUE] == 0 or elapsed(moment, state[layout.STATE_DUE]) < 0):
+            state[layout.STATE_DUE] = moment
+
+    def end_lifetimes(self):
+        """A lifetime or a delay has ended: let go what is too old, hand over what has waited."""
+        self.waiting.run(self)
+        self.tables.state[layout.STATE_DUE] = 0
+        for found in list(self.queues.values()):
+            if found.rules is not None and found.rules.expiry is not None and self.queue_objects.get(found.handle) is found:
+                try:
+                    found.rules.expiry.tick(self, found)
+                except Exception as error:
+                    self.guard.queue_failed(found, error)
 
     def run(self):
         """Make all deliveries that can be made now, and let held publishers try again. Never raises."""

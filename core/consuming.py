@@ -55,6 +55,7 @@ class Consuming(MessageReading):
         check_rows(CONSUMER_ARGUMENTS, what, arguments)
         if "x-stream-offset" in arguments and not found.is_stream:
             invalid(what, "x-stream-offset", "it is no stream")
+        self.end_unclaimed(found)
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
@@ -78,6 +79,11 @@ class Consuming(MessageReading):
         self.line_up(found, consumer, arguments.get("x-priority", 0))
         self.activate(found)
         return consumer
+
+    def end_unclaimed(self, found):
+        """Somebody looks at a queue: where it had no consumer to take a message at once a lifetime of 0 is over (RabbitMQ)."""
+        if found.rules is not None and found.rules.expiry is not None and not found.consumers:
+            found.rules.expiry.let_go(self, found, 1)
 
     def line_up(self, found, consumer, priority):
         """Put a consumer among those of its queue: behind all with its priority or a higher one."""

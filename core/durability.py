@@ -16,6 +16,10 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
     by_id, found, report = recovery.recover(broker, store, journal)
     journal.queue_ids = found.queue_ids
     broker.journal = journal
+    clock = found.definitions.get(("clock", ""))
+    jump = broker.ages.resume(None if clock is None else clock["frames"], found.arrived)
+    if jump:
+        broker.clock_jumped(jump)
     for definition in found.loose:
         journal.define(gone(definition))
     broker.waiting.restore(broker)

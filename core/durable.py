@@ -33,6 +33,11 @@ def policy_definition(policy):
             "priority": policy.priority, "apply_to": policy.apply_to}
 
 
+def clock_definition(ages):
+    """Where the wall clock has jumped (ages.py)."""
+    return {"kind": "clock", "name": "", "frames": ages.frames}
+
+
 def gone(definition):
     """The removal of what a definition made."""
     removal = {name: definition[name] for name in definition if name != "kind"}
@@ -50,6 +55,8 @@ def all_definitions(broker):
     """Every durable definition of a broker, in an order in which they can be made again."""
     for definition in users.definitions(broker):
         yield definition
+    if len(broker.ages.frames) > 1:
+        yield clock_definition(broker.ages)
     for policy in broker.policies.by_name.values():
         yield policy_definition(policy)
     for exchange in broker.exchanges.values():

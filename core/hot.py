@@ -75,7 +75,7 @@ _STATE_DELIVERED = const(13)
 _STATE_SETTLED_LIST = const(15)
 _STATE_ACTIVE_HEAD = const(16)
 _STATE_ACTIVE_TAIL = const(17)
-_STATE_SECONDS = const(18)
+_STATE_UPTIME = const(46)
 _STATE_NOW = const(38)
 _STATE_EXPIRED = const(39)
 _STATE_REDELIVERED = const(42)
@@ -377,7 +377,7 @@ def expire(blocks, messages, entries, queues, state, queue):
         if moment == 0:
             return
         if moment < 0:
-            if state[_STATE_SECONDS] + moment < 0:
+            if state[_STATE_UPTIME] + moment < 0:
                 return
         elif (state[_STATE_NOW] - moment - 1) & 0x20000000:
             return

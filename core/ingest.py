@@ -82,6 +82,7 @@ _STATE_NOW = const(38)
 _STATE_DROPPED_HEAD = const(40)
 _STATE_REJECTED = const(41)
 _STATE_LOGGED_PLACES = const(43)
+_STATE_DUE = const(47)
 
 _ROUTE_EPOCH = const(0)
 _ROUTE_USER = const(1)
@@ -537,6 +538,8 @@ def keep_limits(blocks, messages, entries, queues, state, queue, entry, expirati
             moment = (state[_STATE_NOW] + ttl) & _MASK
             if moment == 0:
                 moment = 1
+            if state[_STATE_DUE] == 0 or (moment - state[_STATE_DUE]) & 0x20000000:
+                state[_STATE_DUE] = moment
         entries[entry + _ENTRY_DEADLINE] = moment
     if limits & 2:
         while is_over(queues, queue, queues[queue + _QUEUE_LENGTH], queues[queue + _QUEUE_OCTETS]):

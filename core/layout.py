@@ -147,7 +147,9 @@ STATE_REDELIVERED = 42
 STATE_LOGGED_PLACES = 43  # in how many queues those messages are that are to be logged
 STATE_TAGS = 44  # where the index of tags begins in the table of channels
 STATE_TAG_MASK = 45  # its slots less 1; 0: there is none, lists are short
-STATE_WIDTH = 46
+STATE_UPTIME = 46  # seconds that the broker has run
+STATE_DUE = 47  # the earliest deadline of an entry that may be left, milliseconds as ENTRY_DEADLINE; 0: none is known
+STATE_WIDTH = 48
 
 # A slot of the route cache (routes.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

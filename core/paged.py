@@ -51,7 +51,7 @@ class Paged:
         self.last = NONE  # the chunk that `place` was in last, and where in the segment
         self.last_at = (0, 0)
         self.present = None  # settled.Settled, during recovery: positions that the log has
-        self.since = 0  # seconds since 2020 before which no lifetime has begun
+        self.since = 0  # the second of the broker's uptime before which no lifetime has begun
 
     def room(self):
         """(messages, octets of log) that a chunk may hold now."""

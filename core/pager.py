@@ -47,7 +47,7 @@ class Pager(Copies):
         self.busy = False  # there may be more to bring at once
         self.tries = 0
         self.failed_at = 0
-        self.since = None  # seconds since 2020 when this run began: lifetimes stood still before
+        self.since = None  # the second of the broker's uptime when this run began: lifetimes stood still before
 
     def watch(self, found):
         """A queue that the log knows: may it page? Recovery and the journal tell."""
@@ -152,7 +152,7 @@ class Pager(Copies):
     def run(self):
         """One round: queues that are short of messages are given some, in turn."""
         if self.since is None:
-            self.since = self.broker.seconds
+            self.since = self.broker.uptime_s
         self.busy = False
         if not (self.queues or self.readers) or self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
             return
@@ -323,7 +323,7 @@ class Pager(Copies):
         tables.release(message)
         found.pages.take_off(chunk, position, body, walk.offset, walk.skip)
         if found.rules is not None and found.rules.expiry is not None:
-            waited_s = self.broker.seconds - max(arrived, found.pages.since, self.since or 0)
+            waited_s = min(self.broker.ages.age_s(arrived), self.broker.uptime_s - max(found.pages.since, self.since or 0))
             found.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
 
     def message_of(self, walk, heads):

@@ -29,6 +29,7 @@ class Found:
         self.noted = (0, [])  # what the store has noted, see log.py; None: it cannot tell any more
         self.gone = Settled()  # ids of queues that were deleted
         self.orphans = {}  # queue id that nothing defines -> places of messages
+        self.arrived = 0  # when the last message came that is not a copy
         self.aside = []  # names of the files that these were put in
         self.loose = []  # definitions of bindings whose exchange or queue damage has taken
         self.sequence = None
@@ -85,7 +86,8 @@ def look(store):
         segment = log.Segment(number)
         for type_, payload, at, size, _, _ in records(store, number, found.ends[number], found):
             if type_ == log.MESSAGE:
-                note_places(found.present, payload, at)
+                if note_places(found.present, payload, at):
+                    found.arrived = struct.unpack_from(">I", payload, at + 2)[0]
             elif type_ == log.DEFINED:
                 segment.defines = True
                 define(found, rich(json.loads(str(payload[at:at + size], "utf-8"))))
@@ -202,12 +204,15 @@ def is_orphan(found, queues, identity, position):
 
 
 def note_places(positions, payload, at):
-    """Note the places of a message in `positions`: queue id -> Settled."""
+    """Note the places of a message in `positions`: queue id -> Settled. True when one is the highest of its queue so far."""
+    is_new = False
     for index in range(struct.unpack_from(">H", payload, at)[0]):
         identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
         if identity not in positions:
             positions[identity] = Settled()
+        is_new = is_new or position >= positions[identity].end
         positions[identity].add_one(position)
+    return is_new
 
 
 def settled_of(found, identity):

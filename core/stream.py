@@ -161,17 +161,17 @@ class Stream(Queue):
         position = self.handle + layout.QUEUE_POSITION
         self.tables.queues[position] = (self.tables.queues[position] - 1) & layout.MASK
 
-    def forget_old(self, seconds):
-        """Drop the messages older than x-max-age; `seconds` since 2020-01-01."""
+    def forget_old(self, ages):
+        """Drop the messages older than x-max-age by `ages` (ages.Ages)."""
         if not self.age_max_s:
             return
         if self.pages is not None:
-            self.pages.forget_old(seconds - self.age_max_s)
+            self.pages.forget_old(ages, self.age_max_s)
             return
         tables = self.tables
         while self.message_count():
             message = tables.entries[self.head() + layout.ENTRY_MESSAGE]
-            if seconds - tables.messages[message + layout.MESSAGE_ARRIVED] <= self.age_max_s or not self.may_drop_first():
+            if ages.age_s(tables.messages[message + layout.MESSAGE_ARRIVED]) <= self.age_max_s or not self.may_drop_first():
                 return
             self.drop_first()
 

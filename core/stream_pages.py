@@ -281,8 +281,8 @@ class StreamPages(paged.Paged):
         if end > self.stream.first_offset:
             self.let_go(end)
 
-    def forget_old(self, arrived):
-        """Let go what came before `arrived`: message by message in memory, chunk by chunk in the log alone."""
+    def forget_old(self, ages, age_max_s):
+        """Let go what is older than `age_max_s`: message by message in memory, chunk by chunk in the log alone."""
         stream, tables = self.stream, self.tables
         while stream.message_count():
             end = stream.first_offset + 1
@@ -294,7 +294,7 @@ class StreamPages(paged.Paged):
                 came = tables.chunks[self.head + paged.NEWEST]
                 end = self.position(self.head) + tables.chunks[self.head + paged.SPAN]
             end = min(end, stream.free_offset())
-            if came >= arrived or end <= stream.first_offset:
+            if ages.age_s(came) <= age_max_s or end <= stream.first_offset:
                 return
             self.let_go(end)
 

@@ -264,6 +264,8 @@ class Loop:
         unread = list(self.unread)
         if unread or (self.broker is not None and (self.broker.jobs or self.broker.has_active())):
             left = 0
+        elif self.broker is not None:
+            left = min(left, self.broker.due_in(clock.now_ms()))
         wait_ms = max(0, min(timeout_ms, left))
         happened = []
         later = []

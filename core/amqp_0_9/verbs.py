@@ -131,6 +131,7 @@ def queue_declare(session, channel, arguments):
         return
     found = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
     channel.last_queue = found.name
+    session.broker.end_unclaimed(found)
     answer(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)))
 
 
@@ -252,6 +253,8 @@ def basic_get(session, channel, arguments):
         return False  # a consumer of this connection has got so much
     if found.rules is not None:
         found.rules.before_delivery(session.broker, found)
+        if found.rules.expiry is not None:
+            found.rules.expiry.let_go(session.broker, found, 1)  # a lifetime of 0 is over: no consumer has taken the message at once
     if found.is_stream:
         if not no_ack:
             raise ProtocolError(NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state"

@@ -1,7 +1,8 @@
 """Messages that live only so long: x-message-ttl of the queue, the expiration property of the message (the shorter counts).
 
 Only the head is looked at, as in RabbitMQ's classic queues: a message behind a longer-lived one goes when its turn comes, and is never
-delivered late. The deadline stands in the entry: milliseconds (wrapping), or, when it is more than three days away, minus the second.
+delivered late. The deadline stands in the entry: milliseconds (wrapping), or, when it is more than three days away, minus a second of the
+broker's uptime. So none follows the wall clock.
 """
 
 from .. import layout
@@ -31,12 +32,14 @@ class Rule(Feature):
         own = broker.expiration_of(message)
         if own is not None and (ttl is None or own < ttl):
             ttl = own
-        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, -1))
+        moment = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, -1))
+        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = moment
+        broker.note_due(moment)
 
     def begin_anew(self, broker, queue):
         """The rule comes to a queue that has messages: their time begins now."""
         if queue.pages is not None:
-            queue.pages.since = broker.seconds
+            queue.pages.since = broker.uptime_s
         for entry in broker.entries_of(queue):
             self.pushed(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
 
@@ -46,9 +49,13 @@ class Rule(Feature):
 
     def before_delivery(self, broker, queue):
         """Let go of everything at the head whose time is over."""
+        self.let_go(broker, queue, 0)
+
+    def let_go(self, broker, queue, more_ms):
+        """The same for `more_ms` milliseconds from now."""
         entries = broker.tables.entries
         entry = queue.head()
-        while entry != layout.NONE and passed(broker, entries[entry + layout.ENTRY_DEADLINE]):
+        while entry != layout.NONE and passed(broker, entries[entry + layout.ENTRY_DEADLINE], more_ms):
             queue.pop()
             broker.counters["expired"] += 1
             broker.discard(queue, entry, "expired")
@@ -56,20 +63,25 @@ class Rule(Feature):
 
     def tick(self, broker, queue):
         """The head may have become too old without anyone asking for it."""
-        self.before_delivery(broker, queue)
+        self.let_go(broker, queue, 0)
+        head = queue.head()
+        if head != layout.NONE:
+            moment = broker.tables.entries[head + layout.ENTRY_DEADLINE]
+            if not passed(broker, moment, 0):
+                broker.note_due(moment)
 
 
 def deadline(broker, ttl_ms):
     """The deadline `ttl_ms` from now, at most the last second that a record can hold; never 0, which means none."""
     if ttl_ms < FAR_MS:
         return after(broker.now, ttl_ms) or 1
-    return -min(broker.seconds + ttl_ms // 1000, layout.MASK)
+    return -min(broker.uptime_s + ttl_ms // 1000 + 2, layout.MASK)  # never early: both are cut off
 
 
-def passed(broker, moment):
-    """True when a deadline lies behind us. The millisecond itself does not: a lifetime of 0 is for a consumer that waits."""
+def passed(broker, moment, more_ms):
+    """True when a deadline lies behind us in `more_ms`. The millisecond itself does not: a lifetime of 0 is for a consumer that waits."""
     if moment == 0:
         return False
     if moment < 0:
-        return broker.seconds >= -moment
-    return elapsed(broker.now, moment) > 0
+        return broker.uptime_s >= -moment
+    return elapsed(broker.now, moment) + more_ms > 0

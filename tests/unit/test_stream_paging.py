@@ -160,7 +160,7 @@ def test_retention_counts_what_is_on_disk():
     assert rest(peer, found) == list(range(stream.first_offset, COUNT))
     broker, _, stream = stream_of(max_age="100s")
     assert 100 <= stream.message_count() <= 100 + paged.MESSAGES
-    broker.tick(COUNT * 1000, EPOCH + 1000 + COUNT + 101)
+    broker.tick((COUNT + 101) * 1000, EPOCH + 1000 + COUNT + 101)
     assert stream.message_count() == 0 and broker.tables.chunk_pool[2] == broker.limits.chunk_count_max
 
 
