@@ -18,7 +18,7 @@ from .receive_buffer import ReceiveBuffer
 from .features.feature import REFUSED
 from .guard import Guard
 from .layout import EPOCH
-from .limits import SURPLUS_RECEIVE, SURPLUS_SEND
+from .limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
 from .parts import part
 from .rules import with_expiry
 from .shim import elapsed
@@ -247,7 +247,7 @@ class Broker(Consuming):
             return None
         limits = self.limits
         full = len(self.connections) - len(self.surplus) >= limits.connection_count_max
-        if self.strangers and (full or len(self.strangers) >= limits.stranger_count_max):
+        if self.strangers and (full or len(self.strangers) >= stranger_count(limits)):
             self.counters["strangers_closed"] += 1
             stranger = most_numerous(self.strangers)
             self.inform("%s: has not logged in and gives way to a further connection" % stranger.name, True)

@@ -11,7 +11,7 @@ from . import layout
 ROWS = (
     ("connection_count_max", 256, 4, 1, 65535, "connections",
      "one that has not logged in gives way; when all have, a further one is refused"),
-    ("stranger_count_max", 192, 3, 1, 65535, "connections that have not logged in",
+    ("stranger_share_max", 75, 75, 1, 100, "percent of connection_count_max: connections that have not logged in",
      "for a further one the oldest of the address that has most of them is closed"),
     ("surplus_count_max", 16, 0, 0, 255, "connections beyond connection_count_max that are told so, with 506",
      "the oldest of them is closed; with 0 each is closed at once"),
@@ -147,6 +147,11 @@ def tag_slots(limits):
     while slots < max(limits.entry_count_max // 2, limits.channel_count_max):
         slots *= 2
     return slots if limits.entry_count_max > INDEXED_LEAST else 0
+
+
+def stranger_count(limits):
+    """How many connections may be there that have not logged in; at least one, or nobody could."""
+    return max(1, limits.connection_count_max * limits.stranger_share_max // 100)
 
 
 def block_count(limits):

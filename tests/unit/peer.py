@@ -10,7 +10,7 @@ from leveret.core.limits import BOARD, Limits
 def new_broker(**overrides):
     """A broker with a board's limits but places for more connections, changed by name."""
     values = dict(BOARD)
-    values["connection_count_max"] = values["stranger_count_max"] = 16
+    values.update(connection_count_max=16, stranger_share_max=100)
     values.update(overrides)
     return Broker(Limits(**values), b"unit")
 

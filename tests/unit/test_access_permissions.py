@@ -12,7 +12,7 @@ NOTHING = ("", "", "")
 def new_broker(*users, **given):
     """A broker with these users, whose passwords are their names."""
     values = dict(BOARD)
-    values["connection_count_max"] = values["stranger_count_max"] = 16
+    values.update(connection_count_max=16, stranger_share_max=100)
     return Broker(Limits(**values), b"unit", Access(users, b"unit", **given))
 
 

@@ -5,6 +5,7 @@ A connection beyond connection_count_max has a small place in which it is told s
 
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 from leveret.core.connection import Connection
+from link_ends import Maker, ends, exchange, tick
 from peer import Peer, encoded, new_broker
 
 START_OK = encoded("connection_start_ok", 0, {"product": "p" * 500}, "PLAIN", b"\x00guest\x00guest", "en_US")
@@ -22,8 +23,8 @@ class From(Peer):
             self.log_in({})
 
 
-def crowded(places=8, share=8, **given):
-    return new_broker(connection_count_max=places, stranger_count_max=share, channel_count_max=32, **given)
+def crowded(places=8, share=100, **given):
+    return new_broker(connection_count_max=places, stranger_share_max=share, channel_count_max=32, **given)
 
 
 def closed(peers):
@@ -45,7 +46,7 @@ def test_silent_connections_keep_nobody_out():
 
 
 def test_they_have_a_share_of_the_places_and_the_oldest_gives_way():
-    broker = crowded(share=3)
+    broker = crowded(share=40)
     silent = [From(broker, "10.0.0.1") for _ in range(5)]
     assert closed(silent) == [True, True, False, False, False]
     assert len(broker.connections) == 3
@@ -65,7 +66,7 @@ def test_who_opens_many_stands_in_its_own_way_first():
 
 
 def test_who_has_logged_in_does_not_give_way_though_it_has_not_opened_the_connection():
-    broker = crowded(places=2, share=2)
+    broker = crowded(places=2)
     tuned = From(broker, "10.0.0.1")
     tuned.give(HEADER + START_OK)
     silent = From(broker, "10.0.0.2")
@@ -118,3 +119,26 @@ def test_one_too_many_that_stays_silent_or_comes_when_a_place_is_free_again():
     broker.tick(broker.now + broker.limits.login_timeout_ms + 1, 1700000000)
     refused.connection.tick(broker.now)
     assert refused.connection.closed and not broker.surplus
+
+
+def test_a_silent_stream_of_a_serial_line_gives_way_and_the_line_serves_the_next():
+    """core/link.py: the far end is told that its connection is over."""
+    broker = crowded(places=2)
+    made = []
+
+    def make():
+        made.append(Connection(broker, "line", True))
+        return made[-1]
+
+    far = Maker()
+    active, passive = ends(far, make)
+    active_inner, = far.made
+    guests = [From(broker, "10.0.0.2", True) for _ in range(2)]
+    assert made[0].closed and closed(guests) == [False, False]
+    for now in range(0, 2000, 100):
+        tick(now, active, passive)
+        exchange(active, passive)
+    assert active_inner.gone_count == 1
+    guests[0].connection.finish()
+    ends(Maker(), make)
+    assert not made[1].closed and broker.counters["strangers_closed"] == 1

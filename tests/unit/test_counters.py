@@ -64,7 +64,7 @@ def connections_refused():
 
 
 def strangers_closed():
-    broker = new_broker(stranger_count_max=2)
+    broker = new_broker(stranger_share_max=13)
     for _ in range(4):
         Connection(broker)
     return broker, 2

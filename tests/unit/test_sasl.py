@@ -16,7 +16,7 @@ ROUNDS = 100
 def new_broker(anonymous="", **overrides):
     """A broker with the users guest, u (PBKDF2 in several slices), and r (RabbitMQ's hash); every password is the user's name and "-pw"."""
     values = dict(BOARD)
-    values["connection_count_max"] = values["stranger_count_max"] = 16
+    values.update(connection_count_max=16, stranger_share_max=100)
     values.update(overrides)
     users = (User("guest", password.hashed("guest-pw", b"salt", 1), (), EVERYTHING),
              User("u", password.hashed("u-pw", b"some salt", ROUNDS), (), EVERYTHING),
