@@ -418,8 +418,13 @@ class Broker(Consuming):
         """Give a queue a message that it gets to see in `delay_ms`."""
         entry = found.push(message)
         found.unlink(entry)
+        try:
+            self.waiting.add(self, delay_ms, found, entry, True)
+        except Exception:
+            self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+            found.drop(entry)
+            raise
         self.counters["delayed"] += 1
-        self.waiting.add(self, delay_ms, found, entry, True)
 
     def let_expire(self, found):
         """A message with an expiration comes to a queue that may not have looked for any so far."""

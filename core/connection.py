@@ -236,15 +236,27 @@ class Connection:
         if self.closed:
             return
         self.closed = True
-        if self.user is not None:
-            gone = "" if self.ending or self.session.closing else " without connection.close"
-            self.broker.inform("%s: the connection of user '%s' has ended%s" % (self.name, self.user.name, gone))
+        try:
+            if self.user is not None:
+                gone = "" if self.ending or self.session.closing else " without connection.close"
+                self.broker.inform("%s: the connection of user '%s' has ended%s" % (self.name, self.user.name, gone))
+        except Exception as error:
+            self.broker.guard.trouble("connection %s", self.name, error)
+        if not self.gives_back():
+            self.broker.guard.ended.append(self)
+
+    def gives_back(self):
+        """Give back what a connection that is over held: false when that raises; what it has given back by then it no longer has."""
         for _ in range(0 if self.session is None else FINISH_ATTEMPTS):
             try:
                 self.session.lost()
                 break
-            except Exception as error:  # what it has given back so far it no longer has
+            except Exception as error:
                 self.broker.guard.trouble("connection %s", self.name, error)
+        else:
+            if self.session is not None:
+                return False
         self.send.touch()
         self.broker.detach(self)
         self.receive = self.send = None  # another connection has them now
+        return True

@@ -76,7 +76,11 @@ class Consuming(MessageReading):
         hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
         channel.consumers[tag] = consumer
         found.exclusive_consumer = exclusive
-        self.line_up(found, consumer, arguments.get("x-priority", 0))
+        try:
+            self.line_up(found, consumer, arguments.get("x-priority", 0))
+        except Exception:
+            self.end_consumer(consumer)
+            raise
         self.activate(found)
         return consumer
 
@@ -101,16 +105,27 @@ class Consuming(MessageReading):
         """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
         found = consumer.queue
         if found.is_stream:
-            found.keep(consumer)
-            if self.journal is not None:
-                self.journal.kept(found, consumer.keeps)
+            try:
+                found.keep(consumer)
+                if self.journal is not None:
+                    self.journal.kept(found, consumer.keeps)
+            except Exception as error:  # what was kept before counts
+                self.guard.queue_failed(found, error)
+        self.end_consumer(consumer)
+        if found.is_stream and found.pages is not None:
+            found.pages.prune()
+        if found.auto_delete and not found.consumers:
+            self.drop_queue(found)
+
+    def end_consumer(self, consumer):
+        """Take a consumer out of everything that knows it."""
+        found = consumer.queue
         del consumer.channel.consumers[consumer.tag]
         consumer.channel.session.send.forget(consumer)
         hot.link_consumer(self.tables.channels, self.tables.consumers, consumer.channel.handle, consumer.handle,
                           self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT])
-        found.consumers.remove(consumer)
-        if found.is_stream and found.pages is not None:
-            found.pages.prune()
+        if consumer in found.consumers:
+            found.consumers.remove(consumer)
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         self.tables.engine.see_queue(found)
         found.exclusive_consumer = False
@@ -120,8 +135,6 @@ class Consuming(MessageReading):
                 self.tables.entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
             entry = self.tables.entries[entry + layout.ENTRY_NEXT]
         hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
-        if found.auto_delete and not found.consumers:
-            self.drop_queue(found)
 
     def settle(self, channel, last, multiple):
         """Accept deliveries: `last` is an unsettled entry of the channel; `multiple`: all up to it."""

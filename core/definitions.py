@@ -201,6 +201,21 @@ class Definitions:
         """The queue object, all guards passed."""
         tables = self.tables
         handle = take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
+        try:
+            made = self.queue_at(handle, connection, name, durable, exclusive, auto_delete, arguments)
+        except Exception:  # all of it or nothing
+            self.queues.pop(name, None)
+            self.queue_objects.pop(handle, None)
+            give(tables.queues, tables.queue_pool, 0, handle)
+            raise
+        connection.queues_declared += 1
+        if exclusive:
+            connection.exclusive_queues.append(made)
+        return made
+
+    def queue_at(self, handle, connection, name, durable, exclusive, auto_delete, arguments):
+        """A queue on a free record, known by its name and in the log."""
+        tables = self.tables
         if arguments.get("x-queue-type") == "stream":
             made = needed("stream", "streams").Stream(tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits)
         else:
@@ -211,9 +226,6 @@ class Definitions:
         if name == OWN:
             made.is_own = True
         made.declared_by = connection
-        connection.queues_declared += 1
-        if exclusive:
-            connection.exclusive_queues.append(made)
         self.queues[name] = made
         self.queue_objects[handle] = made
         self.policies.apply_to_queue(self, made)
@@ -279,9 +291,9 @@ class Definitions:
         binding = Binding(exchange, destination, key, arguments)
         binding.made_by = connection
         binding.weight = weight
+        exchange.bind(binding)
         connection.bindings_made += weight
         self.binding_count += weight
-        exchange.bind(binding)
         routes.forget(self.tables)
         if self.journal is not None:
             from . import durable as logged

@@ -88,22 +88,30 @@ class Exchange:
     def bind(self, binding):
         """Take a binding that is not there yet."""
         self.bindings[binding.identity] = binding
+        try:
+            self.add(binding)
+        except Exception:  # all of it or nothing
+            del self.bindings[binding.identity]
+            raise
         binding.destination.bound[id(binding)] = binding
         if binding.destination.is_exchange:
             self.exchange_count += 1
             self.see_plain()
         self.changes += 1
-        self.add(binding)
 
     def unbind(self, binding):
         """Remove a binding that is there."""
         del self.bindings[binding.identity]
+        try:
+            self.remove(binding)
+        except Exception:
+            self.bindings[binding.identity] = binding
+            raise
         del binding.destination.bound[id(binding)]
         if binding.destination.is_exchange:
             self.exchange_count -= 1
             self.see_plain()
         self.changes += 1
-        self.remove(binding)
 
 
 def refuse(text):

@@ -25,6 +25,7 @@ class Guard:
         self.failing = []  # [queue, faults in a row, uptime of the last one]
         self.aside = layout.NONE  # entries whose messages could not be kept as poison, linked by ENTRY_NEXT
         self.tried_at = 0
+        self.ended = []  # connections that are over and could not give back what they held
 
     def trouble(self, what, name, error):
         """Count an error of ours and tell it once; `what` with `name` in it says whose work it was."""
@@ -139,8 +140,9 @@ class Guard:
         for row in self.failing:
             self.broker.activate(row[0])
         self.failing = [row for row in self.failing if self.broker.uptime_ms - row[2] < AGAIN_MS]
-        if self.aside != layout.NONE and self.broker.uptime_ms - self.tried_at >= AGAIN_MS:
+        if (self.aside != layout.NONE or self.ended) and self.broker.uptime_ms - self.tried_at >= AGAIN_MS:
             self.tried_at = self.broker.uptime_ms
+            self.ended = [each for each in self.ended if not each.gives_back()]
             entries = self.broker.tables.entries
             entry, self.aside = self.aside, layout.NONE
             while entry != layout.NONE:

@@ -64,6 +64,7 @@ class Journal:
         self.written = []  # (stream, the offset behind its last message then) of what the log was given and is not durable yet
         self.runs = table(4 * RUNS)  # see records.gather_settled
         self.runs_at = broker.tables.engine.integers(self.runs)
+        self.run_at = self.run_end = 0  # of `runs`, what is to be noted yet
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still go behind the newest, until there is something new to write
         self.may_snapshot = False
@@ -105,17 +106,13 @@ class Journal:
         return 0
 
     def log_taken(self):
-        """Log the messages that `ingest` has pushed since it was called, in their order; when there is no memory for that they go again."""
+        """Log the messages that `ingest` has pushed since it was called, in their order. When that raises, `take_back` is to follow."""
         state = self.broker.tables.state
         count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
-        try:
-            octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
-            segment = self.log.current()
-            self.touch()
-            self.log.append_written(count, octets)
-        except Exception:
-            self.take_back()
-            raise
+        octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
+        segment = self.log.current()
+        self.touch()
+        self.log.append_written(count, octets)
         self.broker.tables.engine.write_taken(octets, segment.number)
         self.taken = (self.taken + count) & layout.MASK
         self.message_octets += len(octets) - count * records.RECORD_SIZE - places * records.PLACE_SIZE
@@ -182,11 +179,21 @@ class Journal:
 
     def gather_settled(self):
         """Take the settled entries that the hot functions have put aside, and free them."""
-        count = RUNS
-        while count == RUNS:
-            count = self.broker.tables.engine.gather_settled(self.runs_at, RUNS)
-            for at in range(0, 4 * count, 4):
-                self.settle(self.runs[at], self.runs[at + 1], self.runs[at + 2], self.runs[at + 3])
+        self.settle_runs()
+        while True:
+            self.run_at, self.run_end = 0, 4 * self.broker.tables.engine.gather_settled(self.runs_at, RUNS)
+            full = self.run_end == 4 * RUNS
+            self.settle_runs()
+            if not full:
+                return
+
+    def settle_runs(self):
+        """Note what was taken from the engine; what is left when that raises is noted the next time."""
+        runs = self.runs
+        while self.run_at < self.run_end:
+            at = self.run_at
+            self.settle(runs[at], runs[at + 1], runs[at + 2], runs[at + 3])
+            self.run_at = at + 4
 
     def settle(self, handle, low, count, segment_number):
         """Note that `count` places in a row, from the one with these low bits, are settled; their segment has so many live places less."""
@@ -327,8 +334,6 @@ class Journal:
         except Exception as error:
             self.broker.guard.trouble("the log%s", "", error)
             self.was_dirty = True
-            self.failed_at = self.broker.now
-            self.log.troubled("the log cannot be written: %s" % type(error).__name__)
         try:
             self.pager.run()
         except Exception as error:

@@ -307,6 +307,12 @@ class Pager(Copies):
         arrived, body = heads[1], heads[4]
         tables = self.tables
         message = self.message_of(walk, heads)
+        try:
+            if self.broker.expires(found, message):
+                self.broker.let_expire(found)
+        except Exception:
+            tables.release(message)
+            raise
         transient = walk.type == log.TRANSIENT
         tables.messages[message + layout.MESSAGE_SEGMENT] = layout.NONE if transient else segment.number
         if transient:
@@ -318,8 +324,6 @@ class Pager(Copies):
         tables.queues[queue + layout.QUEUE_POSITION] = next_position
         tables.entries[entry + layout.ENTRY_REDELIVERED] = tables.chunks[chunk + paged.COME_BACK]
         tables.entries[entry + layout.ENTRY_DEADLINE] = 0
-        if self.broker.expires(found, message):
-            self.broker.let_expire(found)
         tables.release(message)
         found.pages.take_off(chunk, position, body, walk.offset, walk.skip)
         if found.rules is not None and found.rules.expiry is not None:
@@ -335,7 +339,7 @@ class Pager(Copies):
         message = tables.new_message(bytes(reader.buffer[where:where + route]), properties, body, arrived)
         try:
             self.fill(message, walk.number, at + route, properties + body)
-        except (OSError, Damaged):
+        except Exception:
             tables.release(message)
             raise
         return message

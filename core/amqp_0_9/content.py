@@ -167,7 +167,8 @@ def complete(session, channel):
                 return
         if session.broker.journal is not None:
             channel.logged(session.broker.journal, before)
-        settle(session, channel, channel.message, channel.mandatory, outcome)
+        message, channel.message = channel.message, layout.NONE  # it is no longer the channel's to release
+        settle(session, channel, message, channel.mandatory, outcome)
         if outcome == broker_core.TAKEN and session.route_asked:
             session.route_asked = False
             session.broker.remember_route(session.connection.user.number, channel.exchange, channel.route)
@@ -189,7 +190,7 @@ def put(broker, message, exchange, key, expires):
 
 
 def settle(session, channel, message, mandatory, outcome):
-    """A content has been taken, refused, or had no route: return it, let go of it, have it confirmed."""
+    """A content has been taken, refused, or had no route: return it, let go of it, have it confirmed. The caller's reference is no more."""
     broker = session.broker
     state = broker.tables.state
     state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + 1) & layout.MASK

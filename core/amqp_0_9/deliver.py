@@ -80,10 +80,12 @@ def deliver_large(session, consumer):
         return 0
     found.pop()
     tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
-    octets = start_delivery(session, consumer, entry, message, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
-    session.outgoing.start(session, consumer.channel.number, message, octets, None)
-    if consumer.no_ack:
-        found.drop(entry)
+    try:
+        octets = start_delivery(session, consumer, entry, message, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
+    except Exception:
+        found.requeue(entry)
+        raise
+    begin(session, consumer.channel.number, found, entry, octets, consumer.no_ack)
     if session.outgoing.active():
         session.starved = True
     return 1
@@ -105,16 +107,28 @@ def refuses_header(session, consumer, size, what):
 
 
 def start_delivery(session, consumer, entry, message, redelivered):
-    """Count tag and credit for an entry that is in no list: the basic.deliver frame of a message."""
+    """Count tag and credit for an entry that is in no list: the basic.deliver frame of a message. What raises leaves it in none."""
     tables = session.broker.tables
     channel = consumer.channel
-    tag = count_tag(tables, channel)
+    payload = DELIVER + field_table.shortstr(consumer.tag) + count_tag(tables, channel) + bytes((redelivered,)) + tables.route_of(message)
+    octets = frame.encode(frame.METHOD, channel.number, payload)
     if not consumer.no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, consumer.handle)
         if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] != layout.CREDIT_UNLIMITED:
             tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= 1
-    payload = DELIVER + field_table.shortstr(consumer.tag) + tag + bytes((redelivered,)) + tables.route_of(message)
-    return frame.encode(frame.METHOD, channel.number, payload)
+    return octets
+
+
+def begin(session, number, found, entry, octets, no_ack):
+    """Begin the content of an entry that is in no ready list; one that needs no acknowledgement is settled with it."""
+    try:
+        session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, None)
+    except Exception:
+        if no_ack:  # else the channel has it
+            found.requeue(entry)
+        raise
+    if no_ack:
+        found.drop(entry)
 
 
 def count_tag(tables, channel):
@@ -141,15 +155,14 @@ def get(session, channel, found, no_ack):
     heads = 50 + tables.messages[message + layout.MESSAGE_ROUTE] + tables.messages[message + layout.MESSAGE_PROPERTIES]
     if heads > session.send.room() - limits.REPLY_ROOM:
         return False
-    entry = found.pop()
     tag = count_tag(tables, channel)
+    redelivered = bytes((1 if tables.entries[found.head() + layout.ENTRY_REDELIVERED] & 255 else 0,))
+    payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count() - 1)
+    octets = frame.encode(frame.METHOD, channel.number, payload)
+    entry = found.pop()
     if not no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.GOT)
-    redelivered = bytes((1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0,))
-    payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count())
-    session.outgoing.start(session, channel.number, message, frame.encode(frame.METHOD, channel.number, payload), None)
-    if no_ack:
-        found.drop(entry)
+    begin(session, channel.number, found, entry, octets, no_ack)
     return True
 
 

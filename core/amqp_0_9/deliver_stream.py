@@ -64,7 +64,7 @@ def deliver_record(session, consumer, message, octets):
                                   properties.with_header(octets, pair))
     if refuses_header(session, consumer, len(header), "the message of offset %d" % consumer.cursor_offset):
         return False
-    method_frame = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0)
+    method_frame = start_record(session, consumer, message)
     session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
     move_on(tables, consumer)
     return True
@@ -86,7 +86,7 @@ def deliver_packed(session, consumer, message):
     body, count, behind = packed.collect(tables, consumer, most)
     number = consumer.channel.number
     header = packed.header(number, len(body), consumer.cursor_offset, count)
-    heads = start_delivery(session, consumer, stream_entry(tables, consumer, message), message, 0) + header
+    heads = start_record(session, consumer, message) + header
     if len(body) <= room:
         send.write(heads + frame.encode(frame.BODY, number, body))
     else:
@@ -95,6 +95,16 @@ def deliver_packed(session, consumer, message):
     consumer.cursor_offset += count
     consumer.cursor = behind
     return True
+
+
+def start_record(session, consumer, message):
+    """As start_delivery, with an entry made for it."""
+    entry = stream_entry(session.broker.tables, consumer, message)
+    try:
+        return start_delivery(session, consumer, entry, message, 0)
+    except Exception:
+        consumer.queue.drop(entry)
+        raise
 
 
 def has_entry(tables, consumer):

@@ -106,6 +106,9 @@ class Session(Sending):
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_taken()
+        except Exception:
+            journal.take_back()
+            raise
         finally:
             if state[layout.STATE_COUNTED_HEAD] != layout.NONE:
                 self.counted(tables)

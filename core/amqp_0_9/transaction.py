@@ -99,14 +99,17 @@ class Transaction:
         """Let everything take effect, in order. The caller has seen `has_room`."""
         broker = session.broker
         publishes, settlements = self.publishes, self.take_settlements()
-        self.publishes = []
+        done = 0
         broker.committing = True
         try:
             for message, copies, mandatory, expires in publishes:
                 exchange, key = names_of(broker, message, copies)
-                content.settle(session, channel, message, mandatory, content.put(broker, message, exchange, key, expires))
+                outcome = content.put(broker, message, exchange, key, expires)
+                done += 1
+                content.settle(session, channel, message, mandatory, outcome)
         finally:
             broker.committing = False
+            self.publishes = publishes[done:]  # none, unless something raised
         for tag, multiple, requeue in settlements:
             entry = unsettled_up_to(broker.tables, channel, tag, multiple)
             if entry == layout.NONE:

@@ -1,0 +1,246 @@
+"""A fault at each call: `python tests/simulate/faults.py [--scenario NAME] [--at N] [--every]`.
+
+`Faults` wraps the functions of core/ and raises at the n-th call since it was armed. A scenario sets a broker up, is armed, and works; a
+run with n = 1, 2, 3 ... until one ends without a fault tries every call, as SQLite does. After each: the broker serves others, nothing
+that was confirmed is lost, every record has an owner (invariants.py), and the next start from the log is clean.
+
+Not wrapped (FLAT) is what can not raise, because it only computes on flat records, allocates nothing and reads nothing of a peer's; and the
+guards themselves and what is called first thing in one (tests/unit/test_poison has those).
+"""
+
+import argparse
+import functools
+import importlib
+import os
+import pkgutil
+import sys
+import time
+import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "unit")]
+
+import leveret.core  # noqa: E402
+import scenarios  # noqa: E402
+from model import Wrong  # noqa: E402
+
+ERRORS = (ValueError, MemoryError, OSError)
+
+LEFT_OUT = ("hot", "ingest", "layout", "limits", "shim", "errors", "engine", "records", "routes", "parts", "exchanges", "type_words",
+            "version", "backoff", "client", "link", "bridge", "recovery", "durability", "password", "sasl", "access", "login", "handshake",
+            "spec_0_9_1", "receive_buffer", "send_buffer", "settled", "paged", "sniff", "chance", "frame", "overview", "management",
+            "portable_definitions")
+
+FLAT = {
+    "Queue": ("head", "pop", "unlink", "link", "push", "drop", "is_later", "update_plain", "message_count", "octets", "is_paging",
+              "unsettled_count", "over_share", "log_position", "__init__"),
+    "Stream": ("message_count", "octets", "is_paging", "must_page", "held_from", "readable_offset", "next_offset", "take_back", "__init__"),
+    "Tables": ("has_room", "blocks_for", "release", "size_of", "lend", "has_spare", "append", "copy_body", "new_message"),
+    "Consuming": ("activate", "has_active", "discard", "send_dead_letter", "come_back", "end_consumer"),
+    "content": ("settle",),
+    "deliver": ("begin",),
+    "Broker": ("drop_orphan", "tick", "run", "attach", "detach", "has_entries", "kept_aside"),
+    "Connection": ("writable", "received", "pending", "sent", "tick", "broke", "fail", "finish", "channels", "guarded", "process", "resume",
+                   "go_on", "end", "gives_back"),
+    "Guard": ("trouble", "rescue", "put_away", "entries_aside", "forget", "queue_failed", "tick"),
+    "Journal": ("run_guarded", "take_back", "settling", "moved_out", "touch", "durable", "last", "position"),
+    "Outgoing": ("active", "abandon"),
+    "Segment": ("__init__",),
+    "Waiting": ("hand_over",),
+    "Rule": ("place", "forget_emptied", "tail_above"),
+    "Log": ("crashed", "landed", "synced_once", "is_busy", "troubled", "current", "size"),
+}
+"""Class or module -> functions that are not wrapped."""
+
+
+class Faults:
+    """`at`: the number of the call that raises `error`; 0: none. `raised`: where it did."""
+
+    def __init__(self):
+        self.kept = []
+        self.armed = False
+        self.count = self.at = 0
+        self.error = ValueError
+        self.raised = None
+        self.stuck = None
+        self.trail = None  # a list: collects (function, caller) of each call
+
+    def arm(self, at, error, stuck=None):
+        """Count from here on. `stuck`: a function of which every call raises."""
+        self.armed, self.count, self.at, self.error, self.raised, self.stuck = True, 0, at, error, None, stuck
+
+    def install(self):
+        """Wrap everything."""
+        modules = [importlib.import_module(name) for name in names()]
+        swapped = {}
+        for module in modules:
+            if is_left_out(module.__name__):
+                continue
+            for name, item in list(vars(module).items()):
+                last = module.__name__.rsplit(".", 1)[-1]
+                if isinstance(item, types.FunctionType) and item.__module__ == module.__name__ and name not in FLAT.get(last, ()):
+                    swapped[item] = self.wrapped(item, "%s.%s" % (module.__name__.rsplit(".", 1)[-1], name))
+                elif isinstance(item, type) and item.__module__ == module.__name__:
+                    self.wrap_class(item)
+        for module in modules:
+            for name, item in list(vars(module).items()):
+                if isinstance(item, types.FunctionType) and item in swapped:
+                    self.kept.append((module, name, item))
+                    setattr(module, name, swapped[item])
+                elif isinstance(item, dict) and not name.startswith("__"):
+                    for key, each in list(item.items()):
+                        if isinstance(each, types.FunctionType) and each in swapped:
+                            self.kept.append((item, key, each))
+                            item[key] = swapped[each]
+
+    def wrap_class(self, class_):
+        """Wrap the methods of a class."""
+        for name, item in list(vars(class_).items()):
+            if name in FLAT.get(class_.__name__, ()):
+                continue
+            if isinstance(item, types.FunctionType):
+                self.kept.append((class_, name, item))
+                setattr(class_, name, self.wrapped(item, "%s.%s" % (class_.__name__, name)))
+            elif isinstance(item, staticmethod):
+                self.kept.append((class_, name, item))
+                setattr(class_, name, staticmethod(self.wrapped(item.__func__, "%s.%s" % (class_.__name__, name))))
+
+    def remove(self):
+        """Everything as it was."""
+        for owner, name, item in reversed(self.kept):
+            if isinstance(owner, dict):
+                owner[name] = item
+            else:
+                setattr(owner, name, item)
+        self.kept = []
+
+    def wrapped(self, function, name):
+        """The function, which raises when its call is the one."""
+        @functools.wraps(function)
+        def calls(*given, **named):
+            if self.armed:
+                self.count += 1
+                if self.trail is not None:
+                    self.trail.append((name, sys._getframe(1).f_code.co_name))
+                if self.count == self.at or name == self.stuck:
+                    self.raised = name
+                    raise self.error("a fault at call %d, %s" % (self.count, name))
+            return function(*given, **named)
+        return calls
+
+
+def names():
+    """All modules of core/."""
+    return ["leveret.core." + each.name for each in pkgutil.walk_packages(leveret.core.__path__)] + [
+        "leveret.core.%s.%s" % (folder, each[:-3]) for folder in ("features", "exchange_types", "amqp_0_9")
+        for each in sorted(os.listdir(os.path.join(list(leveret.core.__path__)[0], folder))) if each.endswith(".py") and each[0] != "_"]
+
+
+def is_left_out(name):
+    """True for a module whose functions are not wrapped."""
+    last = name.rsplit(".", 1)[-1]
+    return any(last == each or each in ("client", "link", "bridge", "recovery") and last.startswith(each) for each in LEFT_OUT)
+
+
+def trail(faults, name, keeps):
+    """(function, caller) of each call of a scenario."""
+    faults.trail = []
+    try:
+        scenarios.run(name, keeps, lambda: faults.arm(0, ValueError), faults)
+        return faults.trail
+    finally:
+        faults.trail = None
+
+
+def some(faults):
+    """The calls that are worth a fault where there is no time for all: (scenario, keeps, n) of the first and the last call of each function
+    from each other, with a log and without."""
+    first, last = {}, {}
+    for keeps in (False, True):
+        for name in sorted(scenarios.SCENARIOS):
+            for at, place in enumerate(trail(faults, name, keeps)):
+                first.setdefault((keeps, place), (name, keeps, at + 1))
+                last[keeps, place] = (name, keeps, at + 1)
+    return sorted(set(first.values()) | set(last.values()))
+
+
+def one(faults, name, keeps, number, error, stuck=None):
+    """One run: None, or (n, where, error, what is wrong)."""
+    faults.raised = None
+    try:
+        scenarios.run(name, keeps, lambda: faults.arm(number, error, stuck), faults)
+    except Exception as found:
+        sentence = str(found) if isinstance(found, Wrong) else "%s: %s" % (type(found).__name__, found)
+        return number, faults.raised, error.__name__, sentence[:300]
+    finally:
+        faults.armed = False
+    return None
+
+
+def always(faults, name, keeps, error=ValueError):
+    """One scenario with each of its functions raising at every call: (runs, what was wrong)."""
+    places = sorted({place[0] for place in trail(faults, name, keeps)})
+    return len(places), [found for found in [one(faults, name, keeps, 0, error, place) for place in places] if found]
+
+
+def every(faults, name, keeps, at=None, errors=None):
+    """One scenario with a fault at every call: (runs, what was wrong: [(n, where, error, sentence)])."""
+    wrong = []
+    number = at or 1
+    while True:
+        tried = 0
+        for error in errors or (ERRORS[number % len(ERRORS)],):
+            found = one(faults, name, keeps, number, error)
+            if found:
+                wrong.append(found)
+            tried += faults.raised is not None
+        if at or not tried:
+            return number, wrong
+        number += 1
+
+
+def main():
+    """From the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scenario", choices=sorted(scenarios.SCENARIOS))
+    parser.add_argument("--at", type=int, help="this call alone, with the trace of what is wrong")
+    parser.add_argument("--every", action="store_true", help="each call with each kind of error, not with one of them")
+    parser.add_argument("--some", action="store_true", help="the calls that the tests try")
+    parser.add_argument("--always", action="store_true", help="each function raises at every call")
+    parser.add_argument("--memory", action="store_true", help="without a log alone")
+    parser.add_argument("--log", action="store_true", help="with a log alone")
+    parser.add_argument("--error", choices=[each.__name__ for each in ERRORS])
+    given = parser.parse_args()
+    faults = Faults()
+    faults.install()
+    errors = ERRORS if given.every else None
+    if given.error:
+        errors = [each for each in ERRORS if each.__name__ == given.error]
+    failed = 0
+    if given.some:
+        places = some(faults)
+        print("%d calls" % len(places), flush=True)
+        for at, (name, keeps, number) in enumerate(places):
+            found = one(faults, name, keeps, number, (errors or ERRORS)[at % len(errors or ERRORS)])
+            if found:
+                failed += 1
+                print(name, "log" if keeps else "memory", "at %d, %s, %s: %s" % found, flush=True)
+        print("%d wrong; %.1f s of CPU" % (failed, time.process_time()))
+        return 1 if failed else 0
+    for name in [given.scenario] if given.scenario else sorted(scenarios.SCENARIOS):
+        for keeps in (False, True):
+            if keeps and given.memory or not keeps and given.log:
+                continue
+            if given.always:
+                runs, wrong = always(faults, name, keeps, errors[0] if errors else ValueError)
+            else:
+                runs, wrong = every(faults, name, keeps, given.at, errors)
+            print("%-12s %-9s %5d calls, %d wrong" % (name, "log" if keeps else "memory", runs, len(wrong)), flush=True)
+            for each in wrong:
+                print("    at %d, %s, %s: %s" % each)
+            failed += len(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
