@@ -170,7 +170,7 @@ int32_t leveret_find_way(const leveret_tables *t, const uint8_t *source, int32_t
         if (way->user != user || way->name_size != route[0] || memcmp(way->name, route + 1, route[0]))
             continue;
         int32_t found = leveret_match(way->matcher, route + 2 + route[0], route[1 + route[0]], targets);
-        if (found < 1 || found > TARGETS_MAX)
+        if (found < 1 || found > TARGETS_MAX || found > t->ways->targets_size || size > t->ways->octets_size)
             return -1;
         int32_t slot = remember(t, route, size, targets, found);
         t->state[STATE_ROUTE_LAST] = slot;

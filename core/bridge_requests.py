@@ -30,6 +30,8 @@ def bridge(broker, request):
     stream = named(broker, request, "stream")
     if not stream.is_stream:
         raise ProtocolError(PRECONDITION_FAILED, "queue '%s' is no stream" % stream.name)
+    if not isinstance(request.get("consumer", ""), (str, type(None))):
+        raise ProtocolError(PRECONDITION_FAILED, "a consumer is named by a text")
     if isinstance(request.get("status"), dict):
         keep_status(broker, request)
     moved = 0
@@ -139,7 +141,7 @@ def bridges(broker, request):
     name = request.get("name")
     if name is None:
         return json_text({"ok": True, "names": sorted(broker.bridges)})
-    if name not in broker.bridges:
+    if not isinstance(name, str) or name not in broker.bridges:
         raise ProtocolError(NOT_FOUND, "there is no bridge '%s'" % name)
     at, status = broker.bridges[name]
     return json_text({"ok": True, "status": status, "reported_ms_ago": broker.uptime_ms - at})

@@ -17,7 +17,7 @@ def remember(tables, user, route, targets):
     False when that is not worth it.
     """
     state = tables.state
-    if not 0 < len(targets) <= TARGETS_MAX:
+    if not 0 < len(targets) <= min(TARGETS_MAX, len(tables.route_targets)) or len(route) > len(tables.route_octets):
         return False
     if (state[layout.STATE_ROUTE_OCTETS] + len(route) > len(tables.route_octets)
             or state[layout.STATE_ROUTE_TARGETS] + len(targets) > len(tables.route_targets)):

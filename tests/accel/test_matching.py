@@ -9,7 +9,7 @@ import random
 import pytest
 
 from leveret.c_accel import matching
-from leveret.core import routing
+from leveret.core import layout, routing
 from leveret.core.amqp_0_9.session import Session
 from leveret.core.exchange import Binding
 from leveret.core.exchange_types import direct, fanout, topic
@@ -159,3 +159,16 @@ def test_python_is_asked_once_for_an_exchange_and_not_for_each_key(monkeypatch):
     assert [in_c.broker.queues[name].message_count() for name in ("q0", "q2")] == [1500, 1501]
     in_c.give(0, encoded("queue_unbind", 1, 0, "q2", "t", "#", {}) + content(1, "t", "s1.1.t", b"x"))
     assert [in_c.broker.queues[name].message_count() for name in ("q0", "q2")] == [1501, 1501]
+
+
+def test_a_key_that_the_cache_has_no_room_for_is_not_remembered():
+    """route_count_max 8: 256 octets of routes; exchange and key take up to 258 and more."""
+    pair = brokers(route_count_max=8, message_count_max=4000, entry_count_max=8000, arena_size=1 << 20, granted_count_max=64)
+    for number in range(100):
+        octets = content(1, "t", "a." + "z" * (245 + number % 9), b"x") + content(1, "t", "a.%d" % number, b"x")
+        pair.give(0, octets)
+        pair.both(lambda side: (side.broker.run(), side.take(0, 100000)))
+    used, room = pair.both(lambda side: (side.broker.tables.state[layout.STATE_ROUTE_OCTETS], len(side.broker.tables.route_octets)))
+    assert used <= room
+    assert not any(pair.both(lambda side: [peer.connection.closed for peer in side.peers]))
+    assert pair.both(lambda side: side.broker.counters["internal_errors"]) == 0

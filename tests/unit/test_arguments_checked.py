@@ -122,3 +122,18 @@ def test_a_log_with_what_is_refused_now_does_not_stop_the_start():
         again.tick(again.now + 100, 0)
         again.run()
     assert bodies(Peer(again), "q") == [b"kept"]
+
+
+def test_a_route_that_the_cache_has_no_room_for_is_looked_up_each_time():
+    """basic.publish with a routing key of 255 octets, and a fanout to more queues than a small cache has places for (route_count_max 8)."""
+    broker = new_broker(route_count_max=8, queue_count_max=40, queue_share_max=40, binding_count_max=80, binding_share_max=80)
+    peer = Peer(broker)
+    for number in range(20):
+        peer.declare("q%d" % number)
+        peer.ask("queue_bind", "queue_bind_ok", 0, "q%d" % number, "amq.fanout", "", False, {})
+    peer.ask("queue_bind", "queue_bind_ok", 0, "q0", "amq.topic", "#", False, {})
+    for _ in range(3):
+        peer.publish("k" * 255, b"x", "amq.topic")
+        peer.publish("", b"x", "amq.fanout")
+    assert peer.frames() == [] and broker.counters["internal_errors"] == 0
+    assert [broker.queues[name].message_count() for name in ("q0", "q19")] == [6, 3]
