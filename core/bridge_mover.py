@@ -164,7 +164,7 @@ class Mover:
         reason = ""
         try:
             key = self.marks.key(found.exchange, found.key)
-            octets = self.marks.put(found.octets, found.number if self.dense else None, found.exchange, found.key)
+            octets = self.marks.put(found.octets, found.number if self.dense else None, found.exchange, found.key, found.arrived)
             if key is None:
                 reason = "its routing key would be longer than 255 octets"
             elif octets is None:

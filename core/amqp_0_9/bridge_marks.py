@@ -1,11 +1,12 @@
-"""What a bridge writes on a message: the headers x-gateway, x-sequence and x-hops, the user's own headers, and the routing key.
+"""What a bridge writes on a message: x-gateway, x-sequence, x-arrived and x-hops, the user's own headers, and the routing key.
 
     x-gateway   text     which gateway the message came from
     x-sequence  int64    its number there: dense, and never given twice
+    x-arrived   time     when it came to the first gateway, by that one's clock; absent where the source does not say
     x-hops      int      bridges that it has passed
 
-A message that has x-gateway and x-sequence from a gateway below keeps them. Templates: text with {key}, {exchange}, {gateway}, and {1},
-{2} ... for the words of the routing key. Everything that is not set here stays octet for octet as its publisher sent it.
+A message that has x-gateway and x-sequence, or x-arrived, from a gateway below keeps them. Templates: text with {key}, {exchange},
+{gateway}, and {1}, {2} ... for the words of the routing key. What is not set here stays octet for octet as its publisher sent it.
 """
 
 import struct
@@ -17,9 +18,12 @@ from . import field_table, properties
 GATEWAY = "x-gateway"
 SEQUENCE = "x-sequence"
 HOPS = "x-hops"
+ARRIVED = "x-arrived"
+OWN = (GATEWAY, SEQUENCE, ARRIVED, HOPS)
 
 _GATEWAY_NAME = b"\x09x-gateway"
 _SEQUENCE_PAIR = b"\x0ax-sequencel"
+_ARRIVED_NAME = b"\x09x-arrived"
 _HOPS_NAME = b"\x06x-hops"
 _FIRST_HOP = b"\x06x-hopsI\x00\x00\x00\x01"
 
@@ -74,7 +78,7 @@ class Marks:
         self._key = None if routing_key is None else Template(routing_key)
         self._headers = {name: Template(headers[name]) for name in headers or {}}
         for name in self._headers:
-            if name in (GATEWAY, SEQUENCE, HOPS) or not 0 < len(name.encode("utf-8")) < 128:
+            if name in OWN or not 0 < len(name.encode("utf-8")) < 128:
                 raise ValueError("a header called %r cannot be set" % name)
         self._prefix = header_prefix
         pair = _GATEWAY_NAME + field_table.encode_value(gateway) if gateway else b""
@@ -87,16 +91,20 @@ class Marks:
         made = self._key.fill(self.gateway, exchange, key)
         return made if len(made) <= KEY_SIZE_MAX else None
 
-    def put(self, octets, sequence, exchange, key):
-        """Properties (bytes) with the marks; `sequence` None: without gateway and number. None: it has passed hops_max bridges."""
-        if not self._headers and not self._prefix and _HOPS_NAME not in octets and _GATEWAY_NAME not in octets:
+    def put(self, octets, sequence, exchange, key, arrived=None):
+        """Properties (bytes) with the marks; `sequence` None: without gateway and number; `arrived`: seconds since 1970, None: not known.
+        None: it has passed hops_max bridges."""
+        if (not self._headers and not self._prefix and _HOPS_NAME not in octets and _GATEWAY_NAME not in octets
+                and _ARRIVED_NAME not in octets):
             pair = _FIRST_HOP
+            if arrived is not None:
+                pair = _ARRIVED_NAME + b"T" + struct.pack(">Q", arrived) + pair
             if sequence is not None and self.gateway:
                 pair = self._pair + struct.pack(">q", sequence) + pair
             return properties.with_header(octets, pair)
-        return self._put_slowly(octets, sequence, exchange, key)
+        return self._put_slowly(octets, sequence, exchange, key, arrived)
 
-    def _put_slowly(self, octets, sequence, exchange, key):
+    def _put_slowly(self, octets, sequence, exchange, key, arrived):
         headers = properties.decode(octets, 0, len(octets)).get("headers") or {}
         hops = headers.get(HOPS, 0)
         hops = hops + 1 if isinstance(hops, int) and hops >= 0 else 1
@@ -105,6 +113,8 @@ class Marks:
         given = {name: self._headers[name].fill(self.gateway, exchange, key) for name in self._headers}
         given = {name: field_table.text_of(given[name]) for name in given}
         given[HOPS] = hops
+        if arrived is not None and ARRIVED not in headers:
+            given[ARRIVED] = ("T", arrived)
         if sequence is not None and self.gateway and place_of(headers) is None:
             given[GATEWAY] = str(self.gateway, "utf-8")
             given[SEQUENCE] = ("l", sequence)
@@ -123,9 +133,9 @@ class Marks:
     def _prefixed(self, octets, headers):
         """Properties whose headers have the prefix before their names, but those of bridges."""
         for name in headers:
-            if name not in (GATEWAY, SEQUENCE, HOPS):
+            if name not in OWN:
                 octets = properties.without_header(octets, name)
-        named = {self._prefix + name: headers[name] for name in headers if name not in (GATEWAY, SEQUENCE, HOPS)}
+        named = {self._prefix + name: headers[name] for name in headers if name not in OWN}
         return properties.rewrite(octets, named) if named else octets
 
 

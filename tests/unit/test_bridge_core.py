@@ -53,6 +53,21 @@ def test_a_message_from_a_gateway_below_keeps_its_place_and_counts_its_hops():
     assert headers_of(second) == {"a": "b", "x-gateway": "below", "x-sequence": 5, "x-hops": 2}
 
 
+def test_a_message_bears_the_time_at_which_the_first_gateway_got_it():
+    """core/SPEC.md, marks of a bridge: x-arrived; the property timestamp and other headers stay, and so does what a gateway below said."""
+    arrived = 1790000000
+    for marks in (Marks("gw"), Marks("gw", headers={"from": "{exchange}"}), Marks("gw", header_prefix="p-")):
+        octets = properties.encode({"timestamp": 7, "headers": {"a": 1}})
+        first = marks.put(octets, 5, b"ex", b"k", arrived)
+        assert headers_of(first)["x-arrived"] == ("T", arrived)
+        assert properties.decode(first, 0, len(first))["timestamp"] == 7
+        assert headers_of(marks.put(first, 6, b"ex", b"k", arrived + 100))["x-arrived"] == ("T", arrived)
+        assert "x-arrived" not in headers_of(marks.put(octets, 5, b"ex", b"k"))
+    mine = properties.encode({"headers": {"x-arrived": "at noon"}})
+    assert headers_of(Marks("gw").put(mine, 1, b"", b"k", arrived))["x-arrived"] == "at noon"
+    assert "cannot be set" in fails(Marks, "gw", None, {"x-arrived": "1"})
+
+
 def test_a_circle_is_cut():
     marks = Marks("gw", hops_max=3)
     octets = properties.encode({})

@@ -7,7 +7,7 @@ from leveret.core.access import EVERYTHING, User
 from leveret.core.bridge_bucket import Bucket
 from leveret.ports.bridge.bridge import Bridge
 from leveret.ports.bridge.settings import Settings
-from leveret.ports.clock import now_ms
+from leveret.ports.clock import now_ms, seconds
 
 
 def test_from_a_queue_and_from_a_stream_in_order_with_numbers():
@@ -22,6 +22,8 @@ def test_from_a_queue_and_from_a_stream_in_order_with_numbers():
         gateway = found[0][2]["x-gateway"]
         assert gateway.startswith("gw~") and {each[2]["x-gateway"] for each in found} == {gateway} and found[0][2]["x-hops"] == 1
         assert world.here.queues["q"].message_count() == (150 if source else 0)
+        assert {each[2]["x-arrived"][0] for each in found} == {"T"}
+        assert max([abs(each[2]["x-arrived"][1] - seconds()) for each in found]) < 120, "the time at which the gateway got it"
         assert world.bridge.status()["state"] == "running"
 
 
