@@ -109,14 +109,14 @@ def source_of(options):
     ask = "say where it is and who logs in with --from amqp://USER:PASSWORD@HOST:PORT/"
     if config.names_users(options.config):
         raise UsageError(f"{options.config} names the users of the local broker: {ask}")
+    name = config.virtual_host(options.config)[0]
+    path = "" if name == "/" else quote(name, safe="")
     urls = config.load(options.config)[0]
     if not urls:
-        return LOCAL_DEFAULT
+        return LOCAL_DEFAULT + path
     plain = [place for place in map(address.parse, urls) if isinstance(place, address.TcpAddress) and place.port]
     if not plain:
         raise UsageError(f"{options.config} has no listener amqp://HOST:PORT for the bridge to come to: {ask}")
-    name = config.virtual_host(options.config)[0]
-    path = "" if name == "/" else quote(name, safe="")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(plain[0].host, plain[0].host)
     return address.TcpAddress(host, plain[0].port).url().replace("amqp://", "amqp://guest:guest@") + "/" + path
 

@@ -3,9 +3,13 @@ import json
 import os
 import subprocess
 import sys
+import time
+from types import SimpleNamespace
 
+import pika
 import pytest
 
+from leveret.tools import bridge as bridge_command
 from leveret.tools import config, definitions
 from leveret.tools.cable import Cable
 from leveret.tools.usage import UsageError
@@ -184,3 +188,37 @@ def test_definitions_of_a_chosen_virtual_host(serve, tmp_path):  # noqa: F811
     assert (status, output) == (2, "") and "no definitions of virtual host 'y'; it has those of '/', 'x'" in told
     status, told = refused("--vhost", "x")
     assert status == 2 and "--vhost says whose of the --definitions" in told
+
+
+def named(tmp_path, name, more=""):
+    """The configuration file of a broker whose virtual host has this name."""
+    path = tmp_path / f"{name}.toml"
+    path.write_text(f'vhost = "/{name}"\n{more}')
+    return str(path)
+
+
+def channel_in(server, virtual_host):
+    parameters = pika.ConnectionParameters("127.0.0.1", server.port, virtual_host)
+    return pika.BlockingConnection(parameters).channel()
+
+
+def test_bridges_come_to_virtual_hosts_by_their_names(serve, tmp_path):  # noqa: F811
+    """Inside of the broker, and to the upstream that a URL names; as a process of its own by the file of the broker."""
+    upstream = serve("--listen", "amqp://127.0.0.1:0", "--config", named(tmp_path, "up"))
+    above = channel_in(upstream, "/up")
+    above.queue_declare("arrived")
+    bridge = (f'[[bridge]]\nname = "uplink"\ngateway = "g"\nqueue = "readings"\nexchange = ""\nrouting_key = "arrived"\n'
+              f'upstream = ["{url_of(upstream).rstrip("/")}/%2Fup"]\n')
+    gateway = serve("--listen", "amqp://127.0.0.1:0", "--config", named(tmp_path, "gateway", bridge))
+    below = channel_in(gateway, "/gateway")
+    below.queue_declare("readings")
+    below.basic_publish("", "readings", b"reading")
+    deadline = time.monotonic() + 60
+    while above.basic_get("arrived", auto_ack=True)[2] != b"reading":
+        assert time.monotonic() < deadline, gateway.end()[2]
+        time.sleep(0.1)
+    for channel in (above, below):
+        channel.connection.close()
+    for more, port in (('listen = ["amqp://127.0.0.1:5999"]\n', 5999), ("", 5672)):
+        options = SimpleNamespace(source=None, config=named(tmp_path, "a b", more))
+        assert bridge_command.source_of(options) == f"amqp://guest:guest@127.0.0.1:{port}/%2Fa%20b"
