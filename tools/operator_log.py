@@ -51,7 +51,8 @@ class Share:
 
 
 class OperatorLog:
-    """`stream`: a text file; `for_journal`: it is journald's. `clock`: seconds that only grow; `wall`: an aware datetime of now."""
+    """`stream`: a text file, None where there is none; `for_journal`: it is journald's. `clock`: seconds that only grow; `wall`: an aware
+    datetime of now."""
 
     def __init__(self, stream, for_journal=False, clock=time.monotonic, wall=lambda: datetime.datetime.now().astimezone()):
         self.stream = stream
@@ -62,6 +63,8 @@ class OperatorLog:
 
     def say(self, sentence, level=INFO):
         """Tell a sentence."""
+        if self.stream is None:
+            return
         text = one_line(sentence)
         if self.for_journal:
             line = f"<{level}>{text}"
@@ -72,8 +75,8 @@ class OperatorLog:
             return
         try:
             print(line, file=self.stream, flush=True)
-        except OSError:
-            pass  # who read it has gone, or its disk is full: the broker goes on
+        except (OSError, ValueError):
+            pass  # who read it has gone, its disk is full, or it was closed: the broker goes on
 
     def has_room(self):
         """True when a line can be written without waiting: of a pipe the system says so when it takes 4096 octets (pipe(7))."""
@@ -111,5 +114,5 @@ def reads_journal(stream, variables):
     try:
         found = os.fstat(stream.fileno())
         return variables.get("JOURNAL_STREAM", "") == f"{found.st_dev}:{found.st_ino}"
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):  # no such file, or no standard error at all
         return False

@@ -97,6 +97,20 @@ def test_a_reader_that_has_gone_ends_nothing():
         stream.close()
 
 
+def test_a_broker_without_standard_error_serves():
+    """Started with 2>&-: there is nobody to tell, and nothing of it comes to standard output."""
+    with subprocess.Popen(["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND, "--listen", "amqp://127.0.0.1:0"],
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("ready amqp://127.0.0.1:"), line
+            port = int(line.strip().rsplit(":", 1)[1])
+            pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port)).close()
+        finally:
+            process.terminate()
+        assert process.stdout.read() == "" and process.wait(60) == 0
+
+
 def test_connections_and_errors_are_told_by_a_running_broker(serve):  # noqa: F811
     """Who comes, what ends a channel or connection and why, a virtual host that is not there, an end without connection.close."""
     server = serve("--listen", "amqp://127.0.0.1:0")
