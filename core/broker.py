@@ -173,7 +173,7 @@ class Broker(Consuming):
                     found.forget_old(self.ages)
             except Exception as error:
                 self.guard.queue_failed(found, error)
-        self.dead_letters.retry(self)
+        self.dead_letters.retry()
         self.guard.tick()
 
     def due_in(self, now):
@@ -216,6 +216,7 @@ class Broker(Consuming):
         """A round."""
         if self.jobs:
             self.jobs.pop(0).work()
+        self.dead_letters.turn(self)
         deliver.run(self)
         if self.behind:
             self.give_turns()

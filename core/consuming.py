@@ -171,6 +171,8 @@ class Consuming(MessageReading):
 
     def send_dead_letter(self, rule, found, entry, reason):
         """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
+        if not self.dead_letters.has_turn(entry, reason):
+            return False
         try:
             try:
                 if rule.send(self, found, entry, reason):
@@ -267,4 +269,4 @@ class Consuming(MessageReading):
     def has_active(self):
         """True when `run` may have something to do: a queue to deliver from, a connection that waits for its turn."""
         return (self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or len(self.behind) > 0
-                or self.journal is not None and self.journal.pager.busy)
+                or self.dead_letters.until != layout.NONE or self.journal is not None and self.journal.pager.busy)

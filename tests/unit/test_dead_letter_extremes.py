@@ -1,9 +1,12 @@
 """What a publisher may write into a message that later becomes a dead letter (core/features/dead_letter.py): nothing of it ends the broker,
 costs a consumer its connection, or loses the message. Sections 1.7.2.1 (arguments) and 4.2.5.5 (tables) of 0-9-1; RabbitMQ's x-death."""
 
+from leveret.core import layout
 from leveret.core.amqp_0_9 import field_table, frame
 from leveret.core.features.feature import Feature
+from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
+from leveret.core.waiting import LETTERS_MAX
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, assemble, encoded, idle, new_broker
 
@@ -161,6 +164,46 @@ def test_a_circle_of_full_queues_is_no_deep_stack():
             peer.ask("queue_delete", "queue_delete_ok", 0, name, False, False, False)
         broker.run()
         assert idle(broker) == before
+
+
+def test_a_queue_that_lets_go_of_hundreds_has_a_part_of_each_round():
+    """The others have their turns meanwhile: at most LETTERS_MAX dead letters a round, in their order, whatever sets them off."""
+    count = 2 * LETTERS_MAX + 10
+    for way in ("expired", "rejected", "maxlen"):
+        broker = new_broker(message_count_max=1024, entry_count_max=1024, arena_size=1 << 19)
+        peer = Peer(broker)
+        before = idle(broker)
+        peer.declare("dead")
+        peer.declare("q", arguments=dict(LETTER, **({"x-message-ttl": 1000} if way == "expired" else {})))
+        for number in range(count):
+            peer.publish("q", b"%d" % number)
+        dead = broker.queues["dead"]
+        if way == "rejected":
+            peer.consume("q")
+            channel = list(peer.connection.channels())[0]
+            broker.reject(channel, broker.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL], True, False)
+        elif way == "expired":
+            for _ in range(13):
+                broker.tick((broker.now + 100) & 0x3FFFFFFF, EPOCH + broker.seconds)
+        else:
+            broker.policies.set(broker, Policy("short", "^q$", {"max-length": 0}, 0, "queues"))
+        assert dead.message_count() <= LETTERS_MAX, way
+        rounds = 0
+        while broker.has_active():
+            seen = dead.message_count()
+            broker.run()
+            rounds += 1
+            assert dead.message_count() - seen <= LETTERS_MAX, way
+        assert rounds >= 2, (way, rounds)
+        assert [body for _, body in got(peer, "dead")] == [b"%d" % number for number in range(count)], way
+        if way == "maxlen":
+            broker.policies.remove(broker, "short")
+        if way == "rejected":
+            peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
+        for name in ("q", "dead"):
+            peer.ask("queue_delete", "queue_delete_ok", 0, name, False, False, False)
+        broker.run()
+        assert idle(broker) == before, way
 
 
 def test_digits_of_other_scripts_are_no_numbers():
