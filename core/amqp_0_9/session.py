@@ -6,8 +6,8 @@ written (outgoing.py), contents and acknowledgements are still taken in, but a m
 """
 
 from .. import layout, limits
-from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, RESOURCE_ERROR, SYNTAX_ERROR,
-                      UNEXPECTED_FRAME, ProtocolError)
+from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, INTERNAL_ERROR, NOT_ALLOWED, RESOURCE_ERROR,
+                      SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError)
 from ..shim import table
 from . import content, frame, handshake, method, properties, replies, verbs, watch
 from .channel import BODY_NEXT, NO_CONTENT, Channel
@@ -412,10 +412,13 @@ class Session(Sending):
     # Ends
 
     def fail(self, error):
-        """The connection is closed for an error (section 1.4.2.10); a peer that is not yet known gets no method, only the end."""
+        """The connection is closed for an error (section 1.4.2.10), behind the returns and confirms of what came before it, as far as there
+        is room for them; a peer that is not yet known gets no method, only the end."""
         if self.closing:
             self.connection.end(True)
             return
+        if self.writing and error.condition not in (INTERNAL_ERROR, RESOURCE_ERROR):  # these may have come from writing
+            self.write_waiting()
         self.broker.counters["connection_errors"] += 1
         code, _ = replies.reply_of(error.condition)
         text = replies.reply_text(error.condition, error.text)

@@ -85,6 +85,20 @@ def test_a_client_that_closes_the_channel_meanwhile_is_answered_behind_them_and_
         assert idle(broker) == empty
 
 
+def test_returns_and_confirms_go_before_the_close_of_a_connection_too():
+    """Section 1.4.2.10: as far as there is room at that moment."""
+    broker = new_broker(receive_buffer_size=8192)
+    empty = idle(broker)
+    peer = Peer(broker)
+    peer.ask("confirm_select", "confirm_select_ok", False)
+    give_now(peer, content(1, "", "nowhere", b"x", mandatory=True) + b"\x09garbage")
+    found = peer.frames()
+    assert [each[0] for each in found[-2:]] == ["basic_ack", "connection_close"] and found[-1][2][0] == 501
+    assert returned(found[:-2]) == [b"x"]
+    peer.connection.finish()
+    assert idle(broker) == empty
+
+
 def test_another_channel_goes_on_while_the_returns_of_a_failed_one_wait():
     broker = new_broker(receive_buffer_size=16384)
     _, peer = failing(b"".join([content(1, "", "nowhere", BIG, mandatory=True)] * 2), broker=broker)
