@@ -6,7 +6,7 @@ broker's uptime. So none follows the wall clock.
 """
 
 from .. import layout
-from ..shim import after, elapsed
+from ..shim import after
 from .feature import Feature
 
 FAR_MS = 1 << 28
@@ -62,13 +62,17 @@ class Rule(Feature):
             entry = queue.head()
 
     def tick(self, broker, queue):
-        """The head may have become too old without anyone asking for it."""
-        self.let_go(broker, queue, 0)
+        """The head may have become too old without anyone asking for it; a thousand queues are asked ten times a second."""
+        entries = broker.tables.entries
         head = queue.head()
+        if head != layout.NONE and passed(broker, entries[head + layout.ENTRY_DEADLINE], 0):
+            self.let_go(broker, queue, 0)
+            head = queue.head()
         if head != layout.NONE:
-            moment = broker.tables.entries[head + layout.ENTRY_DEADLINE]
-            if not passed(broker, moment, 0):
-                broker.note_due(moment)
+            moment = entries[head + layout.ENTRY_DEADLINE]
+            due = broker.tables.state[layout.STATE_DUE]
+            if moment > 0 and (due == 0 or (moment - due) & 0x20000000) and not (moment - broker.now) & 0x20000000:
+                broker.tables.state[layout.STATE_DUE] = moment
 
 
 def deadline(broker, ttl_ms):
@@ -84,4 +88,4 @@ def passed(broker, moment, more_ms):
         return False
     if moment < 0:
         return broker.uptime_s >= -moment
-    return elapsed(broker.now, moment) + more_ms > 0
+    return not (broker.now - moment - 1 + more_ms) & 0x20000000  # shim.elapsed, without a call
