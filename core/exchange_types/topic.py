@@ -1,8 +1,10 @@
 """topic (0-9-1 section 3.1.3.3): patterns of words; the tree is core/topic.py."""
 
 from ..exchange import Exchange
+from ..shim import const
 from ..topic import Topic
 
+_STAYING = const(16)
 
 class Type(Exchange):
     """A tree of patterns."""
@@ -23,8 +25,12 @@ class Type(Exchange):
         self.tree.remove(binding.key, binding.destination)
 
     def weight(self, key, arguments):
-        """A word takes a node of the tree; three of them are counted as a binding."""
-        return (key.count(b".") + 3) // 3
+        """A word takes a node of the tree; three of them are counted as a binding. A word behind a second # may fit again at each word of
+        a key, beside as many others as there are: it counts for as many bindings as that takes the time of."""
+        words = key.split(b".")
+        staying = [place for place in range(len(words)) if words[place] == b"#"]
+        behind = len(words) - 1 - staying[1] if len(staying) > 1 else 0
+        return (len(words) + 2) // 3 + _STAYING * behind
 
     def match(self, key, properties):
         """The destinations whose patterns fit."""

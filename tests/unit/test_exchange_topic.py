@@ -1,5 +1,7 @@
 """Topic routing: its cost follows the patterns that fit, not the number of bindings; counted in looks into the tree, not in time."""
 
+from leveret.core.exchange_types.topic import Type
+from leveret.core.limits import GATEWAY
 from leveret.core.topic import Topic
 
 
@@ -53,6 +55,30 @@ def test_many_loose_words_cost_no_more_than_nodes_by_words():
     found, count = looks([pattern], b".".join([b"a"] * 100))
     assert found == [pattern]
     assert count < 4 * 120 * 100, count
+
+
+class Draws:
+    """The same letters in every run."""
+
+    def __init__(self):
+        self.state = 1
+
+    def __call__(self, letters):
+        self.state = (self.state * 1103515245 + 12345) & 0x3FFFFFFF
+        place = (self.state >> 16) % len(letters)
+        return letters[place:place + 1]
+
+
+def test_as_many_patterns_of_many_loose_words_as_one_client_may_bind_cost_a_bounded_number_of_looks():
+    """A word behind a second # may fit at each word of a key: it counts for many bindings (506 when they are used up)."""
+    draw = Draws()
+    patterns, share = [], GATEWAY["binding_share_max"]
+    while share > 0:
+        patterns.append(b".".join([b"#." + draw(b"ab*") for _ in range(12)]))
+        share -= Type.weight(None, patterns[-1], {})
+    assert 10 < len(patterns) < 100
+    assert looks(patterns, b".".join([draw(b"ab") for _ in range(125)]))[1] < 500000
+    assert [Type.weight(None, pattern, {}) for pattern in (b"a", b"a.*.#", b"#.a.b.c.#", b"#", b"#.a.#.b")] == [1, 1, 2, 1, 18]
 
 
 def test_wild_cards_in_a_key_are_words():
