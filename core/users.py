@@ -70,7 +70,7 @@ class Removal:
         """Close them, in RabbitMQ's words."""
         for connection in list(self.broker.connections):
             if connection.user in self.users:
-                connection.close("user '%s' is deleted" % connection.user.name)
+                connection.guarded(lambda connection=connection: connection.close("user '%s' is deleted" % connection.user.name))
 
 
 def definition_of(user):

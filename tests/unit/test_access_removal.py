@@ -141,3 +141,19 @@ def test_a_changed_password_leaves_connections_and_taken_permissions_hold_for_wh
     assert [each[3] for each in sensor.contents()] == [b"x", b"x", b"x", b"y"]
     assert "refused for user 'sensor'" in sensor.refused(content(1, "", "q", b"z"))
     assert broker.queues["q"].message_count() == 0 and not sensor.connection.closed
+
+
+def test_an_error_of_ours_at_one_of_its_connections_keeps_none_of_them():
+    broker = broker_with_sensor()
+    peers = [Named(broker, "sensor") for _ in range(3)]
+
+    def broken(text):
+        raise KeyError("made by the test")
+
+    peers[1].connection.session.shut = broken
+    peers[1].consume("amq.rabbitmq.reply-to", no_ack=True)
+    users.remove(broker, "sensor")
+    broker.run()
+    assert ended(peers[0]) and ended(peers[2])
+    assert [name for name, _, _ in peers[1].frames()] == ["connection_close"] and not peers[1].connection.session.channels
+    assert broker.counters["internal_errors"] == 1
