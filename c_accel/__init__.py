@@ -109,6 +109,9 @@ class SendBuffer(send_buffer.SendBuffer):
     busy = property(lambda self: self.output.busy, lambda self, busy: setattr(self.output, "busy", 1 if busy else 0))
 
 
+FLAT_BINDING = 800  # octets of three words of a pattern as nodes, and of what walks the tree of bindings meanwhile
+
+
 class Engine:
     """As core/engine.py has it. `pointers` is the C side's record of the tables; it keeps their memory alive."""
 
@@ -143,9 +146,10 @@ class Engine:
 
     @staticmethod
     def memory(limits):
-        """Octets beside limits.memory_needed: the rows of consumers that C delivers to."""
+        """Octets beside limits.memory_needed: the rows of consumers that C delivers to, and bindings laid flat (matching.py) with what
+        that takes meanwhile."""
         return (limits.queue_count_max * (ROW_SIZE + 1) * ffi.sizeof("int32_t")
-                + limits.consumer_count_max * ffi.sizeof("leveret_reader"))
+                + limits.consumer_count_max * ffi.sizeof("leveret_reader") + limits.binding_count_max * FLAT_BINDING)
 
     def _keep(self, pointer):
         self.kept.append(pointer)

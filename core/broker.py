@@ -83,6 +83,7 @@ class Broker(Consuming):
         self.pressure = None  # core/pressure.py, from when a publisher waits; False where it is not carried
         self.waiting = Waiting(limits.waiting_count_max)
         self.dead_letters = DeadLetters(self.tables)  # that found no room or no route yet
+        self.octets_max = None  # what it takes when every limit is reached, where its port knows better than core/limits.py
         self.dead_letters_nested = 0  # each published for the one before
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room

@@ -94,12 +94,17 @@ class Limits:
     def __init__(self, **overrides):
         for row in ROWS:
             value = overrides.pop(row[0], row[1])
-            if not isinstance(value, int) or isinstance(value, bool) or not row[3] <= value <= row[4]:
-                raise ValueError("%s is %r; it must be a whole number from %d to %d (%s)" % (row[0], value, row[3], row[4], row[5]))
+            check_range(row, value)
             setattr(self, row[0], value)
         if overrides:
             raise ValueError("there is no limit called " + ", ".join(sorted(overrides)))
         check(self)
+
+
+def check_range(row, value):
+    """Raise ValueError unless a value can be that of a row of ROWS."""
+    if not isinstance(value, int) or isinstance(value, bool) or not row[3] <= value <= row[4]:
+        raise ValueError("%s is %r; it must be a whole number from %d to %d (%s)" % (row[0], value, row[3], row[4], row[5]))
 
 
 def check(limits):

@@ -26,7 +26,7 @@ def memory(broker):
     """Used and free of what is made at start, and the octets when every limit is reached."""
     state = broker.tables.state
     limits = broker.limits
-    found = {"block_size": limits.block_size, "octets_max": memory_needed(limits)}
+    found = {"block_size": limits.block_size, "octets_max": memory_needed(limits) if broker.octets_max is None else broker.octets_max}
     for name, pool, count in (("blocks", layout.POOL_BLOCKS, limits.arena_size // limits.block_size),
                               ("messages", layout.POOL_MESSAGES, limits.message_count_max),
                               ("entries", layout.POOL_ENTRIES, limits.entry_count_max)):

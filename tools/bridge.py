@@ -111,7 +111,7 @@ def source_of(options):
         raise UsageError(f"{options.config} names the users of the local broker: {ask}")
     name = config.virtual_host(options.config)[0]
     path = "" if name == "/" else quote(name, safe="")
-    urls = config.load(options.config)[0]
+    urls = config.listeners(options.config)
     if not urls:
         return LOCAL_DEFAULT + path
     plain = [place for place in map(address.parse, urls) if isinstance(place, address.TcpAddress) and place.port]

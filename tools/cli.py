@@ -1,6 +1,6 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | board | definitions | log | password | attach | bridge | perf | pipeline   [--help for each]
+    leveret serve | status | limits | board | definitions | log | password | attach | bridge | perf | pipeline   [--help for each]
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
 bad arguments give one clear sentence and exit status 2, no arguments the help. Who reads our output may stop reading it, as `head` does:
@@ -18,6 +18,7 @@ COMMANDS = (
     ("serve", "run a broker"),
     ("status", "show what a running broker holds and has done"),
     ("definitions", "export or import users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON"),
+    ("limits", "show what a broker's limits add up to here, and what they are"),
     ("board", "show what a board's memory goes to, and whether its limits fit"),
     ("flash", "put the broker on a microcontroller"),
     ("log", "check, dump or compact the log of a broker that does not run"),

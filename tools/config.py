@@ -4,7 +4,8 @@
     vhost = "/production"        # the name of the one virtual host; "/" when left out
     vhost_aliases = ["/"]        # other names by which clients may open it
     anonymous = "visitor"        # the user whom the ANONYMOUS mechanism logs in; without it that mechanism is off
-    [limits]                     # names, units, ranges and effects: core/limits.py
+    [limits]                     # names, units, ranges and effects: core/limits.py; what is not given is chosen by the machine's memory
+    memory_max = "256M"          # what they may add up to; without it half of what the machine has (tools/memory.py)
     arena_size = "64M"           # octets may be a text; 67108864 is the same
     [data]                       # messages kept on disk; the keys: tools/data.py
     directory = "/var/lib/leveret"
@@ -48,6 +49,7 @@ USER_KEYS = ("name", "password", "password_hash", "tags", "configure", "write", 
 POLICY_KEYS = ("name", "pattern", "definition", "priority", "apply-to")
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
 NONCE_SIZE = 32
+MEMORY_MAX = "memory_max"  # in [limits]: what all of them together may take
 
 
 def _read(path):
@@ -84,6 +86,11 @@ def virtual_host(path):
     if len({name, *aliases}) <= len(aliases):
         raise UsageError(f"{path}: vhost and vhost_aliases have a name twice")
     return name, tuple(aliases)
+
+
+def listeners(path):
+    """The URLs of `listen` in the file; none without a file. Raises UsageError."""
+    return _listen(path, _read(path).get("listen", [])) if path else []
 
 
 def board(path):
@@ -268,14 +275,30 @@ def _listen(path, urls):
     return urls
 
 
+def given_limits(path):
+    """What the file's [limits] gives: ({limit: number}, memory_max or None); ({}, None) without a file. Raises UsageError."""
+    values = _given(path, _read(path).get("limits", {})) if path else {}
+    return {name: value for name, value in values.items() if name != MEMORY_MAX}, values.get(MEMORY_MAX)
+
+
 def _limits(path, values, numbers=None):
+    found = _given(path, values)
+    found.pop(MEMORY_MAX, None)
+    try:
+        return Limits(**dict(numbers or {}, **found))
+    except ValueError as error:
+        raise UsageError(f"{path}: [limits] {error}") from None
+
+
+def _given(path, values):
+    """[limits] with its names checked and sizes as numbers."""
     if not isinstance(values, dict):
         raise UsageError(f"{path}: limits must be a table, written [limits]")
-    known = [row[0] for row in ROWS]
+    known = [MEMORY_MAX] + [row[0] for row in ROWS]
     for name in values:
         if name not in known:
             raise UsageError(f"{path}: there is no limit {name!r} in [limits]{meant(name, known)}; there are {', '.join(known)}")
-    units = {row[0]: row[5] for row in ROWS}
+    units = dict({row[0]: row[5] for row in ROWS}, memory_max="octets")
     for name, value in values.items():
         if isinstance(value, str) and units[name].startswith("octets"):
             found = data.octets_of(value)
@@ -283,7 +306,4 @@ def _limits(path, values, numbers=None):
                 raise UsageError(f"{path}: [limits] {name} is {value!r}; it must be a whole number ({units[name]}), or a text as 500K, "
                                  "64M, 2G")
             values = dict(values, **{name: found})
-    try:
-        return Limits(**dict(numbers or {}, **values))
-    except ValueError as error:
-        raise UsageError(f"{path}: [limits] {error}") from None
+    return dict(values)

@@ -27,12 +27,14 @@ def table(limits):
     lines = ["| limit | gateway | board | range | unit | at the limit |", "|---|---|---|---|---|---|"]
     for name, gateway, board, least, most, unit, effect in limits.ROWS:
         lines.append("| `%s` | %d | %d | %d to %d | %s | %s |" % (name, gateway, board, least, most, unit, effect))
-    needs = [limits.memory_needed(limits.Limits(**values)) for values in (limits.GATEWAY, limits.BOARD)]
+    cpython = importlib.import_module("leveret_tree.core.memory_cpython")
+    needs = cpython.memory_needed(limits.Limits()), limits.memory_needed(limits.Limits(**limits.BOARD))
     lines.append("")
-    lines.append("When every limit is reached the broker's own tables, buffers and objects take %d MiB with the gateway's numbers and %d"
-                 % (needs[0] >> 20, needs[1] >> 10))
-    lines.append("KiB with the board's (`memory_needed`, in sizes of a 32-bit MicroPython; the interpreter and the code come on top).")
-    lines.append("What is not used is not taken.")
+    lines.append("When every limit is reached it takes %d MiB with the gateway's numbers on 64-bit CPython, with its interpreter, where"
+                 % (needs[0] >> 20))
+    lines.append("every name, argument and pattern is as large as it may be and takes most; a machine with less than twice that")
+    lines.append("has smaller numbers (`leveret limits`). With the board's it is %d KiB of a 32-bit MicroPython, beside its code."
+                 % (needs[1] >> 10))
     return "\n".join(lines) + "\n"
 
 

@@ -26,12 +26,11 @@ from leveret.core.access import GUEST
 from leveret.core.broker import Broker
 from leveret.core.connection import Connection
 from leveret.core.errors import ProtocolError
-from leveret.core.limits import Limits, bridge_memory, line_memory, memory_needed
 from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop
 
-from . import address, config, data, definitions, reload
+from . import address, config, data, definitions, memory, reload
 from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
 from .usage import UsageError
 
@@ -57,26 +56,22 @@ def add_arguments(parser):
     data.add_arguments(parser, where)
     parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits], [data], [[user]], [[policy]], [[bridge]]")
     parser.add_argument("--vhost", metavar="NAME", help="of --definitions " + definitions.VHOST_HELP)
+    parser.add_argument("--memory-max", metavar="SIZE", help="what all limits may add up to, as 256M: those that the file does not give "
+                        "are chosen so (default: half of what the machine has; `leveret limits` prints where it goes)")
     parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
 
 def settings(options):
-    """(addresses, Limits) from the command line and the configuration file. Raises UsageError."""
-    urls, limits = config.load(options.config) if options.config else ([], Limits())
+    """(addresses, Limits, what memory.parts takes behind the addresses) from the command line and the file. Raises UsageError."""
+    urls = config.listeners(options.config)
     addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
-    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    needed = memory_of(limits, addresses, config.bridges(options.config))
-    if needed > available:
-        raise UsageError(f"the limits add up to {needed >> 20} MiB and this machine has {available >> 20} MiB: "
-                         "make them smaller with --config, as in [limits] arena_size = 16777216")
-    return addresses, limits
-
-
-def memory_of(limits, addresses, bridges):
-    """Octets when every limit is reached, with what the form of the hot functions takes, and the buffers of serial lines and bridges."""
-    lines = sum(isinstance(place, address.SerialAddress) for place in addresses)
-    return (memory_needed(limits) + c_accel.memory_of(limits) + lines * line_memory(limits)
-            + sum(bridge_memory(each.buffer_size) for each in bridges))
+    others = (config.bridges(options.config), config.kept(options) is not None)
+    given, most = config.given_limits(options.config)
+    most = memory.octets(options.memory_max or most) if options.memory_max or most is not None else None
+    try:
+        return addresses, memory.fitting(given, memory.machine() // 2 if most is None else most, addresses, *others), others
+    except ValueError as error:
+        raise UsageError(f"{options.config}: [limits] {error}") from None
 
 
 def make_room_for_descriptors(limits, line_count):
@@ -286,7 +281,7 @@ def only_guest(names, addresses):
 
 def run(options):
     """Serve until told to end; the exit status."""
-    addresses, limits = settings(options)
+    addresses, limits, others = settings(options)
     line_count = sum(isinstance(place, address.SerialAddress) for place in addresses)
     make_room_for_descriptors(limits, line_count)
     access = config.access(options.config, limits)
@@ -309,6 +304,7 @@ def run(options):
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
     server = Server(limits, line_count, access, len(bridges))
     server.broker.virtual_host, server.broker.virtual_host_aliases = virtual_host
+    server.broker.octets_max = octets_max = memory.total(limits, addresses, *others)
     try:
         if kept is not None:
             server.keep(kept)
@@ -327,7 +323,7 @@ def run(options):
         server.close()
         raise
     say(f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
-        f"at most {memory_of(limits, addresses, bridges) >> 20} MiB when every limit is reached")
+        f"at most {octets_max >> 20} MiB when every limit is reached")
     if only_guest(server.broker.access.users, addresses):
         say("nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config",
             WARNING)

@@ -6,7 +6,7 @@ import tracemalloc
 from leveret import c_accel
 from leveret.c_accel import runs, runs_taking
 from leveret.core.limits import Limits
-from leveret.tools import serve
+from leveret.tools import memory
 from peer import content, encoded
 from test_same import Side
 
@@ -52,8 +52,8 @@ def test_frames_and_properties_that_runs_remembers_stay_within_what_is_told(monk
 
 def test_serve_counts_it(monkeypatch):
     limits = Limits()
-    in_c = serve.memory_of(limits, [], [])
+    in_c = memory.total(limits)
     monkeypatch.setenv(c_accel.VARIABLE, "0")
-    in_runs = serve.memory_of(limits, [], [])
+    in_runs = memory.total(limits)
     assert in_c - c_accel.Engine.memory(limits) == in_runs - runs.Engine.memory(limits) > 0
     assert runs.Engine.memory(limits) != c_accel.Engine.memory(limits)

@@ -15,7 +15,7 @@ from leveret.ports.bridge.settings import Settings
 from leveret.ports.client import ClientError, connect
 from leveret.ports.tcp import Loop
 from leveret.ports.url import read_url
-from leveret.tools.serve import memory_of
+from leveret.tools.memory import total
 from nodes import Leveret
 from conftest import make_upstream
 from test_bridge import take_all
@@ -96,4 +96,4 @@ def test_the_buffers_of_a_bridge_are_in_the_sum_that_serve_prints():
     held = sum(len(side.client._receive) + len(side.client.output._octets) for side in (bridge.source, bridge.target))
     bridge.stop()
     loop.close()
-    assert memory_of(Limits(), [], [settings, settings]) - memory_of(Limits(), [], []) == 2 * held == 2 * 12288
+    assert total(Limits(), [], [settings, settings]) - total(Limits()) == 2 * held == 2 * 12288

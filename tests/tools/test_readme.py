@@ -7,7 +7,7 @@ import sys
 import pika
 import pytest
 
-from leveret.tools import cli, config, serve
+from leveret.tools import cli, config, memory, serve
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ("README.md", "boards/README.md", "ports/SERIAL.md", "ports/bridge/README.md", "ports/spark/README.md", "core/DESIGN.md")
@@ -113,6 +113,8 @@ def test_the_configuration_file(tmp_path):
     path.write_text(example("[limits]"))
     urls, limits = config.load(str(path))
     assert len(urls) == 2 and limits.arena_size == 16777216
+    given, most = config.given_limits(str(path))
+    assert memory.total(memory.fitting(given, most)) <= most == 160 << 20
 
 
 def test_the_commands_are_those_that_there_are():
