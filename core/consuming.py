@@ -171,9 +171,9 @@ class Consuming(MessageReading):
 
     def send_dead_letter(self, rule, found, entry, reason):
         """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
-        if not self.dead_letters.has_turn(entry, reason):
-            return False
         try:
+            if not self.dead_letters.has_turn(entry, reason):
+                return False
             try:
                 if rule.send(self, found, entry, reason):
                     return True

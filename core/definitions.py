@@ -52,6 +52,7 @@ class Definitions:
         self.names_made = 0
         self.binding_count = 0
         self.unknown_told = []  # arguments that the log has been told of
+        self.unrestored = []  # definitions of the log that could not be made again, and stay there
         self.journal = None  # journal.Journal of a durable broker
         policies = part("policies")
         self.policies = NoPolicies() if policies is None else policies.Policies()

@@ -17,16 +17,22 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
     journal.queue_ids = found.queue_ids
     broker.journal = journal
     clock = found.definitions.get(("clock", ""))
-    jump = broker.ages.resume(None if clock is None else clock["frames"], found.arrived)
-    if jump:
-        broker.clock_jumped(jump)
+    try:
+        jump = broker.ages.resume(None if clock is None else clock["frames"], found.arrived)
+        if jump:
+            broker.clock_jumped(jump)
+    except Exception as error:  # ages count from now on
+        broker.guard.trouble("the clock%s", "", error)
     for definition in found.loose:
         journal.define(gone(definition))
     broker.waiting.restore(broker)
     for queue in by_id.values():
-        let_expire(broker, queue)
-        if queue.rules is not None:
-            queue.rules.recovered(broker, queue)
+        try:
+            let_expire(broker, queue)
+            if queue.rules is not None:
+                queue.rules.recovered(broker, queue)
+        except Exception as error:
+            broker.guard.queue_failed(queue, error)
         broker.activate(queue)
     return report
 

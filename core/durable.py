@@ -1,7 +1,8 @@
 """Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies (kept over a restart)."""
 
 from . import rules, users
-from .errors import PRECONDITION_FAILED, ProtocolError
+from .errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from .guard import words_of
 
 
 def exchange_definition(exchange):
@@ -53,6 +54,8 @@ def is_durable(binding):
 
 def all_definitions(broker):
     """Every durable definition of a broker, in an order in which they can be made again."""
+    for definition in broker.unrestored:
+        yield definition
     for definition in users.definitions(broker):
         yield definition
     if len(broker.ages.frames) > 1:
@@ -71,31 +74,69 @@ def all_definitions(broker):
                 yield binding_definition(binding)
 
 
-def restore(broker, definitions, nobody):
-    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log, and bindings without their ends."""
+def restore(broker, definitions, nobody, faults, watch):
+    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log, and bindings without their ends.
+
+    `watch(queue)` is called for each queue. What raises is left out and told in `faults`; it stays in the log (Broker.unrestored). Raises
+    ProtocolError when the limits or the parts of this build are too small for what is defined.
+    """
     by_id = {}
     loose = []
-    for kind in ("no-guest", "user"):
+    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding"):
         for each in of_kind(definitions, kind):
-            users.restore(broker, each)
-    for each in of_kind(definitions, "policy"):
-        restore_policy(broker, each)
-    for each in of_kind(definitions, "exchange"):
-        broker.declare_exchange(nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"])
-    for each in of_kind(definitions, "queue"):
-        found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"],
-                                  acceptable(broker, each["name"], each["arguments"]))
-        found.id_in_log = each["id"]
-        found.update_plain()
-        if found.is_stream:
-            found.id = each["stream"]
-            found.log_position = each["next"] - 1
-            found.kept = each["kept"]
-        by_id[found.id_in_log] = found
-    for each in of_kind(definitions, "binding"):
-        if not restore_binding(broker, each, nobody):
-            loose.append(each)
+            try:
+                restore_one(broker, each, nobody, by_id, loose, watch)
+            except Exception as error:
+                if isinstance(error, ProtocolError) and error.condition in (RESOURCE_ERROR, NOT_IMPLEMENTED):
+                    raise
+                broker.unrestored.append(each)
+                faults.append("%s '%s' could not be made again (%s); its definition stays in the log"
+                              % (kind, each.get("name"), words_of(error)))
     return by_id, loose
+
+
+def restore_one(broker, each, nobody, by_id, loose, watch):
+    """Make one thing again."""
+    kind = each["kind"]
+    if kind == "policy":
+        restore_policy(broker, each)
+    elif kind == "exchange":
+        broker.declare_exchange(nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"])
+    elif kind == "queue":
+        restore_queue(broker, each, nobody, by_id, watch)
+    elif kind == "binding":
+        if not restore_binding(broker, each, nobody):
+            (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
+    else:
+        users.restore(broker, each)
+
+
+def waits_for_other(broker, binding):
+    """True when a binding's exchange or queue is one that could not be made again."""
+    for each in broker.unrestored:
+        kind, name = each["kind"], each["name"]
+        if kind == "exchange" and name == binding["source"] or kind == binding["to"] and name == binding["name"]:
+            return True
+    return False
+
+
+def restore_queue(broker, each, nobody, by_id, watch):
+    """Make a queue or a stream again."""
+    broker.check_queue_room(nobody)
+    found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"],
+                              acceptable(broker, each["name"], each["arguments"]))
+    found.id_in_log = each["id"]
+    found.update_plain()
+    if found.is_stream:
+        found.id = each["stream"]
+        found.log_position = each["next"] - 1
+        found.kept = each["kept"]
+    try:
+        watch(found)
+    except Exception:
+        broker.forget_queue(found)
+        raise
+    by_id[found.id_in_log] = found
 
 
 def restore_policy(broker, each):

@@ -62,8 +62,9 @@ class Pager(Copies):
         if found.pages is not None:
             found.pages.present = None
         if found.is_paging():
-            self.queues.append(found)
             found.update_plain()
+            if found not in self.queues:
+                self.queues.append(found)
         elif found.pages is not None and not found.is_stream:
             found.pages.holes = None
 

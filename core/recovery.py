@@ -11,6 +11,8 @@ from .parts import part
 from .recovery_fill import restore
 from .recovery_look import discard, look
 
+FAULTS_TOLD = 8
+
 
 def recover(broker, store, journal):
     """Bring the log of `store` back into an empty broker and make the writer of `journal` go on behind it: the report, in one line."""
@@ -20,7 +22,12 @@ def recover(broker, store, journal):
     kept_aside = [damage for damage in found.damages if aside(store, damage)]
     orphans = part("orphans") if found.orphans else None
     if orphans is not None:
-        orphans.keep(store, found)
+        try:
+            orphans.keep(store, found)
+        except Exception as error:
+            for segment in found.segments:
+                if segment.orphans:
+                    found.fault(segment, 0, error)
     number = found.next_number(store.numbers())
     kept = []
     nothing_good = [damage.number for damage in found.damages if damage.offset == 0]
@@ -42,7 +49,7 @@ def aside(store, damage):
     """Have the store put a bad end aside; false when it cannot: then the end stays where it is, and is not believed there either."""
     try:
         store.keep_aside(damage.number, damage.offset)
-    except OSError:
+    except Exception:
         return False
     return True
 
@@ -59,6 +66,9 @@ def report(found, kept_aside):
     for number, count in found.missing:
         text += "; %d records are missing behind segment %d" % (count, number)
     text += told_of_lost(found) + told_of_orphans(found)
+    text += "".join(["; " + each for each in found.faults[:FAULTS_TOLD]])
+    if len(found.faults) > FAULTS_TOLD:
+        text += "; and %d more like these" % (len(found.faults) - FAULTS_TOLD)
     if counts["gaps"]:
         text += "; %d messages of streams are missing: readers go on behind them" % counts["gaps"]
     if counts["let_go"]:

@@ -8,6 +8,7 @@ import struct
 
 from . import durable, hot, layout, log
 from .broker import nobody
+from .guard import words_of
 from .limits import block_count
 from .paged import is_behind
 from .read_back import MESSAGE_HEAD, PLACE_SIZE
@@ -26,9 +27,9 @@ class TooManyPieces(TooSmall):
 
 def restore(broker, store, found, pager):
     """The second pass: definitions, then messages, into an empty broker. Raises TooSmall."""
-    by_id, found.loose = durable.restore(broker, list(found.definitions.values()), nobody)
+    by_id, found.loose = durable.restore(broker, list(found.definitions.values()), nobody, found.faults, pager.watch)
+    found.unmade = [each["id"] for each in broker.unrestored if each["kind"] == "queue"]
     for identity in by_id:
-        pager.watch(by_id[identity])
         if by_id[identity].pages is not None:
             by_id[identity].pages.holes = found.settled.get(identity)
             if not by_id[identity].is_stream:
@@ -42,9 +43,31 @@ def restore(broker, store, found, pager):
         found.kept_free = 8
         fill(broker, store, found, by_id, delaying)
     for identity in by_id:
-        found.counts["gaps"] += close_queue(broker, by_id[identity], found.settled.get(identity))
-        pager.begin(by_id[identity])
+        try:
+            begin(broker, found, by_id[identity], pager)
+        except Exception as error:
+            found.faults.append("queue '%s' could not begin (%s)" % (by_id[identity].name, words_of(error)))
+            begin_again(broker, found, by_id[identity], pager)
     return by_id
+
+
+def begin_again(broker, found, queue, pager):
+    """The same once more; when that raises too the queue goes on behind what the log has of it, which stays there."""
+    try:
+        begin(broker, found, queue, pager)
+    except Exception:
+        for segment in found.segments:
+            segment.pinned = True
+        broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
+        if queue.is_stream:
+            queue.following = queue.durable_offset = queue.first_offset = queue.log_position + 1
+
+
+def begin(broker, found, queue, pager):
+    """A queue has all that it is to have."""
+    gaps = close_queue(broker, queue, found.settled.get(queue.id_in_log))
+    pager.begin(queue)
+    found.counts["gaps"] += gaps
 
 
 def fill(broker, store, found, by_id, delaying):
@@ -52,7 +75,21 @@ def fill(broker, store, found, by_id, delaying):
     for segment in found.segments:
         for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
             if type_ == log.MESSAGE:
-                place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
+                try:
+                    place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
+                except TooSmall:
+                    raise
+                except Exception as error:
+                    found.fault(segment, offset, error)
+                    keep_positions(by_id, payload, at)
+
+
+def keep_positions(by_id, payload, at):
+    """A message that could not be put into its queues stays in the log: no other gets its positions."""
+    for index in range(struct.unpack_from(">H", payload, at)[0]):
+        identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
+        if identity in by_id:
+            by_id[identity].log_position = max(by_id[identity].log_position, position)
 
 
 def empty(broker, found, by_id):
@@ -87,7 +124,9 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
         queue = by_id.get(identity)
         found.queue_ids = max(found.queue_ids, identity)
         if queue is None or identity in found.settled and found.settled[identity].has(position):
-            if is_orphan(found, by_id, identity, position):
+            if identity in found.unmade:
+                segment.pinned = True
+            elif is_orphan(found, by_id, identity, position):
                 found.orphans[identity] = found.orphans.get(identity, 0) + 1
                 segment.orphans += 1
             continue
@@ -217,15 +256,17 @@ def load(broker, found, segment, payload, at, heads, wanted, where):
         return
     start = at + MESSAGE_HEAD + PLACE_SIZE * count
     message = tables.new_message(payload[start:start + route_size], properties_size, body_size, arrived)
-    tables.append(message, memoryview(payload), start + route_size, properties_size + body_size)
-    tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
-    record = message // layout.MESSAGE_WIDTH * 2
-    found.where[record], found.where[record + 1] = where
-    for queue, position, before in wanted:
-        found.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
-    segment.live += len(wanted)
-    found.counts["messages"] += len(wanted)
-    tables.release(message)
+    try:
+        tables.append(message, memoryview(payload), start + route_size, properties_size + body_size)
+        tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
+        record = message // layout.MESSAGE_WIDTH * 2
+        found.where[record], found.where[record + 1] = where
+        for queue, position, before in wanted:
+            found.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
+            segment.live += 1
+            found.counts["messages"] += 1
+    finally:
+        tables.release(message)
 
 
 def no_room(broker, found, segment):

@@ -9,6 +9,7 @@ import json
 import struct
 
 from . import log
+from .guard import words_of
 from .journal import BIG, rich
 from .read_back import HEAD_SIZE, MESSAGE_HEAD, PART_SIZE, PLACE_SIZE
 from .settled import Settled, is_in
@@ -31,6 +32,8 @@ class Found:
         self.orphans = {}  # queue id that nothing defines -> places of messages
         self.arrived = 0  # when the last message came that is not a copy
         self.aside = []  # names of the files that these were put in
+        self.faults = []  # sentences: what raised that is no damage, and where
+        self.unmade = ()  # ids of queues whose definitions could not be made again: their messages stay in the log
         self.loose = []  # definitions of bindings whose exchange or queue damage has taken
         self.sequence = None
         self.queue_ids = 0
@@ -40,6 +43,12 @@ class Found:
         self.kept_free = 2  # one such part of memory is kept free; the queues that need more come into the index
         self.last_entered = {}  # queue id -> the entry that was put in its place last
         self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0, "let_go": 0}
+
+    def fault(self, segment, offset, error):
+        """What a record holds could not be taken over: its segment stays."""
+        segment.pinned = True
+        self.faults.append("segment %d: the work for what it has at octet %d failed (%s); it stays in the log"
+                           % (segment.number, offset, words_of(error)))
 
     def next_number(self, numbers):
         """The number of a new segment, where `numbers` are there: none is given twice."""
@@ -84,22 +93,30 @@ def look(store):
     found = Found()
     for number in heads(store, found):
         segment = log.Segment(number)
-        for type_, payload, at, size, _, _ in records(store, number, found.ends[number], found):
-            if type_ == log.MESSAGE:
-                if note_places(found.present, payload, at):
-                    found.arrived = struct.unpack_from(">I", payload, at + 2)[0]
-            elif type_ == log.DEFINED:
-                segment.defines = True
-                define(found, rich(json.loads(str(payload[at:at + size], "utf-8"))))
-            elif type_ == log.SETTLED:
-                settle(found, payload, at)
-            elif type_ == log.TRANSIENT:
-                forget(found, payload, at)
-            elif type_ == log.KEPT:
-                segment.defines = True
-                keep(found, payload[at:at + size])
+        for type_, payload, at, size, offset, _ in records(store, number, found.ends[number], found):
+            try:
+                take(found, segment, type_, payload, at, size)
+            except Exception as error:
+                found.fault(segment, offset, error)
         found.segments.append(segment)
     return found
+
+
+def take(found, segment, type_, payload, at, size):
+    """What one record of a segment says."""
+    if type_ == log.MESSAGE:
+        if note_places(found.present, payload, at):
+            found.arrived = struct.unpack_from(">I", payload, at + 2)[0]
+    elif type_ == log.DEFINED:
+        segment.defines = True
+        define(found, rich(json.loads(str(payload[at:at + size], "utf-8"))))
+    elif type_ == log.SETTLED:
+        settle(found, payload, at)
+    elif type_ == log.TRANSIENT:
+        forget(found, payload, at)
+    elif type_ == log.KEPT:
+        segment.defines = True
+        keep(found, payload[at:at + size])
 
 
 def heads(store, found):

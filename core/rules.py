@@ -160,7 +160,10 @@ class Rules:
     def recovered(self, broker, queue):
         """The queue's messages came out of the log."""
         for feature in self.features:
-            feature.recovered(broker, queue)
+            try:
+                feature.recovered(broker, queue)
+            except Exception as error:
+                broker.guard.queue_failed(queue, error)
 
     def end(self, kept=()):
         """The queue goes, or has other rules now, with the features in `kept`."""

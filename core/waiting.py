@@ -72,19 +72,26 @@ class Waiting:
         names = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
         if not names:
             return
-        for queue in broker.queues.values():
+        for queue in list(broker.queues.values()):
             if not queue.is_stream:
                 entry = queue.head()
                 while entry != layout.NONE:
                     behind = broker.tables.entries[entry + layout.ENTRY_NEXT]
                     message = broker.tables.entries[entry + layout.ENTRY_MESSAGE]
                     left = 0
-                    if broker.names_of(message)[0] in names:
-                        left = left_of(broker, lambda message=message: broker.properties_of(message),
-                                       broker.tables.messages[message + layout.MESSAGE_ARRIVED])
+                    try:
+                        if broker.names_of(message)[0] in names:
+                            left = left_of(broker, lambda message=message: broker.properties_of(message),
+                                           broker.tables.messages[message + layout.MESSAGE_ARRIVED])
+                    except Exception as error:  # it is delivered at once
+                        broker.guard.trouble("a message of queue '%s'", queue.name, error)
                     if left > 0:
                         queue.unlink(entry)
-                        self.add(broker, left, queue, entry, True)
+                        try:
+                            self.add(broker, left, queue, entry, True)
+                        except Exception as error:
+                            broker.guard.trouble("a message of queue '%s'", queue.name, error)
+                            queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
                     entry = behind
 
 

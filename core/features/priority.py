@@ -26,17 +26,22 @@ class Rule(Feature):
         self.place(queue, entries, entry, level)
 
     def recovered(self, broker, queue):
-        """Put every message at its level."""
-        waiting = []
-        entry = queue.pop()
-        while entry != layout.NONE:
-            waiting.append(entry)
-            entry = queue.pop()
+        """Put every message at its level; one whose level cannot be read is at the lowest."""
         entries = broker.tables.entries
-        for entry in waiting:
-            level = min(broker.priority_of(entries[entry + layout.ENTRY_MESSAGE]), self.highest)
+        first = entry = queue.head()
+        while entry != layout.NONE:
+            try:
+                level = min(broker.priority_of(entries[entry + layout.ENTRY_MESSAGE]), self.highest)
+            except Exception as error:
+                broker.guard.trouble("a message of queue '%s'", queue.name, error)
+                level = 0
             entries[entry + layout.ENTRY_REDELIVERED] = 1 | level << SHIFT
-            self.place(queue, entries, entry, level)
+            entry = entries[entry + layout.ENTRY_NEXT]
+        while queue.pop() != layout.NONE:
+            pass  # each still knows the one behind it
+        while first != layout.NONE:
+            entry, first = first, entries[first + layout.ENTRY_NEXT]
+            self.place(queue, entries, entry, entries[entry + layout.ENTRY_REDELIVERED] >> SHIFT)
 
     def requeue(self, queue, entry):
         """Put an entry that is in no list back within its level, at its age."""
