@@ -21,7 +21,7 @@ class Pattern:
         self.anchored = text.startswith("^")
         self.tail, self.literal = plain_parts(text[1:] if self.anchored else text)
         self.programs = ()
-        self.size = len(text)
+        self.size = len(text.encode("utf-8"))
         if self.literal is None or not self.anchored and self.tail == ".*$":
             self.literal = None
             parser = part("pattern_parser")

@@ -9,7 +9,10 @@
     x-stream-pack-octets       up to so many octets in one such message
 """
 
+from .definitions import cost
 from .errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+
+FILTER_PART = 4  # of argument_size_max: what a consumer's filter may take, as Definitions.check_size counts it
 
 KEPT_MAX = 256  # names of consumers whose offset a stream keeps
 
@@ -29,6 +32,8 @@ def begin(broker, consumer, stream, arguments, prefetch):
     if consumer.keeps is not None and not may_keep(broker, stream, consumer.keeps):
         raise ProtocolError(RESOURCE_ERROR, "stream '%s' keeps the offsets of as many consumers as it can" % stream.name)
     wanted = filter_of(arguments)
+    if wanted is not None and cost(wanted) > broker.limits.argument_size_max // FILTER_PART:
+        invalid("x-stream-filter", "its texts are larger than this broker keeps for a consumer")
     consumer.filter = wanted
     consumer.unfiltered = flag(arguments, "x-stream-match-unfiltered")
     consumer.pack_records = number(arguments, "x-stream-pack-records")

@@ -8,6 +8,7 @@ then is forgotten from the end, so the cost of a delivery does not grow with wha
 """
 
 from .. import layout
+from ..identities import digest
 from .feature import Feature
 
 SCAN_MAX = 200
@@ -127,6 +128,6 @@ class Rule(Feature):
         return known[1]
 
     def group_of(self, broker, message):
-        """The value of the header, or None."""
+        """What stands for the value of the header, or None."""
         value = broker.headers_of(message).get(self.header)
-        return None if isinstance(value, (list, dict)) else value
+        return None if value is None or isinstance(value, (list, dict)) else digest(value)

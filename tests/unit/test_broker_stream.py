@@ -289,3 +289,14 @@ def test_names_of_readers_are_bounded_over_all_streams():
     peer.consume("s", "c3", arguments={"x-stream-consumer": "one"})
     peer.give(encoded("basic_consume", 1, 0, "u", "c4", False, False, False, False, {"x-stream-consumer": "three"}))
     assert peer.expect("connection_close")[0] == 506
+
+
+def test_a_filter_is_bounded():
+    """x-stream-filter: what a consumer keeps counts by argument_size_max; a table of a whole frame is not kept."""
+    broker = new_broker(argument_size_max=1024)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.ask("basic_qos", "basic_qos_ok", 0, 10, False)
+    peer.consume("s", "c1", arguments={"x-stream-filter": ["word", "other"]})
+    peer.give(encoded("basic_consume", 1, 0, "s", "c2", False, False, False, False, {"x-stream-filter": ["w"] * 50}))
+    assert peer.expect("channel_close")[0] == 406

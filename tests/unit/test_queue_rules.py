@@ -437,6 +437,17 @@ def test_what_a_message_group_costs_does_not_grow_with_what_is_unsettled():
     assert remembered <= 2 * broker.queues["q"].unsettled_count() + 200, remembered
 
 
+def test_a_group_takes_the_same_memory_however_long_its_value_is():
+    """x-group-key: what stands for a value is kept while a message of it is unsettled."""
+    broker, peer = pair({"x-group-key": "g"})
+    peer.consume("q")
+    for group in ("a" * 200, "b" * 150, 7, True):
+        peer.publish("q", b"x", given={"headers": {"g": group}})
+    assert len(peer.contents()) == 4
+    owners = broker.queues["q"].rules.groups.owners
+    assert len(owners) == 4 and {len(group) for group in owners} == {15}
+
+
 def test_a_delivery_that_is_not_settled_in_time_closes_its_channel():
     """x-consumer-timeout (and consumer_timeout_ms for all): 406, and the message goes back."""
     broker, peer = pair({"x-consumer-timeout": 1000})
