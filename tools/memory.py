@@ -24,7 +24,6 @@ LEAST = {
     "login_address_max": 128}
 STEPS = 256  # from LEAST to GATEWAY
 HEADS = 2048  # octets of a send buffer beside the properties of a delivery
-GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 TLS_CONNECTION = 60000  # octets that OpenSSL takes for a connection
 LOG = 8 << 20  # octets of what is gathered, written and read back at once
 
@@ -32,15 +31,31 @@ LOG = 8 << 20  # octets of what is gathered, written and read back at once
 def machine():
     """Octets that this machine, or the control group of this process, has."""
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for path in GROUPS:
-        try:
-            with open(path, encoding="ascii") as file:
-                text = file.read().strip()
-        except OSError:
-            continue
+    for path in groups(read("/proc/self/cgroup")):
+        text = read(path).strip()
         if text.isdigit():
             found = min(found, int(text))
     return found
+
+
+def read(path):
+    """A file's text; "" when there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def groups(text):
+    """The files with the limits of the control groups in /proc/self/cgroup's `text`, and of those above them."""
+    for line in text.splitlines():
+        _, kinds, path = line.split(":", 2)
+        if kinds in ("", "memory"):
+            top, name = ("/sys/fs/cgroup", "memory.max") if kinds == "" else ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            parts = [part for part in path.split("/") if part]
+            for count in range(len(parts) + 1):
+                yield "/".join([top, *parts[:count], name])
 
 
 def parts(limits, addresses=(), bridges=(), kept=False):

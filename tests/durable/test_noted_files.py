@@ -1,5 +1,5 @@
-"""The file that says which segments there are to be (core/noted.py), in a directory: a program that is killed, or a disk that refuses, at any
-call of the system leaves a log that is whole and tells no loss; a file that is taken away is told."""
+"""The file that says which segments there are to be (core/noted.py), in a directory: a program that is killed, or a disk that refuses,
+at any call of the system leaves a log that is whole and tells no loss; a file that is taken away is told."""
 import errno
 import os
 

@@ -48,6 +48,14 @@ def test_what_cannot_fit_is_refused_with_the_limit_that_takes_it():
         memory.fitting({"queue_count_max": 10, "queue_share_max": 20}, 4096 * MIB)
 
 
+def test_the_control_group_and_those_above_it_count():
+    """cgroups(7): version 2 has one group for all, version 1 one for memory."""
+    assert list(memory.groups("0::/system.slice/leveret.service\n")) == [
+        "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/system.slice/leveret.service/memory.max"]
+    assert list(memory.groups("5:cpu:/a\n4:memory:/\n")) == ["/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+    assert list(memory.groups("")) == [] and memory.machine() >= 64 * MIB
+
+
 def test_the_parts_name_limits_that_there_are():
     for what, octets, behind in memory.parts(Limits(), kept=True):
         assert octets >= 0 and all(name in GATEWAY for name in behind), what
