@@ -267,6 +267,26 @@ class Engine:
         """See records.gather_settled."""
         return lib.leveret_gather_settled(self.pointers, runs, most)
 
+    def purge(self, queue):
+        """See core/engine.py."""
+        lib.leveret_purge(self.pointers, queue)
+
+    def expire(self, queue):
+        """See core/engine.py."""
+        lib.leveret_expire(self.pointers, queue)
+
+    def disown(self, channel, consumer):
+        """See core/engine.py."""
+        lib.leveret_disown(self.pointers, channel, consumer)
+
+    def drop_held(self, channel, queue):
+        """See core/engine.py."""
+        lib.leveret_drop_held(self.pointers, channel, queue)
+
+    def return_all(self, channel):
+        """See core/engine.py."""
+        return lib.leveret_return_all(self.pointers, channel)
+
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""
         return lib.leveret_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)

@@ -86,6 +86,13 @@ void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segme
 /* See records.gather_settled. */
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most);
 
+/* What a method does to all messages of a queue, or to all deliveries of a channel: see core/engine.py, Plain. */
+void leveret_purge(const leveret_tables *t, int32_t queue);
+void leveret_expire(const leveret_tables *t, int32_t queue);
+void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);
+void leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue);
+int32_t leveret_return_all(const leveret_tables *t, int32_t channel);
+
 /* How far a pack reaches: `numbers` is the first entry, records at most, octets at most; then the entry behind, the records, the octets. */
 void leveret_pack_reach(const leveret_tables *t, int32_t *numbers);
 

@@ -18,6 +18,7 @@ static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t messa
     place[ENTRY_POSITION] = position;
     place[ENTRY_QUEUE] = queue;
     place[ENTRY_REDELIVERED] = 0;
+    place[ENTRY_DEADLINE] = 0;
     if (tail >= 0)
         t->entries[tail + ENTRY_NEXT] = entry;
     else

@@ -2,7 +2,7 @@
 import struct
 
 from leveret.core import layout
-from leveret.core.hot import activate, wake_channel
+from leveret.core.hot import activate, wake_below
 from leveret.core.layout import MASK, NONE
 from .runs_shapes import END, ENTRY, MESSAGE
 
@@ -31,9 +31,7 @@ class Settling:
             places.append(place)
             entry = place[1]
             if place[6] == low:
-                prefetch = channels[channel + layout.CHANNEL_PREFETCH]
-                if 0 < prefetch <= channels[channel + layout.CHANNEL_UNSETTLED]:
-                    wake_channel(tables.queues, channels, tables.consumers, tables.state, channel)
+                wake_below(tables.entries, tables.queues, channels, tables.consumers, tables.state, channel, handles[0], handles[-1])
                 self.settle(channel, handles, places)
                 return at + 21
             if not multiple & 1:

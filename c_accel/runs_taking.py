@@ -197,10 +197,11 @@ class Taking:
             tables.entries[previous + layout.ENTRY_NEXT] = entries[0]
         else:
             queues[queue + layout.QUEUE_HEAD] = entries[0]
-        message_octets, entry_octets = self.message_octets, self.entry_octets
+        message_octets, entry_octets, records = self.message_octets, self.entry_octets, tables.entries
         for message, entry, behind, first, last in zip(messages, entries, entries[1:] + [NONE], firsts, lasts):
             NEW_MESSAGE(message_octets, 4 * message, first, last, shared)
             NEW_ENTRY(entry_octets, 4 * entry, message, behind, previous, position, queue, 0)
+            records[entry + layout.ENTRY_DEADLINE] = 0
             previous = entry
             position = position + 1 & MASK
         queues[queue + layout.QUEUE_TAIL] = previous

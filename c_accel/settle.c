@@ -21,6 +21,22 @@ static void wake_channel(const leveret_tables *t, int32_t channel)
     }
 }
 
+static void wake_below(const leveret_tables *t, int32_t channel, int32_t entry, int32_t last)
+{
+    int32_t prefetch = t->channels[channel + CHANNEL_PREFETCH], left = t->channels[channel + CHANNEL_UNSETTLED];
+    if (prefetch <= 0 || left < prefetch)
+        return;
+    for (;; entry = t->entries[entry + ENTRY_NEXT]) {
+        left -= 1;
+        if (left < prefetch) {
+            wake_channel(t, channel);
+            return;
+        }
+        if (entry == last)
+            return;
+    }
+}
+
 enum { NEAR = 2 };
 
 static int32_t find_indexed(const leveret_tables *t, int32_t channel, int32_t tag)
@@ -172,8 +188,7 @@ int32_t leveret_take_settlement(const leveret_tables *t, const uint8_t *source, 
     int32_t first = multiple ? record[CHANNEL_UNSETTLED_HEAD] : last;
     if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
         return ASK;
-    if (record[CHANNEL_PREFETCH] > 0 && record[CHANNEL_UNSETTLED] >= record[CHANNEL_PREFETCH])
-        wake_channel(t, channel);
+    wake_below(t, channel, first, last);
     if (how == RETURNED) {
         give_back(t, channel, first, last);
         return place + 10;
@@ -187,4 +202,47 @@ int32_t leveret_take_settlement(const leveret_tables *t, const uint8_t *source, 
     }
     settle(t, channel, first, last, how == ACCEPTED ? STATE_SETTLED : STATE_REJECTED);
     return place + 10;
+}
+
+void leveret_purge(const leveret_tables *t, int32_t queue)
+{
+    for (int32_t entry = t->queues[queue + QUEUE_HEAD]; entry >= 0; entry = t->queues[queue + QUEUE_HEAD]) {
+        unlink_ready(t, queue, entry);
+        drop(t, entry);
+    }
+}
+
+void leveret_expire(const leveret_tables *t, int32_t queue)
+{
+    expire(t, queue);
+}
+
+void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer)
+{
+    for (int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD]; entry >= 0; entry = t->entries[entry + ENTRY_NEXT])
+        if (consumer < 0 || t->entries[entry + ENTRY_CONSUMER] == consumer)
+            t->entries[entry + ENTRY_CONSUMER] = -1;
+}
+
+void leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue)
+{
+    int32_t behind;
+    for (int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD]; entry >= 0; entry = behind) {
+        behind = t->entries[entry + ENTRY_NEXT];
+        if (t->entries[entry + ENTRY_QUEUE] == queue) {
+            unhold(t, channel, entry);
+            drop(t, entry);
+        }
+    }
+}
+
+int32_t leveret_return_all(const leveret_tables *t, int32_t channel)
+{
+    int32_t first = t->channels[channel + CHANNEL_UNSETTLED_HEAD], last = t->channels[channel + CHANNEL_UNSETTLED_TAIL];
+    if (first < 0)
+        return 1;
+    if (!may_return(t, first, last, LIMIT_RETURNS))
+        return 0;
+    give_back(t, channel, first, last);
+    return 1;
 }

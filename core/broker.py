@@ -218,6 +218,8 @@ class Broker(Consuming):
         if self.jobs:
             self.jobs.pop(0).work()
         self.dead_letters.turn(self)
+        if self.policies.pending:
+            self.policies.work(self)
         deliver.run(self)
         if self.behind:
             self.give_turns()
@@ -338,8 +340,14 @@ class Broker(Consuming):
 
     def close_channel(self, channel):
         """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
-        for consumer in list(channel.consumers.values()):
-            self.cancel(consumer)
+        consumers = list(channel.consumers.values())
+        for consumer in consumers:
+            if consumer.queue.is_stream:  # which looks at what is not settled
+                self.cancel(consumer, False)
+        self.tables.engine.disown(channel.handle, layout.NONE)
+        for consumer in consumers:
+            if not consumer.queue.is_stream:
+                self.cancel(consumer, False)
         self.requeue_from(channel, layout.NONE)
         hot.give(self.tables.channels, self.tables.channel_pool, 0, channel.handle)
 
@@ -434,8 +442,6 @@ class Broker(Consuming):
             return
         found.rules = with_expiry(found.rules)
         found.update_plain()
-        for entry in self.entries_of(found):
-            self.tables.entries[entry + layout.ENTRY_DEADLINE] = 0
 
     def entries_of(self, found):
         """The entries of a queue: those ready, and those delivered and not settled, which may come back."""
@@ -525,9 +531,11 @@ class Broker(Consuming):
             except Exception as error:
                 consumer.channel.connection.broke(error)
         for connection in self.connections:
+            if not found.unsettled_count():
+                break
             for channel in connection.channels():
                 if not channel.closing:
-                    self.forget_unsettled(channel, found)
+                    self.tables.engine.drop_held(channel.handle, found.handle)
         hot.deactivate(self.tables.queues, self.tables.state, found.handle)  # its record may soon be another queue's
         count = self.forget_queue(found)
         self.counters["dropped_with_queue"] += lost + count

@@ -101,7 +101,7 @@ class Consuming(MessageReading):
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         self.tables.engine.see_queue(found)
 
-    def cancel(self, consumer):
+    def cancel(self, consumer, has_unsettled=True):
         """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
         found = consumer.queue
         if found.is_stream:
@@ -111,14 +111,14 @@ class Consuming(MessageReading):
                     self.journal.kept(found, consumer.keeps)
             except Exception as error:  # what was kept before counts
                 self.guard.queue_failed(found, error)
-        self.end_consumer(consumer)
+        self.end_consumer(consumer, has_unsettled)
         if found.is_stream and found.pages is not None:
             found.pages.prune()
         if found.auto_delete and not found.consumers:
             self.drop_queue(found)
 
-    def end_consumer(self, consumer):
-        """Take a consumer out of everything that knows it."""
+    def end_consumer(self, consumer, has_unsettled=True):
+        """Take a consumer out of everything that knows it; `has_unsettled` false: its deliveries do not know it any more."""
         found = consumer.queue
         del consumer.channel.consumers[consumer.tag]
         consumer.channel.session.send.forget(consumer)
@@ -129,11 +129,8 @@ class Consuming(MessageReading):
         self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
         self.tables.engine.see_queue(found)
         found.exclusive_consumer = False
-        entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
-            if self.tables.entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
-                self.tables.entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
-            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
+        if has_unsettled:
+            self.tables.engine.disown(consumer.channel.handle, consumer.handle)
         hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
 
     def settle(self, channel, last, multiple):
@@ -186,7 +183,8 @@ class Consuming(MessageReading):
 
     def requeue_from(self, channel, last):
         """Requeue the unsettled entries of a channel up to `last` (NONE: all), the newest first: each then finds its place at the head."""
-        self.requeue(self.unsettled_back_from(channel, last), channel)
+        if last != layout.NONE or not self.tables.engine.return_all(channel.handle):
+            self.requeue(self.unsettled_back_from(channel, last), channel)
 
     def unsettled_back_from(self, channel, entry):
         """The unsettled entries of a channel, from `entry` (NONE: the newest) to older ones; each may be taken off while it is there."""
@@ -251,17 +249,6 @@ class Consuming(MessageReading):
         for consumer in channel.consumers.values():
             self.activate(consumer.queue)
 
-    def forget_unsettled(self, channel, found):
-        """Drop a channel's unsettled entries of a queue that goes."""
-        tables = self.tables
-        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
-            behind = tables.entries[entry + layout.ENTRY_NEXT]
-            if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
-                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
-                found.drop(entry)
-            entry = behind
-
     def activate(self, found):
         """Remember that a queue may have something to deliver."""
         hot.activate(self.tables.queues, self.tables.state, found.handle)
@@ -269,4 +256,5 @@ class Consuming(MessageReading):
     def has_active(self):
         """True when `run` may have something to do: a queue to deliver from, a connection that waits for its turn."""
         return (self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE or len(self.behind) > 0
-                or self.dead_letters.until != layout.NONE or self.journal is not None and self.journal.pager.busy)
+                or self.dead_letters.until != layout.NONE or len(self.policies.pending) > 0
+                or self.journal is not None and self.journal.pager.busy)

@@ -27,6 +27,7 @@ class NoPolicies:
     """Stands for policies.Policies on a board that does not carry them."""
 
     by_name = {}
+    pending = ()
 
     def apply_to_queue(self, broker, queue):
         """Nothing."""

@@ -13,6 +13,7 @@ _DELIVERIES = const(2048)  # and as many deliveries
 _SERVED_TURNS = const(8)  # of one queue before a basic.get from it
 _CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose messages are looked at
 _CAREFUL_COST = const(8)  # deliveries without a look that take as long as one with it
+_GROUPED_COST = const(32)  # the same for one with groups
 
 
 def run(broker):
@@ -50,9 +51,14 @@ def go_round(broker, turns):
         except Exception as error:
             broker.guard.queue_failed(found, error)
             continue
-        engine.turned(count * _CAREFUL_COST if careful else count)
+        engine.turned(count * cost_of(found) if careful else count)
         if count >= (_CAREFUL_TURN if careful else engine.turn):
             broker.activate(found)
+
+
+def cost_of(found):
+    """How many deliveries without a look take as long as one of a queue whose messages are looked at."""
+    return _GROUPED_COST if found.rules is not None and found.rules.groups is not None else _CAREFUL_COST
 
 
 def turn(found, engine):
@@ -89,6 +95,9 @@ def careful_turn(broker, found):
     for done in range(_CAREFUL_TURN):
         if found.rules is not None:
             found.rules.before_delivery(broker, found)
+            if found.rules.expiry is not None and found.rules.expiry.behind:
+                broker.activate(found)
+                return done
         if found.head() == layout.NONE or not one_delivery(broker, found):
             return done
     return _CAREFUL_TURN

@@ -109,6 +109,54 @@ class Plain:
         """See records.gather_settled."""
         return records.gather_settled(self.tables.entries, self.tables.state, runs, most)
 
+    # What a method does to all messages of a queue, or to all deliveries of a channel
+
+    def purge(self, queue):
+        """Drop all ready entries of a queue."""
+        tables = self.tables
+        entry = tables.queues[queue + layout.QUEUE_HEAD]
+        while entry != layout.NONE:
+            hot.unlink_ready(tables.messages, tables.entries, tables.queues, queue, entry)
+            hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
+            entry = tables.queues[queue + layout.QUEUE_HEAD]
+
+    def expire(self, queue):
+        """See hot.expire."""
+        tables = self.tables
+        hot.expire(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, queue)
+
+    def disown(self, channel, consumer):
+        """The deliveries of a channel to a consumer (NONE: to all) are nobody's in particular from now on."""
+        entries = self.tables.entries
+        entry = self.tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            if consumer == layout.NONE or entries[entry + layout.ENTRY_CONSUMER] == consumer:
+                entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
+            entry = entries[entry + layout.ENTRY_NEXT]
+
+    def drop_held(self, channel, queue):
+        """Drop a channel's unsettled entries of a queue."""
+        tables = self.tables
+        entry = tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            if tables.entries[entry + layout.ENTRY_QUEUE] == queue:
+                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel, entry)
+                hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
+            entry = behind
+
+    def return_all(self, channel):
+        """Put all unsettled entries of a channel back into their queues; 0: one of these wants to see what comes back, nothing is done."""
+        tables = self.tables
+        first = tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
+        last = tables.channels[channel + layout.CHANNEL_UNSETTLED_TAIL]
+        if first == layout.NONE:
+            return 1
+        if not ingest.may_return(tables.entries, tables.queues, first, last, layout.LIMIT_RETURNS):
+            return 0
+        hot.give_back(tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel, first, last)
+        return 1
+
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""
         tables = self.tables

@@ -179,6 +179,7 @@ def push(messages, entries, queues, state, queue, message):
     entries[entry + _ENTRY_POSITION] = position
     entries[entry + _ENTRY_QUEUE] = queue
     entries[entry + _ENTRY_REDELIVERED] = 0
+    entries[entry + _ENTRY_DEADLINE] = 0
     if tail >= 0:
         entries[tail + _ENTRY_NEXT] = entry
     else:
@@ -217,6 +218,25 @@ def link_consumer(channels, consumers, channel, old, new):
         channels[channel + _CHANNEL_CONSUMERS] = new
     else:
         consumers[before + _CONSUMER_NEXT] = new
+
+
+def wake_below(entries, queues, channels, consumers, state, channel, entry, last):
+    """The unsettled entries of a channel from `entry` to `last` are about to go: wake its consumers when that brings it below its prefetch.
+
+    So a channel that is far above it, because that was lowered, wakes nobody with each of its acknowledgements.
+    """
+    prefetch = channels[channel + _CHANNEL_PREFETCH]
+    left = channels[channel + _CHANNEL_UNSETTLED]
+    if prefetch <= 0 or left < prefetch:
+        return
+    while True:
+        left -= 1
+        if left < prefetch:
+            wake_channel(queues, channels, consumers, state, channel)
+            return
+        if entry == last:
+            return
+        entry = entries[entry + _ENTRY_NEXT]
 
 
 def wake_channel(queues, channels, consumers, state, channel):

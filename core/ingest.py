@@ -9,7 +9,7 @@ What is known flat: the channels of the connection by number (`numbers`), whethe
 whether a queue does (QUEUE_PLAIN), and where a route leads for a user who may write there (the route cache, core/routes.py).
 """
 
-from .hot import activate, append, drop, find_tag, give_back, next_number, push, settle, take, unlink_ready, wake_channel
+from .hot import activate, append, drop, find_tag, give_back, next_number, push, settle, take, unlink_ready, wake_below
 from .shim import const, same
 
 _MASK = const(0x3FFFFFFF)
@@ -44,9 +44,7 @@ _QUEUE_OCTETS_MAX = const(18)
 
 _CHANNEL_UNSETTLED_HEAD = const(0)
 _CHANNEL_UNSETTLED_TAIL = const(1)
-_CHANNEL_UNSETTLED = const(2)
 _CHANNEL_TAG_HIGH = const(4)
-_CHANNEL_PREFETCH = const(5)
 _CHANNEL_CONFIRM = const(6)
 _CHANNEL_PUBLISHED = const(7)
 _CHANNEL_PLAIN = const(10)
@@ -168,9 +166,7 @@ def take_settlement(blocks, messages, entries, queues, channels, consumers, stat
     entry = channels[channel + _CHANNEL_UNSETTLED_HEAD] if multiple else last
     if how > 0 and may_return(entries, queues, entry, last, 8 if how == 1 else 16) == 0:
         return _ASK
-    prefetch = channels[channel + _CHANNEL_PREFETCH]
-    if prefetch > 0 and channels[channel + _CHANNEL_UNSETTLED] >= prefetch:
-        wake_channel(queues, channels, consumers, state, channel)
+    wake_below(entries, queues, channels, consumers, state, channel, entry, last)
     if how == 2:
         give_back(messages, entries, queues, channels, consumers, state, channel, entry, last)
         return at + 10

@@ -33,7 +33,7 @@ ENTRY_QUEUE = 4
 ENTRY_REDELIVERED = 5  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's delivery
 ENTRY_TAG = 6  # low 30 bits of the delivery tag
 ENTRY_CONSUMER = 7  # NONE: it is gone; GOT: basic.get
-ENTRY_DEADLINE = 8  # see features/expiry.py; only valid in queues with that rule
+ENTRY_DEADLINE = 8  # see features/expiry.py; 0 where the queue has had no such rule
 ENTRY_WIDTH = 9
 
 QUEUE_HEAD = 0  # in a free record: the next free record

@@ -19,6 +19,9 @@ DECLARED_ONLY = ("x-max-priority", "x-single-active-consumer", "x-last-value-key
 
 PATTERN_SIZE_MAX = 8192  # octets of a compiled pattern; a broker with small limits takes less
 
+COMPARISONS_MAX = 2000  # of names with patterns in one turn
+APPLYING = 10  # comparisons that take as long as giving a queue its rules
+
 SMALLER = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-delivery-limit")
 
 PRIORITY_MAX = (1 << 31) - 1
@@ -73,6 +76,7 @@ class Policies:
 
     def __init__(self):
         self.by_name = {}
+        self.pending = []  # queues and exchanges that are still to be brought up to date
 
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
@@ -113,11 +117,20 @@ class Policies:
         return found
 
     def apply_to_all(self, broker):
-        """Bring every queue and exchange up to date."""
-        for queue in list(broker.queues.values()):
-            self.apply_to_queue(broker, queue)
-        for exchange in broker.exchanges.values():
-            self.apply_to_exchange(exchange)
+        """Bring every queue and exchange up to date: some now, the others in the rounds of the broker to come."""
+        self.pending = list(broker.exchanges.values()) + list(broker.queues.values())
+        self.work(broker)
+
+    def work(self, broker):
+        """Go on with that for one turn: so many comparisons of a name with a pattern."""
+        left = COMPARISONS_MAX
+        while self.pending and left > 0:
+            each = self.pending.pop()
+            left -= APPLYING + len(self.by_name)
+            if each.is_exchange:
+                self.apply_to_exchange(each)
+            elif broker.queue_objects.get(each.handle) is each:
+                self.apply_to_queue(broker, each)
         routes.forget(broker.tables)
 
     def apply_to_queue(self, broker, queue):

@@ -186,10 +186,7 @@ class Queue:
         count = self.message_count()
         if self.is_paging():
             self.pages.pager.purge(self)
-        entry = self.pop()
-        while entry != layout.NONE:
-            self.drop(entry)
-            entry = self.pop()
+        self.tables.engine.purge(self.handle)
         return count
 
     def end(self):

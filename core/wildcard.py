@@ -6,6 +6,7 @@ piece of plain text is looked for as text, one with single-character cards with 
 """
 
 SEARCHED_MAX = 512  # characters of a text that a piece with single-character cards is looked for in, between two cards for any run
+TEXT_MAX = 2048  # the same for one without such cards
 
 
 def pieces_of(pattern, any_run, any_one, escape):
@@ -66,7 +67,7 @@ def fits(piece, text, at):
 def behind(piece, text, at, end):
     """Where a piece that first fits in text[at:end] ends; -1: nowhere, or the text is too long to look for one with cards."""
     if isinstance(piece, str):
-        found = text.find(piece, at, end)
+        found = text.find(piece, at, end) if end - at <= TEXT_MAX else -1
         return found + len(piece) if found >= 0 else -1
     if end - at > SEARCHED_MAX:
         return -1

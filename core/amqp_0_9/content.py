@@ -151,7 +151,9 @@ def complete(session, channel):
         channel.transaction.add(channel)
     else:
         before = 0 if session.broker.journal is None else session.broker.journal.taken
+        entries_before = session.broker.tables.state[layout.POOL_ENTRIES + 2]
         outcome = put(session.broker, channel.message, channel.exchange, channel.key(), channel.expires)
+        session.effort += max(entries_before - session.broker.tables.state[layout.POOL_ENTRIES + 2], 0)
         if outcome == broker_core.NO_ROOM:
             session.hold(channel)
             return

@@ -187,6 +187,7 @@ def basic_qos(session, channel, arguments):
         raise ProtocolError(NOT_IMPLEMENTED, "prefetch_size!=0 (%d)" % size)
     if global_:
         session.broker.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] = count
+        session.effort += len(channel.consumers)
         for consumer in channel.consumers.values():
             session.broker.activate(consumer.queue)
     else:
@@ -231,6 +232,7 @@ def basic_cancel(session, channel, arguments):
     if consumer is not None:
         if consumer.queue.name == channel.reply_queue:
             channel.reply_queue = None
+        session.effort += len(channel.consumers) // 4 + session.broker.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED] // 512
         session.broker.cancel(consumer)
     answer(session, channel, no_wait, "basic_cancel_ok", (tag,))
 
@@ -255,6 +257,8 @@ def basic_get(session, channel, arguments):
         found.rules.before_delivery(session.broker, found)
         if found.rules.expiry is not None:
             found.rules.expiry.let_go(session.broker, found, 1)  # a lifetime of 0 is over: no consumer has taken the message at once
+        if found.rules.expiry is not None and found.rules.expiry.behind:
+            return False  # expired ones are still to go
     if found.is_stream:
         if not no_ack:
             raise ProtocolError(NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state"

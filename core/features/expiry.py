@@ -12,8 +12,13 @@ from .feature import Feature
 FAR_MS = 1 << 28
 
 
+EXPIRED_MAX = 1000  # messages that are let go one after the other before others have their turn
+
+
 class Rule(Feature):
     """x-message-ttl; `ttl_ms` None: only what messages say themselves."""
+
+    behind = False  # there are more at the head than one turn lets go: none may be delivered
 
     def __init__(self, arguments):
         self.ttl_ms = arguments.get("x-message-ttl")
@@ -37,15 +42,25 @@ class Rule(Feature):
         broker.note_due(moment)
 
     def begin_anew(self, broker, queue):
-        """The rule comes to a queue that has messages: their time begins now."""
+        """The rule comes to a queue that has messages: their time begins now. One without a deadline has no lifetime of its own either, or
+        the queue would have had such a rule."""
+        if queue.pages is not None:
+            queue.pages.since = broker.uptime_s
+        entries = broker.tables.entries
+        moment = 0 if self.ttl_ms is None else deadline(broker, self.ttl_ms)
+        broker.note_due(moment)
+        for entry in broker.entries_of(queue):
+            if entries[entry + layout.ENTRY_DEADLINE] == 0:
+                entries[entry + layout.ENTRY_DEADLINE] = moment
+            else:
+                self.pushed(broker, queue, entries[entry + layout.ENTRY_MESSAGE], entry)
+
+    def recovered(self, broker, queue):
+        """Time stood still while the broker was down: lifetimes begin again."""
         if queue.pages is not None:
             queue.pages.since = broker.uptime_s
         for entry in broker.entries_of(queue):
             self.pushed(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
-
-    def recovered(self, broker, queue):
-        """Time stood still while the broker was down: lifetimes begin again."""
-        self.begin_anew(broker, queue)
 
     def before_delivery(self, broker, queue):
         """Let go of everything at the head whose time is over."""
@@ -53,9 +68,18 @@ class Rule(Feature):
 
     def let_go(self, broker, queue, more_ms):
         """The same for `more_ms` milliseconds from now."""
+        self.behind = False
+        if more_ms == 0 and queue.rules.dead_letter is None:
+            broker.tables.engine.expire(queue.handle)
+            return
         entries = broker.tables.entries
         entry = queue.head()
+        left = EXPIRED_MAX
         while entry != layout.NONE and passed(broker, entries[entry + layout.ENTRY_DEADLINE], more_ms):
+            if left == 0:
+                self.behind = True
+                return
+            left -= 1
             queue.pop()
             broker.counters["expired"] += 1
             broker.discard(queue, entry, "expired")

@@ -8,6 +8,9 @@ from .. import layout
 from .feature import REFUSED, TAKEN, Feature
 
 
+TRIMMED_MAX = 1000  # messages that go at once where a policy makes a long queue short; the rest goes with time
+
+
 class Rule(Feature):
     """x-max-length, x-max-length-bytes, x-overflow."""
 
@@ -48,10 +51,16 @@ class Rule(Feature):
 
     def trim(self, broker, queue):
         """overflow drop-head: the oldest go until what is left fits."""
+        left = TRIMMED_MAX
         while self.overflow == "drop-head" and queue.message_count() and self.over(queue, 0, 0):
             head = queue.head()
-            if head == layout.NONE:
+            if head == layout.NONE or left == 0:
                 return
+            left -= 1
             queue.pop()
             broker.counters["dropped_head"] += 1
             broker.discard(queue, head, "maxlen")
+
+    def tick(self, broker, queue):
+        """What was too much to go at once."""
+        self.trim(broker, queue)

@@ -1,7 +1,7 @@
 """headers (0-9-1 section 3.1.3.4), and property and matcher of the 2005 draft, which compare in the same way."""
 
 from leveret.core import headers
-from leveret.core.wildcard import SEARCHED_MAX, matches, pieces_of, searches
+from leveret.core.wildcard import SEARCHED_MAX, TEXT_MAX, matches, pieces_of, searches
 from peer import Peer, encoded, new_broker
 
 # arguments of the binding, headers of the message, whether it fits; as RabbitMQ 3.10 answers (tests/interop/test_exchange_features.py)
@@ -137,11 +137,12 @@ def test_patterns():
 
 
 def test_a_pattern_with_single_cards_is_looked_for_in_a_bounded_text_and_counts_as_many_bindings():
-    """What one message costs is bounded: pieces with ? between two * are looked for in SEARCHED_MAX characters, text in any number."""
+    """What one message costs is bounded: pieces with ? between two * are looked for in SEARCHED_MAX characters, text in TEXT_MAX."""
     middle, plain = pieces_of("*a?c*", "*", "?", ""), pieces_of("*abc*", "*", "?", "")
     for size, fits in ((SEARCHED_MAX - 3, True), (SEARCHED_MAX - 2, False)):
         assert matches(middle, "x" * size + "abc") is fits
         assert matches(plain, "x" * size + "abc")
+    assert matches(plain, "x" * (TEXT_MAX - 3) + "abc") and not matches(plain, "x" * TEXT_MAX + "abc")
     assert searches(middle) == 1 and searches(plain) == searches(pieces_of("?*b?", "*", "?", "")) == 0
     broker = new_broker(binding_count_max=256, binding_share_max=256)
     peer = Peer(broker)

@@ -284,7 +284,7 @@ def test_a_place_that_raised_is_told_as_file_and_line():
     broker = new_broker()
     told = with_sentences(broker)
     peer = Peer(broker)
-    peer.declare("q", arguments={"x-message-ttl": 10})
+    peer.declare("q", arguments={"x-message-ttl": 10, "x-dead-letter-exchange": "none"})
     with Swapped(expiry, "passed", Fault("late")):
         peer.publish("q", b"x")
         pass_time(broker, 100)
