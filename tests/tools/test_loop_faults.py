@@ -1,0 +1,139 @@
+"""What raises at one connection of the port's loop ends that connection and nobody else's (core/DESIGN.md section 1)."""
+import socket
+
+import pytest
+
+from leveret.core.broker import Broker
+from leveret.core.connection import Connection
+from leveret.core.limits import BOARD, Limits
+from leveret.ports import tcp
+from leveret.ports.tcp import Loop, SocketStream
+
+HEADER = b"AMQP\x00\x00\x09\x01"
+
+
+class Fault(Exception):
+    """What no code of the broker expects."""
+
+
+class Served:
+    """A broker behind a loop, and what it told."""
+
+    def __init__(self):
+        self.told = []
+        self.broker = Broker(Limits(**dict(BOARD, connection_count_max=8)), b"loop", None, self.told.append)
+        self.loop = Loop(8, self.broker)
+        _, self.port = self.loop.listen("127.0.0.1", 0, self.accept)
+        self.made = []
+
+    def accept(self, stream):
+        made = Connection(self.broker, stream.name, True)
+        self.made.append(made)
+        return None if made.closed else made
+
+    def connect(self):
+        """A client's socket; its connection is accepted."""
+        made = socket.create_connection(("127.0.0.1", self.port))
+        made.settimeout(5)
+        for _ in range(100):
+            self.loop.step(10)
+            if len(self.made) and self.made[-1].name.endswith(":%d" % made.getsockname()[1]):
+                break
+        return made
+
+    def serves(self):
+        """True when a client is answered."""
+        client = self.connect()
+        client.sendall(HEADER)
+        for _ in range(20):
+            self.loop.step(10)
+        octets = client.recv(4096)
+        client.close()
+        return octets[:1] == b"\x01"
+
+    def ends(self, client):
+        """What a client hears until its stream ends."""
+        client.setblocking(False)
+        heard = b""
+        for _ in range(500):
+            self.loop.step(10)
+            try:
+                octets = client.recv(4096)
+            except BlockingIOError:
+                continue
+            except ConnectionResetError:
+                return heard
+            if not octets:
+                return heard
+            heard += octets
+        raise AssertionError("the stream does not end")
+
+
+@pytest.fixture
+def served():
+    """A broker behind a loop."""
+    made = Served()
+    yield made
+    made.loop.close()
+
+
+def raising(*given):
+    raise Fault("here")
+
+
+@pytest.mark.parametrize("method", ["writable", "received", "pending", "sent", "tick"])
+def test_a_method_of_an_endpoint_that_raises_costs_its_connection(served, method):
+    """Each of the endpoint contract, once and for ever: the stream ends, its place is free, others are served."""
+    client = served.connect()
+    client.sendall(HEADER)
+    served.loop.step(10)
+    setattr(served.made[-1], method, raising)
+    client.sendall(b"\x01" * 8)
+    served.ends(client)
+    assert served.broker.connections == [] and len(served.loop.used) == 0
+    assert served.broker.counters["internal_errors"] > 0 and any("Fault: here" in each for each in served.told), served.told
+    assert served.serves()
+
+
+@pytest.mark.parametrize("method", ["read_into", "write"])
+def test_a_stream_that_raises_ends(served, method, monkeypatch):
+    """As a TLS library might."""
+    client = served.connect()
+    slot = next(iter(served.loop.used))
+    monkeypatch.setattr(served.loop.streams[slot], method, raising)
+    client.sendall(HEADER)
+    served.ends(client)
+    assert served.broker.connections == [] and served.serves()
+
+
+def test_a_connection_that_cannot_be_made_is_closed(served, monkeypatch):
+    """No memory for a connection, or for its stream: the socket is closed, the listener goes on."""
+    for error in (MemoryError("heap"), Fault("x")):
+        for owner, name in ((Served, "accept"), (SocketStream, "__init__")):
+            def fails(*given, error=error):
+                raise error
+            before = len(served.broker.connections)
+            if owner is Served:
+                listener = served.loop.listeners[0]
+                monkeypatch.setattr(listener, "make_endpoint", fails)
+            else:
+                monkeypatch.setattr(served.loop.listeners[0], "make_stream", fails)
+            client = socket.create_connection(("127.0.0.1", served.port))
+            assert served.ends(client) == b"" and len(served.broker.connections) == before
+            monkeypatch.undo()
+    assert served.serves()
+
+
+def test_a_round_that_raises_is_not_the_end_until_nothing_works_any_more(served, monkeypatch):
+    """A fault of the loop's own is told; one that never ends is raised, rather than to spin for ever."""
+    with monkeypatch.context() as patch:
+        patch.setattr(served.loop, "read_bulky", raising)
+        patch.setattr(served.loop, "deliver", raising)
+        served.loop.step(0)
+    assert served.broker.counters["internal_errors"] == 1 and served.serves()
+    monkeypatch.setattr(served.loop, "deliver", raising)
+    monkeypatch.setattr(tcp, "_FAILURES_MAX", 3)
+    served.loop.step(0)
+    served.loop.step(0)
+    with pytest.raises(Fault):
+        served.loop.step(0)
