@@ -44,7 +44,8 @@ DEED_S = (15.0, 45.0)  # between two deeds to the broker's process
 CLEAN_S = 8.0
 START_S = 120
 HANG_S = 60  # without an answer: the broker is ended and started again
-LOOK_S = 1.5  # without an answer: where it is, is written down
+LOOK_S = 1.0  # without an answer: where it is, is written down, again and again
+LOOKS_MAX = 12
 STALL_CPU_S = 1.0  # of the broker's work while a question waited
 STALL_WALL_S = 20.0
 RSS_SLACK = 1.05
@@ -86,6 +87,11 @@ login_refusal_ms = 5000
 password_rounds = 100
 user_count_max = 32
 granted_count_max = 64
+waiting_count_max = 8192
+transaction_count_max = 8192
+offset_count_max = 512
+identity_count_max = 16384
+login_address_max = 256
 """
 RIGHTS = "^(mallory.*|amq\\\\..*)$"
 USERS = (
@@ -211,6 +217,17 @@ def clean(state):
         attack.close()
 
 
+def queues_of(root):
+    """The names of all queues."""
+    names, after = [], None
+    while True:
+        page = root.manage({"request": "definitions", "after": after})
+        names += [item["name"] for item in page["items"].get("queues", ())]
+        after = page["next"]
+        if after is None:
+            return names
+
+
 def remove(root, section, item):
     """True when something was removed."""
     name = item.get("name", "")
@@ -313,7 +330,7 @@ class Watch:
 
     def rss_max_kib(self):
         """What it may take."""
-        return int((self.sum_mib * 1024 + self.base_kib) * RSS_SLACK)
+        return int(self.sum_mib * 1024 * RSS_SLACK)
 
     def look(self):
         """One look at everything that is to be bounded."""
@@ -322,7 +339,7 @@ class Watch:
         if rss > self.rss_kib:
             self.rss_kib = rss
             if rss > self.rss_max_kib():
-                self.found(f"memory: {rss >> 10} MiB, with a sum of {self.sum_mib} MiB and {self.base_kib >> 10} MiB at the start")
+                self.found(f"memory: {rss >> 10} MiB, of at most {self.sum_mib} MiB ({self.base_kib >> 10} at the start)")
         with contextlib.suppress(OSError):
             self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.process.pid}/fd")))
             if self.descriptors > 96 + DESCRIPTORS_BESIDE:
@@ -362,7 +379,8 @@ class Watch:
         time.sleep(0.1)
         with open(self.stacks_path, encoding="utf-8", errors="replace") as file:
             file.seek(size)
-            return file.read()[:2500]
+            innermost = file.read().split("Current thread")[-1][:1500].replace("(most recent call first)", "").replace(ROOT + os.sep, "")
+            return innermost.rpartition("\n")[0]
 
     def alive(self):
         """True while it runs."""
@@ -511,9 +529,12 @@ class Run:
             self.restart()
             return
         asked = self.state.asked_at.value
-        if asked and asked != self.looked_at and time.monotonic() - asked > LOOK_S:
+        if asked and time.monotonic() - asked > LOOK_S:
+            if asked != self.looked_at:
+                self.where = ""
             self.looked_at = asked
-            self.where = self.watch.stacks()
+            if self.where.count("\n\n") < LOOKS_MAX:
+                self.where += self.watch.stacks() + "\n\n"
         if asked and time.monotonic() - asked > HANG_S:
             self.hangs += 1
             self.found(f"the broker gave no answer for {HANG_S} s and was ended: {self.watch.stacks()}")
@@ -670,15 +691,8 @@ class Run:
         attack = Attack(self.watch.port, "leaks", 0, 60)
         try:
             root = attack.open(user="root")
-            names, after = [], None
-            while True:
-                page = root.manage({"request": "definitions", "after": after})
-                names += [item["name"] for item in page["items"].get("queues", ())]
-                after = page["next"]
-                if after is None:
-                    break
-            for name in names + ["leveret.poison"]:
-                root.do("queue.delete", queue=name, no_wait=True)
+            for name in queues_of(root) + ["leveret.poison"]:
+                root.call("queue.delete", queue=name)
             more, limit = True, time.monotonic() + LEAVE_S
             while more and time.monotonic() < limit:
                 answer = root.manage({"request": "overview"})["overview"]
@@ -687,7 +701,7 @@ class Run:
                 more = {name: used[name] for name in used if used[name] > LEFT_MAX[name]}
                 attack.pause(0.2)
             if more:
-                self.found(f"in use when everybody has gone and all queues are deleted: {more} (at most {LEFT_MAX})")
+                self.found(f"in use when everybody has gone and all queues are deleted: {more}, {queues_of(root)[:5]} (at most {LEFT_MAX})")
         except (Gone, Over, TypeError, KeyError):
             self.found("nobody could look what is left: " + traceback.format_exc())
         finally:
@@ -742,7 +756,7 @@ class Run:
             f"most work of the broker while one waited {self.stall_cpu:.2f} s"
         )
         lines.append(
-            f"broker: memory at most {watch.rss_kib >> 10} MiB of {watch.sum_mib} + {watch.base_kib >> 10} (at the start), "
+            f"broker: memory at most {watch.rss_kib >> 10} MiB of {watch.sum_mib} ({watch.base_kib >> 10} at the start), "
             f"{watch.descriptors} descriptors, {watch.disk >> 20} MiB of disk, {watch.lines_max} lines in a minute; "
             f"{self.kills} kill -9, {self.hangups} SIGHUP, {self.deaths} ends by itself, "
             f"{self.hangs} hangs; longest start {watch.start_s:.1f} s; "

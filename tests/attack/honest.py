@@ -90,8 +90,8 @@ class Ledger:
             self.refused += 1
             self.sent.pop(number, None)
 
-    def new_connection(self):
-        """The reader begins anew: what it had and did not settle comes again."""
+    def broke(self):
+        """The reader's connection has ended: what it had and did not settle comes again."""
         with self.lock:
             self.last = 0
             self.broke_at = time.monotonic()
@@ -195,6 +195,8 @@ class Client(threading.Thread):
                 while not self.done():
                     self.work()
             except Exception as error:
+                if opened and self.is_reader:
+                    self.ledger.broke()
                 self.lost(generation, opened, error)
             self.unblocked()
             self.leave()
@@ -332,7 +334,6 @@ class Consumer(Wire):
 
     def begin(self):
         """Consume."""
-        self.ledger.new_connection()
         self.client.call("basic.qos-ok", 1, "basic.qos", prefetch_count=100)
         self.client.call("basic.consume-ok", 1, "basic.consume", queue=self.queue, arguments=self.arguments())
 
@@ -445,7 +446,6 @@ class PikaConsumer(Pika):
 
     def begin(self):
         """Consume."""
-        self.ledger.new_connection()
         self.channel.basic_qos(prefetch_count=20)
         self.channel.basic_consume(PIKA_QUEUE, self.take)
 
