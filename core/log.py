@@ -48,6 +48,7 @@ GATHERED_MAX = const(1 << 20)  # octets gathered for one write; beyond it, or ha
 
 VERSION = const(2)  # 1 had no TRANSIENT
 MAGIC = b"LVRT"
+HEAD_LEAST = const(14)  # octets of a segment's head, as version 1 has it
 
 _OVERHEAD = const(13)
 _MASK = const(0x3FFFFFFF)
@@ -462,7 +463,7 @@ class Reader:
     def head(self):
         """Read the head of the segment; false when it is damaged. Raises NewerLog."""
         record = self.next()
-        if record is None or record[0] != HEAD or record[1][:4] != MAGIC or len(record[1]) < 6:
+        if record is None or record[0] != HEAD or record[1][:4] != MAGIC or len(record[1]) < HEAD_LEAST:
             if self.damage is None:
                 self.offset = 0
                 self.stop("no log segment")
@@ -474,8 +475,9 @@ class Reader:
         _, number, self.oldest = struct.unpack(">HII", record[1][4:14])
         if len(record[1]) >= 26:
             self.before = struct.unpack(">III", record[1][14:26])
-        if number != self.number:
-            self.offset = 0
+        if number != self.number or self.oldest > number:
+            self.offset = self.oldest = 0
+            self.before = None
             self.stop("segment %d under the name of %d" % (number, self.number))
             return False
         return True

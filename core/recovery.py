@@ -16,7 +16,7 @@ FAULTS_TOLD = 8
 
 def recover(broker, store, journal):
     """Bring the log of `store` back into an empty broker and make the writer of `journal` go on behind it: the report, in one line."""
-    found = look(store)
+    found = look(store, None if broker.properties is None else broker.properties.check)
     writer = journal.log
     by_id = restore(broker, store, found, journal.pager)
     kept_aside = [damage for damage in found.damages if aside(store, damage)]

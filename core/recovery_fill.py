@@ -74,7 +74,7 @@ def fill(broker, store, found, by_id, delaying):
     """Put all messages that are wanted into the queues. Raises TooSmall."""
     for segment in found.segments:
         for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
-            if type_ == log.MESSAGE:
+            if type_ == log.MESSAGE and (segment.number, offset, skip) not in found.nonsense:
                 try:
                     place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
                 except TooSmall:
@@ -122,7 +122,7 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
     for index in range(count):
         identity, position = struct.unpack_from(">IQ", payload, at + MESSAGE_HEAD + PLACE_SIZE * index)
         queue = by_id.get(identity)
-        found.queue_ids = max(found.queue_ids, identity)
+        found.see_queue(identity)
         if queue is None or identity in found.settled and found.settled[identity].has(position):
             if identity in found.unmade:
                 segment.pinned = True

@@ -12,6 +12,7 @@ from . import log
 from .guard import words_of
 from .journal import BIG, rich
 from .read_back import HEAD_SIZE, MESSAGE_HEAD, PART_SIZE, PLACE_SIZE
+from .record_check import IDENTITY_MAX, fault_of
 from .settled import Settled, is_in
 
 
@@ -32,6 +33,7 @@ class Found:
         self.orphans = {}  # queue id that nothing defines -> places of messages
         self.arrived = 0  # when the last message came that is not a copy
         self.aside = []  # names of the files that these were put in
+        self.nonsense = {}  # (segment number, offset, skip) of records that are passed over -> True
         self.faults = []  # sentences: what raised that is no damage, and where
         self.unmade = ()  # ids of queues whose definitions could not be made again: their messages stay in the log
         self.loose = []  # definitions of bindings whose exchange or queue damage has taken
@@ -50,6 +52,16 @@ class Found:
         self.faults.append("segment %d: the work for what it has at octet %d failed (%s); it stays in the log"
                            % (segment.number, offset, words_of(error)))
 
+    def pass_over(self, number, offset, skip, reason):
+        """A record makes no sense, and would make none to another start: it goes with its segment."""
+        self.nonsense[number, offset, skip] = True
+        self.faults.append("segment %d: a record at octet %d is passed over: %s" % (number, offset, reason))
+
+    def see_queue(self, identity):
+        """There is or was a queue of this id: the next one gets a higher one."""
+        if identity > self.queue_ids and identity < IDENTITY_MAX // 2:
+            self.queue_ids = identity
+
     def next_number(self, numbers):
         """The number of a new segment, where `numbers` are there: none is given twice."""
         first, ranges = self.noted or (0, [])
@@ -67,10 +79,14 @@ def records(store, number, end, found=None):
             offset = reader.offset - len(payload) - HEAD_SIZE
             if type_ == log.GROUP:
                 at = 0
-                while at < len(payload):
+                while at + PART_SIZE <= len(payload):
                     type_, size = struct.unpack_from(">BI", payload, at)
+                    if at + PART_SIZE + size > len(payload):
+                        break
                     yield type_, payload, at + PART_SIZE, size, offset, at
                     at += PART_SIZE + size
+                if at != len(payload) and found is not None:
+                    found.pass_over(number, offset, at, "a group whose sizes do not add up")
             else:
                 yield type_, payload, 0, len(payload), offset, 0
             record = None if reader.sequence == end else reader.next()
@@ -88,12 +104,17 @@ def note_end(found, reader, end):
             found.missing.append((reader.number, (end - reader.sequence) % BIG))
 
 
-def look(store):
-    """The first pass: definitions, settlements, damage. Raises log.NewerLog before anything is changed."""
+def look(store, check_properties):
+    """The first pass: definitions, settlements, damage; `check_properties`: see record_check.py. Raises log.NewerLog before anything is
+    changed."""
     found = Found()
     for number in heads(store, found):
         segment = log.Segment(number)
-        for type_, payload, at, size, offset, _ in records(store, number, found.ends[number], found):
+        for type_, payload, at, size, offset, skip in records(store, number, found.ends[number], found):
+            nonsense = fault_of(type_, payload, at, size, check_properties)
+            if nonsense:
+                found.pass_over(number, offset, skip, nonsense)
+                continue
             try:
                 take(found, segment, type_, payload, at, size)
             except Exception as error:
@@ -178,7 +199,7 @@ def define(found, definition):
         found.definitions[key] = definition
         if "stream" in definition:
             found.streams[definition["id"]] = definition
-    found.queue_ids = max(found.queue_ids, definition.get("id", 0))
+    found.see_queue(definition.get("id", 0))
 
 
 def key_of(definition):
@@ -211,7 +232,8 @@ def settle(found, payload, at):
 def forget(found, payload, at):
     """Take a transient message of the run before: its places are as if they were settled."""
     note_places(found.settled, payload, at)
-    found.queue_ids = max([found.queue_ids] + list(found.settled))
+    for identity in found.settled:
+        found.see_queue(identity)
 
 
 def is_orphan(found, queues, identity, position):
@@ -234,7 +256,7 @@ def note_places(positions, payload, at):
 
 def settled_of(found, identity):
     """What is settled of a queue."""
-    found.queue_ids = max(found.queue_ids, identity)
+    found.see_queue(identity)
     if identity not in found.settled:
         found.settled[identity] = Settled()
     return found.settled[identity]

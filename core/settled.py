@@ -75,8 +75,7 @@ class Settled:
         while first < end:
             if not self.has(first):
                 return False
-            number = first >> _SHIFT
-            first = first + 1 if number in self.pages else (number + 1) << _SHIFT
+            first = first + 1 if first >> _SHIFT in self.pages else end_of(self.ranges, first)
         return True
 
     def forget_below(self, position):
@@ -109,6 +108,11 @@ def add_range(ranges, first, end):
 
 def is_in(ranges, position):
     """True when a position lies in one of the ranges."""
+    return end_of(ranges, position) is not None
+
+
+def end_of(ranges, position):
+    """The end of the range that a position lies in, or None."""
     low, high = 0, len(ranges)
     while low < high:
         middle = (low + high) // 2
@@ -116,4 +120,4 @@ def is_in(ranges, position):
             low = middle + 1
         else:
             high = middle
-    return low < len(ranges) and ranges[low][0] <= position
+    return ranges[low][1] if low < len(ranges) and ranges[low][0] <= position else None
