@@ -153,6 +153,8 @@ def test_a_record_that_makes_no_sense_costs_itself(form):
         told = []
         try:
             start(store, FORMS[form], told, not [1 for before, after in zip(records, made) if before[2] == log.HEAD and before != after])
+        except log.NewerLog:  # a head may say so: nothing is touched then
+            continue
         except Exception as error:
             raise AssertionError("input %d (%s, LEVERET_FUZZ_SEED=%d): %r, told %r; changed: %r" % (
                 index, form, SEED, error, told, [after for before, after in zip(records, made) if before != after])) from error

@@ -1,5 +1,5 @@
-"""Records of a log whose CRC fits and that make no sense (core/record_check.py): passed over and told, each costs only itself, nothing is deleted
-for it, and the start is not stopped."""
+"""Records of a log whose CRC fits and that make no sense (core/record_check.py): passed over and told, each costs only itself, nothing is
+deleted for it, and the start is not stopped."""
 
 import json
 import struct
@@ -12,7 +12,8 @@ from memory_store import MemoryStore, PERSISTENT, bodies, durable_broker
 from peer import Peer
 
 DEFINED = (
-    b"", b"{", b"[]", b"5", b"{}", b"\xff", b'{"kind": 5, "name": "x"}', b'{"kind": "queue", "name": "x"}', b'{"gone": "queue", "name": "q"}',
+    b"", b"{", b"[]", b"5", b"{}", b"\xff", b'{"kind": 5, "name": "x"}', b'{"kind": "queue", "name": "x"}',
+    b'{"gone": "queue", "name": "q"}',
     b'{"kind": "queue", "id": 2147483647, "name": "x", "auto_delete": false, "arguments": {}}',
     b'{"kind": "queue", "id": 9, "name": "x", "auto_delete": false, "arguments": {"x-queue-type": "stream"}}',
     b'{"kind": "queue", "id": 9, "name": "x", "auto_delete": false, "arguments": ["$l"]}',
@@ -56,7 +57,8 @@ def kept_log():
 
 def test_a_record_that_makes_no_sense_costs_itself():
     """Each kind: the start tells of it, the message in front of it and the one behind it are there, and in the start after that."""
-    for type_, payloads in ((log.DEFINED, DEFINED), (log.MESSAGE, MESSAGES), (log.TRANSIENT, MESSAGES), (log.SETTLED, SETTLED), (log.KEPT, KEPT)):
+    for type_, payloads in ((log.DEFINED, DEFINED), (log.MESSAGE, MESSAGES), (log.TRANSIENT, MESSAGES), (log.SETTLED, SETTLED),
+                            (log.KEPT, KEPT)):
         for payload in payloads:
             store, broker = kept_log()
             broker.journal.log.append(type_, (payload,))
