@@ -8,9 +8,11 @@ from .usage import UsageError
 
 # The table's lines, and the parts of limits.memory_parts that each takes together; a number that divides is the count of a limit.
 LINES = (
-    ("the broker itself", ("broker", "addresses", "policies", "users", "patterns", "management", "routes", "index of the log"), ""),
-    ("what is remembered or waits", ("identities", "groups", "waiting", "transactions", "offsets"), ""),
-    ("arena", ("arena", "messages", "queue entries"), ""),
+    ("the broker itself", ("broker", "addresses", "policies", "users", "patterns", "management", "routes", "index of the log",
+                           "names granted", "ways", "bridges' reports", "the hot functions' own tables"), ""),
+    ("what is remembered or waits", ("identities", "groups", "waiting", "transactions", "offsets", "names of readers",
+                                   "messages that wait", "message ids, publishers, last values"), ""),
+    ("arena", ("arena", "messages", "queue entries", "places in queues", "index of deliveries"), ""),
     ("connections", ("connections",), "connection_count_max"),
     ("channels", ("channels",), "channel_count_max"),
     ("queues", ("queues",), "queue_count_max"),

@@ -13,7 +13,7 @@
     [carries]      dialects, exchanges, rules: names of files in core/, core/exchange_types/ and core/features/; parts: names of PARTS
     [uart]         id, baud, tx, rx of machine.UART (cpython: device, baud)
     [pins]         led and what else the board's firmware uses
-    [limits]       rows of core/limits.py that differ from its board column (cpython: from its gateway column)
+    [limits]       rows of core/limits.py that differ from its board column (cpython: from what tools/memory.py makes fit)
 
 What is not carried is not on the board: the core imports those files where they are first needed and refuses what is missing
 with the protocol's words. The files of a board are found by following the imports at the head of each file from what it carries, so
@@ -23,7 +23,9 @@ import ast
 import os
 import tomllib
 
-from leveret.core.limits import BOARD, GATEWAY, Limits, bridge_held, bridge_memory, line_memory, memory_parts
+from leveret.core.limits import BOARD, Limits, bridge_held, bridge_memory, line_memory, memory_parts
+
+from . import memory
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOARDS = os.path.join(ROOT, "boards")
@@ -76,12 +78,16 @@ class Board:
         for field in FIELDS:
             setattr(self, field, fields.get(field))
         self.uart, self.pins = self.uart or {}, self.pins or {}
-        base = GATEWAY if self.interpreter == "cpython" else BOARD
-        self.limits = Limits(**dict(base, **fields["limits"]))
+        if self.interpreter == "cpython":
+            self.limits = memory.fitting(fields["limits"], self.heap_size * 9 // 10)
+        else:
+            self.limits = Limits(**dict(BOARD, **fields["limits"]))
         self.bridges = [BRIDGE] * (self.limits.bridge_count_max if "bridge" in self.carries["parts"] else 0)
 
     def memory_parts(self):
-        """limits.memory_parts of what the board carries."""
+        """(what, octets) of what the board carries, by its interpreter."""
+        if self.interpreter == "cpython":
+            return [(what, size) for what, size, _ in memory.parts(self.limits)[1:]]  # but for the interpreter, which code_heap counts
         files = set(self.files())
         return memory_parts(self.limits, [part for part, made_by in OPTIONAL_PARTS.items() if not files.intersection(made_by)])
 

@@ -26,6 +26,7 @@ from leveret.core.limits import Limits  # noqa: E402 - the path above has to be 
 TOGETHER = 64  # methods that are sent before their answers are read
 WIDE = "\U0001F407"  # one character of four octets: CPython keeps every character of its text in four
 DEPTH = 5  # tables within tables, in a list in the table of arguments
+SPARE = 30  # queues for the steps behind
 QUEUES = 6  # that fill what there is; together they leave a twenty-fifth
 PASSWORD = "pbkdf2-sha256$1$c2FsdHNhbHRzYWx0c2E=$"
 
@@ -124,7 +125,7 @@ class Fill:
         rules = {"x-max-priority": 255, "x-message-ttl": 1 << 30, "x-expires": 1 << 30, "x-max-length": 1 << 30,
                  "x-dead-letter-exchange": WIDE, "x-delivery-limit": 1000, "x-delayed-retry-min": 1 << 30, "x-deduplication": 1}
         deep = dict(rules, ab=arguments_of(max(self.limits.argument_size_max - 600, 80))["ab"])
-        count = self.limits.queue_count_max - 12
+        count = self.limits.queue_count_max - SPARE
         self.spread([("queue.declare", {"queue": self.queue(number), "arguments": deep}) for number in range(count)], "queue.declare-ok")
 
     def fill_bindings(self):
@@ -132,13 +133,13 @@ class Fill:
         calls = []
         for number in range(self.limits.binding_count_max - 4):
             pattern = ".".join(name_of(letter, number, words) for letter in "abc")
-            calls.append(("queue.bind", {"queue": self.queue(number % (self.limits.queue_count_max - 12)),
+            calls.append(("queue.bind", {"queue": self.queue(number % (self.limits.queue_count_max - SPARE)),
                                          "exchange": name_of("x", 0, self.limits.name_size_max), "routing_key": pattern,
                                          "arguments": self.arguments}))
         self.spread(calls, "queue.bind-ok")
 
     def fill_consumers(self):
-        self.spread([("basic.consume", {"queue": self.queue(number % (self.limits.queue_count_max - 12)),
+        self.spread([("basic.consume", {"queue": self.queue(number % (self.limits.queue_count_max - SPARE)),
                                         "consumer_tag": name_of("c", number, self.limits.name_size_max)})
                      for number in range(self.limits.consumer_count_max - 8)], "basic.consume-ok")
 
