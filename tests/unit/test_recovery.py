@@ -1,6 +1,6 @@
 """A broker comes back from its log with what it promised to keep. The store is octets in memory."""
 
-from leveret.core import layout
+from leveret.core import layout, log
 from leveret.core.policies import Policy
 from leveret.core.recovery_fill import TooSmall
 from leveret.core.stream import EPOCH
@@ -264,3 +264,28 @@ def test_delayed_messages_of_queues_with_rules_wait_on_after_recovery():
     assert again.tables.state[layout.POOL_ENTRIES + 2] == before
     again.tick(11000, EPOCH)
     assert bodies(peer, "p") == [b"late"] and bodies(peer, "v") == [b"late"]
+
+
+def test_a_record_or_a_definition_that_cannot_be_taken_over_costs_that_alone_and_stays():
+    """SPEC.md, "Faults of the broker's own": told at each start, never the end of one; messages, other definitions and the log go on."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("q", durable=True)
+    broker.journal.log.append(log.DEFINED, (b"no JSON at all",))
+    broker.journal.define({"kind": "exchange", "name": "x", "type": "of tomorrow", "auto_delete": False, "internal": False,
+                           "arguments": {}})
+    broker.journal.define({"kind": "binding", "source": "x", "to": "queue", "name": "q", "key": b"k", "arguments": {}})
+    broker.journal.log.append(log.DEFINED, (b'{"kind": "queue", "id": 7}',))
+    peer.publish("q", b"kept", given=PERSISTENT)
+    broker.run()
+    for count in (1, 2, 3):
+        again, report = durable_broker(store.cut())
+        assert "exchange 'x' could not be made again" in report and report.count("stays in the log") >= 3, report
+        assert again.queues["q"].message_count() == count
+        assert sorted([each["kind"] for each in again.unrestored]) == ["binding", "exchange"]
+        again.journal.snapshot()
+        Peer(again).publish("q", b"kept", given=PERSISTENT)
+        again.run()
+        store = again.journal.log.store
+    assert bodies(Peer(again), "q") == [b"kept"] * 4
