@@ -84,6 +84,9 @@ class Manager:
     def pages(self, _):
         return {}, {"users": [{"name": "u", "password_hash": "secret", "hashing_algorithm": "leveret"}]}
 
+    def ask(self, _):
+        return {"overview": {"virtual_host": "/"}}
+
 
 def test_exported_definitions_are_private_also_over_an_older_export(tmp_path):
     path = tmp_path / "definitions.json"
