@@ -6,7 +6,7 @@ piece of plain text is looked for as text, one with single-character cards with 
 """
 
 SEARCHED_MAX = 512  # characters of a text that a piece with single-character cards is looked for in, between two cards for any run
-TEXT_MAX = 2048  # the same for one without such cards
+TEXT_MAX = 1024  # the same for one without such cards
 
 
 def pieces_of(pattern, any_run, any_one, escape):
