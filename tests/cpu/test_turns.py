@@ -31,7 +31,7 @@ OVER = {
     "basic.nack, all at once, to dead letters": (80, "20,000 messages leave the channel at once; their letters go 100 a round"),
     "a policy of a lifetime comes to a long queue": (40, "100,000 deadlines are written"),
     "delivery to many consumers, all without credit": (80, "4,000 consumers with priorities are asked for each message"),
-    "basic.qos of a channel with many consumers": (100, "4,000 consumers are woken"),
+    "publish, delivery, return: x-group-key, many groups": (60, "8,192 messages come back at once: 2.5 us each"),
     "basic.cancel of many consumers": (100, "4,000 consumers in the lists of a channel and a queue"),
     "a stream: publish, read, settle": (60, "an acknowledgement of 20,000 at once: 2 us each"),
     "exchange.delete with bindings": (50, "12,000 bindings: 1.3 us each"),
