@@ -111,11 +111,11 @@ def look(store, check_properties):
     for number in heads(store, found):
         segment = log.Segment(number)
         for type_, payload, at, size, offset, skip in records(store, number, found.ends[number], found):
-            nonsense = fault_of(type_, payload, at, size, check_properties)
-            if nonsense:
-                found.pass_over(number, offset, skip, nonsense)
-                continue
             try:
+                nonsense = fault_of(type_, payload, at, size, check_properties)
+                if nonsense:
+                    found.pass_over(number, offset, skip, nonsense)
+                    continue
                 take(found, segment, type_, payload, at, size)
             except Exception as error:
                 found.fault(segment, offset, error)
