@@ -281,7 +281,8 @@ def test_a_record_or_a_definition_that_cannot_be_taken_over_costs_that_alone_and
     broker.run()
     for count in (1, 2, 3):
         again, report = durable_broker(store.cut())
-        assert "exchange 'x' could not be made again" in report and report.count("stays in the log") >= 3, report
+        assert "exchange 'x' could not be made again" in report and "its definition stays in the log" in report, report
+        assert report.count("a record at octet") == 2 or count > 1, report  # their segment may have gone behind the first snapshot
         assert again.queues["q"].message_count() == count
         assert sorted([each["kind"] for each in again.unrestored]) == ["binding", "exchange"]
         again.journal.snapshot()
