@@ -66,8 +66,8 @@ ROWS = (
     ("user_count_max", 1024, 4, 1, 65535, "users", "a further one in definitions is left out"),
     ("waiting_count_max", 65536, 32, 1, 1 << 24, "messages that wait for a moment (x-delay, x-delayed-retry-min)",
      "a publisher that asks for a delay waits; what comes back does so at once"),
-    ("transaction_count_max", 65536, 32, 1, 1 << 24, "publishes and acknowledgements that all channels keep for tx.commit; 64 octets of CC "
-     "and BCC count as one more", "connection closed with 506"),
+    ("transaction_count_max", 131072, 32, 1, 1 << 24, "publishes and acknowledgements that all channels keep for tx.commit; 64 octets of "
+     "CC and BCC count as one more", "connection closed with 506"),
     ("offset_count_max", 4096, 8, 1, 1 << 20, "names of consumers whose offsets streams keep, in all",
      "basic.consume with a further x-stream-consumer is refused with 506"),
     ("identity_count_max", 131072, 32, 2, 1 << 24, "message ids, publishers and last values that all queues remember together "

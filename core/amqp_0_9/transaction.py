@@ -27,7 +27,8 @@ class Transaction:
     def check_room(self):
         """Raise resource-error when no more may be kept."""
         if self.tables.transactions_left < 1:
-            raise ProtocolError(RESOURCE_ERROR, "this broker keeps no more publishes and acknowledgements for commits")
+            raise ProtocolError(RESOURCE_ERROR,
+                                "this broker keeps no more publishes and acknowledgements for commits (transaction_count_max)")
 
     def took(self, count):
         """So many more are kept."""

@@ -5,7 +5,8 @@ Columns of the frame: `value` (binary or string), and if there: `exchange`, `rou
 no such columns; `delivery`:
 
     exactlyOnce (default)  the driver publishes a micro-batch and a record of its number in one transaction (tx), to brokers as Leveret and
-                           RabbitMQ; a batch whose number is there already is passed over. For alerts: `maxRowsPerEpoch` (100000) rows.
+                           RabbitMQ; a batch whose number is there already is passed over. For alerts: `maxRowsPerEpoch` (100000) rows,
+                           and what the broker keeps for a commit (Leveret: transaction_count_max).
     atLeastOnce            the executors publish with confirms in flight. A task that is done again publishes again, with the same message
                            ids: a queue declared with x-deduplication keeps one of each.
 
@@ -26,7 +27,7 @@ from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
 
 from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, Unroutable, connect
 from .options import RETRY_S, SINK_OPTIONS, checked, retry_seconds, sink_login, truth
-from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable
+from .stream_client import CONNECT_TIMEOUT_S, CONNECTION_FORCED, StreamError, StreamUnavailable
 
 EPOCH_QUEUE = "leveret.epochs."
 QUERY_ID = "sql.streaming.queryId"
@@ -162,6 +163,8 @@ def _is_final(error):
     """True when publishing again does not help. Access to the record is refused as long as another connection has it."""
     if isinstance(error, ChannelClosed):
         return error.code not in (ACCESS_REFUSED, RESOURCE_LOCKED)
+    if isinstance(error, ConnectionLost):  # as 506 for a batch that is more than the broker keeps for a commit
+        return error.code not in (0, CONNECTION_FORCED)
     return isinstance(error, (LoginRefused, TlsRefused))
 
 

@@ -197,6 +197,22 @@ def test_more_rows_than_an_epoch_may_have_are_refused_with_the_way_out():
         writer({"url": "amqp://h", "routingKey": "k", "maxRowsPerEpoch": "3"}, VALUE).write(rows)
 
 
+def test_a_batch_that_is_more_than_a_broker_keeps_for_a_commit_is_told_at_once(tmp_path):
+    config = tmp_path / "small.toml"
+    config.write_text("[limits]\ntransaction_count_max = 100\n")
+    broker = brokers.start_leveret(more=("--config", str(config)))
+    try:
+        connection = connect(broker.url, brokers.PATIENCE_MS)
+        connection.queue_declare("alerts", durable=True)
+        with pytest.raises(StreamError, match="transaction_count_max") as told:
+            publish_epoch(Login({"url": broker.url}), "large", 0, [("", "alerts", b"x", {})] * 200)
+        assert not isinstance(told.value, StreamUnavailable)
+        assert connection.queue_declare("alerts", passive=True)[1] == 0
+        connection.close()
+    finally:
+        broker.end()
+
+
 def test_a_refused_login_is_told_at_once(broker, monkeypatch):
     monkeypatch.setenv("WRONG_PASSWORD", "wrong")
     login = Login({"url": broker.url.replace("127.0.0.1", "nobody@127.0.0.1"), "passwordenv": "WRONG_PASSWORD"})
