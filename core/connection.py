@@ -36,6 +36,7 @@ class Connection:
         self.lingering = False  # it ends later: a stream closed with unread input would take back what was sent
         self.reading = True  # false: the peer is slowed
         self.has_turn = True  # false: it has frames, and others have their turn before it goes on
+        self.gone = False  # the peer is; what came before that has its turns yet
         self.started = broker.now
         self.ending_since = broker.now
         self.last_received = broker.now
@@ -54,7 +55,7 @@ class Connection:
 
     def writable(self):
         """Where to receive into; empty while the peer is slowed or gone."""
-        if self.closed or not self.reading:
+        if self.closed or self.gone or not self.reading:
             return EMPTY
         return self.receive.writable()
 
@@ -63,12 +64,10 @@ class Connection:
         if self.closed:
             return
         if count == 0:
-            while not self.has_turn and not self.closed:  # what came before the end counts
-                if self in self.broker.behind:
-                    self.broker.behind.remove(self)
-                self.go_on()
-            self.finish()
-            return
+            self.gone = True
+            if self.has_turn:
+                self.finish()
+            return  # what came before the end counts, and waits for its turns
         self.receive.end += count
         self.last_received = self.broker.now
         if self.has_turn:
@@ -155,6 +154,8 @@ class Connection:
         if not self.closed:
             self.send.touch()
             self.process()
+            if self.gone and self.has_turn:
+                self.finish()
 
     # Inside
 

@@ -1,6 +1,7 @@
 """The broker ends a connection from its side: with the handshake where it is open, at once where nobody would answer (2.2.4)."""
 
-from peer import HEADER, Peer, encoded, new_broker
+from leveret.core.amqp_0_9 import frame
+from peer import HEADER, Peer, content, encoded, new_broker
 
 HANDSHAKE = (b"", HEADER[:3], HEADER, encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00guest\x00guest", "en_US"),
              encoded("connection_tune_ok", 0, 0, 0, 0))
@@ -40,3 +41,24 @@ def test_a_connection_that_was_told_of_an_error_is_not_told_again():
     assert peer.frames() == [] and not peer.connection.closed
     peer.give(encoded("connection_close_ok", 0))
     assert peer.connection.closed
+
+
+def test_what_came_before_the_end_of_a_stream_counts_and_keeps_nobody_waiting():
+    """A buffer full of the smallest frames (4.2.7) and then the end: others have their turns while they are taken."""
+    broker = new_broker(receive_buffer_size=65536)
+    peer, other = Peer(broker), Peer(broker)
+    peer.declare("q")
+    octets = 4000 * frame.encode(frame.HEARTBEAT, 0, b"") + content(1, "", "q", b"last")
+    view = peer.connection.writable()
+    view[0:len(octets)] = octets
+    peer.connection.received(len(octets))
+    peer.connection.received(0)
+    assert not peer.connection.closed and len(peer.connection.writable()) == 0
+    assert other.declare("q") == ["q", 0, 0], "it has not waited for 4,000 frames"
+    peer.connection.received(0)
+    rounds = 0
+    while broker.has_active():
+        broker.run()
+        rounds += 1
+    assert peer.connection.closed and rounds > 3 and len(broker.connections) == 1
+    assert other.declare("q") == ["q", 1, 0]
