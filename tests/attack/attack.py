@@ -695,13 +695,15 @@ class Run:
                 root.call("queue.delete", queue=name)
             more, limit = True, time.monotonic() + LEAVE_S
             while more and time.monotonic() < limit:
-                answer = root.manage({"request": "overview"})["overview"]
+                page = root.manage({"request": "overview"})
+                answer = page["overview"]
                 used = {name: answer["memory"][name + "_used"] for name in ("blocks", "messages", "entries")}
                 used.update({name: answer["totals"][name] for name in ("connections", "channels", "consumers", "queues")})
                 more = {name: used[name] for name in used if used[name] > LEFT_MAX[name]}
                 attack.pause(0.2)
             if more:
-                self.found(f"in use when everybody has gone and all queues are deleted: {more}, {queues_of(root)[:5]} (at most {LEFT_MAX})")
+                items = str(page["items"])[-900:]
+                self.found(f"in use when everybody has gone and all queues are deleted: {more} (at most {LEFT_MAX}): {items}")
         except (Gone, Over, TypeError, KeyError):
             self.found("nobody could look what is left: " + traceback.format_exc())
         finally:

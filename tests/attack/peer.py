@@ -229,6 +229,7 @@ class Peer:
             self.attack.counts[name.split(".")[1]] += 1
         elif name == "channel.close":
             self.attack.counts[f"channel {struct.unpack_from('>H', payload, 4)[0]}"] += 1
+            self.replies = False
             self._answer(channel, "channel.close-ok")
         elif name == "connection.close":
             self.attack.counts[f"close {struct.unpack_from('>H', payload, 4)[0]}"] += 1

@@ -40,7 +40,7 @@ def test_every_canary_has_its_words():
 @pytest.fixture(scope="module")
 def sung():
     """{canary: (what the attack said, exit status)}, all at once."""
-    given = ("--minutes", "0.2", "--seed", "1", "--form", "c", "--no-deeds", "--only", "half_headers", "--canary")
+    given = ("--minutes", "0.3", "--seed", "1", "--form", "c", "--no-deeds", "--only", "half_headers", "--canary")
     children = {canary: begin(*given, canary) for canary in FOUND}
     return {canary: (child.communicate()[0], child.returncode) for canary, child in children.items()}
 
