@@ -146,7 +146,7 @@ class Engine:
 
     @staticmethod
     def memory(limits):
-        """Octets beside limits.memory_needed: the rows of consumers that C delivers to, and bindings laid flat (matching.py) with what
+        """Octets beside memory_needed: the rows of consumers that C delivers to, and bindings laid flat (matching.py) with what
         that takes meanwhile."""
         return (limits.queue_count_max * (ROW_SIZE + 1) * ffi.sizeof("int32_t")
                 + limits.consumer_count_max * ffi.sizeof("leveret_reader") + limits.binding_count_max * FLAT_BINDING)
@@ -307,7 +307,7 @@ def owner(view):
 
 
 def memory_of(limits):
-    """Octets that brokers with these limits take beside limits.memory_needed, in the form that `install` chooses."""
+    """Octets that brokers with these limits take beside memory_needed, in the form that `install` chooses."""
     form = runs.Engine if lib is None or os.environ.get(VARIABLE) == "0" else Engine
     return form.memory(limits)
 

@@ -32,7 +32,7 @@ class Engine(Taking, Giving, Settling, Records, Plain):
 
     @staticmethod
     def memory(limits):
-        """Octets beside limits.memory_needed: what is known of frames and of properties, with what CPython adds to each."""
+        """Octets beside memory_needed: what is known of frames and of properties, with what CPython adds to each."""
         return (METHODS_MAX * OBJECTS_SIZE + 2 * METHODS_OCTETS_MAX + KINDS_MAX * (KIND_SIZE_MAX + OBJECTS_SIZE) + 2 * WINDOW_MAX)
 
 

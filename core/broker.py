@@ -9,9 +9,7 @@ consuming.py (what consumers do), and this.
 
 from . import deliver, hot, layout, routes, routing
 from .access import default as default_access
-from .ages import Ages
 from .consuming import Consuming
-from .durable import clock_definition
 from .errors import ACCESS_REFUSED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 from .failures import Failures, network_of
 from .receive_buffer import ReceiveBuffer
@@ -23,7 +21,6 @@ from .parts import part
 from .rules import with_expiry
 from .shim import elapsed
 from .tables import clear
-from .waiting import DeadLetters, Waiting
 
 # What `publish` answers.
 TAKEN = 0
@@ -72,7 +69,7 @@ class Broker(Consuming):
         self.inform = nothing  # the same for what happens at connections: who comes and goes; `is_fault`: an error that ended something
         self.now = 0
         self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
-        self.ages = Ages()
+        self.ages = carried("ages", "Ages")
         self.uptime_ms = 0  # does not wrap
         self.uptime_s = 0
         self.began_ms = None  # what it was at the first tick
@@ -81,8 +78,8 @@ class Broker(Consuming):
         self.noted_at = 0
         self.committing = False  # a transaction that was found to have room takes effect: shares do not count
         self.pressure = None  # core/pressure.py, from when a publisher waits; False where it is not carried
-        self.waiting = Waiting(limits.waiting_count_max)
-        self.dead_letters = DeadLetters(self.tables)  # that found no room or no route yet
+        self.waiting = carried("waiting", "Waiting", limits.waiting_count_max)
+        self.dead_letters = carried("dead_letters", "DeadLetters", self.tables)  # that found no room or no route yet
         self.octets_max = None  # what it takes when every limit is reached, where its port knows better than core/limits.py
         self.dead_letters_nested = 0  # each published for the one before
         self.connections = []
@@ -122,7 +119,8 @@ class Broker(Consuming):
         """The wall clock has jumped: nothing is older or younger by that; the log gets to know it where it has streams."""
         self.log("the clock went %s by %d s: lifetimes and ages do not count that" % ("ahead" if jump_s > 0 else "back", abs(jump_s)))
         if self.journal is not None and [found for found in self.queues.values() if found.is_stream and found.id_in_log]:
-            self.journal.define(clock_definition(self.ages))
+            from . import durable
+            self.journal.define(durable.clock_definition(self.ages))
 
     def fold_counters(self):
         """Bring the counters up to this moment: the frequent ones stand in the flat state."""
@@ -573,6 +571,44 @@ def most_numerous(connections):
     for each in connections:
         if counts[network_of(each.address)] == most:
             return each
+
+
+def carried(name, class_, *arguments):
+    """An object of core/<name>'s class, or `none` where this build carries nothing that has a use for it."""
+    module = part(name)
+    return none if module is None else getattr(module, class_)(*arguments)
+
+
+class NoneThere:
+    """Stands for messages that wait, dead letters and ages where there can be none."""
+
+    heap = ()
+    until = layout.NONE
+
+    def tick(self, seconds, uptime_ms):
+        """No clock is looked at."""
+        return 0
+
+    def run(self, broker):
+        """Nothing to do."""
+
+    turn = run
+
+    def retry(self):
+        """Nothing to do."""
+
+    def forget(self, queue):
+        """None of a queue's."""
+        return 0
+
+    def all(self, broker):
+        """None."""
+        return ()
+
+    restore = all
+
+
+none = NoneThere()
 
 
 class Nobody:

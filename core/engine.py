@@ -5,7 +5,7 @@
 `integers(table)` of it and gives that: in C the look-up of an address costs more than a call.
 """
 
-from . import hot, ingest, layout, records
+from . import hot, ingest, layout
 from .send_buffer import SendBuffer
 
 
@@ -101,12 +101,14 @@ class Plain:
 
     def write_taken(self, target, segment):
         """See records.write_taken; `target` is a bytearray."""
+        from . import records  # boards without a log do not carry it
         tables = self.tables
         records.write_taken(tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, memoryview(target),
                             segment)
 
     def gather_settled(self, runs, most):
         """See records.gather_settled."""
+        from . import records
         return records.gather_settled(self.tables.entries, self.tables.state, runs, most)
 
     # What a method does to all messages of a queue, or to all deliveries of a channel

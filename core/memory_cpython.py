@@ -1,4 +1,4 @@
-"""What a broker takes on a 64-bit CPython when every limit is reached: core/limits.py's memory_parts in that interpreter's sizes.
+"""What a broker takes on a 64-bit CPython when every limit is reached: memory_micropython.py's parts in that interpreter's sizes.
 
 Measured there, with the names, arguments and patterns that take most (CPython keeps a text with one wide character in four octets each):
 tests/durable/test_every_limit.py fills a broker and compares. No board carries this file.

@@ -1,7 +1,7 @@
 """What a broker holds and has done, as plain dicts for management: counters, memory, queues, streams, connections."""
 
 from . import layout, log_figures
-from .limits import memory_needed
+from .memory_micropython import memory_needed
 from .version import PRODUCT, VERSION
 
 

@@ -5,7 +5,7 @@ max-length, dead-letter-exchange, alternate-exchange ... What a declaration says
 lifetimes the smaller one. A policy acts on what is there as soon as it is set or removed.
 """
 
-from . import routes, rules
+from . import routes, rules, stream_arguments
 from .durable import gone, policy_definition
 from .errors import PRECONDITION_FAILED, ProtocolError
 from .exchange import ALTERNATE
@@ -58,7 +58,7 @@ class Policy:
         if not isinstance(definition.get(ALTERNATE, ""), str):
             bad(name, "alternate-exchange is not a text")
         ages = {key: self.arguments[key] for key in self.arguments if key == "x-max-age"}
-        rules.check_rows(rules.STREAM_ARGUMENTS, "policy '%s'" % name, ages)
+        rules.check_rows(stream_arguments.ROWS, "policy '%s'" % name, ages)
         rules.check("policy '%s'" % name, {key: self.arguments[key] for key in self.arguments if key not in ages})
 
     def fits(self, name, kinds):

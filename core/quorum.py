@@ -4,7 +4,7 @@ What a quorum is for, messages that outlive a disk, one node cannot give; client
 is here: a durable queue whose messages come back at most DELIVERY_LIMIT times, on a broker that keeps a log. A board may leave this out.
 """
 
-from . import rules
+from . import rules, stream_arguments
 from .errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, ProtocolError
 from .queue import Queue
 
@@ -18,7 +18,7 @@ NOT_OF_QUORUM = ("x-max-priority", "x-queue-mode", "x-queue-version", "x-queue-m
 # Argument and kind of value, beside those that all queues have: what is about nodes and memory has no effect.
 ARGUMENTS = (
     ("x-quorum-initial-group-size", (1, rules.NUMBER_MAX, " nodes")),
-    ("x-queue-leader-locator", rules.LOCATORS),
+    ("x-queue-leader-locator", stream_arguments.LOCATORS),
     ("x-max-in-memory-length", rules.NUMBER),
     ("x-max-in-memory-bytes", rules.NUMBER),
 )

@@ -14,7 +14,6 @@ from .paged import is_behind
 from .read_back import MESSAGE_HEAD, PLACE_SIZE
 from .recovery_look import is_orphan, records
 from .shim import table
-from .waiting import left_of
 
 
 class TooSmall(Exception):
@@ -236,8 +235,10 @@ def waits(broker, payload, at, heads, delaying):
     count, arrived, route, properties, _ = heads
     start = at + MESSAGE_HEAD + PLACE_SIZE * count
     name = str(payload[start + 1:start + 1 + payload[start]], "utf-8")
-    return name in delaying and left_of(broker, lambda: broker.properties.decode(payload, start + route, start + route + properties),
-                                        arrived) > 0
+    if name not in delaying:
+        return False
+    from .waiting import left_of
+    return left_of(broker, lambda: broker.properties.decode(payload, start + route, start + route + properties), arrived) > 0
 
 
 def load(broker, found, segment, payload, at, heads, wanted, where):

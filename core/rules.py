@@ -50,22 +50,9 @@ ARGUMENTS = (
     ("x-queue-master-locator", TEXT, ""),
 )
 
-LOCATORS = ("client-local", "balanced", "random", "least-leaders")
-
-# The same for streams: argument, kind of value.
-STREAM_ARGUMENTS = (
-    ("x-queue-type", TEXT),
-    ("x-max-length-bytes", (1, NUMBER_MAX, " octets")),
-    ("x-max-age", AGE),
-    ("x-stream-max-segment-size-bytes", (0, NUMBER_MAX, " octets")),
-    ("x-stream-hold", NAME),
-    ("x-queue-leader-locator", LOCATORS),
-    ("x-initial-cluster-size", (1, NUMBER_MAX, " nodes")),
-)
-
 OF_STREAMS = ("x-max-age", "x-stream-max-segment-size-bytes", "x-stream-hold")  # a limit that no other queue keeps: refused there
 
-# And for basic.consume; those of streams are looked at by stream_reading.py.
+# For basic.consume; those of streams are looked at by stream_reading.py.
 CONSUMER_ARGUMENTS = (
     ("x-priority", (-NUMBER_MAX - 1, NUMBER_MAX, "")),
     ("x-cancel-on-ha-failover", FLAG),
@@ -200,10 +187,7 @@ def check_queue(what, arguments):
     """The same for a queue of any type; arguments that this broker does not know are taken."""
     type_ = arguments.get("x-queue-type", "classic")
     if type_ == "stream":
-        needed("stream", "streams")
-        of_streams = [row[0] for row in STREAM_ARGUMENTS]
-        refuse(what, "stream", arguments, [row[0] for row in ARGUMENTS if row[0] not in of_streams])
-        check_rows(STREAM_ARGUMENTS, what, arguments)
+        needed("stream_arguments", "streams").check(what, arguments)
     elif type_ == "classic":
         refuse(what, "classic", arguments, OF_STREAMS)
         check(what, {name: arguments[name] for name in arguments if row_of(name) is not None})
@@ -225,7 +209,10 @@ def refuse(what, type_, arguments, names):
 
 def is_known(name):
     """True for an argument of queues that means something to this broker, or is at least looked at."""
-    return row_of(name) is not None or name in [row[0] for row in STREAM_ARGUMENTS]
+    if row_of(name) is not None:
+        return True
+    streams = part("stream_arguments")
+    return streams is not None and name in streams.names()
 
 
 def check_rows(rows, what, arguments):

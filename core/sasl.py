@@ -1,4 +1,4 @@
-"""Log-in mechanisms (SASL, RFC 4422), for every wire: PLAIN, EXTERNAL, ANONYMOUS, SCRAM-SHA-256.
+"""Log-in mechanisms (SASL, RFC 4422), for every wire: PLAIN, ANONYMOUS, SCRAM-SHA-256; EXTERNAL: sasl_external.py.
 
 A mechanism is an object that lives for one attempt: `take(response)` gets the peer's octets and `work()` goes on with a long calculation.
 Both answer one of the outcomes below. A wire folder moves the octets and decides how a refusal is told.
@@ -85,38 +85,6 @@ class Plain(Mechanism):
             self.claimed = name
             return self.refuse("it asks to act as another user")
         return self.with_password(name, parts[2])
-
-
-class External(Mechanism):
-    """The user is the one that the peer's TLS certificate names; the response is not looked at."""
-
-    name = "EXTERNAL"
-    guessable = False
-
-    @staticmethod
-    def offered(access, peer):
-        """Where there is a certificate."""
-        return bool(identities_of(peer))
-
-    @classmethod
-    def announced(cls, access, peer):
-        """Where the certificate names a user: py-amqp and others take EXTERNAL wherever they are told of it, before their password."""
-        return any([access.find(name, peer.from_loopback) is not None for name in identities_of(peer)])
-
-    def take(self, response):
-        """The first of the certificate's names that is a user's."""
-        names = identities_of(self.peer)
-        self.claimed = names[0]
-        for name in names:
-            self.user = self.access.find(name, self.peer.from_loopback)
-            if self.user is not None:
-                return ACCEPTED
-        return self.refuse("the certificate names no user")
-
-
-def identities_of(peer):
-    """The names in the peer's certificate; none without one."""
-    return () if peer.identities is None else peer.identities()
 
 
 class Anonymous(Mechanism):

@@ -11,7 +11,7 @@ import os
 from ..core.access import Access, User, default
 from ..core.broker import Broker
 from ..core.connection import Connection
-from ..core.limits import BOARD, Limits, memory_needed, pattern_size_max
+from ..core.limits import BOARD, Limits, pattern_size_max
 from ..core.shim import elapsed
 from ..ports import clock as port_clock
 from ..ports.tcp import Loop
@@ -89,8 +89,7 @@ class Gateway:
         except MemoryError:
             gc.collect()
             free = gc.mem_free() if hasattr(gc, "mem_free") else 0
-            raise CannotStart("the limits add up to %d KiB when all are reached and %d KiB are free: make them smaller, as arena_size"
-                              % (memory_needed(self.limits) >> 10, free >> 10))
+            raise CannotStart("the limits ask for more than the %d KiB that are free: make them smaller, as arena_size" % (free >> 10))
 
     def _open_line(self, wanted):
         from . import line

@@ -6,7 +6,7 @@ It runs nothing on a board.
 from . import boards
 from .usage import UsageError
 
-# The table's lines, and the parts of limits.memory_parts that each takes together; a number that divides is the count of a limit.
+# The table's lines, and the parts of memory_parts that each takes together; a number that divides is the count of a limit.
 LINES = (
     ("the broker itself", ("broker", "addresses", "policies", "users", "patterns", "management", "routes", "index of the log",
                            "names granted", "ways", "bridges' reports", "the hot functions' own tables"), ""),

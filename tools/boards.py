@@ -23,7 +23,8 @@ import ast
 import os
 import tomllib
 
-from leveret.core.limits import BOARD, Limits, bridge_held, bridge_memory, line_memory, memory_parts
+from leveret.core.limits import BOARD, Limits
+from leveret.core.memory_micropython import bridge_held, bridge_memory, line_memory, memory_parts
 
 from . import memory
 
@@ -44,6 +45,12 @@ PARTS = {
                "core/bridge_requests.py", "core/management.py", "core/stream.py", "core/stream_reading.py",
                "core/amqp_0_9/deliver_stream.py"),
     "client": ("core/amqp_0_9/client.py", "ports/client.py"),
+}
+# What else is carried with a rule or an exchange type: the broker looks for it when it starts.
+BEHIND = {
+    "core/features/dead_letter.py": ("core/dead_letters.py",), "core/features/delayed_retry.py": ("core/waiting.py",),
+    "core/exchange_types/delayed.py": ("core/waiting.py",), "core/durability.py": ("core/ages.py",),
+    "core/stream.py": ("core/ages.py", "core/stream_arguments.py"),
 }
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
@@ -121,11 +128,12 @@ class Board:
     def roots(self):
         """The source files that the board's `carries` names."""
         carries = self.carries
-        return (ALWAYS + tuple(f"core/{name}/session.py" for name in carries["dialects"])
+        named = (ALWAYS + tuple(f"core/{name}/session.py" for name in carries["dialects"])
                 + tuple(f"core/exchange_types/{name}.py" for name in carries["exchanges"])
                 + tuple(f"core/features/{name}.py" for name in carries["rules"])
                 + tuple(path for part in carries["parts"] for path in PARTS[part])
                 + (("core/stream_pages.py",) if "log" in carries["parts"] and {"streams", "bridge"} & set(carries["parts"]) else ()))
+        return named + tuple(path for each in named for path in BEHIND.get(each, ()))
 
     def files(self):
         """Paths of all source files that the board carries, relative to the tree, sorted."""

@@ -38,6 +38,7 @@ import tomllib
 from leveret.core import access as core_access
 from leveret.core import password
 from leveret.core.errors import ProtocolError
+from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS, Limits, pattern_size_max
 from leveret.core.policies import Policy
 
@@ -298,7 +299,7 @@ def _given(path, values):
     for name in values:
         if name not in known:
             raise UsageError(f"{path}: there is no limit {name!r} in [limits]{meant(name, known)}; there are {', '.join(known)}")
-    units = dict({row[0]: row[5] for row in ROWS}, memory_max="octets")
+    units = dict({name: words[0] for name, words in WORDS.items()}, memory_max="octets")
     for name, value in values.items():
         if isinstance(value, str) and units[name].startswith("octets"):
             found = data.octets_of(value)

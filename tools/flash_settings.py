@@ -27,7 +27,8 @@ import os
 import sys
 
 from leveret.core import password
-from leveret.core.limits import BOARD, memory_needed
+from leveret.core.limits import BOARD
+from leveret.core.memory_micropython import memory_needed
 
 from . import board_settings, boards, config
 from .flash_files import SETTINGS, File

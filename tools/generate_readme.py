@@ -1,4 +1,4 @@
-"""Writes the table of limits into README.md, between its two marks, from core/limits.py.
+"""Writes the table of limits into README.md, between its two marks, from core/limits.py and core/limit_words.py.
 
     python3 tools/generate_readme.py            write it
     python3 tools/generate_readme.py --check    exit 1 when the table in README.md is not what core/limits.py says
@@ -25,10 +25,13 @@ def limits_module():
 def table(limits):
     """The rows as Markdown, and what they add up to."""
     lines = ["| limit | gateway | board | range | unit | at the limit |", "|---|---|---|---|---|---|"]
-    for name, gateway, board, least, most, unit, effect in limits.ROWS:
+    words = importlib.import_module("leveret_tree.core.limit_words").WORDS
+    for name, gateway, board, least, most in limits.ROWS:
+        unit, effect = words[name]
         lines.append("| `%s` | %d | %d | %d to %d | %s | %s |" % (name, gateway, board, least, most, unit, effect))
     cpython = importlib.import_module("leveret_tree.core.memory_cpython")
-    needs = cpython.memory_needed(limits.Limits()), limits.memory_needed(limits.Limits(**limits.BOARD))
+    micropython = importlib.import_module("leveret_tree.core.memory_micropython")
+    needs = cpython.memory_needed(limits.Limits()), micropython.memory_needed(limits.Limits(**limits.BOARD))
     lines.append("")
     lines.append("When every limit is reached it takes %d MiB with the gateway's numbers on 64-bit CPython, with its interpreter, where"
                  % (needs[0] >> 20))

@@ -2,6 +2,7 @@
 
 It listens nowhere and opens no directory.
 """
+from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS
 
 from . import memory, serve
@@ -19,6 +20,6 @@ def run(options):
     for line in memory.table(memory.parts(limits, addresses, *others)):
         print(line)
     if options.all:
-        for name, _, _, least, most, unit, _ in ROWS:
-            print(f"{name} = {getattr(limits, name)}  # {unit}, {least} to {most}")
+        for name, _, _, least, most in ROWS:
+            print(f"{name} = {getattr(limits, name)}  # {WORDS[name][0]}, {least} to {most}")
     return 0

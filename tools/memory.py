@@ -7,8 +7,9 @@ nothing but /proc and /sys.
 import os
 
 from leveret import c_accel
-from leveret.core.limits import GATEWAY, ROWS, Limits, bridge_memory, check_range, line_memory
+from leveret.core.limits import GATEWAY, ROWS, Limits, check_range
 from leveret.core.memory_cpython import memory_parts
+from leveret.core.memory_micropython import bridge_memory, line_memory
 
 from . import address, data
 from .usage import UsageError

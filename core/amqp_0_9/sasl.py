@@ -2,6 +2,7 @@
 
 from .. import sasl
 from ..errors import ACCESS_REFUSED, ProtocolError
+from ..parts import part
 from ..password import octets_of
 from . import field_table
 
@@ -22,7 +23,8 @@ class AmqPlain(sasl.Mechanism):
         return self.with_password(name, octets_of(secret))
 
 
-MECHANISMS = (sasl.Plain, AmqPlain, sasl.Scram, sasl.External, sasl.Anonymous)
+external = part("sasl_external")
+MECHANISMS = (sasl.Plain, AmqPlain, sasl.Scram) + (() if external is None else (external.External,)) + (sasl.Anonymous,)
 
 
 def offered(session):

@@ -288,7 +288,7 @@ def test_a_broker_that_cannot_start_says_why_and_leaves_the_prompt(board, capsys
     assert printed[-1].startswith("leveret: cannot start: ") and said in printed[-1], printed
 
 
-def test_limits_that_do_not_fit_are_said_with_both_numbers(board, capsys, monkeypatch):
+def test_limits_that_do_not_fit_are_said_with_what_is_free(board, capsys, monkeypatch):
     write(serial={"line": 1})
 
     def no_memory(*given):
@@ -296,7 +296,7 @@ def test_limits_that_do_not_fit_are_said_with_both_numbers(board, capsys, monkey
 
     monkeypatch.setattr(gateway, "Broker", no_memory)
     gateway.main()
-    assert "KiB when all are reached and" in capsys.readouterr().out
+    assert "the limits ask for more than the 0 KiB that are free" in capsys.readouterr().out
 
 
 def test_what_an_interpreter_lacks_is_a_sentence(board, monkeypatch):

@@ -19,7 +19,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
-from leveret.core.limits import Limits, memory_needed  # noqa: E402 - after the path of the tests
+from leveret.core.limits import Limits  # noqa: E402 - after the path of the tests
+from leveret.core.memory_micropython import memory_needed  # noqa: E402
 from amqp_wire import RawClient, frame, header, method  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
 

@@ -15,14 +15,14 @@ import amqp_wire
 import cases
 import extremes
 from amqp_wire import Typed, method, publish
-from leveret.core import rules
+from leveret.core import rules, stream_arguments
 from stations import FORMS, feed
 
 SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.SystemRandom().randrange(1 << 32)))
 COUNT = 100
 INPUTS = int(os.environ.get("LEVERET_EXTREMES", COUNT))
 
-QUEUE_NAMES = tuple(row[0] for row in rules.ARGUMENTS) + tuple(row[0] for row in rules.STREAM_ARGUMENTS) + (
+QUEUE_NAMES = tuple(row[0] for row in rules.ARGUMENTS) + tuple(stream_arguments.names()) + (
     "x-unknown", "foo", "", "alternate-exchange", "x-ha-policy", "x-initial-cluster-size")
 
 # Values that are taken, so that what is behind the declaration is reached too.

@@ -1,6 +1,6 @@
 """A broker with everything at its limit: `Fill(limits)` fills one kind of thing after the other, with the longest names and most arguments.
 
-It drives a connection's endpoint with a client's octets. `kinds` are the parts of limits.memory_parts that the peers of a broker can fill.
+It drives a connection's endpoint with a client's octets. `kinds` are the parts of memory_parts that the peers of a broker can fill.
 """
 
 import struct

@@ -9,7 +9,8 @@ import threading
 
 import pika
 import pytest
-from leveret.core.limits import BOARD, Limits, memory_needed
+from leveret.core.limits import BOARD, Limits
+from leveret.core.memory_micropython import memory_needed
 from pika.exceptions import AMQPConnectionError, AMQPError, ChannelClosedByBroker, ConnectionClosedByBroker
 
 from micropython_brokers import WasmBroker

@@ -10,7 +10,8 @@ import time
 
 from leveret.core.amqp_0_9.client import Client, Events
 from leveret.core.broker import Broker
-from leveret.core.limits import BOARD, Limits, bridge_held, bridge_memory
+from leveret.core.limits import BOARD, Limits
+from leveret.core.memory_micropython import bridge_held, bridge_memory
 from leveret.ports.bridge.bridges import Bridges
 from leveret.ports.bridge.settings import Settings
 from leveret.ports.pipe import Pipe

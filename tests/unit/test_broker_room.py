@@ -1,6 +1,6 @@
 """No room: what the broker does at its limits (core/limits.py), and that one connection's trouble stays its own."""
 
-from leveret.core import limits
+from leveret.core import limits, memory_micropython
 from leveret.core.amqp_0_9 import frame
 from peer import Peer, content, encoded, idle, new_broker
 
@@ -185,9 +185,10 @@ def test_limits_say_what_is_wrong():
 def test_memory_is_the_sum_of_its_parts_and_a_board_has_room_for_it():
     """memory_needed: octets; the board's profile with 4 connections and a 24 KB arena."""
     board = limits.Limits(**limits.BOARD)
-    assert limits.memory_needed(board) == sum([each[1] for each in limits.memory_parts(board)])
-    assert limits.memory_needed(board) < 235000, limits.memory_parts(board)
-    assert limits.memory_needed(limits.Limits(arena_size=128 << 20)) - limits.memory_needed(limits.Limits()) == (64 << 20) // 512 * 516
+    assert memory_micropython.memory_needed(board) == sum([each[1] for each in memory_micropython.memory_parts(board)])
+    assert memory_micropython.memory_needed(board) < 235000, memory_micropython.memory_parts(board)
+    needed = memory_micropython.memory_needed
+    assert needed(limits.Limits(arena_size=128 << 20)) - needed(limits.Limits()) == (64 << 20) // 512 * 516
 
 
 def test_after_close_ok_what_the_peer_still_writes_is_taken_and_dropped_for_a_while():

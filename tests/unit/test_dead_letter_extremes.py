@@ -3,10 +3,10 @@ costs a consumer its connection, or loses the message. Sections 1.7.2.1 (argumen
 
 from leveret.core import layout
 from leveret.core.amqp_0_9 import field_table, frame
+from leveret.core.dead_letters import LETTERS_MAX
 from leveret.core.features.feature import Feature
 from leveret.core.policies import Policy
 from leveret.core.stream import EPOCH
-from leveret.core.waiting import LETTERS_MAX
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, assemble, encoded, idle, new_broker
 

@@ -3,7 +3,8 @@
 import gc
 import sys
 
-from leveret.core.limits import Limits, line_memory
+from leveret.core.limits import Limits
+from leveret.core.memory_micropython import line_memory
 from leveret.core.link import NONCE_MAX, VERSION, Link
 from leveret.core.link_frame import CALL, DATA, END, HELLO, WELCOME, FrameChecks, FrameWriter
 
