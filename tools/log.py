@@ -91,7 +91,7 @@ class Wanted:
 
     def __init__(self, store):
         self.store = ReadOnly(store)
-        self.found = recovery_look.look(self.store)
+        self.found = recovery_look.look(self.store, properties.check)
         self.queues = {each["id"]: each for each in self.found.definitions.values() if each["kind"] == "queue"}
         self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0

@@ -54,7 +54,7 @@ LOG_LINES_MAX = 3000  # in a minute
 DISK_MAX = 64 << 20
 DISK_SLACK = 8 << 20
 LEFT_MAX = {"blocks": 8, "messages": 1, "entries": 1, "connections": 1, "channels": 1, "consumers": 1, "queues": 1}
-LEAVE_S = 20  # until connections that have gone are noticed
+LEAVE_S = 90  # until connections that have gone are noticed, and what they had sent is taken in turns
 FOUND_MAX = 40  # findings that are told at length
 TROUBLE = re.compile(rb"Traceback|internal error|an error of this broker|Fatal Python error|MemoryError|Segmentation", re.IGNORECASE)
 SUM = re.compile(r"at most (\d+) MiB")
@@ -688,7 +688,7 @@ class Run:
 
     def look_for_leaks(self):
         """Nobody is there any more and every queue goes: nothing may be left in use but what the question itself takes."""
-        attack = Attack(self.watch.port, "leaks", 0, 60)
+        attack = Attack(self.watch.port, "leaks", 0, LEAVE_S + 60)
         try:
             root = attack.open(user="root")
             for name in queues_of(root) + ["leveret.poison"]:
