@@ -49,6 +49,7 @@ def refused(act, *arguments, **named):
 
 WORDS = 30
 WORDS_WEIGHT = 10  # three words of a topic pattern count as one binding
+PAIRS_WEIGHT = 2  # three pairs of a headers binding of any count as one more
 
 
 def word_key(number):
@@ -77,7 +78,8 @@ def fill_queues(connections):
 def fill_bindings(channels, names, exchange, type_, key, arguments):
     """All bindings there may be, on one exchange."""
     channels[0].exchange_declare(exchange, type_)
-    for number in range(BOARD["binding_count_max"] // (WORDS_WEIGHT if key is word_key else 1)):
+    weight = WORDS_WEIGHT if key is word_key else PAIRS_WEIGHT if arguments else 1
+    for number in range(BOARD["binding_count_max"] // weight):
         channels[number % len(channels)].queue_bind(
             names[number % len(names)], exchange, key(number), arguments(number) if arguments else None)
 
