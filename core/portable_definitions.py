@@ -150,7 +150,7 @@ def load_policy(broker, item):
 
 def load_exchange(broker, item):
     """An exchange, or the same one that is there."""
-    broker.declare_exchange(nobody, text(item, "name", 255), text(item, "type", 255), False, flag(item, "durable"),
+    broker.declare_exchange(nobody, name_of(item, "name"), text(item, "type", 255), False, flag(item, "durable"),
                             flag(item, "auto_delete"), flag(item, "internal"), table(item, "arguments"))
     return ""
 
@@ -161,7 +161,7 @@ def load_queue(broker, item):
     type_ = text(item, "type", 255, "classic")
     if type_ != "classic" and "x-queue-type" not in arguments:
         arguments["x-queue-type"] = type_
-    name = text(item, "name", 255)
+    name = name_of(item, "name")
     if name == "":
         raise ValueError("it has no name")
     broker.declare_queue(nobody, name, False, flag(item, "durable"), False, flag(item, "auto_delete"), arguments)
@@ -170,8 +170,8 @@ def load_queue(broker, item):
 
 def load_binding(broker, item):
     """A binding; the default exchange's are there without being made."""
-    source = text(item, "source", 255)
-    destination = text(item, "destination", 255)
+    source = name_of(item, "source")
+    destination = name_of(item, "destination")
     key = text(item, "routing_key", 255, "").encode("utf-8")
     arguments = table(item, "arguments")
     kind = item.get("destination_type", "queue")
@@ -188,6 +188,12 @@ def load_binding(broker, item):
 
 LOADERS = {"users": load_user, "permissions": load_permission, "policies": load_policy, "exchanges": load_exchange, "queues": load_queue,
            "bindings": load_binding}
+
+
+def name_of(item, key):
+    """The name of a queue or an exchange as the methods take it that declare, bind and delete: without CR and LF. With them no client could
+    ask for its end."""
+    return text(item, key, 255).replace("\r", "").replace("\n", "")
 
 
 def text(item, key, size_max, default=None):

@@ -137,3 +137,19 @@ def test_a_route_that_the_cache_has_no_room_for_is_looked_up_each_time():
         peer.publish("", b"x", "amq.fanout")
     assert peer.frames() == [] and broker.counters["internal_errors"] == 0
     assert [broker.queues[name].message_count() for name in ("q0", "q19")] == [6, 3]
+
+
+def test_a_name_in_definitions_is_one_that_clients_can_ask_for():
+    """import: CR and LF are taken out of names as declare does it; a queue that kept them could not be deleted by anybody."""
+    broker = new_broker(**ROOM)
+    peer = Peer(broker)
+    peer.consume(REPLY, no_ack=True)
+    definitions = {"queues": [{"name": "\n\r\t", "durable": True}, {"name": "\r\n"}], "exchanges": [{"name": "e\n", "type": "topic"}],
+                   "bindings": [{"source": "\re", "destination": "\t\n", "destination_type": "queue", "routing_key": "#"}]}
+    peer.publish(KEY, json.dumps({"request": "import", "definitions": definitions}).encode(), given={"reply_to": REPLY})
+    (_, _, _, body), = peer.contents()
+    answer = json.loads(str(body, "utf-8"))
+    assert [answer["loaded"][name] for name in ("queues", "exchanges", "bindings")] == [1, 1, 1], answer
+    assert "e" in broker.exchanges and len(broker.exchanges["e"].bindings) == 1
+    peer.ask("queue_delete", "queue_delete_ok", 0, "\n\r\t", False, False, False)
+    assert "\t" not in broker.queues and "\n\r\t" not in broker.queues
