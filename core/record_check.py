@@ -38,7 +38,9 @@ def fault_of(type_, payload, at, size, check_properties):
         return CHECKS[type_](payload, at, size) if type_ in CHECKS else ""
     except ProtocolError as error:
         return error.text
-    except (ValueError, struct.error, IndexError, TypeError, KeyError, RuntimeError) as error:  # UnicodeError, RecursionError
+    except MemoryError:
+        raise
+    except Exception as error:  # too short, no JSON, no UTF-8, too deep: each interpreter has its own words for it
         return "it cannot be read (%s)" % error
 
 
