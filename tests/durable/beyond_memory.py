@@ -41,7 +41,8 @@ def limits_for(memory):
               "consumer_count_max": 64, "queue_count_max": 64, "queue_share_max": 64, "binding_count_max": 64, "binding_share_max": 64,
               "chunk_count_max": max(memory // 4096, 1024), "argument_size_max": 256, "user_count_max": 16, "policy_count_max": 16,
               "exchange_count_max": 16, "properties_size_max": 4096, "login_address_max": 32, "management_size_max": 8192,
-              "granted_count_max": 16}
+              "granted_count_max": 16, "identity_count_max": 256, "waiting_count_max": 256, "transaction_count_max": 256,
+              "offset_count_max": 16, "surplus_count_max": 2, "bridge_count_max": 4, "unknown_argument_count_max": 4}
     needed = memory_needed(Limits(**chosen))
     if needed > memory:
         raise ValueError(f"the limits add up to {needed}, {memory} is too little to ask for")
