@@ -200,6 +200,10 @@ def clean(state):
         for kind in "qdefgtulascr":  # so that there is room for management's answers
             for number in range(40):
                 root.do("queue.delete", queue=f"mallory.{kind}{number}", no_wait=True)
+        for name in queues_of(root):
+            if name.startswith("amq.gen"):
+                root.call("queue.delete", queue=name)
+                count += 1
         after = None
         while True:
             page = root.manage({"request": "definitions", "after": after})
@@ -209,8 +213,8 @@ def clean(state):
             after = page.get("next")
             if after is None:
                 return count
-    except (Gone, Over):
-        return f"cut off after {count}"
+    except (Gone, Over, TypeError):
+        return f"cut off, or not answered, after {count}"
     except Exception:
         return traceback.format_exc()
     finally:
@@ -218,14 +222,14 @@ def clean(state):
 
 
 def queues_of(root):
-    """The names of all queues."""
+    """The names of all queues but the one for the answers; definitions leave out those that the broker has named."""
     names, after = [], None
     while True:
-        page = root.manage({"request": "definitions", "after": after})
-        names += [item["name"] for item in page["items"].get("queues", ())]
+        page = root.manage({"request": "overview", "after": after})
+        names += [item["name"] for section in ("queues", "streams") for item in page["items"].get(section, ())]
         after = page["next"]
         if after is None:
-            return names
+            return [name for name in names if not name.startswith("amq.rabbitmq.reply-to.")]
 
 
 def remove(root, section, item):
