@@ -28,7 +28,7 @@ def recover(broker, store, journal):
             for segment in found.segments:
                 if segment.orphans:
                     found.fault(segment, 0, error)
-    number = found.next_number(store.numbers())
+    number = found.next_number(store)
     kept = []
     nothing_good = [damage.number for damage in found.damages if damage.offset == 0]
     for segment in found.segments:

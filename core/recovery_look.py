@@ -62,10 +62,12 @@ class Found:
         if identity > self.queue_ids and identity < IDENTITY_MAX // 2:
             self.queue_ids = identity
 
-    def next_number(self, numbers):
-        """The number of a new segment, where `numbers` are there: none is given twice."""
-        first, ranges = self.noted or (0, [])
-        return max([0, first - 1] + [end - 1 for _, end in ranges] + numbers) + 1
+    def next_number(self, store):
+        """The number of a new segment: none is given twice, nor one of those that this start has removed: before `first` all are gone."""
+        numbers = [0] + store.numbers()
+        for first, ranges in (self.noted or (0, ()), hasattr(store, "noted") and store.noted() or (0, ())):
+            numbers += [first - 1] + [end - 1 for _, end in ranges]
+        return max(numbers) + 1
 
 
 def records(store, number, end, found=None):

@@ -41,7 +41,7 @@ def test_a_fault_at_each_call_costs_no_more_than_whose_call_it_was(injected):
 @pytest.mark.parametrize("name", sorted(scenarios.SCENARIOS))
 def test_a_function_that_raises_whenever_it_is_called_does_not_either(injected, name):
     """Until it no longer does: then everything comes to rest."""
-    for keeps in (False, True):
+    for keeps in (True,) if name == "recovery" else (False, True):  # without a log there is none
         runs, wrong = faults.always(injected, name, keeps)
         assert runs > 30 and not wrong, "\n".join(str(each) for each in wrong)
 
