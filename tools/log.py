@@ -326,7 +326,7 @@ def compact(store, directory):
     before = sum(store.size(number) for number in old)
     writer = log.Log(store, SEGMENT_SIZE, 1 << 62)
     writer.take_over(wanted.found.segments)
-    writer.begin(wanted.found.next_number(old), (wanted.found.sequence or 0) % BIG)
+    writer.begin(wanted.found.next_number(store), (wanted.found.sequence or 0) % BIG)
     first = writer.current().number
     try:
         write_anew(wanted, writer)

@@ -83,7 +83,7 @@ def goes_through(gateway, upstream):
 
 def test_a_bridge_that_would_be_refused_is_refused_at_once():
     given = {"name": "up", "gateway": "g", "queue": "q", "exchange": "e", "upstream": ["amqp://h"]}
-    with pytest.raises(ValueError, match="frame_size_max is 4096; it must be a whole number of at least 8192"):
+    with pytest.raises(ValueError, match="frame_size_max is 4096; it must be a whole number from 8192"):
         Settings(dict(given, frame_size_max=4096))
 
 
