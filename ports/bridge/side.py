@@ -222,9 +222,9 @@ class Side(Events):
         """Not ready any more: say why, and try again after a pause, at the next place."""
         self.ready = False
         self.again_at = None
-        self._turn += 1
         if not self.bridge.stopping:
             self.last_error = "%s: %s" % (self.place(), reason)
+        self._turn += 1  # behind the sentence, which names the place that was lost
         self.bridge.side_lost(self)
         if not self.bridge.stopping:
             self.say(self.last_error + "; trying again")
