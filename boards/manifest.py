@@ -4,6 +4,7 @@ the PATH).
 The manifest of a board includes this file; MicroPython's build (tools/makemanifest.py) runs it and gives it `include`, `package` and
 `options`.
 """
+
 import os
 import shutil
 import subprocess

@@ -1,13 +1,18 @@
 """The hot functions in C: the engine that CPython uses where the compiled module is there (core/DESIGN.md section 3).
 
 `install()` has brokers that are made from then on use it. `LEVERET_ACCEL=0` in the environment switches it off; a machine without a
-compiler installs without the module, and runs.py does the same in Python, slower. tests/accel holds the forms together.
+compiler installs without the module, and its brokers run core/memory/hot.py and core/broker/ingest.py as boards do. tests/accel holds the
+forms together.
 """
+
 import os
 
-from leveret.core import engine, layout, limits, link_stuffing, send_buffer
+from leveret.core import limits
+from leveret.core.broker import engine
+from leveret.core.memory import layout, send_buffer
+from leveret.core.serial_link import stuffing
 
-from . import runs, sources
+from . import sources
 
 try:
     from ._hot import ffi, lib
@@ -24,7 +29,7 @@ VARIABLE = "LEVERET_ACCEL"
 
 
 LARGE = 16384  # octets of a body that goes from its blocks to the socket, and of a frame that goes the other way
-ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/deliver.py's
+ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/queue/turns.py's
 
 
 class SendBuffer(send_buffer.SendBuffer):
@@ -41,7 +46,7 @@ class SendBuffer(send_buffer.SendBuffer):
         self.output.size = size
 
     def reset(self):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         lib.leveret_forget_insets(self.pointers, self.output)
         self.output.inset_least = 0
         send_buffer.SendBuffer.reset(self)
@@ -63,21 +68,21 @@ class SendBuffer(send_buffer.SendBuffer):
         """The view of what waits to be sent, or of its first piece."""
         output = self.output
         if not output.inset_count:
-            return self.octets[output.start:output.end]
+            return self.octets[output.start : output.end]
         at = lib.leveret_pending(self.pointers, self.output, self.piece_size)
         return memoryview(ffi.buffer(at, self.piece_size[0]))
 
     def sent(self, count):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         lib.leveret_sent(self.pointers, self.output, count)
 
     def takes_whole(self, heads, body, frame_size_max):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         least = self.output.inset_least
         return 0 < least <= body or send_buffer.SendBuffer.takes_whole(self, heads, body, frame_size_max)
 
     def room(self):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         return lib.leveret_room(self.output)
 
     def touch(self):
@@ -88,20 +93,20 @@ class SendBuffer(send_buffer.SendBuffer):
             self.round.touched = self.output
 
     def starve(self, consumer, count):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         lib.leveret_starve(self.round, self.output, consumer.handle, count)
         self.touch()
 
     def is_short(self):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         return self.output.hungry != layout.NONE or self.output.fed != layout.NONE
 
     def feed(self):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         lib.leveret_feed(self.pointers, self.round, self.output)
 
     def forget(self, consumer):
-        """As core/send_buffer.py has it."""
+        """As core/memory/send_buffer.py has it."""
         lib.leveret_forget(self.round, self.output, consumer.handle)
 
     start = property(lambda self: self.output.start, lambda self, at: setattr(self.output, "start", at))
@@ -113,10 +118,12 @@ FLAT_BINDING = 800  # octets of three words of a pattern as nodes, and of what w
 
 
 class Engine:
-    """As core/engine.py has it. `pointers` is the C side's record of the tables; it keeps their memory alive."""
+    """As core/broker/engine.py has it. `pointers` is the C side's record of the tables; it keeps their memory alive."""
 
     name = "C"
     turn = 256
+    deliveries = 2048
+    effort = 20000
     ingests = True
     intake_least = LARGE
 
@@ -129,6 +136,7 @@ class Engine:
         for name in ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_targets"):
             setattr(pointers, name, self._keep(self.integers(getattr(tables, name))))
         from . import matching  # there is no C module on some machines
+
         self.ways = matching.Ways(tables)
         pointers.ways = self.ways.table
         self.pointers = pointers
@@ -148,8 +156,11 @@ class Engine:
     def memory(limits):
         """Octets beside memory_needed: the rows of consumers that C delivers to, and bindings laid flat (matching.py) with what
         that takes meanwhile."""
-        return (limits.queue_count_max * (ROW_SIZE + 1) * ffi.sizeof("int32_t")
-                + limits.consumer_count_max * ffi.sizeof("leveret_reader") + limits.binding_count_max * FLAT_BINDING)
+        return (
+            limits.queue_count_max * (ROW_SIZE + 1) * ffi.sizeof("int32_t")
+            + limits.consumer_count_max * ffi.sizeof("leveret_reader")
+            + limits.binding_count_max * FLAT_BINDING
+        )
 
     def _keep(self, pointer):
         self.kept.append(pointer)
@@ -187,33 +198,36 @@ class Engine:
 
     def see_consumer(self, consumer):
         """Have C know where deliveries to a consumer go, and how they begin."""
-        session = consumer.channel.session
         reader = self.round.readers[consumer.handle // layout.CONSUMER_WIDTH]
+        if consumer.prefix_at is None:
+            reader.prefix = ffi.NULL
+            return
+        session = consumer.channel.session
         reader.output = session.send.output
         reader.prefix = consumer.prefix_at
         reader.prefix_size = len(consumer.prefix)
         reader.frame_size_max = session.frame_size_max
 
     def see_way(self, user, exchange):
-        """See core/engine.py: C may find the next one itself."""
+        """See core/broker/engine.py: C may find the next one itself."""
         self.ways.see(user, exchange)
 
     def forget_ways(self):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         self.ways.forget()
 
     def begin_round(self, turns, deliveries):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         self.round.turns = turns
         self.round.left = deliveries
         self.round.turn = self.turn
 
     def next_turn(self):
-        """See core/engine.py; turns that need no thought are made in C."""
+        """See core/broker/engine.py; turns that need no thought are made in C."""
         return lib.leveret_next_turn(self.pointers, self.round)
 
     def turned(self, count):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         self.round.left -= count
 
     done = property(lambda self: self.round.done)
@@ -228,11 +242,11 @@ class Engine:
         return ffi.from_buffer("int32_t[]", owner(table))
 
     def ingest(self, numbers, source):
-        """See ingest.py."""
+        """See core/broker/ingest.py."""
         return lib.leveret_ingest(self.pointers, numbers, source)
 
     def take_in(self, session, channel, descriptor):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         intake, receive = self.intake, session.receive
         intake.octets = receive.address
         intake.size = receive.size
@@ -260,32 +274,44 @@ class Engine:
         lib.leveret_append(self.pointers, message, ffi.from_buffer("uint8_t[]", source), start, size)
 
     def write_taken(self, target, segment):
-        """See records.write_taken."""
+        """See core/log/flat_records.py."""
         lib.leveret_write_taken(self.pointers, ffi.from_buffer("uint8_t[]", target), segment)
 
     def gather_settled(self, runs, most):
-        """See records.gather_settled."""
+        """See core/log/flat_records.py."""
         return lib.leveret_gather_settled(self.pointers, runs, most)
 
     def purge(self, queue):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         lib.leveret_purge(self.pointers, queue)
 
     def expire(self, queue):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         lib.leveret_expire(self.pointers, queue)
 
     def disown(self, channel, consumer):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         lib.leveret_disown(self.pointers, channel, consumer)
 
     def drop_held(self, channel, queue):
-        """See core/engine.py."""
+        """See core/broker/engine.py."""
         lib.leveret_drop_held(self.pointers, channel, queue)
 
-    def return_all(self, channel):
-        """See core/engine.py."""
-        return lib.leveret_return_all(self.pointers, channel)
+    def leave(self, channel, entry):
+        """See core/broker/engine.py."""
+        lib.leveret_leave(self.pointers, channel, entry)
+
+    def reach_back(self, entry, most):
+        """See core/broker/engine.py."""
+        return lib.leveret_reach_back(self.pointers, entry, most)
+
+    def reach(self, channel, tag, most):
+        """See core/broker/engine.py."""
+        return lib.leveret_reach(self.pointers, channel, tag, most)
+
+    def settle(self, channel, first, last, how):
+        """See core/broker/engine.py."""
+        return lib.leveret_settle(self.pointers, channel, first, last, how)
 
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot.put_body."""
@@ -308,8 +334,7 @@ def owner(view):
 
 def memory_of(limits):
     """Octets that brokers with these limits take beside memory_needed, in the form that `install` chooses."""
-    form = runs.Engine if lib is None or os.environ.get(VARIABLE) == "0" else Engine
-    return form.memory(limits)
+    return 0 if lib is None or os.environ.get(VARIABLE) == "0" else Engine.memory(limits)
 
 
 def why_plain():
@@ -320,10 +345,10 @@ def why_plain():
 
 
 def install():
-    """Have brokers made from now on work in C where that is possible, else in runs, and serial links in C: a sentence for the operator that
-    says which form they use."""
-    engine.chosen = runs.Engine
-    link_stuffing.chosen = link_stuffing.Plain
+    """Have brokers made from now on, and serial links, work in C where that is possible: a sentence for the operator that says which form
+    they use."""
+    engine.chosen = engine.Plain
+    stuffing.chosen = stuffing.Plain
     if os.environ.get(VARIABLE) == "0":
         return "the hot functions run as plain Python (%s=0)" % VARIABLE
     if STALE:
@@ -332,5 +357,6 @@ def install():
         return "the hot functions run as plain Python (%s)" % why_plain()
     engine.chosen = Engine
     from . import framing  # there is no C module on some machines
-    link_stuffing.chosen = framing.Framing
+
+    stuffing.chosen = framing.Framing
     return "the hot functions run in C"

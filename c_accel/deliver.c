@@ -1,4 +1,4 @@
-/* What is written to a consumer, core/hot.py from put_content_header on; and contents that come piece by piece. */
+/* What is written to a consumer, core/memory/hot.py from put_content_header on; and contents that come piece by piece. */
 #include "insets.h"
 #include "octets.h"
 
@@ -77,7 +77,7 @@ int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, c
         int32_t body = record[MESSAGE_BODY];
         int32_t heads = prefix_size + 10 + record[MESSAGE_ROUTE] + 20 + record[MESSAGE_PROPERTIES];
         int32_t is_inset = wants_inset(output, body);
-        if (record[MESSAGE_PROPERTIES] + 20 > frame_size_max)
+        if (record[MESSAGE_PROPERTIES] + 20 > frame_size_max || record[MESSAGE_KIND] & KIND_FORMAT)
             break;
         if (is_inset ? heads + 1 > end - at || !has_inset_room(output, body) : heads + 8 + body > end - at || body + 8 > frame_size_max)
             break;

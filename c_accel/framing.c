@@ -1,4 +1,4 @@
-/* What is done to every octet of a serial line: core/link_stuffing.py. */
+/* What is done to every octet of a serial line: core/serial_link/stuffing.py. */
 #include "hot.h"
 
 enum { FLAG = 0x7E, ESCAPE = 0x7D, TURNED = 0x20 };

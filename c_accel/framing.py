@@ -1,11 +1,11 @@
-"""What is done to every octet of a serial line, in C (framing.c): the form of core/link_stuffing.py that `install()` chooses."""
+"""What is done to every octet of a serial line, in C (framing.c): the form of core/serial_link/stuffing.py that `install()` chooses."""
 
 from . import owner
 from ._hot import ffi, lib
 
 
 class Framing:
-    """As link_stuffing.Plain has it."""
+    """As core/serial_link/stuffing.py's Plain has it."""
 
     name = "C"
 
@@ -21,15 +21,15 @@ class Framing:
 
     @staticmethod
     def check_16(octets, size, value):
-        """See link_stuffing.check_16."""
+        """See core/serial_link/stuffing.py, check_16."""
         return lib.leveret_check_16(ffi.from_buffer("uint8_t[]", octets), size, value)
 
     @staticmethod
     def unstuff(source, at, end, octets, numbers):
-        """See link_stuffing.unstuff."""
+        """See core/serial_link/stuffing.py, unstuff."""
         return lib.leveret_unstuff(ffi.from_buffer("uint8_t[]", source), at, end, octets, numbers)
 
     @staticmethod
     def stuff(source, size, target, at, escaped, escaped_below):
-        """See link_stuffing.stuff."""
+        """See core/serial_link/stuffing.py, stuff."""
         return lib.leveret_stuff(ffi.from_buffer("uint8_t[]", source), size, target, at, escaped, escaped_below)

@@ -1,6 +1,6 @@
-/* The hot functions of core/hot.py and core/ingest.py in C, over the same flat memory: same arguments, same state, same octets.
+/* The hot functions of core/memory/hot.py and core/broker/ingest.py in C, over the same flat memory: same arguments, same state, same octets.
  *
- * The records are those of core/layout.py (layout.h is generated from it). No function checks an index that it finds in a table: the tables are
+ * The records are those of core/memory/layout.py (layout.h is generated from it). No function checks an index that it finds in a table: the tables are
  * the broker's own. What comes from a peer (`source`) is checked against its end before it is read.
  */
 #ifndef LEVERET_HOT_H
@@ -17,7 +17,7 @@ typedef struct {
     int32_t node_count;
     int32_t index_size; /* a power of two: children by parent and word */
     int32_t whole;      /* a key is one word */
-    int32_t stamp;      /* see core/topic.py */
+    int32_t stamp;      /* see core/patterns/topic.py */
     const int32_t *nodes;
     const uint8_t *words;
     const int32_t *ends;
@@ -80,18 +80,21 @@ void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *sou
 int32_t leveret_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target, int32_t at,
                          int32_t end);
 
-/* See records.write_taken. */
+/* See write_taken in core/log/flat_records.py. */
 void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segment);
 
-/* See records.gather_settled. */
+/* See gather_settled in core/log/flat_records.py. */
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most);
 
-/* What a method does to all messages of a queue, or to all deliveries of a channel: see core/engine.py, Plain. */
+/* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
 void leveret_purge(const leveret_tables *t, int32_t queue);
 void leveret_expire(const leveret_tables *t, int32_t queue);
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);
 void leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue);
-int32_t leveret_return_all(const leveret_tables *t, int32_t channel);
+void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry);
+int32_t leveret_reach_back(const leveret_tables *t, int32_t entry, int32_t most);
+int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int32_t most);
+int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how);
 
 /* How far a pack reaches: `numbers` is the first entry, records at most, octets at most; then the entry behind, the records, the octets. */
 void leveret_pack_reach(const leveret_tables *t, int32_t *numbers);
@@ -114,7 +117,7 @@ typedef struct {
     int32_t frame_size_max;
 } leveret_inset;
 
-/* A send buffer, as core/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
+/* A send buffer, as core/memory/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
 typedef struct leveret_output {
     struct leveret_output *next_touched;
     int32_t is_touched;
@@ -196,15 +199,15 @@ typedef struct {
     int32_t idle;
 } leveret_round;
 
-/* See SendBuffer.starve, feed and forget in core/send_buffer.py. */
+/* See SendBuffer.starve, feed and forget in core/memory/send_buffer.py. */
 void leveret_starve(const leveret_round *r, leveret_output *output, int32_t consumer, int32_t count);
 void leveret_feed(const leveret_tables *t, const leveret_round *r, leveret_output *output);
 void leveret_forget(const leveret_round *r, leveret_output *output, int32_t consumer);
 
-/* See Plain.next_turn in core/engine.py: turns that need no thought are made here. */
+/* See Plain.next_turn in core/broker/engine.py: turns that need no thought are made here. */
 int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r);
 
-/* See core/link_stuffing.py. */
+/* See core/serial_link/stuffing.py. */
 int32_t leveret_check_16(const uint8_t *octets, int32_t size, int32_t value);
 int32_t leveret_unstuff(const uint8_t *source, int32_t at, int32_t end, uint8_t *octets, int32_t *numbers);
 int32_t leveret_stuff(const uint8_t *source, int32_t size, uint8_t *target, int32_t at, int32_t escaped, int32_t escaped_below);

@@ -1,4 +1,4 @@
-/* From a receive buffer all frames that need no thought: core/ingest.py. */
+/* From a receive buffer all frames that need no thought: core/broker/ingest.py. */
 #include "octets.h"
 #include "publish.h"
 #include "queues.h"
@@ -12,6 +12,8 @@ int32_t leveret_ingest(const leveret_tables *t, const int32_t *numbers, const ui
         int32_t at = state[STATE_AT];
         if (end - at < 7)
             return INCOMPLETE;
+        if (state[STATE_LEFT] <= 0)
+            return TURN_OVER;
         int32_t number = source[at + 1] << 8 | source[at + 2];
         if (source[at] != 1 || source[at + 3] || number >= state[STATE_NUMBERS])
             return ASK;
@@ -35,5 +37,6 @@ int32_t leveret_ingest(const leveret_tables *t, const int32_t *numbers, const ui
         if (behind < 0)
             return behind;
         state[STATE_AT] = behind;
+        state[STATE_LEFT] -= 1;
     }
 }

@@ -1,10 +1,11 @@
-/* Written by tools/generate_layout.py from core/layout.py, which says what each is. */
+/* Written by tools/generate_layout.py from core/memory/layout.py, which says what each is. */
 #ifndef LEVERET_LAYOUT_H
 #define LEVERET_LAYOUT_H
 
 enum {
     NONE = -1,
     GOT = -2,
+    RETURNING = -3,
     MASK = 1073741823,
     EPOCH = 1577836800,
     MESSAGE_FIRST = 0,
@@ -17,7 +18,13 @@ enum {
     MESSAGE_REFERENCES = 7,
     MESSAGE_ARRIVED = 8,
     MESSAGE_SEGMENT = 9,
-    MESSAGE_WIDTH = 10,
+    MESSAGE_KIND = 10,
+    MESSAGE_LIFETIME = 11,
+    MESSAGE_WIDTH = 12,
+    KIND_FORMAT = 255,
+    KIND_PRIORITY = 8,
+    KIND_DURABLE = 65536,
+    KIND_HAS_PRIORITY = 524288,
     ENTRY_MESSAGE = 0,
     ENTRY_NEXT = 1,
     ENTRY_PREVIOUS = 2,
@@ -48,7 +55,8 @@ enum {
     QUEUE_LENGTH_MAX = 17,
     QUEUE_OCTETS_MAX = 18,
     QUEUE_RETURNED = 19,
-    QUEUE_WIDTH = 20,
+    QUEUE_RETURNING = 20,
+    QUEUE_WIDTH = 21,
     NOT_PLAIN = 0,
     PLAIN = 1,
     PLAIN_LOGGED = 2,
@@ -79,11 +87,13 @@ enum {
     CONSUMER_CHANNEL = 1,
     CONSUMER_CREDIT = 2,
     CONSUMER_NO_ACK = 3,
-    CONSUMER_CURSOR = 4,
+    CONSUMER_MODE = 4,
     CONSUMER_NEXT = 5,
     CONSUMER_WIDTH = 6,
     CHUNK_WIDTH = 12,
     CREDIT_UNLIMITED = 1073741823,
+    WINDOW = 0,
+    COUNTED = 1,
     POOL_BLOCKS = 0,
     POOL_MESSAGES = 3,
     POOL_ENTRIES = 6,
@@ -126,7 +136,10 @@ enum {
     STATE_TAG_MASK = 45,
     STATE_UPTIME = 46,
     STATE_DUE = 47,
-    STATE_WIDTH = 48,
+    STATE_LEFT = 48,
+    STATE_KIND = 49,
+    STATE_LIFETIME = 50,
+    STATE_WIDTH = 51,
     ROUTE_EPOCH = 0,
     ROUTE_USER = 1,
     ROUTE_SIZE = 2,
@@ -135,9 +148,13 @@ enum {
     ROUTE_COUNT = 5,
     ROUTE_WIDTH = 6,
     ROUTE_PROBES = 8,
+    ACCEPTED = 0,
+    REFUSED = 1,
+    RETURNED = 2,
     INCOMPLETE = -1,
     ASK = -2,
     ASK_ROUTE = -3,
+    TURN_OVER = -4,
 };
 
 #endif

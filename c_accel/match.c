@@ -1,5 +1,5 @@
-/* Where a message goes that the route cache does not know: core/topic.py's walk over a tree that c_accel/matching.py has laid flat, and
- * core/routes.py's way of remembering what it finds. */
+/* Where a message goes that the route cache does not know: core/patterns/topic.py's walk over a tree that c_accel/matching.py has laid flat, and
+ * core/broker/route_cache.py's way of remembering what it finds. */
 #include "match.h"
 #include "routes.h"
 
@@ -40,7 +40,7 @@ static int32_t child_of(const leveret_matcher *m, int32_t parent, const uint8_t 
     return -1;
 }
 
-/* See topic.stay: how many stay now. */
+/* See topic.loose: how many stay now. */
 static int32_t stay(leveret_matcher *m, int32_t node, int32_t staying)
 {
     int32_t child = m->nodes[(size_t)node * NODE_WIDTH + NODE_LOOSE];
@@ -128,7 +128,7 @@ int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, 
     return found > TARGETS_MAX ? found : collect(m, m->staying, staying, targets, found);
 }
 
-/* See routes.remember: the slot. */
+/* See remember in core/broker/route_cache.py: the slot. */
 static int32_t remember(const leveret_tables *t, const uint8_t *route, int32_t size, const int32_t *targets, int32_t count)
 {
     int32_t *state = t->state;

@@ -3,6 +3,7 @@
 A tree is laid flat when routes through it have been asked for often enough since its last change to be worth it; until then, and for all
 that takes more than exchange and key, Python finds the way. What C knows is forgotten with the route cache, whenever a binding changes.
 """
+
 from array import array
 
 from ._hot import ffi, lib
@@ -50,16 +51,16 @@ class Matcher:
         """The handles of the queues for a key, each once; more than 64: the first ones are left out, for 65 stands for too many."""
         found = ffi.new("int32_t[64]")
         count = lib.leveret_match(self.matcher, key, len(key), found)
-        return list(found[0:min(count, 64)]), count
+        return list(found[0 : min(count, 64)]), count
 
 
 def root_of(exchange):
-    """The bindings as a tree of core/topic.py's nodes: [children by word, destinations, ...]."""
+    """The bindings as a tree of core/patterns/topic.py's nodes: [children by word, destinations, ...]."""
     if exchange.type == "topic":
         return exchange.tree.root
     if exchange.type == "fanout":
         return [{b"#": [{}, exchange.destinations]}, []]
-    return [{key: [{}, exchange.by_key[key]] for key in exchange.by_key}, []]
+    return [{key: [{}, exchange.destinations[key]] for key in exchange.destinations}, []]
 
 
 def flat(root, whole):

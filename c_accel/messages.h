@@ -1,4 +1,4 @@
-/* Records of the pools, and the octets of messages in their chains of blocks: the first part of core/hot.py. */
+/* Records of the pools, and the octets of messages in their chains of blocks: the first part of core/memory/hot.py. */
 #ifndef LEVERET_MESSAGES_H
 #define LEVERET_MESSAGES_H
 

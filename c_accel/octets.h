@@ -11,6 +11,11 @@ static inline int32_t size_of(const uint8_t *source, int32_t at)
     return source[at] << 16 | source[at + 1] << 8 | source[at + 2];
 }
 
+static inline uint32_t word_of(const uint8_t *source, int32_t at)
+{
+    return (uint32_t)source[at] << 24 | (uint32_t)size_of(source, at + 1);
+}
+
 static inline void put_number(uint8_t *target, int32_t high, int32_t low)
 {
     target[0] = (uint8_t)(high >> 26);

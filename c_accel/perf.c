@@ -29,8 +29,14 @@ static void count_latency(uint32_t *bins, uint64_t began, uint64_t now)
     bins[bin < LEVERET_PERF_BINS ? bin : LEVERET_PERF_BINS - 1]++;
 }
 
-int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, int32_t kinds, uint32_t *draw,
-                          int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now)
+static void put_digits(uint8_t *at, uint64_t number)
+{
+    for (int i = 0; i < 16; i++)
+        at[i] = (uint8_t)"0123456789abcdef"[number >> (60 - 4 * i) & 15];
+}
+
+int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
+                          int32_t kinds, uint32_t *draw, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now)
 {
     int32_t at = 0;
     for (int32_t done = 0; done < count; done++) {
@@ -50,8 +56,10 @@ int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t 
         if (stamps[kind])
             for (int i = 0; i < 8; i++)
                 target[at + stamps[kind] + i] = (uint8_t)(now >> (56 - 8 * i));
-        at += size;
         p->published++;
+        if (ids[kind])
+            put_digits(target + at + ids[kind], p->identity + p->published);
+        at += size;
         if (confirms) {
             p->sent[p->published % LEVERET_PERF_WINDOW] = now;
             p->done[p->published % LEVERET_PERF_WINDOW] = 0;

@@ -21,6 +21,7 @@ typedef struct {
     int32_t stamped;       /* bodies begin with the time at which they were sent */
     int32_t body_begun;
     uint64_t lowest;       /* the oldest publish that is not confirmed */
+    uint64_t identity;     /* the connection's number above 48 bits: with the publish's it is a message-id */
     uint8_t done[65536];   /* LEVERET_PERF_WINDOW */
     uint64_t sent[65536];
     uint32_t latency[1024]; /* LEVERET_PERF_BINS */
@@ -28,9 +29,10 @@ typedef struct {
 } leveret_perf;
 
 /* Write up to `count` publishes into target[0:room]: the octets written. Message n is octets[begins[k]:begins[k + 1]], k drawn with *draw
- * (0: in turn); its time goes to stamps[k] (0: has none). `confirms`: they will be confirmed. */
-int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, int32_t kinds, uint32_t *draw,
-                          int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now);
+ * (0: in turn); its time goes to stamps[k], sixteen hexadecimal digits of its own to ids[k] (0: has none). `confirms`: they will be
+ * confirmed. */
+int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
+                          int32_t kinds, uint32_t *draw, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now);
 
 /* Read whole frames of octets[start:end]: where it stopped. That is at a part of a frame, or (*other = 1) at a whole frame that is neither
  * delivery, content nor confirm; (*other = -1) at octets that are no frame. */

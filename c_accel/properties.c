@@ -1,5 +1,6 @@
-/* Properties and field tables of a publish: the middle of core/ingest.py. */
+/* Properties and field tables of a publish: the middle of core/broker/ingest.py. */
 #include "properties.h"
+#include "layout.h"
 #include "octets.h"
 
 enum { DEPTH_MAX = 8 };
@@ -100,11 +101,10 @@ static int32_t digits(const uint8_t *source, int32_t at, int32_t behind, int32_t
     return found;
 }
 
-int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end)
+int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end)
 {
-    int32_t expiration = -1;
+    int32_t kind = 0, lifetime = -1;
     int32_t flags = source[at] << 8 | source[at + 1];
-    int32_t kind = 1;
     if (flags & 0x0013)
         return 0;
     at += 2;
@@ -120,16 +120,19 @@ int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end)
                 return 0;
         } else if (bit == 0x1000) {
             if (at < end && source[at] == 2)
-                kind = 2;
+                kind |= KIND_DURABLE;
+        } else if (bit == 0x0800) {
+            if (at < end)
+                kind |= KIND_HAS_PRIORITY | source[at] << KIND_PRIORITY;
         } else if (bit == 0x0040) {
             size = 8;
-        } else if (bit != 0x0800 && at < end) {
+        } else if (at < end) {
             size = 1 + source[at];
             if (bit == 0x0200 && size == 22)
                 return 0;
             if (bit == 0x0100) {
-                expiration = digits(source, at + 1, at + size, end);
-                if (expiration < 0)
+                lifetime = digits(source, at + 1, at + size, end);
+                if (lifetime < 0)
                     return 0;
             }
         }
@@ -137,5 +140,7 @@ int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end)
         if (at > end)
             return 0;
     }
-    return at == end ? kind + ((expiration + 1) << 2) : 0;
+    state[STATE_KIND] = kind;
+    state[STATE_LIFETIME] = lifetime;
+    return at == end;
 }

@@ -5,6 +5,6 @@
 #include <stdint.h>
 
 /* See ingest.check_properties. */
-int32_t leveret_check_properties(const uint8_t *source, int32_t at, int32_t end);
+int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end);
 
 #endif

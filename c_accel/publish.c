@@ -1,4 +1,4 @@
-/* Publishes: method, content header and body frames from a receive buffer into blocks and queues (core/ingest.py). */
+/* Publishes: method, content header and body frames from a receive buffer into blocks and queues (core/broker/ingest.py). */
 #include "publish.h"
 #include "match.h"
 #include "octets.h"
@@ -7,6 +7,7 @@
 #include "records.h"
 #include "routes.h"
 
+/* Rule "length": also over in features/length.py and is_over of ingest.py; test_homes.py holds them together. */
 static int32_t is_over(const int32_t *queue, int32_t count, int32_t size)
 {
     return (queue[QUEUE_LENGTH_MAX] >= 0 && count > queue[QUEUE_LENGTH_MAX])
@@ -24,7 +25,7 @@ static int32_t fits(const leveret_tables *t, const int32_t *queue, int32_t body)
         if (entry < 0 || queue[QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
             return 0;
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
-        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && record[MESSAGE_SEGMENT] == 0)
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && record[MESSAGE_SEGMENT] == 0 && record[MESSAGE_KIND] & KIND_DURABLE)
             return 0;
         count -= 1;
         size -= record[MESSAGE_BODY];
@@ -32,6 +33,7 @@ static int32_t fits(const leveret_tables *t, const int32_t *queue, int32_t body)
     return 1;
 }
 
+/* Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of ingest.py; test_homes.py holds them together. */
 static void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, int32_t expiration)
 {
     int32_t *found = t->queues + queue;
@@ -56,8 +58,8 @@ static void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, i
     }
 }
 
-static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int32_t expiration, int32_t block_total,
-                        int32_t body)
+/* Rule "share": also Queue.over_share and may_push of ingest.py; test_homes.py holds them together. */
+static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t expiration, int32_t block_total, int32_t body)
 {
     const int32_t *state = t->state;
     const int32_t *route = t->routes + slot;
@@ -68,7 +70,7 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
         const int32_t *queue = t->queues + *target;
         if (queue[QUEUE_PLAIN] == NOT_PLAIN)
             return 0;
-        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && kind == 2) {
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && state[STATE_KIND] & KIND_DURABLE) {
             if (state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
                 return 0;
             answer = 2;
@@ -79,9 +81,9 @@ static int32_t may_push(const leveret_tables *t, int32_t slot, int32_t kind, int
             return 0;
         int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
         if (held > 0) {
-            if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * state[POOL_MESSAGES + 2])
+            if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * (state[POOL_MESSAGES + 2] - 1))
                 return 0;
-            if (queue[QUEUE_BLOCKS] + block_total > 4 * state[POOL_BLOCKS + 2])
+            if (queue[QUEUE_BLOCKS] + block_total > 4 * (state[POOL_BLOCKS + 2] - block_total))
                 return 0;
         }
     }
@@ -122,6 +124,9 @@ static int32_t fill(const leveret_tables *t, const uint8_t *source, int32_t rout
     record[MESSAGE_BLOCKS] = block_total;
     record[MESSAGE_REFERENCES] = 0;
     record[MESSAGE_ARRIVED] = t->state[STATE_SECONDS];
+    record[MESSAGE_SEGMENT] = 0;
+    record[MESSAGE_KIND] = t->state[STATE_KIND];
+    record[MESSAGE_LIFETIME] = t->state[STATE_LIFETIME];
     append(t, message, source, route, route_size);
     append(t, message, source, header + 19, properties_size);
     int32_t at = header + 20 + properties_size;
@@ -220,23 +225,21 @@ int32_t leveret_take_publish(const leveret_tables *t, const uint8_t *source, int
     if (behind < 0)
         return behind;
     int32_t body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
-    int32_t kind = leveret_check_properties(source, header + 19, behind - 1);
-    if (kind == 0)
+    if (!leveret_check_properties(state, source, header + 19, behind - 1))
         return ASK;
-    int32_t expiration = (kind >> 2) - 1;
-    kind &= 3;
+    int32_t expiration = state[STATE_LIFETIME];
     int32_t properties_size = behind - header - 20;
     int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
-    int32_t logged = may_push(t, slot, kind, expiration, blocks_needed, body);
+    int32_t logged = may_push(t, slot, expiration, blocks_needed, body);
     if (!logged)
         return ASK;
     int32_t whole = body_end(t, source, start, behind, body);
     if (whole < 0)
         return whole;
     int32_t message = fill(t, source, route, route_size, header, properties_size, body, blocks_needed);
-    t->messages[message + MESSAGE_SEGMENT] = kind == 2 ? 0 : -1;
     if (logged == 2)
         state[STATE_LOG_ROOM] -= blocks_needed * state[STATE_BLOCK_SIZE] + PLACE_SIZE * t->routes[slot + ROUTE_COUNT];
+    state[STATE_LEFT] -= t->routes[slot + ROUTE_COUNT];
     for (int32_t left = t->routes[slot + ROUTE_COUNT]; left > 0; left--, target++) {
         int32_t entry = push(t, *target, message);
         if (t->queues[*target + QUEUE_LIMITS])

@@ -1,4 +1,4 @@
-/* Places of messages in queues and in the unsettled lists of channels: the second part of core/hot.py. */
+/* Places of messages in queues and in the unsettled lists of channels: the second part of core/memory/hot.py. */
 #ifndef LEVERET_QUEUES_H
 #define LEVERET_QUEUES_H
 
@@ -85,6 +85,8 @@ static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry,
     t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] += 1;
 }
 
+enum { SPREAD = 2533 }; /* as in hot.py */
+
 /* Take an unsettled entry out of the index of tags, if it is in it. */
 static inline void forget_tag(const leveret_tables *t, int32_t channel, int32_t entry)
 {
@@ -93,7 +95,7 @@ static inline void forget_tag(const leveret_tables *t, int32_t channel, int32_t 
     int32_t chains = t->state[STATE_TAGS] + mask + 1;
     if (channels[channel + CHANNEL_INDEXED] == entry)
         channels[channel + CHANNEL_INDEXED] = t->entries[entry + ENTRY_PREVIOUS];
-    int32_t place = t->state[STATE_TAGS] + ((channel / CHANNEL_WIDTH + t->entries[entry + ENTRY_TAG]) & mask);
+    int32_t place = t->state[STATE_TAGS] + ((channel / CHANNEL_WIDTH * SPREAD ^ t->entries[entry + ENTRY_TAG]) & mask);
     for (int32_t each = channels[place] - 1; each >= 0; each = channels[place] - 1) {
         int32_t behind = chains + each / ENTRY_WIDTH;
         if (each == entry) {
@@ -122,9 +124,11 @@ static inline void unhold(const leveret_tables *t, int32_t channel, int32_t entr
         record[CHANNEL_UNSETTLED_TAIL] = before;
     t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] -= 1;
     int32_t consumer = place[ENTRY_CONSUMER];
-    if (consumer != GOT)
+    if (consumer == RETURNING)
+        t->queues[place[ENTRY_QUEUE] + QUEUE_RETURNING] -= 1;
+    else if (consumer != GOT)
         record[CHANNEL_UNSETTLED] -= 1;
-    if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED)
+    if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED && t->consumers[consumer + CONSUMER_MODE] == WINDOW)
         t->consumers[consumer + CONSUMER_CREDIT] += 1;
 }
 
@@ -145,6 +149,7 @@ static inline void drop(const leveret_tables *t, int32_t entry)
     }
 }
 
+/* Rule "expired": also let_go in features/expiry.py and expire of hot.py; test_homes.py holds them together. */
 static inline void expire(const leveret_tables *t, int32_t queue)
 {
     for (;;) {

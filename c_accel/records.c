@@ -1,4 +1,4 @@
-/* What the log gets of messages that ingest has taken, and of places that are settled: core/records.py. */
+/* What the log gets of messages that ingest has taken, and of places that are settled: core/log/flat_records.py. */
 #include "octets.h"
 #include "queues.h"
 #include "records.h"
@@ -58,8 +58,11 @@ void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segme
         put_size(head + 7, record[MESSAGE_ARRIVED]);
         head[11] = (uint8_t)(record[MESSAGE_ROUTE] >> 8);
         head[12] = (uint8_t)record[MESSAGE_ROUTE];
-        put_size(head + 13, record[MESSAGE_PROPERTIES]);
-        put_size(head + 17, record[MESSAGE_BODY]);
+        put_size(head + 13, 0);
+        put_size(head + 17, record[MESSAGE_PROPERTIES]);
+        put_size(head + 21, record[MESSAGE_BODY]);
+        put_size(head + 25, record[MESSAGE_KIND]);
+        put_size(head + 29, record[MESSAGE_LIFETIME]);
         extract(t, record[MESSAGE_FIRST], 0, target, at + head_size, size);
         record[MESSAGE_SEGMENT] = segment;
         at += head_size + size;

@@ -1,17 +1,23 @@
-/* The route cache, as core/routes.py fills it: where messages of a user to an exchange with a key go. */
+/* The route cache, as core/broker/route_cache.py fills it: where messages of a user to an exchange with a key go. */
 #ifndef LEVERET_ROUTES_H
 #define LEVERET_ROUTES_H
 
 #include "hot.h"
 #include "layout.h"
+#include "octets.h"
 
 #include <string.h>
 
+/* The octets as one number, modulo a prime: as core/shim.py has it for CPython. */
 static inline int32_t route_hash(const uint8_t *source, int32_t at, int32_t size)
 {
-    int32_t found = size;
-    for (int32_t end = at + size; at < end; at++)
-        found = ((found & 0x3FFFF) * 2039 + source[at] * 31 + (found >> 18)) & 0xFFFFFFF;
+    uint64_t number = 0;
+    int32_t end = at + size;
+    for (; (end - at) & 3; at++)
+        number = number << 8 | source[at];
+    for (; at < end; at += 4)
+        number = (number << 32 | word_of(source, at)) % 0xFFFFFC7u;
+    int32_t found = (int32_t)(number % 0xFFFFFC7u * 2039 & 0xFFFFFFF);
     return found ^ found >> 13;
 }
 

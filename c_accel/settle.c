@@ -1,8 +1,8 @@
-/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/ingest.py, core/hot.py). */
+/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/broker/ingest.py, core/memory/hot.py). */
 #include "settle.h"
 #include "queues.h"
 
-enum { ACCEPTED, REFUSED, RETURNED };
+enum { STEPS = 16 };
 
 static void wake_channel(const leveret_tables *t, int32_t channel)
 {
@@ -43,16 +43,16 @@ static int32_t find_indexed(const leveret_tables *t, int32_t channel, int32_t ta
 {
     const int32_t *entries = t->entries;
     int32_t *channels = t->channels;
-    int32_t slots = t->state[STATE_TAGS], mask = t->state[STATE_TAG_MASK], number = channel / CHANNEL_WIDTH;
+    int32_t slots = t->state[STATE_TAGS], mask = t->state[STATE_TAG_MASK], number = channel / CHANNEL_WIDTH * SPREAD;
     int32_t chains = slots + mask + 1;
-    for (int32_t entry = channels[slots + ((number + tag) & mask)] - 1; entry >= 0; entry = channels[chains + entry / ENTRY_WIDTH] - 1)
+    for (int32_t entry = channels[slots + ((number ^ tag) & mask)] - 1; entry >= 0; entry = channels[chains + entry / ENTRY_WIDTH] - 1)
         if (entries[entry + ENTRY_TAG] == tag)
             return entry;
     int32_t last = channels[channel + CHANNEL_INDEXED];
     int32_t entry = last >= 0 ? entries[last + ENTRY_NEXT] : channels[channel + CHANNEL_UNSETTLED_HEAD];
     for (; entry >= 0; entry = entries[entry + ENTRY_NEXT]) {
         int32_t here = entries[entry + ENTRY_TAG];
-        int32_t *slot = channels + slots + ((number + here) & mask);
+        int32_t *slot = channels + slots + ((number ^ here) & mask);
         channels[chains + entry / ENTRY_WIDTH] = *slot;
         *slot = entry + 1;
         channels[channel + CHANNEL_INDEXED] = entry;
@@ -100,16 +100,16 @@ static void settle(const leveret_tables *t, int32_t channel, int32_t first, int3
     t->state[counter] = (t->state[counter] + count) & MASK;
 }
 
-static void requeue(const leveret_tables *t, int32_t queue, int32_t entry)
+static int32_t requeue(const leveret_tables *t, int32_t queue, int32_t entry)
 {
     int32_t *found = t->queues + queue;
     int32_t *entries = t->entries;
     int32_t position = entries[entry + ENTRY_POSITION];
-    int32_t before = found[QUEUE_RETURNED];
-    while (before >= 0 && (position - entries[before + ENTRY_POSITION]) & 0x20000000)
+    int32_t before = found[QUEUE_RETURNED], steps = 0;
+    for (; before >= 0 && (position - entries[before + ENTRY_POSITION]) & 0x20000000; steps++)
         before = entries[before + ENTRY_PREVIOUS];
     int32_t behind = before >= 0 ? entries[before + ENTRY_NEXT] : found[QUEUE_HEAD];
-    while (behind >= 0 && !((position - entries[behind + ENTRY_POSITION]) & 0x20000000)) {
+    for (; behind >= 0 && !((position - entries[behind + ENTRY_POSITION]) & 0x20000000); steps++) {
         before = behind;
         behind = entries[behind + ENTRY_NEXT];
     }
@@ -126,6 +126,7 @@ static void requeue(const leveret_tables *t, int32_t queue, int32_t entry)
     found[QUEUE_RETURNED] = entry;
     found[QUEUE_LENGTH] += 1;
     found[QUEUE_OCTETS] += t->messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+    return steps;
 }
 
 static void give_back(const leveret_tables *t, int32_t channel, int32_t first, int32_t last)
@@ -137,7 +138,7 @@ static void give_back(const leveret_tables *t, int32_t channel, int32_t first, i
         unhold(t, channel, entry);
         if ((place[ENTRY_REDELIVERED] & 255) < 255)
             place[ENTRY_REDELIVERED] += 1;
-        requeue(t, place[ENTRY_QUEUE], entry);
+        t->state[STATE_LEFT] -= requeue(t, place[ENTRY_QUEUE], entry) / STEPS;
         activate(t, place[ENTRY_QUEUE]);
         t->state[STATE_REDELIVERED] = (t->state[STATE_REDELIVERED] + 1) & MASK;
         if (entry == first)
@@ -155,6 +156,26 @@ static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, 
         if (entry == last)
             return 1;
     }
+}
+
+static int32_t settle_all(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
+{
+    if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
+        return 0;
+    wake_below(t, channel, first, last);
+    if (how == RETURNED) {
+        give_back(t, channel, first, last);
+        return 1;
+    }
+    for (int32_t entry = first;; entry = t->entries[entry + ENTRY_NEXT]) {
+        int32_t queue = t->entries[entry + ENTRY_QUEUE];
+        if (t->queues[queue + QUEUE_LENGTH] > 0 || t->queues[queue + QUEUE_PLAIN] == NOT_PLAIN)
+            activate(t, queue);
+        if (entry == last)
+            break;
+    }
+    settle(t, channel, first, last, how == ACCEPTED ? STATE_SETTLED : STATE_REJECTED);
+    return 1;
 }
 
 int32_t leveret_take_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
@@ -185,23 +206,15 @@ int32_t leveret_take_settlement(const leveret_tables *t, const uint8_t *source, 
         if (last < 0)
             return ASK;
     }
-    int32_t first = multiple ? record[CHANNEL_UNSETTLED_HEAD] : last;
-    if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
-        return ASK;
-    wake_below(t, channel, first, last);
-    if (how == RETURNED) {
-        give_back(t, channel, first, last);
-        return place + 10;
+    int32_t first = last;
+    if (multiple) {
+        first = record[CHANNEL_UNSETTLED_HEAD];
+        int32_t count = (t->entries[last + ENTRY_TAG] - t->entries[first + ENTRY_TAG]) & MASK;
+        if (count >= t->state[STATE_LEFT])
+            return ASK;
+        t->state[STATE_LEFT] -= count;
     }
-    for (int32_t entry = first;; entry = t->entries[entry + ENTRY_NEXT]) {
-        int32_t queue = t->entries[entry + ENTRY_QUEUE];
-        if (t->queues[queue + QUEUE_LENGTH] > 0 || t->queues[queue + QUEUE_PLAIN] == NOT_PLAIN)
-            activate(t, queue);
-        if (entry == last)
-            break;
-    }
-    settle(t, channel, first, last, how == ACCEPTED ? STATE_SETTLED : STATE_REJECTED);
-    return place + 10;
+    return settle_all(t, channel, first, last, how) ? place + 10 : ASK;
 }
 
 void leveret_purge(const leveret_tables *t, int32_t queue)
@@ -220,7 +233,7 @@ void leveret_expire(const leveret_tables *t, int32_t queue)
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer)
 {
     for (int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD]; entry >= 0; entry = t->entries[entry + ENTRY_NEXT])
-        if (consumer < 0 || t->entries[entry + ENTRY_CONSUMER] == consumer)
+        if (t->entries[entry + ENTRY_CONSUMER] == consumer)
             t->entries[entry + ENTRY_CONSUMER] = -1;
 }
 
@@ -236,13 +249,40 @@ void leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue)
     }
 }
 
-int32_t leveret_return_all(const leveret_tables *t, int32_t channel)
+void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry)
 {
-    int32_t first = t->channels[channel + CHANNEL_UNSETTLED_HEAD], last = t->channels[channel + CHANNEL_UNSETTLED_TAIL];
-    if (first < 0)
-        return 1;
-    if (!may_return(t, first, last, LIMIT_RETURNS))
-        return 0;
-    give_back(t, channel, first, last);
-    return 1;
+    for (; entry >= 0; entry = t->entries[entry + ENTRY_PREVIOUS]) {
+        int32_t *place = t->entries + entry;
+        int32_t consumer = place[ENTRY_CONSUMER];
+        if (consumer == RETURNING)
+            continue;
+        place[ENTRY_CONSUMER] = RETURNING;
+        t->queues[place[ENTRY_QUEUE] + QUEUE_RETURNING] += 1;
+        if (consumer != GOT)
+            t->channels[channel + CHANNEL_UNSETTLED] -= 1;
+        if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED && t->consumers[consumer + CONSUMER_MODE] == WINDOW)
+            t->consumers[consumer + CONSUMER_CREDIT] += 1;
+    }
+}
+
+int32_t leveret_reach_back(const leveret_tables *t, int32_t entry, int32_t most)
+{
+    for (; most > 1 && t->entries[entry + ENTRY_PREVIOUS] >= 0; most--)
+        entry = t->entries[entry + ENTRY_PREVIOUS];
+    return entry;
+}
+
+int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int32_t most)
+{
+    int32_t last = -1, entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD];
+    for (; entry >= 0 && most > 0 && !((tag - t->entries[entry + ENTRY_TAG]) & 0x20000000); most--) {
+        last = entry;
+        entry = t->entries[entry + ENTRY_NEXT];
+    }
+    return last;
+}
+
+int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
+{
+    return settle_all(t, channel, first, last, how);
 }

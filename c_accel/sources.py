@@ -3,6 +3,7 @@
 The package's build (tools/build_backend.py) writes the number into each module; where the sources lie beside it (a checkout, installed
 with -e), c_accel/__init__.py compares. Imports nothing of Leveret's: the build runs before it is installed.
 """
+
 import os
 import zlib
 

@@ -1,4 +1,4 @@
-/* The turns of queues whose messages and consumers need no thought: core/deliver.py's round, over the send buffers of all connections. */
+/* The turns of queues whose messages and consumers need no thought: core/queue/turns.py's round, over the send buffers of all connections. */
 #include "insets.h"
 
 static int32_t next_active(const leveret_tables *t)
@@ -28,7 +28,7 @@ static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const
 {
     const int32_t *record = t->messages + t->entries[t->queues[queue + QUEUE_HEAD] + ENTRY_MESSAGE];
     int32_t body = record[MESSAGE_BODY];
-    if (record[MESSAGE_PROPERTIES] + 20 > reader->frame_size_max)
+    if (record[MESSAGE_PROPERTIES] + 20 > reader->frame_size_max || record[MESSAGE_KIND] & KIND_FORMAT)
         return 0;
     if (wants_inset(reader->output, body))
         return 1;
@@ -36,7 +36,7 @@ static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const
            <= reader->output->size - r->reply_room;
 }
 
-/* Up to `most` deliveries to a consumer: how many; negative when core/deliver.py has to go on: less one, how many were made. */
+/* Up to `most` deliveries to a consumer: how many; negative when core/queue/turns.py has to go on: less one, how many were made. */
 static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consumer, int32_t most)
 {
     const leveret_reader *reader = r->readers + consumer / CONSUMER_WIDTH;
@@ -63,7 +63,7 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     return count;
 }
 
-/* A queue's turn: true when core/deliver.py has to go on with it, behind `done` and `idle`. */
+/* A queue's turn: true when core/queue/turns.py has to go on with it, behind `done` and `idle`. */
 static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queue)
 {
     int32_t place = queue / QUEUE_WIDTH;
@@ -163,6 +163,8 @@ int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r)
     while (r->turns > 0 && r->left > 0) {
         r->turns -= 1;
         int32_t queue = next_active(t);
+        if (queue >= 0 && t->queues[queue + QUEUE_RETURNING])
+            continue;
         if (queue < 0 || take_turn(t, r, queue))
             return queue;
         r->left -= r->done;

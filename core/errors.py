@@ -32,3 +32,8 @@ class ProtocolError(Exception):
         self.condition = condition
         self.text = text
         self.hard = hard
+
+
+def words_of(error):
+    """An error in words for people: its type and its text."""
+    return "an error told before" if error is None else "%s: %s" % (type(error).__name__, error)

@@ -6,10 +6,14 @@ A file of its own because text takes heap: no board carries it, and there a sent
 # name of the row: unit, effect at the limit
 WORDS = {
     "connection_count_max": ("connections", "one that has not logged in gives way; when all have, a further one is refused"),
-    "stranger_share_max": ("percent of connection_count_max: connections that have not logged in",
-        "for a further one the oldest of the address that has most of them is closed"),
-    "surplus_count_max": ("connections beyond connection_count_max that are told so, with 506",
-        "the oldest of them is closed; with 0 each is closed at once"),
+    "stranger_share_max": (
+        "percent of connection_count_max: connections that have not logged in",
+        "for a further one the oldest of the address that has most of them is closed",
+    ),
+    "surplus_count_max": (
+        "connections beyond connection_count_max that are told so, with 506",
+        "the oldest of them is closed; with 0 each is closed at once",
+    ),
     "line_connection_count_max": ("connections over one serial line", "a further one is closed at once"),
     "line_connection_room": ("octets that wait for one of them", "its peer sends no more of it, the others go on"),
     "channel_max": ("channels of one connection", "negotiated in connection.tune; one more is 530"),
@@ -24,9 +28,11 @@ WORDS = {
     "block_size": ("octets of one arena block", "grain of the arena"),
     "message_count_max": ("messages in all queues", "publishers wait"),
     "entry_count_max": ("places of messages in queues", "publishers wait"),
-    "chunk_count_max": ("pieces of the log with messages of streams or beyond memory",
+    "chunk_count_max": (
+        "pieces of the log with messages of streams or beyond memory",
         "publishers to queues that are over their share wait, streams let their oldest piece go; a piece holds 256 messages, more"
-        " when many are used"),
+        " when many are used",
+    ),
     "queue_count_max": ("queues", "queue.declare is refused with 506"),
     "queue_share_max": ("queues that one connection declares", "queue.declare is refused with 506"),
     "exchange_count_max": ("exchanges", "exchange.declare is refused with 506"),
@@ -39,33 +45,46 @@ WORDS = {
     "argument_size_max": ("octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
     "copy_size_max": ("octets of the routing keys in CC and BCC of one content, and two for each", "channel closed with 406"),
     "return_count_max": ("returned messages that wait in a channel", "the connection is not read until they are gone"),
-    "management_size_max": ("octets of a management request, and of an answer",
-        "a larger request: channel closed with 311; a longer answer comes in pages"),
+    "management_size_max": (
+        "octets of a management request, and of an answer",
+        "a larger request: channel closed with 311; a longer answer comes in pages",
+    ),
     "heartbeat_s": ("seconds proposed in connection.tune; 0: none", "two of them in silence: connection closed"),
     "consumer_timeout_ms": ("ms a delivery may stay unsettled; 0: for ever", "channel closed with 406"),
     "login_timeout_ms": ("ms from accept to connection.open", "the connection is closed"),
     "login_pause_ms": ("ms from a log-in that fails to its answer", "the peer is not read meanwhile"),
-    "login_failure_max": ("log-ins that fail from one address, or as one user",
-        "from the address only who has come from there before is let in, the user is answered late elsewhere"),
+    "login_failure_max": (
+        "log-ins that fail from one address, or as one user",
+        "from the address only who has come from there before is let in, the user is answered late elsewhere",
+    ),
     "login_user_failure_max": ("log-ins as one user that fail from one address", "log-ins as it from there are refused"),
     "login_refusal_ms": ("ms without a further failure, then failures are forgotten", "until then a refused address stays refused"),
-    "login_address_max": ("addresses, users, and users at addresses whose failures are counted; users at addresses that have logged in",
-        "the one of longest ago is forgotten"),
+    "login_address_max": (
+        "addresses, users, and users at addresses whose failures are counted; users at addresses that have logged in",
+        "the one of longest ago is forgotten",
+    ),
     "password_rounds": ("rounds of PBKDF2 in a new password hash", "more take longer to guess, and to log in with"),
-    "unknown_argument_count_max": ("names of arguments that mean nothing to the broker and that its log has been told of",
-        "further ones are taken without a word"),
+    "unknown_argument_count_max": (
+        "names of arguments that mean nothing to the broker and that its log has been told of",
+        "further ones are taken without a word",
+    ),
     "user_count_max": ("users", "a further one in definitions is left out"),
-    "waiting_count_max": ("messages that wait for a moment (x-delay, x-delayed-retry-min)",
-        "a publisher that asks for a delay waits; what comes back does so at once"),
-    "transaction_count_max": ("publishes and acknowledgements that all channels keep for tx.commit; 64 octets of CC "
-        "and BCC count as one more",
-        "connection closed with 506"),
-    "offset_count_max": ("names of consumers whose offsets streams keep, in all",
-        "basic.consume with a further x-stream-consumer is refused with 506"),
-    "identity_count_max": ("message ids, publishers and last values that all queues remember together (x-deduplication, x-publisher-id, "
-        "x-last-value-key)",
-        "the queue or stream that remembers most forgets its oldest; last values have half: a message with a further one is "
-        "refused"),
+    "waiting_count_max": (
+        "messages that wait for a moment (x-delay, x-delayed-retry-min)",
+        "a publisher that asks for a delay waits; what comes back does so at once",
+    ),
+    "transaction_count_max": (
+        "publishes and acknowledgements that all channels keep for tx.commit; 64 octets of CC and BCC count as one more",
+        "connection closed with 506",
+    ),
+    "offset_count_max": (
+        "names of consumers whose offsets streams keep, in all",
+        "basic.consume with a further x-stream-consumer is refused with 506",
+    ),
+    "identity_count_max": (
+        "message ids, publishers and last values that all queues remember together (x-deduplication, x-publisher-id, x-last-value-key)",
+        "the queue or stream that remembers most forgets its oldest; last values have half: a message with a further one is refused",
+    ),
     "bridge_count_max": ("bridges whose status is kept for who asks", "the one that has been silent longest is forgotten"),
     "granted_count_max": ("names that users are known to have a permission for, in all", "they are looked up again"),
 }

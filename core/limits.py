@@ -1,5 +1,6 @@
-"""Every maximum of the broker: defaults and range here, unit and effect in limit_words.py, what they add up to in memory_micropython.py
-and memory_cpython.py. Text and sums take heap: no board carries the words, only boards with management carry sums.
+"""Every maximum of the broker: defaults and range here, unit and effect in limit_words.py, what the maxima add up to in
+memory/micropython_sizes.py and memory/cpython_sizes.py. Text and sums take heap: no board carries the words, only boards with management
+carry sums.
 
 `Limits(**overrides)` holds one number per row; GATEWAY and BOARD are the two sets of defaults. A value outside its range or a relation
 that does not hold is a ValueError whose text says which and why. Nothing a peer sends makes the broker take more than the sums say.
@@ -93,11 +94,15 @@ def check_range(row, value):
 def check(limits):
     """The relations between limits; raises ValueError with the reason."""
     require(limits.arena_size >= 4 * limits.block_size, "arena_size must hold at least 4 blocks of block_size")
-    require(limits.content_size_max + limits.properties_size_max + 512 <= limits.arena_size * 3 // 4,
-            "content_size_max with properties must fit in three quarters of arena_size, so that one content cannot take it all")
+    require(
+        limits.content_size_max + limits.properties_size_max + 512 <= limits.arena_size * 3 // 4,
+        "content_size_max with properties must fit in three quarters of arena_size, so that one content cannot take it all",
+    )
     require(limits.properties_size_max + 32 <= limits.receive_buffer_size, "a content header must fit in receive_buffer_size")
-    require(limits.properties_size_max + 2 * limits.name_size_max + 255 + 64 + REPLY_ROOM <= limits.send_buffer_size,
-            "a delivery's method and content header must fit in send_buffer_size beside a reply")
+    require(
+        limits.properties_size_max + 2 * limits.name_size_max + 255 + 64 + REPLY_ROOM <= limits.send_buffer_size,
+        "a delivery's method and content header must fit in send_buffer_size beside a reply",
+    )
     require(limits.entry_count_max >= limits.message_count_max // 2, "entry_count_max must be at least half of message_count_max")
     require(limits.queue_share_max <= limits.queue_count_max, "queue_share_max must not be above queue_count_max")
     require(limits.binding_share_max <= limits.binding_count_max, "binding_share_max must not be above binding_count_max")
@@ -154,3 +159,12 @@ def spare(limits):
     if count == 0:
         return 0, 0, 0
     return -(-(limits.management_size_max // 2 + 1024) // limits.block_size), 4, 4 + count
+
+
+def cost(item):
+    """About how many octets a decoded argument takes on a 32-bit interpreter."""
+    if isinstance(item, dict):
+        return 16 + sum([32 + len(name) + cost(item[name]) for name in item])
+    if isinstance(item, (list, tuple)):
+        return 16 + sum([4 + cost(each) for each in item])
+    return 16 + len(item) if isinstance(item, (str, bytes)) else 16

@@ -7,11 +7,23 @@ from .errors import NOT_IMPLEMENTED, ProtocolError
 
 
 def part(name):
-    """The module core/<name> (dots between folder and file), or None when this build does not carry it."""
+    """The module core/<name> (dots between folder and file), or None when this build does not carry it.
+
+    Raises ImportError when it is there and something that it imports is not: a broken build is no small one.
+    """
+    whole = __name__[: __name__.rindex(".")] + "." + name
     try:
-        return __import__(__name__[:__name__.rindex(".")] + "." + name, None, None, ("part",))
-    except ImportError:
+        return __import__(whole, None, None, ("part",))
+    except ImportError as error:
+        if not is_absent(whole, str(error)):
+            raise
         return None
+
+
+def is_absent(whole, text):
+    """True when an ImportError's text says that the module `whole`, or a folder above it, is not there (both interpreters quote it)."""
+    quoted = text.split("'")
+    return len(quoted) > 1 and (whole + ".").startswith(quoted[1] + ".")
 
 
 def needed(name, what):

@@ -5,6 +5,7 @@ So the REPL keeps the board even where a watchdog that an earlier run has starte
 
 try:
     from leveret.firmware import watchdog
+
     watchdog.rest()
 except Exception as error:
     print("leveret: boot.py:", error)

@@ -11,6 +11,9 @@ from ..core.shim import elapsed
 from ..ports.clock import seconds
 from . import hardware, watchdog
 
+if False:  # for the type checker alone
+    from typing import Any
+
 KEPT = "time.txt"
 KEEP_MS = 3600000
 ASK_MS = 6 * 3600000  # between two answers of the time server
@@ -52,7 +55,7 @@ class Clock:
         self.say = say
         self.right = False  # it was set by NTP in this run
         self.trouble = ""
-        self._socket = None
+        self._socket: "Any" = None
         self._asked_at = None
         self._wait_ms = 0
         self._kept_at = None
@@ -98,6 +101,7 @@ class Clock:
         watchdog.keep_fed(RESOLVE_MS)
         try:
             import socket
+
             address = socket.getaddrinfo(self.server, PORT)[0][-1]
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._socket.setblocking(False)

@@ -8,15 +8,18 @@ serial line meanwhile; whatever ends the loop closes the store, and the watchdog
 import gc
 import os
 
-from ..core.access import Access, User, default
-from ..core.broker import Broker
-from ..core.connection import Connection
+from ..core.access.permissions import Access, User, default
+from ..core.broker.broker import Broker
+from ..core.connection.connection import Connection
 from ..core.limits import BOARD, Limits, pattern_size_max
 from ..core.shim import elapsed
 from ..ports import clock as port_clock
 from ..ports.tcp import Loop
 from . import settings, watchdog
 from .say import CANNOT_START, READY, CannotStart, say
+
+if False:  # for the type checker alone
+    from typing import Any
 
 NONCE_SIZE = 16
 STEP_MS = 50
@@ -33,7 +36,7 @@ def limits_of(given):
     try:
         return Limits(**numbers)
     except ValueError as error:
-        raise CannotStart("limits: %s" % error)
+        raise CannotStart("limits: %s" % error) from None
 
 
 def access_of(users, limits, nonce):
@@ -48,16 +51,24 @@ def access_of(users, limits, nonce):
             rights = (user.get("configure", ""), user.get("write", ""), user.get("read", ""))
         try:
             if stored is not None:
-                from ..core import password
-                stored = password.stored(stored)
+                from ..core.access import passwords
+
+                stored = passwords.stored(stored)
             made.append(User(user["name"], stored, user.get("tags", ()), rights, limits.granted_count_max, pattern_size_max(limits)))
         except (KeyError, ValueError) as error:
-            raise CannotStart("users: %s" % error)
+            raise CannotStart("users: %s" % error) from None
     return Access(made, nonce)
 
 
 class Gateway:
     """One board's broker. Raises CannotStart, and what the settings' parts raise."""
+
+    store: "Any"
+    interface: "Any"
+    clock: "Any"
+    sensor: "Any"
+    line: "Any"
+    bridges: "Any"
 
     def __init__(self, wanted):
         self.wanted = wanted
@@ -67,15 +78,18 @@ class Gateway:
         self._to_bridge = []  # Settings of bridges that have not begun: there was no network yet
         if wanted["bridges"]:
             from . import uplink
+
             self._to_bridge = uplink.checked(wanted["bridges"])
         self.loop = Loop(self.limits.connection_count_max + self.limits.surplus_count_max + LOOP_BESIDE + len(self._to_bridge), self.broker)
         self._said = {}
         if wanted["store"] is not None:
             from . import keeping
+
             self.store, report = keeping.keep(self.broker, wanted["store"])
             say(report)
         if wanted["sensor"] is not None:
             from .sensor import Sensor
+
             self.sensor = Sensor(self.broker, wanted["name"], wanted["sensor"], say)
         if wanted["serial"] is not None:
             self._open_line(wanted["serial"])
@@ -89,10 +103,13 @@ class Gateway:
         except MemoryError:
             gc.collect()
             free = gc.mem_free() if hasattr(gc, "mem_free") else 0
-            raise CannotStart("the limits ask for more than the %d KiB that are free: make them smaller, as arena_size" % (free >> 10))
+            raise CannotStart(
+                "the limits ask for more than the %d KiB that are free: make them smaller, as arena_size" % (free >> 10)
+            ) from None
 
     def _open_line(self, wanted):
         from . import line
+
         stream, baud = line.open_line(wanted)
         self.line = stream
         # Who holds the other end of our cable is as near as loopback: guest may log in.
@@ -105,11 +122,13 @@ class Gateway:
             return
         if wanted["wifi"] is not None or wanted["ethernet"] is not None:
             from .interface import Interface
+
             self.interface = Interface(wanted)
         else:
             self._listen(wanted["listen"]["host"])
         if wanted["ntp"]:
             from .clock import Clock
+
             self.clock = Clock(wanted["ntp"], say)
 
     def _listen(self, address):
@@ -119,10 +138,11 @@ class Gateway:
             try:
                 self.loop.listen(place["host"], place["port"], self._accept)
             except OSError as error:
-                raise CannotStart("cannot listen on %s:%d: %s" % (place["host"], place["port"], error))
+                raise CannotStart("cannot listen on %s:%d: %s" % (place["host"], place["port"], error)) from None
         say(READY + "amqp://%s:%d" % (address, place["port"]))
         if self._to_bridge:
             from . import uplink
+
             self.bridges = uplink.start(self.loop, self.broker, self._to_bridge)
             self._to_bridge = []
 

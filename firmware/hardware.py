@@ -14,7 +14,7 @@ def module(name, what_for):
     try:
         return __import__(name)
     except ImportError:
-        raise Absent("this MicroPython (%s) has no module %s, which %s needs" % (sys.platform, name, what_for))
+        raise Absent("this MicroPython (%s) has no module %s, which %s needs" % (sys.platform, name, what_for)) from None
 
 
 def part(owner, name, what_for):

@@ -6,7 +6,7 @@ change.
 
 import os
 
-from ..core.backoff import Backoff
+from ..core.bridge.backoff import Backoff
 from ..core.shim import elapsed
 from . import hardware
 
@@ -15,8 +15,11 @@ PAUSE_MS_MIN, PAUSE_MS_MAX = 1000, 30000
 PINS = ("mdc", "mdio", "power", "ref_clk", "cs", "int", "reset")
 
 # Wi-Fi's own reasons, by the names that `network` has for them on different boards.
-REASONS = (("STAT_WRONG_PASSWORD", "the password is wrong"), ("STAT_NO_AP_FOUND", "there is no such network in reach"),
-           ("STAT_CONNECT_FAIL", "the access point did not let it in"))
+REASONS = (
+    ("STAT_WRONG_PASSWORD", "the password is wrong"),
+    ("STAT_NO_AP_FOUND", "there is no such network in reach"),
+    ("STAT_CONNECT_FAIL", "the access point did not let it in"),
+)
 
 
 class Interface:

@@ -7,12 +7,11 @@
 `sync` is each, batch (with batch_ms, batch_octets) or none, as with `leveret serve --data`.
 """
 
-from ..core.amqp_0_9 import properties
-from ..core.durability import make_durable
 from ..core.errors import ProtocolError
-from ..core.journal import EACH
-from ..core.log import NewerLog
-from ..core.recovery_fill import TooSmall
+from ..core.log.journal import EACH
+from ..core.log.segments import OtherLog
+from ..core.recovery.opening import make_durable
+from ..core.recovery.second_pass import TooSmall
 from . import hardware
 from .say import CannotStart
 
@@ -35,7 +34,7 @@ def device(wanted):
         return found[0]
     for name, key in (("rp2", "len"), ("pyb", "len")):
         try:
-            flash = getattr(__import__(name), "Flash")
+            flash = __import__(name).Flash
         except (ImportError, AttributeError):
             continue
         return flash(**{"start": wanted["start"], key: wanted["size"]})
@@ -46,22 +45,24 @@ def open_store(wanted):
     """(store, octets that the log may take)."""
     if wanted.get("kind", "folder") == "flash":
         from ..ports.store_flash import FlashStore
+
         store = FlashStore(device(wanted))
         return store, store.capacity
     from ..ports.store_littlefs import FolderStore
+
     return FolderStore(wanted.get("path", "log")), wanted.get("size", SIZE)
 
 
 def keep(broker, wanted):
     """Bring back what was kept, and keep from now on: (store, the report of the recovery). Raises StoreFailed, hardware.Absent."""
-    broker.read_messages_with(properties)
     try:
         store, size = open_store(wanted)
         segment_size = wanted.get("segment_size", max(SEGMENT_SIZE_MIN, size // SEGMENTS))
-        report = make_durable(broker, store, wanted.get("sync", EACH), wanted.get("batch_ms", 20), wanted.get("batch_octets", 8192),
-                              segment_size, size)
-    except (NewerLog, TooSmall, OSError, ValueError, KeyError) as error:
-        raise StoreFailed("the messages kept on this board cannot be used: %s" % error)
+        report = make_durable(
+            broker, store, wanted.get("sync", EACH), wanted.get("batch_ms", 20), wanted.get("batch_octets", 8192), segment_size, size
+        )
+    except (OtherLog, TooSmall, OSError, ValueError, KeyError) as error:
+        raise StoreFailed("the messages kept on this board cannot be used: %s" % error) from None
     except ProtocolError as error:
-        raise StoreFailed("the limits have no room for what is kept on this board: %s" % error.text)
+        raise StoreFailed("the limits have no room for what is kept on this board: %s" % error.text) from None
     return store, report

@@ -8,8 +8,11 @@ import os
 import select
 import sys
 
-from ..core.link import NONCE_MAX, Link
+from ..core.serial_link.link import NONCE_MAX, Link
 from . import hardware
+
+if False:  # for the type checker alone
+    from typing import Any
 
 CONSOLE = "console"
 BAUD = 115200
@@ -28,7 +31,7 @@ class Console:
 
     def __init__(self):
         self.pollable = sys.stdin
-        self._input = sys.stdin.buffer
+        self._input: "Any" = sys.stdin.buffer
         self._output = sys.stdout.buffer
         self._octet = memoryview(bytearray(1))
         self._ready = select.poll()
@@ -58,7 +61,7 @@ class Uart:
 
     def __init__(self, number, baud, tx, rx):
         machine = hardware.module("machine", "UART %s" % number)
-        arguments = {}
+        arguments: dict = {}
         if tx is not None:
             arguments = {"tx": machine.Pin(tx), "rx": machine.Pin(rx)}
         made = hardware.part(machine, "UART", "UART %s" % number)
@@ -95,6 +98,15 @@ def new_link(make_inner, baud, limits):
     retransmit_ms = 100 + 4 * WINDOW_SIZE * BITS * 1000 // baud
     keepalive_ms = max(KEEPALIVE_MS, 2 * retransmit_ms)
     nonce = int.from_bytes(os.urandom(4), "big") % NONCE_MAX + 1
-    return Link(make_inner, nonce, window_size=WINDOW_SIZE, payload_size_max=PAYLOAD_SIZE, receive_size=RECEIVE_SIZE,
-                retransmit_ms=retransmit_ms, keepalive_ms=keepalive_ms, dead_ms=max(DEAD_MS, 4 * keepalive_ms),
-                stream_count=limits.line_connection_count_max, stream_room=limits.line_connection_room)
+    return Link(
+        make_inner,
+        nonce,
+        window_size=WINDOW_SIZE,
+        payload_size_max=PAYLOAD_SIZE,
+        receive_size=RECEIVE_SIZE,
+        retransmit_ms=retransmit_ms,
+        keepalive_ms=keepalive_ms,
+        dead_ms=max(DEAD_MS, 4 * keepalive_ms),
+        stream_count=limits.line_connection_count_max,
+        stream_room=limits.line_connection_room,
+    )

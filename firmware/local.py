@@ -1,7 +1,7 @@
 """A client inside the board: its endpoint and the broker's, joined end to end, without a socket between them.
 
     local = Local(broker, events)
-    step(now) moves octets both ways; events (core/amqp_0_9/client_events.py) tell what comes back
+    step(now) moves octets both ways; events (core/amqp_0_9/client/events.py) tell what comes back
 
 It logs in as a user of its own, whom nobody else can be: the password is random and never leaves the board.
 """
@@ -9,10 +9,10 @@ It logs in as a user of its own, whom nobody else can be: the password is random
 import os
 from binascii import hexlify
 
-from ..core import password
-from ..core.access import EVERYTHING, User
-from ..core.amqp_0_9.client import Client
-from ..core.connection import Connection
+from ..core.access import passwords
+from ..core.access.permissions import EVERYTHING, User
+from ..core.amqp_0_9.client.client import Client
+from ..core.connection.connection import Connection
 from ..core.limits import pattern_size_max
 from ..core.shim import copy
 
@@ -26,12 +26,21 @@ class Local:
 
     def __init__(self, broker, events):
         secret = str(hexlify(os.urandom(16)), "ascii")
-        stored = password.hashed(secret, os.urandom(password.SALT_SIZE), 1)
+        stored = passwords.hashed(secret, os.urandom(passwords.SALT_SIZE), 1)
         user = User(USER, stored, (), EVERYTHING, broker.limits.granted_count_max, pattern_size_max(broker.limits))
         user.predeclared = True
         broker.access.put(user)
-        self.client = Client(events, USER, secret, receive_size=RECEIVE_SIZE, send_size=SEND_SIZE, frame_size_max=4096,
-                             content_size_max=1024, confirm_window=8, heartbeat_s=0)
+        self.client = Client(
+            events,
+            USER,
+            secret,
+            receive_size=RECEIVE_SIZE,
+            send_size=SEND_SIZE,
+            frame_size_max=4096,
+            content_size_max=1024,
+            confirm_window=8,
+            heartbeat_s=0,
+        )
         self.connection = Connection(broker, USER, True)
         if self.connection.closed:
             raise OSError("the broker has no place for the connection of the board itself: raise connection_count_max")

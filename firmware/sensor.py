@@ -13,8 +13,8 @@ broker does not take is counted, and the newer ones go on.
 
 import json
 
-from ..core.amqp_0_9.client_channel import CLOSED, OPEN
-from ..core.amqp_0_9.client_events import Events
+from ..core.amqp_0_9.client.channel import CLOSED, OPEN
+from ..core.amqp_0_9.client.events import Events
 from ..core.shim import elapsed
 from ..ports.clock import seconds
 from . import hardware

@@ -20,8 +20,21 @@ import json
 from .say import CannotStart
 
 PATH = "settings.json"
-DEFAULTS = {"board": "", "name": "leveret", "wifi": None, "ethernet": None, "listen": None, "serial": None,
-            "limits": {}, "store": None, "users": [], "watchdog_ms": 0, "ntp": "", "sensor": None, "bridges": []}
+DEFAULTS: dict = {
+    "board": "",
+    "name": "leveret",
+    "wifi": None,
+    "ethernet": None,
+    "listen": None,
+    "serial": None,
+    "limits": {},
+    "store": None,
+    "users": [],
+    "watchdog_ms": 0,
+    "ntp": "",
+    "sensor": None,
+    "bridges": [],
+}
 
 
 class BadSettings(CannotStart):
@@ -34,9 +47,9 @@ def load(path=PATH):
         with open(path) as file:
             given = json.load(file)
     except OSError:
-        raise BadSettings("there is no %s on this board: run `leveret flash`, which writes it" % path)
+        raise BadSettings("there is no %s on this board: run `leveret flash`, which writes it" % path) from None
     except ValueError:
-        raise BadSettings("%s is not JSON: run `leveret flash` with its settings again, which writes it anew" % path)
+        raise BadSettings("%s is not JSON: run `leveret flash` with its settings again, which writes it anew" % path) from None
     if not isinstance(given, dict):
         raise BadSettings("%s holds no settings: run `leveret flash` with its settings again" % path)
     unknown = sorted([name for name in given if name not in DEFAULTS])
@@ -51,8 +64,10 @@ def load(path=PATH):
             raise BadSettings("%s: %s is of the wrong kind" % (path, name))
         settings[name] = given[name]
     if settings["listen"] is None and settings["serial"] is None:
-        raise BadSettings("%s names no network and no serial line, so nobody could reach the broker: "
-                          "run `leveret flash` with --wifi SSID or --serial LINE" % path)
+        raise BadSettings(
+            "%s names no network and no serial line, so nobody could reach the broker: "
+            "run `leveret flash` with --wifi SSID or --serial LINE" % path
+        )
     if settings["bridges"] and settings["listen"] is None:
         raise BadSettings("%s has bridges and no network for them: run `leveret flash` with --wifi SSID, or without [[bridge]]" % path)
     return settings

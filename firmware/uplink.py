@@ -29,7 +29,7 @@ def checked(tables):
         try:
             made.append(Settings(table))
         except (ValueError, TypeError) as error:
-            raise CannotStart("bridge %r: %s" % (name, error))
+            raise CannotStart("bridge %r: %s" % (name, error)) from None
         if [url for url in made[-1].upstream_urls if url.tls is not None]:
             raise CannotStart("bridge %r: a board has no TLS: its upstream must be amqp://" % name)
     return made

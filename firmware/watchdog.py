@@ -6,10 +6,13 @@ feeds it whenever something else has the board: for ever while the REPL does, fo
 
 from . import hardware, settings
 
+if False:  # for the type checker alone
+    from typing import Any
+
 TICK_MS = 500
 
-_watchdog = None
-_timer = None
+_watchdog: "Any" = None
+_timer: "Any" = None
 _ticks_left = 0  # of the timer; below 0: without end
 
 

@@ -5,6 +5,10 @@ An endpoint's `tick` says for how long it needs none (core/DESIGN.md section 1),
 
 from heapq import heapify, heappop, heappush
 
+if False:  # for the type checker alone
+    from builtins import set as Set
+    from typing import Any
+
 
 class Alarms:
     """For `slot_count` slots. Times are milliseconds that do not wrap.
@@ -13,13 +17,13 @@ class Alarms:
     `times[slot]`.
     """
 
-    def __init__(self, slot_count):
-        self.soon = set()
-        self.times = [None] * slot_count
-        self.entries = [None] * slot_count
-        self.heap = []
+    def __init__(self, slot_count: int) -> None:
+        self.soon: "Set[int]" = set()
+        self.times: list[int | None] = [None] * slot_count
+        self.entries: list[int | None] = [None] * slot_count
+        self.heap: "list[tuple[Any, int]]" = []  # (time, slot)
 
-    def set(self, slot, time):
+    def set(self, slot: int, time: int) -> None:
         """Have `slot` told at `time`, and not before unless it is in `soon`."""
         self.times[slot] = time
         entry = self.entries[slot]
@@ -30,12 +34,12 @@ class Alarms:
                 self.heap = [(self.entries[each], each) for each in range(len(self.entries)) if self.entries[each] is not None]
                 heapify(self.heap)
 
-    def forget(self, slot):
+    def forget(self, slot: int) -> None:
         """A slot is free."""
         self.times[slot] = None
         self.soon.discard(slot)
 
-    def due(self, now):
+    def due(self, now: int) -> "Set[int]":
         """The slots to be told at `now`, a set; each of them is to be `set` again or put in `soon`."""
         slots = self.soon
         self.soon = set()

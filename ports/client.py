@@ -23,17 +23,28 @@ calls: call `poll` at least every half minute, for the heartbeats. It does not r
 import select
 import socket
 
-from ..core.amqp_0_9.client import Client, Events
-from ..core.amqp_0_9.client_channel import CLOSED, OPEN
-from ..core.amqp_0_9.client_message import GET_OK
+from ..core.amqp_0_9.client.channel import CLOSED, OPEN
+from ..core.amqp_0_9.client.client import Client, Events
+from ..core.amqp_0_9.client.message import GET_OK
 from ..core.shim import MICROPYTHON, elapsed
 from .client_errors import (
-    ChannelClosed, ClientError, ConnectFailed, ConnectionLost, LoginRefused, NotConfirmed, Timeout, TlsRefused, TooLarge,
+    ChannelClosed,
+    ClientError,
+    ConnectFailed,
+    ConnectionLost,
+    LoginRefused,
+    NotConfirmed,
+    Timeout,
+    TlsRefused,
+    TooLarge,
     Unroutable,
 )
 from .clock import now_ms
 from .tcp import SocketStream
 from .url import read_url
+
+if False:  # for the type checker alone
+    from typing import Any
 
 # What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
 if MICROPYTHON:
@@ -62,10 +73,11 @@ def open_tcp(host, port, timeout_ms):
 def open_tls(url, timeout_ms):
     """A connected stream with TLS to the broker of a Url. Raises OSError, ConnectFailed, TlsRefused: what is wrong with certificates."""
     from .tls import TlsClientStream, TlsFailed, client_context
+
     try:
         context = client_context(url.tls)
     except TlsFailed as error:
-        raise TlsRefused(str(error))
+        raise TlsRefused(str(error)) from None
     plain = open_tcp(url.host, url.port, timeout_ms)
     stream = TlsClientStream(plain.pollable, plain.name, context, url.tls["name"])
     started = now_ms()
@@ -93,6 +105,7 @@ def connect(url, timeout_ms=10000, **options):
     """
     if url.startswith("serial://"):
         from .serial_line import connect_serial
+
         device, _, baud = url[9:].partition("?baud=")
         return connect_serial(device, int(baud or 115200), timeout_ms, **options)
     url = read_url(url)
@@ -102,12 +115,12 @@ def connect(url, timeout_ms=10000, **options):
     try:
         stream = open_tls(url, timeout_ms) if url.tls else open_tcp(url.host, url.port, timeout_ms)
     except OSError as error:
-        raise ConnectFailed("no broker answers at %s: %s" % (url.place(), error))
+        raise ConnectFailed("no broker answers at %s: %s" % (url.place(), error)) from None
     try:
         return Connection(stream, timeout_ms, settings)
     except Timeout as error:
         stream.close()
-        raise ConnectFailed(str(error))
+        raise ConnectFailed(str(error)) from None
     except ClientError:
         stream.close()
         raise
@@ -120,12 +133,12 @@ class Connection(Events):
         self._stream = stream
         self._timeout_ms = timeout_ms
         self._client = Client(self, open_timeout_ms=timeout_ms, **settings)
-        self._channel = self._client.channels[1]
+        self._channel: "Any" = self._client.channels[1]
         self._poll = select.poll()
         self._poll.register(stream.pollable, select.POLLIN)
         self._messages = []
         self._reply = None
-        self._error = None  # what is to be raised by the next call
+        self._error: "Any" = None  # what is to be raised by the next call
         self._end = None  # (code, text) when the connection is over
         self._opened = False
         self._negative = 0
@@ -136,10 +149,10 @@ class Connection(Events):
             self._wait(lambda: self._opened)
         except ConnectionLost as error:
             if error.code:
-                raise LoginRefused("%s refuses the log-in: %d %s" % (stream.name, error.code, error.text))
+                raise LoginRefused("%s refuses the log-in: %d %s" % (stream.name, error.code, error.text)) from None
             if getattr(stream, "failure", ""):  # TLS 1.3: behind its handshake the broker says that it does not want our certificate
-                raise TlsRefused(stream.failure)
-            raise ConnectFailed("%s: %s%s" % (stream.name, error.text, getattr(stream, "hint", "")))
+                raise TlsRefused(stream.failure) from None
+            raise ConnectFailed("%s: %s%s" % (stream.name, error.text, getattr(stream, "hint", ""))) from None
 
     # What the core reports.
 
@@ -153,8 +166,10 @@ class Connection(Events):
         self._messages.append(message)
 
     def returned(self, message):
-        self._error = Unroutable("no queue for routing key %r of exchange %r: %d %s" % (
-            message.routing_key, message.exchange, message.reply_code, message.reply_text))
+        self._error = Unroutable(
+            "no queue for routing key %r of exchange %r: %d %s"
+            % (message.routing_key, message.exchange, message.reply_code, message.reply_text)
+        )
         self._error.message = message
 
     def refused(self, message, text):

@@ -36,7 +36,7 @@ class TooLarge(ClientError):
 class Closed(ClientError):
     """`code` and `text` of the close method; code 0: the stream ended without one."""
 
-    def __init__(self, sentence, code, text):
+    def __init__(self, sentence: str, code: int, text: str) -> None:
         super().__init__(sentence)
         self.code = code
         self.text = text

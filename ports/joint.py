@@ -10,59 +10,59 @@ NOTHING = memoryview(b"")
 class Buffer:
     """Octets that wait: octets[start:end]."""
 
-    def __init__(self, size):
+    def __init__(self, size: int) -> None:
         self.octets = memoryview(bytearray(size))
         self.start = self.end = 0
 
-    def writable(self):
+    def writable(self) -> memoryview:
         """Where more can be put: behind `end`."""
         if self.start:
             left = self.end - self.start
-            self.octets[:left] = self.octets[self.start:self.end]
+            self.octets[:left] = self.octets[self.start : self.end]
             self.start, self.end = 0, left
-        return self.octets[self.end:]
+        return self.octets[self.end :]
 
 
 class Side:
     """One side: fills `inward`, empties `outward`, which is the other side's `inward`."""
 
-    def __init__(self, inward, outward):
-        self.other = None
+    def __init__(self, inward: Buffer, outward: Buffer) -> None:
+        self.other: "Side" = self  # until the Joint has made both
         self.gone = False
         self._inward = inward
         self._outward = outward
 
     @property
-    def closed(self):
+    def closed(self) -> bool:
         return self.gone or (self.other.gone and self._outward.start == self._outward.end)
 
-    def writable(self):
+    def writable(self) -> memoryview:
         if self.gone:
             return NOTHING
         if self.other.gone:
             self._inward.start = self._inward.end = 0  # nobody is there to get it
         return self._inward.writable()
 
-    def received(self, size):
+    def received(self, size: int) -> None:
         if size == 0:
             self.gone = True
         else:
             self._inward.end += size
 
-    def pending(self):
-        return self._outward.octets[self._outward.start:self._outward.end]
+    def pending(self) -> memoryview:
+        return self._outward.octets[self._outward.start : self._outward.end]
 
-    def sent(self, size):
+    def sent(self, size: int) -> None:
         self._outward.start += size
 
-    def tick(self, now):
+    def tick(self, now: int) -> None:
         """Nothing here is on a clock."""
 
 
 class Joint:
     """Buffers of `size` octets each way."""
 
-    def __init__(self, size):
+    def __init__(self, size: int) -> None:
         forth, back = Buffer(size), Buffer(size)
         self.near, self.far = Side(forth, back), Side(back, forth)
         self.near.other, self.far.other = self.far, self.near

@@ -4,15 +4,21 @@ Laws: whoever owns it calls `pump` after each round of the broker; octets then g
 number of rounds. It ends when either side has closed and what it had to say is said.
 """
 
-from ..core.connection import Connection
+from ..core.connection.connection import Connection
+
+if False:  # for the type checker alone
+    from typing import Any
+
+    from ..core.broker.broker import Broker
 
 ROUNDS = 16
 
 
 class Pipe:
-    """`client`: the client's endpoint. The broker takes it for its own user (core/access.py, `inside`): nobody outside can be that."""
+    """`client`: the client's endpoint. The broker takes it for its own user (core/access/permissions.py, `inside`): nobody outside can be
+    that."""
 
-    def __init__(self, broker, client, name):
+    def __init__(self, broker: "Broker", client: "Any", name: str) -> None:
         self.client = client
         user = broker.access.inside()
         self.connection = Connection(broker, name, True, "", lambda: (user,))
@@ -20,7 +26,7 @@ class Pipe:
         if self.connection.closed:
             self.end()
 
-    def pump(self):
+    def pump(self) -> bool:
         """Move what there is; true when something moved."""
         moved = False
         for _ in range(ROUNDS):
@@ -35,13 +41,13 @@ class Pipe:
             moved = True
         return moved
 
-    def tick(self, now):
+    def tick(self, now: int) -> None:
         """Time passes."""
         if not self.over:
             self.client.tick(now)
             self.connection.tick(now)
 
-    def end(self):
+    def end(self) -> None:
         """Both sides learn that the other has gone."""
         if not self.over:
             self.over = True
@@ -49,7 +55,7 @@ class Pipe:
             self.connection.received(0)
 
 
-def carry(sender, receiver):
+def carry(sender: "Any", receiver: "Any") -> int:
     """Octets that went from one endpoint to the other."""
     pending = sender.pending()
     size = min(len(pending), len(receiver.writable()))
@@ -66,25 +72,25 @@ class InsideDial:
 
     place = "this broker"
 
-    def __init__(self, broker, name):
+    def __init__(self, broker: "Broker", name: str) -> None:
         self._broker = broker
         self._name = name
-        self.pipe = None
+        self.pipe: Pipe | None = None
 
-    def begin(self):
+    def begin(self) -> None:
         """Nothing to look up."""
 
-    def finish(self, loop, client):
+    def finish(self, loop: object, client: "Any") -> bool:
         """Connect."""
         self.pipe = Pipe(self._broker, client, self._name)
         if self.pipe.over:
             raise OSError("it takes no further connection: connection_count_max is %d" % self._broker.limits.connection_count_max)
         return True
 
-    def failure(self):
+    def failure(self) -> str:
         """Nothing is known."""
         return ""
 
-    def login(self):
+    def login(self) -> dict[str, str]:
         """The log-in for core's Client."""
         return {"mechanism": "EXTERNAL", "virtual_host": self._broker.virtual_host}

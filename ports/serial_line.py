@@ -1,22 +1,23 @@
 """Serial devices for CPython, through pyserial: a line as a stream, a listener that opens its device again, a client's connection.
 
-A UART, a USB adapter or a pseudo-terminal carries a Link (core/link.py), which carries the AMQP connection. Laws: a device is opened for
-this process alone; nothing here blocks; what goes wrong is one sentence that says what to do (`LineFailed`). pyserial opens the device and
-sets it up; octets go straight through its file descriptor, because pyserial's own read cannot tell "nothing yet" from "unplugged".
-It decides nothing about octets, and it runs where `select.poll` and termios are (Linux, macOS).
+A UART, a USB adapter or a pseudo-terminal carries a Link (core/serial_link/link.py), which carries the AMQP connection. Laws: a device is
+opened for this process alone; nothing here blocks; what goes wrong is one sentence that says what to do (`LineFailed`). pyserial opens the
+device and sets it up; octets go straight through its file descriptor, because pyserial's own read cannot tell "nothing yet" from
+"unplugged". It decides nothing about octets, and it runs where `select.poll` and termios are (Linux, macOS).
 """
 
 import errno
 import os
 import select
 import termios
+from typing import Any
 
 import serial
 
-from ..core.backoff import Backoff
-from ..core.link import NONCE_MAX, Link
-from ..core.link_bus import Bus
-from ..core.link_window import GRAIN_COUNT_MAX, WINDOW_SIZES
+from ..core.bridge.backoff import Backoff
+from ..core.serial_link.bus import Bus
+from ..core.serial_link.link import NONCE_MAX, Link
+from ..core.serial_link.window import GRAIN_COUNT_MAX, WINDOW_SIZES
 from ..core.shim import elapsed
 from .client import SIZES, ClientError, ConnectFailed, Connection, ConnectionLost, Timeout
 from .clock import now_ms
@@ -194,7 +195,7 @@ class SerialLine:
     """
 
     def __init__(self, loop, device, baud, endpoint, links):
-        self.stream = None
+        self.stream: "Any" = None
         self.links = links
         self._trouble = ""
         self._loop = loop

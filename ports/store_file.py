@@ -1,11 +1,11 @@
 """Log segments as files of a directory, for Linux: durable means fdatasync, and the directory synced when a file comes or goes.
 
-The contract is in core/log.py. A store can have a reserve (`keep_reserve`), a file without meaning that goes when the disk is full: so
-there is room to note what has been acknowledged, and to free what that was written in.
+The contract is in core/log/segments.py. A store can have a reserve (`keep_reserve`), a file without meaning that goes when the disk is
+full: so there is room to note what has been acknowledged, and to free what that was written in.
 
-    00000017.log                  a segment                      segments     which of them there are to be (core/noted.py)
+    00000017.log                  a segment                      segments     which of them there are to be (core/log/segment_list.py)
     00000016-512.damaged-<date>   what was cut off one           lock         held by who has the directory
-    00000009.orphans              messages of queues that nothing defines (core/orphans.py)
+    00000009.orphans              messages of queues that nothing defines (core/recovery/orphans.py)
 
 All of them are made for their owner alone (0600), whatever the directory is; those of an earlier version are made so at the start.
 
@@ -16,8 +16,9 @@ import errno
 import fcntl
 import os
 import time
+from typing import Any
 
-from ..core import noted
+from ..core.log import segment_list
 
 SUFFIX = ".log"
 ORPHANS = ".orphans"
@@ -42,11 +43,11 @@ class FileStore:
 
     cycles = CYCLES
 
-    def __init__(self, path, make=True):
+    def __init__(self, path: str, make: bool = True) -> None:
         self.path = path
         self.medium_octets = 0
-        self.number = None  # of the open file
-        self.file = None
+        self.number: int | None = None  # of the open file
+        self.file: Any = None
         self.unsynced = 0  # octets of it that a power cut may take
         self.fresh = False  # its name is not durable yet
         if make:
@@ -69,13 +70,13 @@ class FileStore:
         self.look_at = 0.0
         self.reserve_size = 0
         self.reserved = False
-        self.note = noted.Noted(self.read_file(noted.FILE))
+        self.note = segment_list.Noted(self.read_file(segment_list.FILE))
         self.repaired = self.make_private() if make else 0
         if make and self.note.ranges is None and not self.numbers():
             self.note.ranges = []
-            self.write_file(noted.FILE, [self.note.octets()])
+            self.write_file(segment_list.FILE, [self.note.octets()])
 
-    def make_private(self):
+    def make_private(self) -> int:
         """Take from everybody else the files of the log that others may read or write: how many there were."""
         count = 0
         for entry in os.scandir(self.path):
@@ -87,34 +88,35 @@ class FileStore:
                     continue  # it is another user's
         return count
 
-    def name(self, number):
+    def name(self, number: int) -> str:
         """The path of a segment."""
         return os.path.join(self.path, "%08d%s" % (number, SUFFIX))
 
-    def numbers(self):
+    def numbers(self) -> list[int]:
         """All segment numbers, rising."""
         return sorted(number_of(entry.name) for entry in os.scandir(self.path) if number_of(entry.name) and entry.is_file())
 
-    def strays(self):
+    def strays(self) -> list[str]:
         """Names of files that end as segments do and are none: they are left alone."""
-        return sorted(entry.name for entry in os.scandir(self.path)
-                      if entry.name.endswith(SUFFIX) and not (number_of(entry.name) and entry.is_file()))
+        return sorted(
+            entry.name for entry in os.scandir(self.path) if entry.name.endswith(SUFFIX) and not (number_of(entry.name) and entry.is_file())
+        )
 
-    def noted(self):
-        """As core/log.py has it; None: the file that says so is missing or damaged."""
+    def noted(self) -> "Any":
+        """As core/log/segments.py has it; None: the file that says so is missing or damaged."""
         return self.note.known()
 
-    def size(self, number):
+    def size(self, number: int) -> int:
         """Octets of a segment."""
         return os.path.getsize(self.name(number))
 
-    def read(self, number, offset, size):
+    def read(self, number: int, offset: int, size: int) -> bytes:
         """Octets of a segment; fewer at its end."""
         with open(self.name(number), "rb", buffering=0) as file:
             file.seek(offset)
             return file.read(size)
 
-    def free(self):
+    def free(self) -> int:
         """Octets that the file system has left for us, less what the reserve lacks."""
         now = time.monotonic()
         if now >= self.look_at:
@@ -123,12 +125,12 @@ class FileStore:
             self.left = space.f_bavail * space.f_frsize
         return self.left - (0 if self.reserved else self.reserve_size)
 
-    def keep_reserve(self, size):
+    def keep_reserve(self, size: int) -> None:
         """Keep so many octets for the time when the disk is full; as soon as there is room for them."""
         self.reserve_size = size
         self.make_reserve()
 
-    def make_reserve(self):
+    def make_reserve(self) -> None:
         """Have the reserve, where the disk has twice the room."""
         path = os.path.join(self.path, RESERVE)
         space = os.fstatvfs(self.directory)
@@ -143,7 +145,7 @@ class FileStore:
         except OSError:
             self.give_reserve()
 
-    def give_reserve(self):
+    def give_reserve(self) -> bool:
         """The disk is full: make room; false when there was no reserve."""
         try:
             os.remove(os.path.join(self.path, RESERVE))
@@ -154,7 +156,7 @@ class FileStore:
             self.look_at = 0.0
         return True
 
-    def append(self, number, octets):
+    def append(self, number: int, octets: bytes | bytearray | memoryview) -> None:
         """Write at the end of a segment. After an error a part may be there."""
         self.left -= len(octets)
         if self.reserve_size and not self.reserved:
@@ -163,10 +165,10 @@ class FileStore:
             self.with_reserve(self.open_file, number)
         view = memoryview(octets)
         while len(view):
-            view = view[self.with_reserve(os.write, self.file, view):]
+            view = view[self.with_reserve(os.write, self.file, view) :]
         self.unsynced += len(octets)
 
-    def with_reserve(self, action, *given):
+    def with_reserve(self, action: "Any", *given: "Any") -> "Any":
         """Do something, once more without the reserve when the disk is full."""
         try:
             return action(*given)
@@ -175,7 +177,7 @@ class FileStore:
                 raise
         return action(*given)
 
-    def open_file(self, number):
+    def open_file(self, number: int) -> None:
         """Open a segment to write to."""
         self.close_file()
         path = self.name(number)
@@ -184,7 +186,7 @@ class FileStore:
         self.number = number
         self.unsynced = 0
 
-    def sync(self, number):
+    def sync(self, number: int) -> None:
         """Make a segment durable, its name too."""
         if number != self.number:
             with open(self.name(number), "rb") as file:
@@ -200,7 +202,7 @@ class FileStore:
             self.note_durable(number)
             self.fresh = False
 
-    def note_durable(self, number):
+    def note_durable(self, number: int) -> None:
         """A segment is durable: note it."""
         if self.note.add(number):
             try:
@@ -209,11 +211,11 @@ class FileStore:
                 self.note.remove(number, [])  # the sync has failed, and is done once more
                 raise
 
-    def write_note(self):
+    def write_note(self) -> None:
         """Have the file that says which segments there are to be."""
-        self.with_reserve(self.write_file, noted.FILE, [self.note.octets()])
+        self.with_reserve(self.write_file, segment_list.FILE, [self.note.octets()])
 
-    def read_file(self, name):
+    def read_file(self, name: str) -> bytes:
         """The octets of a file; none where it cannot be read."""
         try:
             with open(os.path.join(self.path, name), "rb") as file:
@@ -221,7 +223,7 @@ class FileStore:
         except OSError:
             return b""
 
-    def write_file(self, name, pieces):
+    def write_file(self, name: str, pieces: list[bytes]) -> None:
         """Have a file made of these octets, durable: before, or after a power cut, it is as it was or whole."""
         path = os.path.join(self.path, name)
         try:
@@ -238,12 +240,12 @@ class FileStore:
             raise
         self.sync_directory()
 
-    def sync_directory(self):
+    def sync_directory(self) -> None:
         """Make the coming and going of files durable."""
         os.fsync(self.directory)
         self.medium_octets += PAGE
 
-    def remove(self, number):
+    def remove(self, number: int) -> None:
         """Remove a segment. It is no longer noted before that, but on a disk so full that only the removal makes room for it."""
         if number == self.number:
             self.close_file()
@@ -255,7 +257,7 @@ class FileStore:
                 owes_note = False
             except OSError as error:
                 if error.errno not in FULL:
-                    self.note = noted.Noted(before)
+                    self.note = segment_list.Noted(before)
                     raise
         os.remove(self.name(number))
         self.look_at = 0.0
@@ -265,7 +267,7 @@ class FileStore:
         if self.reserve_size and not self.reserved:
             self.make_reserve()
 
-    def keep_aside(self, number, offset):
+    def keep_aside(self, number: int, offset: int) -> None:
         """Copy what lies behind `offset` to a file named with the date, then cut it off."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         damaged = os.path.join(self.path, "%08d-%d%s%s" % (number, offset, DAMAGED, stamp))
@@ -279,7 +281,7 @@ class FileStore:
             file.truncate(offset)
             os.fsync(file.fileno())
 
-    def set_aside(self, number, pieces):
+    def set_aside(self, number: int, pieces: list[bytes]) -> str:
         """Keep octets that belong to a segment in a file of their own, unless an earlier start has: its name."""
         made = "%08d%s%s" % (number, ORPHANS, NEW)
         self.write_file(made, pieces)
@@ -295,21 +297,21 @@ class FileStore:
         self.sync_directory()
         return name
 
-    def close_file(self):
+    def close_file(self) -> None:
         """Close the segment that is written to."""
         if self.file is not None:
             os.close(self.file)
             self.file = None
             self.number = None
 
-    def close(self):
+    def close(self) -> None:
         """Let go of the directory."""
         self.close_file()
         os.close(self.directory)
         self.lock.close()
 
 
-def private(path, flags):
+def private(path: str, flags: int) -> int:
     """Open a file that only its owner may read, also where it was there and others could (an `opener` of open)."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, PRIVATE)
     if os.fstat(descriptor).st_mode & 0o77:
@@ -317,15 +319,17 @@ def private(path, flags):
     return descriptor
 
 
-def number_of(name):
+def number_of(name: str) -> int:
     """The number of the segment that a file has by its name; 0: it is none."""
-    digits = name[:-len(SUFFIX)]
+    digits = name[: -len(SUFFIX)]
     if not (name.endswith(SUFFIX) and digits.isascii() and digits.isdigit() and len(digits) < 12):
         return 0
     number = int(digits)
     return number if number < NUMBER_END and name == "%08d%s" % (number, SUFFIX) else 0
 
 
-def is_ours(name):
+def is_ours(name: str) -> bool:
     """True for a name that this store gives to its files."""
-    return number_of(name) > 0 or ORPHANS in name or DAMAGED in name or name in (noted.FILE, noted.FILE + NEW, RESERVE, "lock")
+    return (
+        number_of(name) > 0 or ORPHANS in name or DAMAGED in name or name in (segment_list.FILE, segment_list.FILE + NEW, RESERVE, "lock")
+    )

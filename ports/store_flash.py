@@ -1,6 +1,6 @@
 """Log segments straight on a flash block device: no file system between, nothing is written twice without being erased, wear goes round.
 
-The contract is in core/log.py; the device is one of MicroPython's (docs: os, block devices, extended interface):
+The contract is in core/log/segments.py; the device is one of MicroPython's (docs: os, block devices, extended interface):
     readblocks(block, buffer, offset)   writeblocks(block, buffer, offset): programs what is erased   ioctl(op, argument): 3 sync,
     4 block count, 5 octets of a block, 6 erase a block.            Numbers are big-endian.
 
@@ -23,6 +23,9 @@ from binascii import crc32
 
 from ..core.shim import const
 
+if False:  # for the type checker alone
+    from typing import Any
+
 _MAGIC = b"LVFB"
 _CUT = b"CUT "
 _HEAD_SIZE = const(20)
@@ -41,35 +44,35 @@ class FlashStore:
 
     cycles = _CYCLES  # erasures that a block of NOR flash bears, as its makers promise
 
-    def __init__(self, device, program_size=256):
+    def __init__(self, device: "Any", program_size: int = 256) -> None:
         self.device = device
         self.program_size = program_size
-        self.block_count = device.ioctl(4, 0)
-        self.block_size = device.ioctl(5, 0)
+        self.block_count: int = device.ioctl(4, 0)
+        self.block_size: int = device.ioctl(5, 0)
         if self.block_size % program_size or self.block_size < 8 * program_size or program_size < _UNIT_MIN:
             raise ValueError("a block of %d octets is not at least 8 program units of %d, of 16 or more" % (self.block_size, program_size))
         self.capacity = self.block_count * self.block_size
         self.medium_octets = 0
         self.erases = 0
-        self.blocks = {}  # segment number -> array of its blocks
+        self.blocks: "dict[int, array[int]]" = {}  # segment number -> array of its blocks
         self.sizes = array("H", bytes(2 * self.block_count))  # octets of payload in each block
-        self.cuts = {}  # segment number -> octets that count
-        self.free_blocks = []  # the one that was freed first is first
+        self.cuts: dict[int, int] = {}  # segment number -> octets that count
+        self.free_blocks: list[int] = []  # the one that was freed first is first
         self.attempt = 0
         self.oldest = 0  # the oldest segment when the newest block was begun
-        self.number = None  # of the segment that is written to
+        self.number: "Any" = None  # of the segment that is written to
         self.at = 0  # where in its last block
-        self.waiting = []  # octets that were appended and are not on the medium
+        self.waiting: list[bytes | bytearray | memoryview] = []  # octets that were appended and are not on the medium
         self.waiting_size = 0
         self.look()
 
     # At start
 
-    def look(self):
+    def look(self) -> None:
         """Find the segments on the device."""
-        found = {}  # segment number -> {part: block}
+        found: dict[int, dict[int, int]] = {}  # segment number -> {part: block}
         unused = []
-        attempts = {}
+        attempts: dict[int, int] = {}
         oldest = 0
         for block in range(self.block_count):
             head = self.head(block)
@@ -95,20 +98,20 @@ class FlashStore:
                 self.measure(number, parts, blocks)
         self.free_blocks = unused + self.free_blocks
 
-    def head(self, block):
+    def head(self, block: int) -> tuple[int, int, int, int] | None:
         """(segment, oldest, part, attempt) of a block, or None when it has none or nothing behind it."""
         octets = self.get(block, 0, _HEAD_SIZE + _CHUNK_SIZE)
         magic, number, oldest, part, attempt, crc = struct.unpack(">4sIIHHI", octets[:_HEAD_SIZE])
-        if magic != _MAGIC or crc32(octets[:_HEAD_SIZE - 4]) & 0xFFFFFFFF != crc or octets[_HEAD_SIZE:] == _ERASED:
+        if magic != _MAGIC or crc32(octets[: _HEAD_SIZE - 4]) & 0xFFFFFFFF != crc or octets[_HEAD_SIZE:] == _ERASED:
             return None
         return number, oldest, part, attempt
 
-    def cut_of(self, block):
+    def cut_of(self, block: int) -> int | None:
         """The offset in the cut mark of a segment's first block, or None."""
         magic, offset, crc = struct.unpack(">4sII", self.get(block, self.end_of(0), _MARK_SIZE))
         return offset if magic == _CUT and crc32(struct.pack(">4sI", magic, offset)) & 0xFFFFFFFF == crc else None
 
-    def measure(self, number, parts, blocks):
+    def measure(self, number: int, parts: list[int], blocks: "array[int]") -> None:
         """Note a segment and how much is in each of its blocks."""
         for index in range(len(blocks)):
             self.sizes[blocks[index]] = self.measure_block(number, parts[index], blocks[index])
@@ -117,7 +120,7 @@ class FlashStore:
         if cut is not None:
             self.cuts[number] = cut
 
-    def measure_block(self, number, part, block):
+    def measure_block(self, number: int, part: int, block: int) -> int:
         """Octets of payload in a block, up to the first wrong chunk and with it, so that the log sees it."""
         at, total = _HEAD_SIZE, 0
         end = self.end_of(part)
@@ -132,12 +135,12 @@ class FlashStore:
             at = self.aligned(at + _CHUNK_SIZE + size)
         return total
 
-    def chunk_size(self, octets, at, end):
+    def chunk_size(self, octets: bytes | bytearray | memoryview, at: int, end: int) -> int:
         """Octets of payload of the chunk at `at` that begins with `octets`; all up to `end` when what it says cannot be."""
         size = (octets[0] << 8) + octets[1]
         return size if 0 < size <= end - at - _CHUNK_SIZE else end - at - _CHUNK_SIZE
 
-    def crc_of(self, number, part, block, at, size):
+    def crc_of(self, number: int, part: int, block: int, at: int, size: int) -> bytes:
         """What a chunk should begin with: its size and CRC."""
         whole = size
         crc = crc32(struct.pack(">IHH", number, part, size))
@@ -148,43 +151,43 @@ class FlashStore:
             size -= len(octets)
         return struct.pack(">HI", whole, crc & 0xFFFFFFFF)
 
-    def get(self, block, at, size):
+    def get(self, block: int, at: int, size: int) -> bytes:
         """Octets of a block."""
         octets = bytearray(size)
         self.device.readblocks(block, octets, at)
         return bytes(octets)
 
-    def end_of(self, part):
+    def end_of(self, part: int) -> int:
         """Where the chunks of a block end at the latest."""
         return self.block_size if part else self.block_size - self.program_size
 
-    def aligned(self, at):
+    def aligned(self, at: int) -> int:
         """The next program unit's begin."""
         return (at + self.program_size - 1) // self.program_size * self.program_size
 
     # The contract
 
-    def numbers(self):
+    def numbers(self) -> list[int]:
         """All segment numbers, rising."""
         return sorted(self.blocks)
 
-    def noted(self):
-        """As core/log.py has it, of the start: only the oldest, by the newest head. One in the middle shows in the numbers of the records
-        behind it; that the newest is lost nothing tells here."""
+    def noted(self) -> "Any":
+        """As core/log/segments.py has it, of the start: only the oldest, by the newest head. One in the middle shows in the numbers of the
+        records behind it; that the newest is lost nothing tells here."""
         return self.oldest, [(self.oldest, self.oldest + 1)] if self.oldest else []
 
-    def size(self, number):
+    def size(self, number: int) -> int:
         """Octets of a segment."""
         total = sum([self.sizes[block] for block in self.blocks.get(number, ())])
         total = min(total, self.cuts.get(number, total))
         return total + self.waiting_size if number == self.number else total
 
-    def free(self):
+    def free(self) -> int:
         """Octets that can be counted on: half of what the free blocks have, because commits are padded, less those that are kept back
         for settlements and definitions."""
         return max(0, len(self.free_blocks) - _KEPT_BACK) * (self.block_size // 2)
 
-    def read(self, number, offset, size):
+    def read(self, number: int, offset: int, size: int) -> bytes:
         """Octets of a segment, at most what one chunk has; none at its end."""
         size = min(size, self.size(number) - offset)
         for block in self.blocks[number]:
@@ -193,7 +196,7 @@ class FlashStore:
             offset -= self.sizes[block]
         return b""
 
-    def read_block(self, block, end, offset, size):
+    def read_block(self, block: int, end: int, offset: int, size: int) -> bytes:
         """Octets at an offset of a block's payload."""
         at = _HEAD_SIZE
         while True:
@@ -203,7 +206,7 @@ class FlashStore:
             offset -= chunk
             at = self.aligned(at + _CHUNK_SIZE + chunk)
 
-    def append(self, number, octets):
+    def append(self, number: int, octets: bytes | bytearray | memoryview) -> None:
         """Take octets for the end of a segment."""
         if number != self.number:
             if self.waiting:
@@ -215,7 +218,7 @@ class FlashStore:
         self.waiting.append(octets)
         self.waiting_size += len(octets)
 
-    def sync(self, number):
+    def sync(self, number: int) -> None:
         """Have all that was appended on the medium. After an error a part may be there."""
         if number != self.number or not self.waiting:
             return
@@ -223,10 +226,10 @@ class FlashStore:
         self.waiting = []
         self.waiting_size = 0
         while len(octets):
-            octets = octets[self.write_some(octets):]
+            octets = octets[self.write_some(octets) :]
         self.device.ioctl(3, 0)
 
-    def write_some(self, octets):
+    def write_some(self, octets: bytes | bytearray | memoryview) -> int:
         """Write a chunk: how many of `octets` went into it. Raises OSError."""
         blocks = self.blocks[self.number]
         part = len(blocks) - 1
@@ -241,7 +244,7 @@ class FlashStore:
         self.program(blocks[-1], start, head + self.chunk(part, octets[:size]))
         return size
 
-    def begin_block(self, part):
+    def begin_block(self, part: int) -> bytes:
         """Take a block that can be erased: the head it is to have. Raises OSError when there is none."""
         while len(self.free_blocks) > 1:
             block = self.free_blocks.pop(0)
@@ -253,12 +256,12 @@ class FlashStore:
                 return head + struct.pack(">I", crc32(head) & 0xFFFFFFFF)
         raise OSError(_ENOSPC)
 
-    def chunk(self, part, payload):
+    def chunk(self, part: int, payload: bytes | bytearray | memoryview) -> bytes:
         """A chunk's octets."""
         crc = crc32(payload, crc32(struct.pack(">IHH", self.number, part, len(payload))))
         return struct.pack(">HI", len(payload), crc & 0xFFFFFFFF) + bytes(payload)
 
-    def erase(self, block):
+    def erase(self, block: int) -> bool:
         """Erase a block; true when that worked."""
         self.erases += 1
         self.medium_octets += self.block_size
@@ -267,11 +270,11 @@ class FlashStore:
         except OSError:
             return False
 
-    def program(self, block, at, octets):
+    def program(self, block: int, at: int, octets: bytes) -> None:
         """Program octets, padded. Raises OSError."""
         self.device.writeblocks(block, octets + b"\xff" * (-len(octets) % self.program_size), at)
 
-    def remove(self, number):
+    def remove(self, number: int) -> None:
         """Remove a segment, the oldest: it has gone for good when the next block is taken."""
         self.free_blocks.extend(self.blocks.pop(number))
         self.cuts.pop(number, None)
@@ -280,7 +283,7 @@ class FlashStore:
             self.waiting = []
             self.waiting_size = 0
 
-    def keep_aside(self, number, offset):
+    def keep_aside(self, number: int, offset: int) -> None:
         """Have only the octets before `offset` count. What lies behind stays where it is until its block is taken again."""
         self.cuts[number] = offset
         block = self.blocks[number][0]
@@ -289,7 +292,7 @@ class FlashStore:
             self.program(block, self.end_of(0), octets + struct.pack(">I", crc32(octets) & 0xFFFFFFFF))
             self.device.ioctl(3, 0)
 
-    def close(self):
+    def close(self) -> None:
         """Write what waits."""
         if self.number is not None:
             self.sync(self.number)

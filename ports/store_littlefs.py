@@ -1,15 +1,18 @@
 """Log segments as small files of a file system, with nothing but open, listdir, stat, remove and rename: as littlefs under MicroPython.
 
-The contract is in core/log.py. Durable means flush: littlefs commits a file's octets and size together then, and a file that was not
-flushed is after a power cut as it was at the last flush. Where the interpreter has fsync it is used too.
+The contract is in core/log/segments.py. Durable means flush: littlefs commits a file's octets and size together then, and a file that was
+not flushed is after a power cut as it was at the last flush. Where the interpreter has fsync it is used too.
 A file cannot be cut here: the good part is copied and takes the name of the whole.
 """
 
 import os
 import time
 
-from ..core import noted
+from ..core.log import segment_list
 from ..core.shim import const
+
+if False:  # for the type checker alone
+    from typing import Any
 
 SUFFIX = ".log"
 _DAMAGED = ".damaged-"
@@ -25,10 +28,10 @@ class FolderStore:
 
     cycles = 100000  # erasures that a sector of NOR flash bears, as its makers promise
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.number = None  # of the open file
-        self.file = None
+        self.number: int | None = None  # of the open file
+        self.file: "Any" = None
         self.durable = 0  # its size at the last flush
         self.unsynced = 0
         self.medium_octets = 0
@@ -42,32 +45,32 @@ class FolderStore:
         if _COPY in names:
             os.remove(self.place(_COPY))
         octets = b""
-        if noted.FILE in names:
-            with open(self.place(noted.FILE), "rb") as file:
+        if segment_list.FILE in names:
+            with open(self.place(segment_list.FILE), "rb") as file:
                 octets = file.read()
-        self.note = noted.Noted(octets)
+        self.note = segment_list.Noted(octets)
         if self.note.ranges is None and not self.numbers():
             self.note.ranges = []
             self.write_note()
 
-    def place(self, name):
+    def place(self, name: str) -> str:
         """The path of a file."""
         return self.path + "/" + name
 
-    def name(self, number):
+    def name(self, number: int) -> str:
         """The path of a segment."""
         return self.place("%08d%s" % (number, SUFFIX))
 
-    def numbers(self):
+    def numbers(self) -> list[int]:
         """All segment numbers, rising."""
         names = [name for name in os.listdir(self.path) if name.endswith(SUFFIX) and len(name) == 12 and name[:8].isdigit()]
         return sorted([int(name[:8]) for name in names])
 
-    def noted(self):
-        """As core/log.py has it; None: the file that says so is missing or damaged."""
+    def noted(self) -> "Any":
+        """As core/log/segments.py has it; None: the file that says so is missing or damaged."""
         return self.note.known()
 
-    def write_note(self):
+    def write_note(self) -> None:
         """Have the file that says which segments there are to be."""
         octets = self.note.octets()
         with open(self.place(_COPY), "wb") as file:
@@ -75,20 +78,20 @@ class FolderStore:
             file.flush()
             if hasattr(os, "fsync"):
                 os.fsync(file.fileno())
-        os.rename(self.place(_COPY), self.place(noted.FILE))
+        os.rename(self.place(_COPY), self.place(segment_list.FILE))
         self.count(len(octets))
 
-    def size(self, number):
+    def size(self, number: int) -> int:
         """Octets of a segment."""
         return os.stat(self.name(number))[6]
 
-    def read(self, number, offset, size):
+    def read(self, number: int, offset: int, size: int) -> bytes:
         """Octets of a segment: at most _READ_MAX, none at its end."""
         with open(self.name(number), "rb") as file:
             file.seek(offset)
             return file.read(min(size, _READ_MAX))
 
-    def append(self, number, octets):
+    def append(self, number: int, octets: bytes | bytearray | memoryview) -> None:
         """Write at the end of a segment. After an error a part may be there."""
         if number != self.number:
             self.finish()
@@ -98,7 +101,7 @@ class FolderStore:
         self.file.write(octets)
         self.unsynced += len(octets)
 
-    def sync(self, number):
+    def sync(self, number: int) -> None:
         """Make a segment durable. Those that are not written to are."""
         if number == self.number and self.unsynced:
             self.file.flush()
@@ -114,13 +117,13 @@ class FolderStore:
                 self.note.remove(number, [])  # the sync has failed, and is done once more
                 raise
 
-    def count(self, octets):
+    def count(self, octets: int) -> None:
         """Count the blocks that a flush makes the file system erase and write."""
         blocks = (octets + _BLOCK_SIZE - 1) // _BLOCK_SIZE
         self.erases += blocks
         self.medium_octets += blocks * _BLOCK_SIZE
 
-    def remove(self, number):
+    def remove(self, number: int) -> None:
         """Remove a segment. It is no longer noted before that; where there is no room even for that, after it."""
         if number == self.number:
             self.finish()
@@ -133,22 +136,22 @@ class FolderStore:
                 return
         os.remove(self.name(number))
 
-    def keep_aside(self, number, offset):
+    def keep_aside(self, number: int, offset: int) -> None:
         """Copy what lies behind `offset` to a file named with the date, then cut it off. Raises OSError without room for that."""
         stamp = "%04d%02d%02dT%02d%02d%02d" % tuple(time.gmtime(time.time())[:6])
         damaged = "%08d-%d%s%s" % (number, offset, _DAMAGED, stamp)
         copy(self.name(number), self.place(damaged), offset, self.size(number))
         kept = sorted([name for name in os.listdir(self.path) if _DAMAGED in name and name != damaged])
-        for name in kept[:max(0, len(kept) + 1 - _KEPT_MAX)]:
+        for name in kept[: max(0, len(kept) + 1 - _KEPT_MAX)]:
             os.remove(self.place(name))
         self.cut(number, offset)
 
-    def cut(self, number, size):
+    def cut(self, number: int, size: int) -> None:
         """Have only the first `size` octets of a segment."""
         copy(self.name(number), self.place(_COPY), 0, size)
         os.rename(self.place(_COPY), self.name(number))
 
-    def finish(self):
+    def finish(self) -> None:
         """Make durable and close the segment that is written to; what fails here the log has left already."""
         file, self.file, self.number = self.file, None, None
         self.unsynced = 0
@@ -158,12 +161,12 @@ class FolderStore:
         except OSError:
             pass  # only where a write or a flush has failed before, or nobody asked for durability
 
-    def close(self):
+    def close(self) -> None:
         """Let go of everything."""
         self.finish()
 
 
-def copy(source, target, first, end):
+def copy(source: str, target: str, first: int, end: int) -> None:
     """Make the file `target` of the octets [first, end) of the file `source`. Raises OSError, and leaves no half of it."""
     try:
         with open(source, "rb") as from_file, open(target, "wb") as to_file:
@@ -183,7 +186,7 @@ def copy(source, target, first, end):
         raise
 
 
-def capacity_of(path):
+def capacity_of(path: str) -> int:
     """Octets of the file system, 0 where it does not tell."""
     try:
         space = os.statvfs(path)

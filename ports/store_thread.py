@@ -1,13 +1,14 @@
 """The file store of a broker that has others to serve: what waits for the disk is done in one thread, one thing at a time.
 
-The contract is in core/log.py (`begin`, `begin_remove`, `ended`, `wait`). A memory card may take half a second for a sync; meanwhile the
-loop goes on. `pollable` can be read when what was begun is done: `Loop.watch` (tcp.py) wakes for it, and calls `accept`.
+The contract is in core/log/segments.py (`begin`, `begin_remove`, `ended`, `wait`). A memory card may take half a second for a sync;
+meanwhile the loop goes on. `pollable` can be read when what was begun is done: `Loop.watch` (tcp.py) wakes for it, and calls `accept`.
 """
 
 import errno
 import os
 import queue
 import threading
+from typing import Any
 
 from .store_file import FileStore
 
@@ -15,25 +16,25 @@ from .store_file import FileStore
 class ThreadedFileStore(FileStore):
     """A FileStore that need not be waited for. Raises DirectoryInUse, OSError."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         FileStore.__init__(self, path)
         self.pollable = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._asked = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
-        self._error = None  # what was begun last has failed
+        self._error: OSError | None = None  # what was begun last has failed
         self._thread = threading.Thread(target=self._work, name="leveret-store", daemon=True)
         self._thread.start()
 
-    def begin(self, number, octets):
+    def begin(self, number: int, octets: bytes | bytearray | memoryview) -> None:
         """Begin to append octets to a segment and to make them durable."""
         self._begin(self._write, number, octets)
 
-    def begin_remove(self, number):
+    def begin_remove(self, number: int) -> None:
         """Begin to remove a segment."""
         self._begin(self.remove, number)
 
-    def ended(self):
+    def ended(self) -> bool:
         """True when what was begun is done, false while it is under way. Raises OSError when it failed."""
         if not self._idle.is_set():
             return False
@@ -42,34 +43,34 @@ class ThreadedFileStore(FileStore):
             raise error
         return True
 
-    def wait(self):
+    def wait(self) -> None:
         """Until what was begun is done."""
         self._idle.wait()
 
-    def accept(self, _):
+    def accept(self, _: object) -> None:
         """The loop was woken; the broker looks by itself."""
         try:
             os.eventfd_read(self.pollable)
         except BlockingIOError:
             return
 
-    def close(self):
+    def close(self) -> None:
         """End the thread, and let go of the directory."""
         self._asked.put(None)
         self._thread.join()
         os.close(self.pollable)
         FileStore.close(self)
 
-    def _begin(self, *asked):
+    def _begin(self, *asked: "Any") -> None:
         assert self._idle.is_set(), "one thing at a time"
         self._idle.clear()
         self._asked.put(asked)
 
-    def _write(self, number, octets):
+    def _write(self, number: int, octets: bytes | bytearray | memoryview) -> None:
         self.append(number, octets)
         self.sync(number)
 
-    def _work(self):
+    def _work(self) -> None:
         while (asked := self._asked.get()) is not None:
             try:
                 asked[0](*asked[1:])

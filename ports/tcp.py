@@ -8,10 +8,13 @@ something happens, not on those that are idle.
 
 import select
 
+if False:  # for the type checker alone
+    from typing import Any
+
 try:
     import socket
 except ImportError:
-    socket = None  # a board with serial lines only: the loop drives those
+    socket = None  # type: ignore[assignment]  # a board with serial lines only: the loop drives those
 
 from . import clock
 from .alarms import Alarms
@@ -118,7 +121,7 @@ class Loop:
 
     def __init__(self, slot_count, broker=None):
         self.broker = broker
-        self.poller = select.epoll() if _EPOLL else select.poll()
+        self.poller: "Any" = select.epoll() if _EPOLL else select.poll()
         self.streams = [None] * slot_count
         self.endpoints = [None] * slot_count
         self.masks = [0] * slot_count
@@ -156,7 +159,7 @@ class Loop:
         self.masks[slot] = _IN | _OUT
         self.used.add(slot)
         buffer = getattr(endpoint, "send", None)
-        if self.take_touched is not None and hasattr(buffer, "slot"):
+        if self.take_touched is not None and buffer is not None and hasattr(buffer, "slot"):
             if buffer.slot is not None:
                 self.awake.add(buffer.slot)  # it may have told us of the connection that had it before, which is over
             buffer.slot = slot
@@ -506,7 +509,7 @@ def would_block(error):
 
 
 try:
-    BLOCKING = BlockingIOError
+    BLOCKING: tuple = (BlockingIOError,)
 except NameError:
     BLOCKING = ()
 

@@ -4,15 +4,28 @@ Laws: nothing waits. The handshake goes on whenever the loop finds the socket re
 else, until login_timeout_ms. `needs` tells the loop what the socket's state does not show: POLLOUT while the handshake has something to
 write, POLLIN while octets that are deciphered already wait to be read. TLS 1.2 and later; no renegotiation.
 """
+
 import select
 import socket
 import ssl
 
 # Short names of attributes, as RabbitMQ writes a distinguished name (RFC 4514 section 3 has the first ones).
 SHORT = {
-    "commonName": "CN", "localityName": "L", "stateOrProvinceName": "ST", "organizationName": "O", "organizationalUnitName": "OU",
-    "countryName": "C", "streetAddress": "STREET", "domainComponent": "DC", "userId": "UID", "emailAddress": "EMAILADDRESS",
-    "serialNumber": "SERIALNUMBER", "title": "TITLE", "givenName": "GIVENNAME", "surname": "SN", "initials": "INITIALS",
+    "commonName": "CN",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "countryName": "C",
+    "streetAddress": "STREET",
+    "domainComponent": "DC",
+    "userId": "UID",
+    "emailAddress": "EMAILADDRESS",
+    "serialNumber": "SERIALNUMBER",
+    "title": "TITLE",
+    "givenName": "GIVENNAME",
+    "surname": "SN",
+    "initials": "INITIALS",
     "pseudonym": "PSEUDONYM",
 }
 

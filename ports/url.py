@@ -14,7 +14,16 @@ TLS_KEYS = ("ca", "cert", "key", "name", "auth")
 class Url:
     """The parts of a URL. `tls`: None, or a dict with ca, cert, key (file names or None) and name. `external`: log in by certificate."""
 
-    def __init__(self, host, port, user, password, virtual_host, tls=None, external=False):
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        user: str,
+        password: str,
+        virtual_host: str,
+        tls: dict[str, str | None] | None = None,
+        external: bool = False,
+    ) -> None:
         self.host = host
         self.port = port
         self.user = user
@@ -23,23 +32,27 @@ class Url:
         self.tls = tls
         self.external = external
 
-    def place(self):
+    def place(self) -> str:
         """host:port, for messages."""
         return ("[%s]:%d" if ":" in self.host else "%s:%d") % (self.host, self.port)
 
-    def login(self):
+    def login(self) -> dict[str, str]:
         """What core's Client is given for the log-in, by name."""
-        return {"user": self.user, "password": self.password, "virtual_host": self.virtual_host,
-                "mechanism": "EXTERNAL" if self.external else "PLAIN"}
+        return {
+            "user": self.user,
+            "password": self.password,
+            "virtual_host": self.virtual_host,
+            "mechanism": "EXTERNAL" if self.external else "PLAIN",
+        }
 
 
-def without_login(url):
+def without_login(url: str) -> str:
     """A URL for messages: user and password are left out."""
     head, at, place = url.rpartition("@")
     return head.partition("://")[0] + "://...@" + place if at else url
 
 
-def unquote(text):
+def unquote(text: str) -> str:
     """Percent-decoding (RFC 3986 section 2.1). Raises ValueError."""
     parts = text.split("%")
     octets = parts[0].encode("utf-8")
@@ -50,21 +63,21 @@ def unquote(text):
     try:
         return str(octets, "utf-8")
     except UnicodeError:
-        raise ValueError("what % and digits stand for is not UTF-8")
+        raise ValueError("what % and digits stand for is not UTF-8") from None
 
 
-def check_host(host):
+def check_host(host: str) -> None:
     """Raise ValueError for what can be no host's name or address; it is not looked up here."""
     if [each for each in host if each <= " " or each in "/\\?#@"]:
         raise ValueError("the host %r has a character that no host has" % host)
-    labels = () if ":" in host else host.split(".")
+    labels = [] if ":" in host else host.split(".")
     if len(labels) > 1 and labels[-1] == "":
         labels = labels[:-1]  # a name from the root on
     if len(host) > 253 or [label for label in labels if not 0 < len(label.encode("utf-8")) < 64]:
         raise ValueError("the host %r is no name: between its dots there are 1 to 63 octets, and it has 253 at most" % host)
 
 
-def read_url(url):
+def read_url(url: str) -> Url:
     """A Url. Raises ValueError with a sentence.
 
     Left out: guest, guest, 127.0.0.1, 5672 (with TLS 5671) and the virtual host "/".
@@ -72,7 +85,7 @@ def read_url(url):
     secure = url.startswith("amqps://")
     if not secure and not url.startswith("amqp://"):
         raise ValueError("not an amqp:// or amqps:// URL: " + without_login(url))
-    whole, _, query = url[8 if secure else 7:].partition("?")
+    whole, _, query = url[8 if secure else 7 :].partition("?")
     place, _, path = whole.partition("/")
     login, at, address = place.rpartition("@")
     user, _, password = login.partition(":") if at else ("guest", "", "guest")
@@ -91,15 +104,15 @@ def read_url(url):
     return Url(host, _port(port or ("5671" if secure else "5672")), user, password, virtual_host, tls, "auth" in asked)
 
 
-def _port(text):
+def _port(text: str) -> int:
     if text.strip("0123456789") or not 0 < len(text) < 6 or not 0 < int(text) < 65536:
         raise ValueError("port %r is not a number from 1 to 65535" % text)
     return int(text)
 
 
-def _query(query, secure):
+def _query(query: str, secure: bool) -> dict[str, str]:
     """The settings behind the question mark, checked."""
-    asked = {}
+    asked: dict[str, str] = {}
     for part in query.split("&") if query else ():
         name, _, text = part.partition("=")
         if not secure or name not in TLS_KEYS:

@@ -2,11 +2,12 @@
 
 Pure text work: nothing is opened here. A listener's URL carries no user, password or path: those belong to a client's URL.
 """
+
 import errno
 import socket
 from urllib.parse import parse_qs, urlsplit
 
-from leveret.core.link_window import WINDOW_SIZES, grain_size
+from leveret.core.serial_link.window import WINDOW_SIZES, grain_size
 from leveret.ports.url import check_host
 
 from .usage import UsageError
@@ -54,7 +55,7 @@ class TlsAddress:
 
 
 class SerialAddress:
-    """A serial device and its speed in bits per second; `options` are those of a Link (core/link.py)."""
+    """A serial device and its speed in bits per second; `options` are those of a Link (core/serial_link/link.py)."""
 
     def __init__(self, device, baud, options=None):
         self.device = device
@@ -62,8 +63,11 @@ class SerialAddress:
         self.options = options or {}
 
     def url(self):
-        said = {name: (value * 8 if name == "crc" else value) for name, (option, _, _) in SERIAL_SETTINGS.items()
-                if (value := self.options.get(option)) is not None}
+        said = {
+            name: (value * 8 if name == "crc" else value)
+            for name, (option, _, _) in SERIAL_SETTINGS.items()
+            if (value := self.options.get(option)) is not None
+        }
         return f"serial://{self.device}?baud={self.baud}" + "".join(f"&{name}={value}" for name, value in said.items())
 
 
@@ -76,8 +80,11 @@ def explain(error):
     """What went wrong with a listening socket, in words."""
     if isinstance(error, socket.gaierror):
         return "there is no such host"
-    words = {errno.EADDRINUSE: "the port is in use by another program", errno.EADDRNOTAVAIL: "the address is not one of this machine",
-             errno.EACCES: "ports below 1024 need more rights than this user has"}
+    words = {
+        errno.EADDRINUSE: "the port is in use by another program",
+        errno.EADDRNOTAVAIL: "the address is not one of this machine",
+        errno.EACCES: "ports below 1024 need more rights than this user has",
+    }
     return words.get(error.errno, error.strerror or str(error))
 
 
@@ -159,4 +166,3 @@ def check_line(where, options):
         raise UsageError(f"{where!r}: frame must be from {grain_size(window)} to {window // 2} with window={window}")
     if "address" in options and "speed" in options:
         raise UsageError(f"{where!r}: the stations of a half-duplex line have one speed, baud; leave speed out")
-

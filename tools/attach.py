@@ -34,24 +34,46 @@ SILENCE_MS = 3000
 
 def whole_number(least, most):
     """An argument that is a whole number in a range; for argparse."""
+
     def read(text):
         if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
         return int(text)
+
     return read
 
 
 def add_arguments(parser):
     """The subcommand's arguments."""
     parser.add_argument("device", help="the serial device, as /dev/ttyACM0 or /dev/ttyUSB0")
-    parser.add_argument("--listen", action="append", metavar="URL", help=f"amqp://HOST:PORT for clients, port 0 takes a free one "
-                        f"(default {LISTEN_DEFAULT}); with --address one for each, in the same order")
-    parser.add_argument("--baud", type=whole_number(1, address.BAUD_MAX), default=address.BAUD_DEFAULT, metavar="N",
-                        help=f"the speed where both ends meet (default {address.BAUD_DEFAULT})")
-    parser.add_argument("--speed", type=whole_number(1, address.BAUD_MAX), default=0, metavar="N",
-                        help="change to this speed, or the highest that the other end can do below it")
-    parser.add_argument("--address", action="append", type=whole_number(1, 255), metavar="N",
-                        help="RS-485: the station with this address on a line that several share; may be given again")
+    parser.add_argument(
+        "--listen",
+        action="append",
+        metavar="URL",
+        help=f"amqp://HOST:PORT for clients, port 0 takes a free one "
+        f"(default {LISTEN_DEFAULT}); with --address one for each, in the same order",
+    )
+    parser.add_argument(
+        "--baud",
+        type=whole_number(1, address.BAUD_MAX),
+        default=address.BAUD_DEFAULT,
+        metavar="N",
+        help=f"the speed where both ends meet (default {address.BAUD_DEFAULT})",
+    )
+    parser.add_argument(
+        "--speed",
+        type=whole_number(1, address.BAUD_MAX),
+        default=0,
+        metavar="N",
+        help="change to this speed, or the highest that the other end can do below it",
+    )
+    parser.add_argument(
+        "--address",
+        action="append",
+        type=whole_number(1, 255),
+        metavar="N",
+        help="RS-485: the station with this address on a line that several share; may be given again",
+    )
 
 
 def settings(options):
@@ -64,8 +86,11 @@ def settings(options):
     if len(set(stations)) < len(stations):
         raise UsageError("an --address is given twice; each station has its own")
     if len(places) != len(stations):
-        raise UsageError(f"{len(stations)} station(s) and {len(places)} listener(s): give one --listen URL for each --address"
-                         if options.address else "one line has one listener: give --listen once, or an --address for each")
+        raise UsageError(
+            f"{len(stations)} station(s) and {len(places)} listener(s): give one --listen URL for each --address"
+            if options.address
+            else "one line has one listener: give --listen once, or an --address for each"
+        )
     if options.address and options.speed:
         raise UsageError("the stations of a line that several share have one speed: give --baud, and no --speed")
     return list(zip(places, stations))

@@ -3,15 +3,44 @@
 Without a name: the boards there are. Exit status 1, with a sentence, when the board's limits and code do not fit in its heap.
 It runs nothing on a board.
 """
+
 from . import boards
 from .usage import UsageError
 
 # The table's lines, and the parts of memory_parts that each takes together; a number that divides is the count of a limit.
 LINES = (
-    ("the broker itself", ("broker", "addresses", "policies", "users", "patterns", "management", "routes", "index of the log",
-                           "names granted", "ways", "bridges' reports", "the hot functions' own tables"), ""),
-    ("what is remembered or waits", ("identities", "groups", "waiting", "transactions", "offsets", "names of readers",
-                                   "messages that wait", "message ids, publishers, last values"), ""),
+    (
+        "the broker itself",
+        (
+            "broker",
+            "addresses",
+            "policies",
+            "users",
+            "patterns",
+            "management",
+            "routes",
+            "index of the log",
+            "names granted",
+            "ways",
+            "bridges' reports",
+            "the hot functions' own tables",
+        ),
+        "",
+    ),
+    (
+        "what is remembered or waits",
+        (
+            "identities",
+            "groups",
+            "waiting",
+            "transactions",
+            "offsets",
+            "names of readers",
+            "messages that wait",
+            "message ids, publishers, last values",
+        ),
+        "",
+    ),
     ("arena", ("arena", "messages", "queue entries", "places in queues", "index of deliveries"), ""),
     ("connections", ("connections",), "connection_count_max"),
     ("channels", ("channels",), "channel_count_max"),
@@ -48,16 +77,23 @@ def lines(board):
     yield f"  {'stays free':44}{board.free():>11,}   for what is in the making: at least {board.working_heap():,}"
 
 
-FORMS = {"mpy": "(.mpy files, loaded into the heap)", "romfs": "(ROMFS image; names and objects)",
-         "frozen": "(frozen in the firmware; names and objects)", "wheel": "(CPython)"}
+FORMS = {
+    "mpy": "(.mpy files, loaded into the heap)",
+    "romfs": "(ROMFS image; names and objects)",
+    "frozen": "(frozen in the firmware; names and objects)",
+    "wheel": "(CPython)",
+}
 
 
 def verdict(board):
     """One sentence, and whether the board's limits fit."""
     short = board.working_heap() - board.free()
     if short > 0:
-        return (f"It does not fit: {short:,} octets are missing. Smaller limits in boards/{board.name}/board.toml (arena_size, "
-                f"connection_count_max, queue_count_max) or less in its [carries] give them.", False)
+        return (
+            f"It does not fit: {short:,} octets are missing. Smaller limits in boards/{board.name}/board.toml (arena_size, "
+            f"connection_count_max, queue_count_max) or less in its [carries] give them.",
+            False,
+        )
     return "It fits.", True
 
 
@@ -76,5 +112,3 @@ def run(options):
     text, fits = verdict(board)
     print(text)
     return 0 if fits else 1
-
-

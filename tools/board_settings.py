@@ -1,34 +1,23 @@
-"""What the [board] table of a configuration file may say: every key, its values, and what a mistake is called.
+"""What the [board] table of a configuration file may say: a row for each key, with what it means.
 
 Laws: a mistake is found here and not by the board, where it would be a TypeError on a console that nobody reads; each is one sentence with
-the table, the key, the value and what it may be. Meanings: tools/flash_settings.py, firmware/keeping.py, firmware/sensor.py.
+the table, the key, the value and what it may be. More about them: firmware/keeping.py, firmware/sensor.py.
 """
+
 import re
 
-from leveret.core.journal import BATCH, EACH, NONE
+from leveret.core.log.journal import BATCH, EACH, NONE
+from leveret.ports.settings import Table, whole
 
 from .address import BAUD_MAX
+from .kinds import TABLE, is_tables, number, passing, quoted, text, told
 from .usage import UsageError
 
-WATCHDOG_MS = {"RP2": 8388}  # the longest that a chip's watchdog waits, by what its boards are called
+WATCHDOG_CHIP_MS = {"RP2": 8388}  # the longest that a chip's watchdog waits, by what its boards are called
 WATCHDOG_MS_MIN, WATCHDOG_MS_MAX = 1000, 32000
 PIN_MAX = 255
-
-
-def whole(least, most):
-    """(test, words) of a whole number."""
-    return lambda value: type(value) is int and least <= value <= most, f"a whole number from {least} to {most}"
-
-
-def one_of(*words):
-    """(test, words) of one of a few texts."""
-    return lambda value: isinstance(value, str) and value in words, " or ".join(f'"{word}"' for word in words)
-
-
-def text(least, most):
-    """(test, words) of a text of so many octets."""
-    return (lambda value: isinstance(value, str) and least <= len(value.encode()) <= most,
-            f"a text of {least} to {most} octets" if least else f"a text of at most {most} octets")
+PIN = whole(0, PIN_MAX)
+NTP, WATCHDOG_MS, PORT = "pool.ntp.org", 8000, 5672
 
 
 def is_place(value):
@@ -39,78 +28,141 @@ def is_place(value):
     return host != "" and port.isascii() and port.isdigit() and 0 < int(port) <= 65535
 
 
-def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def is_pin(value):
+    return type(value) is int and 0 <= value <= PIN_MAX
 
 
-TABLE = (lambda value: isinstance(value, dict), "a table")
-ROWS = {
-    "[board]": {
-        "name": text(1, 32), "listen": (is_place, 'a port as 5672 (0: none), or an address and a port as "0.0.0.0:5672"'),
-        "country": (lambda value: isinstance(value, str) and re.fullmatch("[A-Z]{2}", value), 'two capital letters, as "DE"'),
-        "ethernet": TABLE, "serial": (lambda value: value == "console" or isinstance(value, dict),
-                                      '"console", or a table as { line = 1, baud = 115200, tx = 4, rx = 5 }'),
-        "watchdog_ms": (lambda value: value == 0 or whole(WATCHDOG_MS_MIN, WATCHDOG_MS_MAX)[0](value),
-                        f"0 (none), or {whole(WATCHDOG_MS_MIN, WATCHDOG_MS_MAX)[1]}"),
-        "ntp": text(0, 255), "store": TABLE, "sensor": TABLE},
-    "[board.serial]": {
-        "line": (lambda value: value == "console" or whole(0, PIN_MAX)[0](value), 'the number of a UART, or "console"'),
-        "baud": whole(300, BAUD_MAX), "tx": whole(0, PIN_MAX), "rx": whole(0, PIN_MAX)},
-    "[board.store]": {
-        "kind": one_of("folder", "flash"), "path": text(1, 64), "label": text(1, 16), "start": whole(0, 1 << 30),
-        "size": whole(16384, 1 << 30), "segment_size": whole(4096, 1 << 24), "sync": one_of(EACH, BATCH, NONE),
-        "batch_ms": whole(1, 60000), "batch_octets": whole(1, 1 << 24)},
-    "[board.sensor]": {
-        "queue": text(1, 255), "every_ms": whole(1, 1 << 28), "keep": whole(1, 1 << 24),
-        "adc": (lambda value: isinstance(value, dict) and all(whole(0, PIN_MAX)[0](pin) for pin in value.values()),
-                "a table of names and pins, as { light = 26 }"),
-        "i2c": (lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
-                'a list of tables, as [{ name = "celsius", address = 72 }]')},
-    "i2c in [board.sensor]": {
-        "name": text(1, 64), "bus": whole(0, 15), "scl": whole(0, PIN_MAX), "sda": whole(0, PIN_MAX), "address": whole(0, 127),
-        "register": whole(0, 255), "size": whole(1, 8), "scale": (is_number, "a number")},
+def is_pair(one, other):
+    """The relation of two settings of which a table has both or none."""
+    return (
+        (one, other),
+        lambda values: None not in (values[one], values[other]),
+        "{path}: {table} has one of %s and %s; it takes both or none" % (one, other),
+    )
+
+
+def table(rows, *relations):
+    """A Table with these sentences."""
+    return Table(
+        rows,
+        "{path}: there is no setting {name!r} in {table}; there are {names}",
+        "{path}: {table} {name} is {value!r}; it must be {words}",
+        relations,
+    )
+
+
+WAITS = passing(
+    f"0 (none), or a whole number from {WATCHDOG_MS_MIN} to {WATCHDOG_MS_MAX}",
+    lambda value: type(value) is int and (value == 0 or WATCHDOG_MS_MIN <= value <= WATCHDOG_MS_MAX),
+)
+PINS = passing("a table of names and pins, as { light = 26 }", lambda value: isinstance(value, dict) and all(map(is_pin, value.values())))
+LINE = passing('the number of a UART, or "console"', lambda value: value == "console" or is_pin(value))
+TABLES = {
+    "[board]": table(
+        (
+            ("name", text(1, 32), None, "", "on the network and in the sensor's messages; left out: the profile's"),
+            (
+                "listen",
+                passing('a port as 5672 (0: none), or an address and a port as "0.0.0.0:5672"', is_place),
+                None,
+                "",
+                "where AMQP is served over the network; left out: 5672 where there is one",
+            ),
+            (
+                "country",
+                passing('two capital letters, as "DE"', lambda value: isinstance(value, str) and re.fullmatch("[A-Z]{2}", value)),
+                None,
+                "",
+                "Wi-Fi's country code",
+            ),
+            ("ethernet", TABLE, None, "", "an interface of MicroPython's module network (kind), and its arguments"),
+            (
+                "serial",
+                passing(
+                    '"console", or a table as { line = 1, baud = 115200, tx = 4, rx = 5 }',
+                    lambda value: value == "console" or isinstance(value, dict),
+                ),
+                None,
+                "",
+                "AMQP over a line; console: the one it was flashed over, beside the prompt; left out: that where there is no network",
+            ),
+            ("watchdog_ms", WAITS, WATCHDOG_MS, "ms", "the board starts anew when its broker stands still so long; 0 where it has no pins"),
+            ("ntp", text(0, 255), NTP, "", 'where it asks the time; "": nowhere'),
+            ("store", TABLE, None, "", "[board.store]: keep messages over restarts"),
+            ("sensor", TABLE, None, "", "[board.sensor]: publish what pins and I2C devices say"),
+        )
+    ),
+    "[board.serial]": table(
+        (
+            ("line", LINE, None, "", "which line"),
+            ("baud", whole(300, BAUD_MAX), 115200, "bits/s", "its speed"),
+            ("tx", PIN, None, "pin", "where it sends"),
+            ("rx", PIN, None, "pin", "where it listens"),
+        ),
+        ((), lambda values: values["line"] is not None, "{path}: {table} has no line; it must be " + LINE[1]),
+        is_pair("tx", "rx"),
+    ),
+    "[board.store]": table(
+        (
+            ("kind", quoted("folder", "flash"), "folder", "", "files of the board's file system, or flash of its own"),
+            ("path", text(1, 64), "log", "", "folder: its name"),
+            ("label", text(1, 16), None, "", "flash: the partition of an ESP32"),
+            ("start", whole(0, 1 << 30), None, "octets", "flash: where it begins"),
+            ("size", whole(16384, 1 << 30), None, "octets", "what the log may take; a folder left without: 262144"),
+            ("segment_size", whole(4096, 1 << 24), None, "octets", "of a file of the log"),
+            ("sync", quoted(EACH, BATCH, NONE), EACH, "", "as in [data]"),
+            ("batch_ms", whole(1, 60000), 20, "ms", "as in [data]"),
+            ("batch_octets", whole(1, 1 << 24), 8192, "octets", "as in [data]"),
+        ),
+        (("label", "start"), lambda values: values["kind"] == "flash", '{path}: {table} {name} is for kind = "flash"'),
+        (
+            (),
+            lambda values: values["kind"] != "flash" or values["label"] is not None or None not in (values["start"], values["size"]),
+            '{path}: {table} kind = "flash" needs a label (a partition of an ESP32), or start and size',
+        ),
+    ),
+    "[board.sensor]": table(
+        (
+            ("queue", text(1, 255), "sensors", "", "where readings go"),
+            ("every_ms", whole(1, 1 << 28), 1000, "ms", "between two rounds"),
+            ("keep", whole(1, 1 << 24), 100, "messages", "the newest that the queue keeps"),
+            ("adc", PINS, None, "pins", "names and pins of analogue inputs"),
+            ("i2c", passing('a list of tables, as [{ name = "celsius", address = 72 }]', is_tables), None, "", "devices, as below"),
+        )
+    ),
+    "i2c in [board.sensor]": table(
+        (
+            ("name", text(1, 64), None, "", "of the reading"),
+            ("bus", whole(0, 15), 0, "", "the number of the I2C bus"),
+            ("scl", PIN, None, "pin", "clock"),
+            ("sda", PIN, None, "pin", "data"),
+            ("address", whole(0, 127), None, "", "of the device"),
+            ("register", whole(0, 255), 0, "", "read from there"),
+            ("size", whole(1, 8), 2, "octets", "of the reading, most significant first"),
+            ("scale", number("a number"), 1, "", "what a reading is multiplied with"),
+        ),
+        ((), lambda values: values["name"] is not None, "{path}: {table} has no name; it must be " + text(1, 64)[1]),
+        ((), lambda values: values["address"] is not None, "{path}: {table} has no address; it must be a whole number from 0 to 127"),
+        is_pair("scl", "sda"),
+    ),
 }
-NEEDED = {"[board.serial]": ("line",), "i2c in [board.sensor]": ("name", "address")}
-TOGETHER = (("[board.serial]", "tx", "rx"), ("i2c in [board.sensor]", "scl", "sda"))
 
 
-def check_table(path, title, table):
-    """Names and values of one table. Raises UsageError."""
-    rows = ROWS[title]
-    for key, value in table.items():
-        if key not in rows:
-            raise UsageError(f"{path}: there is no setting {key!r} in {title}; there are {', '.join(rows)}")
-        test, words = rows[key]
-        if not test(value):
-            raise UsageError(f"{path}: {title} {key} is {value!r}; it must be {words}")
-    for key in NEEDED.get(title, ()):
-        if key not in table:
-            raise UsageError(f"{path}: {title} has no {key}; it must be {rows[key][1]}")
-    for where, one, other in TOGETHER:
-        if where == title and (one in table) != (other in table):
-            raise UsageError(f"{path}: {title} has one of {one} and {other}; it takes both or none")
+def check_table(path, title, given):
+    """One table. Raises UsageError."""
+    told(TABLES[title].full, given, path=path, table=title)
 
 
-def check(path, table, board):
+def check(path, given, board):
     """The [board] table of the file at `path`, for this board. Raises UsageError."""
-    check_table(path, "[board]", table)
-    if isinstance(table.get("serial"), dict):
-        check_table(path, "[board.serial]", table["serial"])
-    check_store(path, table.get("store", {}))
-    sensor = table.get("sensor", {})
+    check_table(path, "[board]", given)
+    if isinstance(given.get("serial"), dict):
+        check_table(path, "[board.serial]", given["serial"])
+    check_table(path, "[board.store]", given.get("store", {}))
+    sensor = given.get("sensor", {})
     check_table(path, "[board.sensor]", sensor)
     for each in sensor.get("i2c", []):
         check_table(path, "i2c in [board.sensor]", each)
-    for chip, most in WATCHDOG_MS.items():
-        if table.get("watchdog_ms", 0) > most and any(chip in machine for machine in board.machines):
-            raise UsageError(f"{path}: [board] watchdog_ms is {table['watchdog_ms']}; the watchdog of {board.name} waits {most} ms at most")
-
-
-def check_store(path, store):
-    """[board.store], also what its settings have to do with each other. Raises UsageError."""
-    check_table(path, "[board.store]", store)
-    of_flash = [key for key in ("label", "start") if key in store]
-    if store.get("kind", "folder") == "folder" and of_flash:
-        raise UsageError(f"{path}: [board.store] {of_flash[0]} is for kind = \"flash\"")
-    if store.get("kind") == "flash" and "label" not in store and not ("start" in store and "size" in store):
-        raise UsageError(f"{path}: [board.store] kind = \"flash\" needs a label (a partition of an ESP32), or start and size")
+    for chip, most in WATCHDOG_CHIP_MS.items():
+        if given.get("watchdog_ms", 0) > most and any(chip in machine for machine in board.machines):
+            raise UsageError(f"{path}: [board] watchdog_ms is {given['watchdog_ms']}; the watchdog of {board.name} waits {most} ms at most")

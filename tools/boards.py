@@ -10,7 +10,7 @@
     code           "mpy" (files that are loaded into the heap), "romfs", "frozen" or "wheel"
     network        "wifi", "ethernet" or "none"
     connections_of_network   TCP connections that the stock firmware's network stack has, listeners and our own included
-    [carries]      dialects, exchanges, rules: names of files in core/, core/exchange_types/ and core/features/; parts: names of PARTS
+    [carries]      dialects, exchanges, rules: names of files in core/, core/exchange/types/ and core/queue/features/; parts: names of PARTS
     [uart]         id, baud, tx, rx of machine.UART (cpython: device, baud)
     [pins]         led and what else the board's firmware uses
     [limits]       rows of core/limits.py that differ from its board column (cpython: from what tools/memory.py makes fit)
@@ -19,12 +19,13 @@ What is not carried is not on the board: the core imports those files where they
 with the protocol's words. The files of a board are found by following the imports at the head of each file from what it carries, so
 there is no list to keep. It compiles and copies nothing.
 """
+
 import ast
 import os
 import tomllib
 
 from leveret.core.limits import BOARD, Limits
-from leveret.core.memory_micropython import bridge_held, bridge_memory, line_memory, memory_parts
+from leveret.core.memory.micropython_sizes import bridge_held, bridge_memory, line_memory, memory_parts
 
 from . import memory
 
@@ -33,24 +34,34 @@ BOARDS = os.path.join(ROOT, "boards")
 
 # What [carries] parts may name, and where the imports begin.
 PARTS = {
-    "log": ("core/durability.py", "core/logged_put.py", "core/poison.py", "ports/store_littlefs.py"),
-    "management": ("core/management.py", "core/pressure.py"),
-    "policies": ("core/policies.py",),
-    "patterns": ("core/pattern_parser.py",),
-    "streams": ("core/stream.py", "core/stream_reading.py", "core/amqp_0_9/deliver_stream.py"),
+    "log": ("core/recovery/opening.py", "core/log/publish.py", "core/broker/poison.py", "ports/store_littlefs.py"),
+    "management": ("core/management/requests.py", "core/broker/pressure.py"),
+    "policies": ("core/broker/policies.py",),
+    "patterns": ("core/patterns/expression_parser.py",),
+    "streams": ("core/stream/stream.py", "core/stream/subscription.py", "core/amqp_0_9/deliver_stream.py"),
     "transactions": ("core/amqp_0_9/transaction.py",),
-    "link": ("core/link.py",),
+    "link": ("core/serial_link/link.py",),
     "tcp": ("ports/tcp.py",),
-    "bridge": ("ports/bridge/bridge.py", "ports/bridge/bridges.py", "ports/bridge/dial.py", "ports/bridge/settings.py",
-               "core/bridge_requests.py", "core/management.py", "core/stream.py", "core/stream_reading.py",
-               "core/amqp_0_9/deliver_stream.py"),
-    "client": ("core/amqp_0_9/client.py", "ports/client.py"),
+    "bridge": (
+        "ports/bridge/bridge.py",
+        "ports/bridge/bridges.py",
+        "ports/bridge/dial.py",
+        "ports/bridge/settings.py",
+        "core/bridge/requests.py",
+        "core/management/requests.py",
+        "core/stream/stream.py",
+        "core/stream/subscription.py",
+        "core/amqp_0_9/deliver_stream.py",
+    ),
+    "client": ("core/amqp_0_9/client/client.py", "ports/client.py"),
 }
 # What else is carried with a rule or an exchange type: the broker looks for it when it starts.
 BEHIND = {
-    "core/features/dead_letter.py": ("core/dead_letters.py",), "core/features/delayed_retry.py": ("core/waiting.py",),
-    "core/exchange_types/delayed.py": ("core/waiting.py",), "core/durability.py": ("core/ages.py",),
-    "core/stream.py": ("core/ages.py", "core/stream_arguments.py"),
+    "core/queue/features/dead_letter.py": ("core/queue/dead_letters.py",),
+    "core/queue/features/delayed_retry.py": ("core/queue/waiting.py",),
+    "core/exchange/types/delayed.py": ("core/queue/waiting.py",),
+    "core/recovery/opening.py": ("core/broker/ages.py",),
+    "core/stream/stream.py": ("core/broker/ages.py", "core/queue/stream_arguments.py"),
 }
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
@@ -58,18 +69,36 @@ LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a 
 WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
 OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: files of it
-    "management": ("core/management.py",), "policies": ("core/policies.py",), "groups": ("core/features/groups.py",),
-    "identities": ("core/identities.py",),
-    "patterns": ("core/pattern_parser.py",), "offsets": ("core/stream.py",), "transactions": ("core/amqp_0_9/transaction.py",),
-    "waiting": ("core/exchange_types/delayed.py", "core/features/delayed_retry.py")}
+    "management": ("core/management/requests.py",),
+    "policies": ("core/broker/policies.py",),
+    "groups": ("core/queue/features/groups.py",),
+    "identities": ("core/queue/identities.py",),
+    "patterns": ("core/patterns/expression_parser.py",),
+    "offsets": ("core/stream/stream.py",),
+    "transactions": ("core/amqp_0_9/transaction.py",),
+    "waiting": ("core/exchange/types/delayed.py", "core/queue/features/delayed_retry.py"),
+}
 
-ALWAYS = ("core/connection.py", "core/broker.py")
+ALWAYS = ("core/connection/connection.py", "core/broker/broker.py")
 CODES = ("mpy", "romfs", "frozen", "wheel")
 NETWORKS = ("wifi", "ethernet", "none")
 # field: what it must be
-FIELDS = {"description": str, "interpreter": ("micropython", "cpython"), "machines": list, "architecture": str, "heap_size": int,
-          "flash_size": int, "code_heap": int, "code": CODES, "network": NETWORKS, "connections_of_network": int, "carries": dict,
-          "uart": dict, "pins": dict, "limits": dict}
+FIELDS: dict = {
+    "description": str,
+    "interpreter": ("micropython", "cpython"),
+    "machines": list,
+    "architecture": str,
+    "heap_size": int,
+    "flash_size": int,
+    "code_heap": int,
+    "code": CODES,
+    "network": NETWORKS,
+    "connections_of_network": int,
+    "carries": dict,
+    "uart": dict,
+    "pins": dict,
+    "limits": dict,
+}
 OPTIONAL = ("architecture", "connections_of_network", "uart", "pins")
 
 
@@ -79,6 +108,20 @@ class BoardError(ValueError):
 
 class Board:
     """One board, its fields as attributes, `limits` a core.limits.Limits, `carries` with tuples of names."""
+
+    description: str
+    interpreter: str
+    machines: list
+    architecture: str | None
+    heap_size: int
+    flash_size: int
+    code_heap: int
+    code: str
+    network: str
+    connections_of_network: int | None
+    carries: dict
+    uart: dict
+    pins: dict
 
     def __init__(self, name, fields):
         self.name = name
@@ -128,11 +171,18 @@ class Board:
     def roots(self):
         """The source files that the board's `carries` names."""
         carries = self.carries
-        named = (ALWAYS + tuple(f"core/{name}/session.py" for name in carries["dialects"])
-                + tuple(f"core/exchange_types/{name}.py" for name in carries["exchanges"])
-                + tuple(f"core/features/{name}.py" for name in carries["rules"])
-                + tuple(path for part in carries["parts"] for path in PARTS[part])
-                + (("core/stream_pages.py",) if "log" in carries["parts"] and {"streams", "bridge"} & set(carries["parts"]) else ()))
+        named = (
+            tuple(f"core/{name}/family.py" for name in carries["dialects"])  # first: core/connection has them imported, each with all below
+            + ALWAYS
+            + tuple(f"core/exchange/types/{name}.py" for name in carries["exchanges"])
+            + tuple(f"core/queue/features/{name}.py" for name in carries["rules"])
+            + tuple(path for part in carries["parts"] for path in PARTS[part])
+            + (
+                ("core/stream/pages.py", "core/recovery/lost_offsets.py")
+                if "log" in carries["parts"] and {"streams", "bridge"} & set(carries["parts"])
+                else ()
+            )
+        )
         return named + tuple(path for each in named for path in BEHIND.get(each, ()))
 
     def files(self):
@@ -181,7 +231,7 @@ def check(fields):
 
 def check_carried(carries):
     """Raise ValueError unless each name in [carries] is something that there is."""
-    folders = {"exchanges": "core/exchange_types/%s.py", "rules": "core/features/%s.py", "dialects": "core/%s/session.py"}
+    folders = {"exchanges": "core/exchange/types/%s.py", "rules": "core/queue/features/%s.py", "dialects": "core/%s/family.py"}
     for name in ("dialects", "exchanges", "rules", "parts"):
         for each in carries.get(name, ()):
             there = each in PARTS if name == "parts" else os.path.exists(os.path.join(ROOT, folders[name] % each))
@@ -229,7 +279,7 @@ def imported(path):
 
 def places(path, node):
     """The files that one relative import names."""
-    folder = path.split("/")[:-node.level]
+    folder = path.split("/")[: -node.level]
     base = "/".join(folder + (node.module.split(".") if node.module else []))
     if is_file(base + ".py"):
         yield base + ".py"

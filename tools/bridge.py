@@ -7,6 +7,7 @@
 Laws: one JSON status line on standard output every --status-seconds and one at the end, sentences for people on standard error;
 SIGTERM and Ctrl-C finish the outstanding confirms (at most 5 s), close both connections and exit with 0.
 """
+
 import argparse
 import json
 import signal
@@ -14,7 +15,7 @@ import sys
 import time
 from urllib.parse import quote
 
-from leveret.ports.bridge.settings import ROWS, WHOLE, Settings
+from leveret.ports.bridge.settings import ROWS, Settings
 from leveret.ports.tcp import Loop
 from leveret.ports.url import read_url
 
@@ -46,35 +47,53 @@ def option(text):
     kinds = {row[0]: row[1] for row in ROWS}
     if not equals or name not in kinds:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE with a NAME among {', '.join(kinds)}")
-    if kinds[name] == WHOLE and value.isascii() and value.isdigit():
-        return name, int(value)
-    try:
-        return name, float(value) if kinds[name].endswith("seconds") else value
-    except ValueError:
-        return name, value
+    for form in (int, float) if kinds[name][0](value, *kinds[name][2:4]) is None and value.isascii() and "_" not in value else ():
+        try:
+            return name, form(value)
+        except ValueError:
+            continue
+    return name, value
 
 
 def add_arguments(parser):
     """The subcommand's arguments."""
     from .cli import positive_seconds
+
     parser.add_argument("action", nargs="?", choices=["status"], help="show what the bridges of a running broker say of themselves")
     parser.add_argument("url", nargs="?", default=manage.URL_DEFAULT, metavar="URL", help="of that broker")
     # argparse takes no positional behind an option when it is optional: the URL there is the option's.
     parser.add_argument("--json", nargs="?", const="", metavar="URL", help="with status: one JSON object a line")
-    parser.add_argument("--from", dest="source", type=broker_url, metavar="URL",
-                        help=f"the local broker (default {LOCAL_DEFAULT}, with --config the first listener of that file)")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=broker_url,
+        metavar="URL",
+        help=f"the local broker (default {LOCAL_DEFAULT}, with --config the first listener of that file)",
+    )
     parser.add_argument("--queue", help="the queue to take messages from")
     parser.add_argument("--stream", help="the stream to read, instead of a queue")
-    parser.add_argument("--to", dest="upstream", action="append", type=broker_url, metavar="URL",
-                        help="the upstream broker; may be given again: they are tried in turn")
+    parser.add_argument(
+        "--to",
+        dest="upstream",
+        action="append",
+        type=broker_url,
+        metavar="URL",
+        help="the upstream broker; may be given again: they are tried in turn",
+    )
     parser.add_argument("--exchange", help="the exchange to publish to")
     parser.add_argument("--down", action="store_true", help="the other way: from a queue of --to to an exchange of --from")
     parser.add_argument("--gateway", help="this gateway's id: messages carry it with a sequence number; without it they carry none")
     parser.add_argument("--name", help="what the bridge is called (default bridge)")
     parser.add_argument("--routing-key", metavar="TEMPLATE", help="as site7.{key}; without it each message keeps its own")
     parser.add_argument("--prefetch", type=whole_number, metavar="COUNT", help="most messages held at a time in a lane (default 1000)")
-    parser.add_argument("--option", action="append", default=[], type=option, metavar="NAME=VALUE",
-                        help="any setting of a [[bridge]], as replay_messages_per_second=500")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        type=option,
+        metavar="NAME=VALUE",
+        help="any setting of a [[bridge]], as replay_messages_per_second=500",
+    )
     parser.add_argument("--config", metavar="FILE", help="take the [[bridge]] called --name of a broker's file")
     parser.add_argument("--status-seconds", type=positive_seconds, default=10, metavar="N", help="between two status lines (default 10)")
 
@@ -89,12 +108,22 @@ def settings_of(options):
     if options.config:
         found = [each for each in config.bridges(options.config) if options.name in (None, each.name)]
         if len(found) != 1:
-            raise UsageError(f"{options.config} has {len(found)} bridges" + (f" called {options.name!r}" if options.name else
-                                                                             "; choose one with --name"))
+            raise UsageError(
+                f"{options.config} has {len(found)} bridges" + (f" called {options.name!r}" if options.name else "; choose one with --name")
+            )
         return found[0]
-    given = {"name": options.name or "bridge", "direction": "down" if options.down else "up", "upstream": options.upstream,
-             "queue": options.queue, "stream": options.stream, "exchange": options.exchange, "gateway": options.gateway,
-             "routing_key": options.routing_key, "prefetch": options.prefetch, **dict(options.option)}
+    given = {
+        "name": options.name or "bridge",
+        "direction": "down" if options.down else "up",
+        "upstream": options.upstream,
+        "queue": options.queue,
+        "stream": options.stream,
+        "exchange": options.exchange,
+        "gateway": options.gateway,
+        "routing_key": options.routing_key,
+        "prefetch": options.prefetch,
+        **dict(options.option),
+    }
     plain = options.gateway is None and options.stream is None and not options.down
     try:
         return Settings({name: value for name, value in given.items() if value is not None}, plain)
@@ -143,6 +172,7 @@ def run(options):
     if options.action == "status":
         return status(options.json or options.url, options.json is not None)
     from leveret.ports.bridge.bridge import Bridge
+
     settings = settings_of(options)
     if settings.plain:
         say("without --gateway messages carry no x-gateway and x-sequence: who reads upstream cannot tell doubles")

@@ -8,12 +8,32 @@
 
 What is 0 among the counters is left out, and so is a line that would say nothing. A name that is not known here is shown as it is.
 """
+
 import re
 import time
 
-SHOWN = {"bridge", "direction", "state", "reason", "upstream", "gateway", "messages_per_second", "octets_per_second", "unconfirmed",
-         "waiting", "retrying", "last_error", "backlog", "backlog_octets", "backlog_octets_max", "oldest_age_s", "full_in_s", "bridged",
-         "bridged_octets", "reported_s_ago"}
+SHOWN = {
+    "bridge",
+    "direction",
+    "state",
+    "reason",
+    "upstream",
+    "gateway",
+    "messages_per_second",
+    "octets_per_second",
+    "unconfirmed",
+    "waiting",
+    "retrying",
+    "last_error",
+    "backlog",
+    "backlog_octets",
+    "backlog_octets_max",
+    "oldest_age_s",
+    "full_in_s",
+    "bridged",
+    "bridged_octets",
+    "reported_s_ago",
+}
 SILENT_S = 5
 UNIX_TIME = re.compile(r"until (\d{9,})")
 
@@ -53,8 +73,9 @@ def rate(status):
 
 
 def since_start(status):
-    counted = [f"{name.replace('_', ' ')} {value:,}" for name, value in status.items()
-               if name not in SHOWN and isinstance(value, int) and value]
+    counted = [
+        f"{name.replace('_', ' ')} {value:,}" for name, value in status.items() if name not in SHOWN and isinstance(value, int) and value
+    ]
     return "; ".join([f"{status['bridged']:,} messages, {octets(status['bridged_octets'])}"] + ([", ".join(counted)] if counted else []))
 
 
@@ -69,8 +90,13 @@ def lines(status):
     way = f"up, gateway {status['gateway']}, to" if "gateway" in status else f"{status['direction']}, upstream"
     yield f"{status['bridge']}: {status['state']}{', ' + why if why else ''}  ({way} {status['upstream']})"
     silent = span(status["reported_s_ago"]) + " ago: it may be gone" if status["reported_s_ago"] > SILENT_S else ""
-    facts = (("rate", rate(status)), ("backlog", backlog(status)), ("since start", since_start(status)),
-             ("last error", status["last_error"]), ("reported", silent))
+    facts = (
+        ("rate", rate(status)),
+        ("backlog", backlog(status)),
+        ("since start", since_start(status)),
+        ("last error", status["last_error"]),
+        ("reported", silent),
+    )
     for title, text in facts:
         if text:
             yield f"  {title:<11} {text}"

@@ -4,6 +4,7 @@ pyproject.toml names this file as its build backend and the modules among setupt
 machines (32-bit ARM, RISC-V) and does not build without a compiler: there the package is built without its C half, unless the C half
 is asked for with LEVERET_ACCEL=1 or everything that cffi's own build needs is there.
 """
+
 import os
 import platform
 import re
@@ -13,11 +14,15 @@ import sysconfig
 import tempfile
 
 from setuptools import build_meta
-from setuptools.build_meta import (build_sdist, get_requires_for_build_sdist, prepare_metadata_for_build_editable,  # noqa: F401 - handed on
-                                   prepare_metadata_for_build_wheel)
 
 sys.path.append("c_accel")
-import sources  # noqa: E402 - the package is not installed yet
+import sources  # type: ignore[import-not-found]  # noqa: E402 - the package is not installed yet
+
+# Handed on as they are.
+build_sdist = build_meta.build_sdist
+get_requires_for_build_sdist = build_meta.get_requires_for_build_sdist
+prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
+prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel
 
 MODULES = ("hot", "perf")
 CFFI = "cffi==2.1.1"

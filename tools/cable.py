@@ -3,6 +3,7 @@
 Stands in for a real cable where there is none; it has no speed limit and damages nothing. Laws: a full end stops the other one
 (64 KiB wait in between at most), so nothing is lost; both ends are raw, so nothing is translated.
 """
+
 import os
 import pty
 import select
@@ -42,7 +43,7 @@ class Cable:
                 self.carried += len(octets)
                 waiting[other[end]] += octets
             for end in writable:
-                waiting[end] = waiting[end][_write_some(end, waiting[end]):]
+                waiting[end] = waiting[end][_write_some(end, waiting[end]) :]
 
     def close(self):
         os.write(self._wake_write, b"x")

@@ -7,6 +7,7 @@
 Laws: a child is the leader of its own process group, so Ctrl-C on the terminal reaches only us and we end the children in order;
 leaving the `with` block ends whatever still runs, last started first, kindly, then by force. A failure names the log.
 """
+
 import os
 import signal
 import subprocess

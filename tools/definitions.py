@@ -7,19 +7,30 @@ A file that `rabbitmqctl export_definitions` wrote loads, and one from here load
 out is named on standard error, one sentence each, and the exit status is still 0; nothing is removed by an import; importing again changes
 nothing. Exit status 1: the broker did not do it; 2: the file is not one of definitions.
 """
+
 import json
 import sys
 
-from leveret.core import portable_definitions
-from leveret.core.portable_definitions import SECTIONS
+from leveret.core.management import rabbitmq_definitions
+from leveret.core.management.rabbitmq_definitions import SECTIONS
 from leveret.core.version import PRODUCT, VERSION
 from leveret.ports.store_file import private
 
 from . import manage
 from .usage import UsageError
 
-ORDER = ("users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters", "policies", "queues", "exchanges",
-         "bindings")
+ORDER = (
+    "users",
+    "vhosts",
+    "permissions",
+    "topic_permissions",
+    "parameters",
+    "global_parameters",
+    "policies",
+    "queues",
+    "exchanges",
+    "bindings",
+)
 REQUEST_BESIDE = 64  # octets of an import request beside its items and the name of a virtual host
 VHOST_HELP = "take those of this virtual host (default: of the broker's own)"
 
@@ -27,8 +38,10 @@ VHOST_HELP = "take those of this virtual host (default: of the broker's own)"
 def add_arguments(parser):
     """The subcommand's arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, option, text in (("export", "--from", "write the definitions of a running broker to a file"),
-                               ("import", "--to", "load the definitions of a file into a running broker")):
+    for name, option, text in (
+        ("export", "--from", "write the definitions of a running broker to a file"),
+        ("import", "--to", "load the definitions of a file into a running broker"),
+    ):
         action = actions.add_parser(name, help=text)
         action.add_argument(option, dest="url", default=manage.URL_DEFAULT, metavar="URL", help=manage.URL_HELP)
         if name == "import":
@@ -45,7 +58,7 @@ def read(path):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         document = json.loads(text)
-        portable_definitions.checked(document)
+        rabbitmq_definitions.checked(document)
     except OSError as error:
         raise UsageError(f"the definitions file {path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -62,14 +75,14 @@ def check_host(path, document, host):
     """Raise UsageError when a virtual host was chosen of which the definitions have nothing."""
     names = {item.get("vhost") for name in SECTIONS for item in document.get(name, [])}
     names |= {item.get("name") for item in document.get("vhosts", [])}
-    names = sorted(name for name in names if isinstance(name, str))
-    if host is not None and names and host not in names:
-        raise UsageError(f"{path} has no definitions of virtual host {host!r}; it has those of {', '.join(map(repr, names))}")
+    known = sorted(name for name in names if isinstance(name, str))
+    if host is not None and known and host not in known:
+        raise UsageError(f"{path} has no definitions of virtual host {host!r}; it has those of {', '.join(map(repr, known))}")
 
 
 def document_of(items, host):
     """RabbitMQ's document, of the items of a broker with this virtual host."""
-    document = {"product_name": PRODUCT, "product_version": VERSION}
+    document: dict = {"product_name": PRODUCT, "product_version": VERSION}
     for name in ORDER:
         document[name] = [{"name": host}] if name == "vhosts" else sorted(items.get(name, []), key=identity)
     return document
@@ -88,8 +101,11 @@ def export_to(path, manager):
                 file.write(text)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    told = [f"user {user['name']!r}: the password hash is of use to Leveret alone; RabbitMQ takes it and lets nobody in by it"
-            for user in items.get("users", []) if user["hashing_algorithm"] != portable_definitions.RABBIT_HASH]
+    told = [
+        f"user {user['name']!r}: the password hash is of use to Leveret alone; RabbitMQ takes it and lets nobody in by it"
+        for user in items.get("users", [])
+        if user["hashing_algorithm"] != rabbitmq_definitions.RABBIT_HASH
+    ]
     return sorted(items.get("left_out", [])) + sorted(told)
 
 
@@ -98,26 +114,27 @@ def import_from(document, manager, host=None):
     about what was left out)."""
     overview = manager.ask("overview")["overview"]
     host = overview.get("virtual_host", "/") if host is None else host
-    sentences = portable_definitions.left_out(document, host)
+    sentences = rabbitmq_definitions.left_out(document, host)
     loaded = dict.fromkeys(SECTIONS, 0)
     size_max = overview["management_size_max"] - REQUEST_BESIDE - len(json.dumps(host))
     for section in SECTIONS:
-        for portion in portions(section, portable_definitions.ours(document.get(section, []), host), size_max, sentences):
+        for portion in portions(section, rabbitmq_definitions.ours(document.get(section, []), host), size_max, sentences):
             while portion:
                 answer = manager.ask("import", definitions={section: portion}, vhost=host)
                 loaded[section] += answer["loaded"][section]
                 sentences += answer["left_out"]
-                portion = portion[answer["rest"][1]:] if answer["rest"] else []
+                portion = portion[answer["rest"][1] :] if answer["rest"] else []
     return loaded, sentences
 
 
 def portions(section, items, size_max, sentences):
     """Lists of items that fit in a request; an item that never does is named in `sentences`."""
-    portion, size = [], 0
+    portion: list = []
+    size = 0
     for item in items:
         item_size = len(json.dumps(item)) + 2
         if item_size > size_max:
-            name = portable_definitions.title(section, item)
+            name = rabbitmq_definitions.title(section, item)
             sentences.append(f"{name} left out: it takes {item_size} octets and the broker takes {size_max}")
             continue
         if size + item_size > size_max:
@@ -131,11 +148,11 @@ def portions(section, items, size_max, sentences):
 def load_into(broker, document, host=None):
     """Load definitions into a broker of this process: what `import_from` answers."""
     host = broker.virtual_host if host is None else host
-    sentences = portable_definitions.left_out(document, host)
+    sentences = rabbitmq_definitions.left_out(document, host)
     loaded = dict.fromkeys(SECTIONS, 0)
     for section in SECTIONS:
-        for item in portable_definitions.ours(document.get(section, []), host):
-            done, sentence = portable_definitions.load(broker, section, item)
+        for item in rabbitmq_definitions.ours(document.get(section, []), host):
+            done, sentence = rabbitmq_definitions.load(broker, section, item)
             loaded[section] += done
             sentences += [sentence] if sentence else []
     return loaded, sentences

@@ -6,12 +6,14 @@ One sensor comes over TCP, one over a serial line (a pair of pseudo-terminals st
 agree exactly: a reading lost or doubled anywhere makes the demo fail. Without Java the Spark stage is left out and the verdict says so.
 Children are ended on every way out; their logs and the Parquet files stay in the directory that is named at the end.
 """
+
 import json
 import os
 import signal
 import sys
 import tempfile
 import time
+from typing import Any
 
 from rich.console import Console
 
@@ -54,8 +56,12 @@ class Stages:
 
     def expected(self):
         """message_id of every reading that was published."""
-        return {f"{sensor['device']}/{metric}/{number}" for sensor in self.sensors
-                for metric, count in sensor["metrics"].items() for number in range(1, count + 1)}
+        return {
+            f"{sensor['device']}/{metric}/{number}"
+            for sensor in self.sensors
+            for metric, count in sensor["metrics"].items()
+            for number in range(1, count + 1)
+        }
 
 
 class Demo:
@@ -67,9 +73,9 @@ class Demo:
         self.children = children
         self.console = console
         self.stages = Stages()
-        self.cable = None
+        self.cable: Any = None
         self.gateway_url = self.serial_url = None
-        self.upstream = None
+        self.upstream: Any = None
 
     def say(self, text):
         self.console.print(text, highlight=False, markup=False)
@@ -97,8 +103,10 @@ class Demo:
         if self.options.upstream:
             # The names carry our process number: a foreign broker's own queues are left alone.
             self.upstream = demo_stream.Upstream(self.options.upstream, f".demo.{os.getpid()}")
-            self.say(f"upstream broker: {demo_stream.without_password(self.options.upstream)} (exchange {self.upstream.exchange}, "
-                     f"stream queue {self.upstream.queue}, deleted at the end)")
+            self.say(
+                f"upstream broker: {demo_stream.without_password(self.options.upstream)} (exchange {self.upstream.exchange}, "
+                f"stream queue {self.upstream.queue}, deleted at the end)"
+            )
         else:
             upstream = self.children.start("upstream", ["leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0"])
             self.upstream = demo_stream.Upstream(upstream.wait_line("ready amqp://", START_SECONDS_MAX).split()[1])
@@ -123,14 +131,30 @@ class Demo:
             first = ["--device", "machine", "--read", "cpu,memory,network"]
         second = ["--device", "cabinet", "--read", "disk,temperature,cpu"]
         self.say(f"sensors: {first[1]} over TCP, {second[1]} over the serial line, for {self.options.seconds:g} s")
-        return [self.children.start("sensor-" + arguments[1], ["leveret.tools.sensors", "--to", url, *arguments, *seconds])
-                for url, arguments in ((self.gateway_url, first), (self.serial_url, second))]
+        return [
+            self.children.start("sensor-" + arguments[1], ["leveret.tools.sensors", "--to", url, *arguments, *seconds])
+            for url, arguments in ((self.gateway_url, first), (self.serial_url, second))
+        ]
 
     def _move_readings(self):
         """Sensors to gateway, bridge to upstream, until everything that was published is there or nothing moves any more."""
-        bridge = self.children.start("bridge", [
-            "leveret.tools.cli", "bridge", "--from", self.gateway_url, "--queue", demo_stream.GATEWAY_QUEUE,
-            "--to", self.upstream.url, "--exchange", self.upstream.exchange, "--gateway", "demo"])
+        bridge = self.children.start(
+            "bridge",
+            [
+                "leveret.tools.cli",
+                "bridge",
+                "--from",
+                self.gateway_url,
+                "--queue",
+                demo_stream.GATEWAY_QUEUE,
+                "--to",
+                self.upstream.url,
+                "--exchange",
+                self.upstream.exchange,
+                "--gateway",
+                "demo",
+            ],
+        )
         sensors = self._start_sensors()
         reader = demo_stream.StreamReader(self.upstream)
         limit = time.monotonic() + self.options.seconds + START_SECONDS_MAX + DRAIN_QUIET_S
@@ -155,9 +179,22 @@ class Demo:
             return
         out = os.path.join(self.directory, "parquet")
         window_s = RECORDED_WINDOW_S if self.options.csv else WINDOW_S
-        job = self.children.start("pipeline", [
-            "leveret.tools.cli", "pipeline", "--source", self.upstream.url, "--stream", self.upstream.queue,
-            "--out", out, "--window", str(window_s), "--available-now"])
+        job = self.children.start(
+            "pipeline",
+            [
+                "leveret.tools.cli",
+                "pipeline",
+                "--source",
+                self.upstream.url,
+                "--stream",
+                self.upstream.queue,
+                "--out",
+                out,
+                "--window",
+                str(window_s),
+                "--available-now",
+            ],
+        )
         self.say(f"Spark: reads the stream, cleans, de-duplicates, aggregates in windows of {window_s} s, writes Parquet")
         began = time.monotonic()
         with self.console.status("starting Java") as status:

@@ -3,6 +3,7 @@
 The upstream may be any AMQP 0-9-1 broker with stream queues (Leveret, RabbitMQ 3.9 or newer). The stream is read back by an ordinary
 consumer from its first offset: a count that neither the sensors nor the bridge had a hand in.
 """
+
 import collections
 import time
 
@@ -54,7 +55,7 @@ class StreamReader:
     """Counts what arrives in the upstream's stream queue, by message_id."""
 
     def __init__(self, upstream):
-        self.copies = collections.Counter()
+        self.copies: collections.Counter = collections.Counter()
         self._connection = connect(upstream.url)
         self._connection.qos(PREFETCH)
         self._connection.consume(upstream.queue, arguments={"x-stream-offset": "first"})

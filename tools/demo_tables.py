@@ -3,6 +3,7 @@
 The Parquet files are read back here with pyarrow, without Spark, and the windows are counted again from the raw rows: three numbers
 that have to be the same come from three programs. pyarrow is imported only when there are files.
 """
+
 import collections
 import glob
 import math
@@ -17,8 +18,8 @@ class Parquet:
     """The files of the pipeline's summary, read back. `window_s`: length of a window in seconds."""
 
     def __init__(self, files, window_s):
-        self.copies = collections.Counter()  # of "device/metric/sequence"
-        self.counted = collections.Counter()  # rows by (device, metric, start of the window), counted again
+        self.copies: collections.Counter = collections.Counter()  # of "device/metric/sequence"
+        self.counted: collections.Counter = collections.Counter()  # rows by (device, metric, start of the window), counted again
         for row in read_rows(files["raw"]):
             self.copies[f"{row['device']}/{row['metric']}/{row['sequence']}"] += 1
             start = math.floor(row["time"].timestamp() / window_s) * window_s
@@ -34,6 +35,7 @@ class Parquet:
 def read_rows(pattern):
     """Every row of the Parquet files that fit the pattern, as dicts."""
     from pyarrow.parquet import ParquetFile
+
     return [row for path in sorted(glob.glob(pattern)) for row in ParquetFile(path).read().to_pylist()]
 
 
@@ -75,8 +77,11 @@ def differ(what, one, other):
 def compare(where, expected, copies):
     """Lost, doubled and unknown message ids."""
     told = []
-    for what, found in (("lost", expected - copies.keys()), ("doubled", {name for name, count in copies.items() if count > 1}),
-                        ("there though never published", copies.keys() - expected)):
+    for what, found in (
+        ("lost", expected - copies.keys()),
+        ("doubled", {name for name, count in copies.items() if count > 1}),
+        ("there though never published", copies.keys() - expected),
+    ):
         if found:
             names = ", ".join(str(name) for name in sorted(found, key=str)[:TOLD_MAX])
             told.append(f"{where}: {len(found)} {what}, as {names}")
@@ -105,8 +110,19 @@ def stage_table(stages):
 
 def aggregate_table(parquet):
     """The windows, summed up per device and metric."""
-    table = Table("device", "metric", "windows", "readings", "least", "mean", "most", "last",
-                  title="Aggregates over all windows of a metric", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        "device",
+        "metric",
+        "windows",
+        "readings",
+        "least",
+        "mean",
+        "most",
+        "last",
+        title="Aggregates over all windows of a metric",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
     table.columns[1].no_wrap = True
     for column in table.columns[2:]:
         column.justify = "right"

@@ -14,6 +14,7 @@ Exit status: 0 done (--check: board and computer agree), 1 it was flashed and th
 arguments or settings, 3 the port is absent, busy or was unplugged, 4 the board is not one that this can be put on (another board, an old
 MicroPython, too little flash).
 """
+
 import argparse
 import os
 import socket
@@ -44,8 +45,9 @@ def add_arguments(parser):
     parser.epilog = "\n".join(__doc__.strip().split("\n")[4:])
     parser.add_argument("--board", required=True, metavar="NAME", help=f"one of {', '.join(boards.names())}")
     parser.add_argument("--port", help="where it is plugged in, as /dev/ttyACM0; with --dry-run it may be left out")
-    parser.add_argument("--wifi", metavar="SSID", help="the Wi-Fi network to join; its password is asked, or taken from "
-                        f"{flash_settings.PASSWORD_VARIABLE}")
+    parser.add_argument(
+        "--wifi", metavar="SSID", help=f"the Wi-Fi network to join; its password is asked, or taken from {flash_settings.PASSWORD_VARIABLE}"
+    )
     parser.add_argument("--wifi-password-file", metavar="FILE", help="a file whose first line is the Wi-Fi password")
     parser.add_argument("--config", metavar="FILE", help="TOML: [limits], [[user]], [board] (see boards/README.md)")
     which = parser.add_mutually_exclusive_group()
@@ -95,23 +97,31 @@ class Difference:
 def check_facts(facts, board, port):
     """Raise Unsuitable unless `board` is what answers, with a MicroPython that takes what we copy."""
     if facts.name != "micropython":
-        raise Unsuitable(f"the board on {port} runs {facts.name}, not MicroPython: put MicroPython on it (https://micropython.org/download)")
+        raise Unsuitable(
+            f"the board on {port} runs {facts.name}, not MicroPython: put MicroPython on it (https://micropython.org/download)"
+        )
     if facts.version < VERSION_MIN:
-        raise Unsuitable(f"the board on {port} has MicroPython {facts.version_text()}; at least "
-                         f"{VERSION_MIN[0]}.{VERSION_MIN[1]} is needed: put a newer "
-                         "one on it (https://micropython.org/download)")
+        raise Unsuitable(
+            f"the board on {port} has MicroPython {facts.version_text()}; at least "
+            f"{VERSION_MIN[0]}.{VERSION_MIN[1]} is needed: put a newer "
+            "one on it (https://micropython.org/download)"
+        )
     if not is_machine(facts.machine, board):
         right = [name for name in boards.names() if is_machine(facts.machine, boards.load(name))]
         hint = f"use --board {right[0]}" if right else f"--board {board.name} is {board.machines[0]!r}"
         raise Unsuitable(f"the board on {port} is {facts.machine!r}, not a {board.name}: {hint}")
     if facts.mpy_version != flash_files.MPY_VERSION:
-        raise Unsuitable(f"the board on {port} loads version {facts.mpy_version} of .mpy files and mpy-cross writes "
-                         f"{flash_files.MPY_VERSION}: put a "
-                         f"MicroPython of {VERSION_MIN[0]}.{VERSION_MIN[1]} or later on it")
+        raise Unsuitable(
+            f"the board on {port} loads version {facts.mpy_version} of .mpy files and mpy-cross writes "
+            f"{flash_files.MPY_VERSION}: put a "
+            f"MicroPython of {VERSION_MIN[0]}.{VERSION_MIN[1]} or later on it"
+        )
     if facts.architecture and facts.architecture != board.architecture:
-        raise Unsuitable(f"the firmware on {port} is for {facts.architecture} and {board.name} is {board.architecture}: put "
-                         f"the firmware of this "
-                         "board on it")
+        raise Unsuitable(
+            f"the firmware on {port} is for {facts.architecture} and {board.name} is {board.architecture}: put "
+            f"the firmware of this "
+            "board on it"
+        )
 
 
 def is_machine(machine, board):
@@ -136,9 +146,11 @@ def check_room(facts, difference, there, board, port):
     largest = max(blocks(facts, [file]) for file in difference.to_copy())
     if needed - given_back + largest + margin <= facts.free:
         return False
-    raise Unsuitable(f"the board on {port} has {facts.free >> 10} KiB of flash free and {board.name} needs "
-                     f"{(needed - given_back + largest + margin) >> 10} "
-                     "KiB more than is used now: remove files from it, or use a firmware with the code frozen (boards/README.md)")
+    raise Unsuitable(
+        f"the board on {port} has {facts.free >> 10} KiB of flash free and {board.name} needs "
+        f"{(needed - given_back + largest + margin) >> 10} "
+        "KiB more than is used now: remove files from it, or use a firmware with the code frozen (boards/README.md)"
+    )
 
 
 def show(files, title):
@@ -174,6 +186,7 @@ def copy(place, difference, main, at_once):
 def bring(place, files, staged):
     """Copy Files to names with NEW, and see that they have arrived."""
     from .flash_board import BoardFailed
+
     for number, file in enumerate(files, 1):
         if file.path + NEW in staged:
             continue
@@ -198,10 +211,13 @@ def see_code(place, board, options, facts):
     if board.code == "mpy" or facts.digest == flash_files.digest(board, facts.architecture in flash_files.MACHINE_CODE):
         return ""
     if board.code == "frozen":
-        raise Unsuitable(f"the firmware on {options.port} has {'other' if facts.digest else 'no'} Leveret code frozen in: "
-                         f"build it anew with "
-                         f"boards/{board.name}/manifest.py and put it on the board (boards/README.md)")
+        raise Unsuitable(
+            f"the firmware on {options.port} has {'other' if facts.digest else 'no'} Leveret code frozen in: "
+            f"build it anew with "
+            f"boards/{board.name}/manifest.py and put it on the board (boards/README.md)"
+        )
     from . import flash_images
+
     octets = flash_images.image(board, facts.architecture in flash_files.MACHINE_CODE)
     if options.check or options.dry_run:
         return f"the ROMFS image ({len(octets)} octets) is {'another one' if facts.digest else 'not there'}"
@@ -233,9 +249,9 @@ def await_broker(place, port):
             if line.isprintable() and line and REBOOT not in line:
                 say("  " + line)
             continue
-        sentence = line[at + len(SAID):]
+        sentence = line[at + len(SAID) :]
         if sentence.startswith(READY):
-            return address_of(sentence[len(READY):], port)
+            return address_of(sentence[len(READY) :], port)
         say("  " + sentence)
         if sentence.startswith(CANNOT_START):
             return None
@@ -254,7 +270,7 @@ def answers(address):
     """True when an AMQP broker answers at an address of the network; a serial line is the board's word."""
     if not address.startswith("amqp://"):
         return True
-    host, _, port = address[len("amqp://"):].rpartition(":")
+    host, _, port = address[len("amqp://") :].rpartition(":")
     limit = time.monotonic() + ANSWER_S
     while time.monotonic() < limit:
         try:
@@ -290,8 +306,11 @@ def warn(settings):
 
 def compare(difference):
     """Print a Difference; the exit status of --check."""
-    for title, paths in (("missing", [file.path for file in difference.missing]), ("different", [file.path for file in difference.changed]),
-                         ("not wanted", difference.beside)):
+    for title, paths in (
+        ("missing", [file.path for file in difference.missing]),
+        ("different", [file.path for file in difference.changed]),
+        ("not wanted", difference.beside),
+    ):
         for path in paths:
             say(f"{title}: {path}")
     say(f"{len(difference.same)} files are the same" + ("" if difference.none() else ", the board is not as it should be"))
@@ -330,6 +349,7 @@ def work(place, board, options):
 def with_board(board, options):
     """Do the work at the port; whatever goes wrong, a board that was not changed runs again. The exit status."""
     from .flash_board import BoardFailed, BoardPort, PortFailed
+
     place = None
     try:
         place = BoardPort(options.port)
@@ -352,6 +372,7 @@ def with_board(board, options):
 def let_go(place):
     """Have the board's own program run again, where that can be."""
     from .flash_board import BoardFailed, PortFailed
+
     try:
         place.restart()
     except (PortFailed, BoardFailed):
@@ -363,6 +384,7 @@ def stage(board, directory):
     if os.path.exists(directory) and os.listdir(directory):
         raise UsageError(f"--stage {directory}: it is not empty")
     from . import flash_images
+
     say(flash_images.write(board, directory))
     return 0
 
@@ -375,8 +397,9 @@ def run(options):
         raise UsageError(str(error)) from None
     try:
         if board.interpreter != "micropython":
-            raise Unsuitable(f"{board.name} runs CPython: install Leveret there with `pip install .` in its folder, and start it with "
-                             "`leveret serve`")
+            raise Unsuitable(
+                f"{board.name} runs CPython: install Leveret there with `pip install .` in its folder, and start it with `leveret serve`"
+            )
         if options.stage:
             return stage(board, options.stage)
         if options.port is None:

@@ -6,6 +6,7 @@ changed but by `write`, `rename`, `remove` and `make_directories`. Entering stop
 reset;
 `restart` starts it again. It decides nothing about what belongs on a board.
 """
+
 import ast
 import binascii
 import contextlib
@@ -111,8 +112,9 @@ def sentences(port):
         # pyserial raises TypeError when the port is closed under it
         raise PortFailed(f"{port} was unplugged or lost ({error}): plug it in and run the same command again") from None
     except (TransportError, struct.error) as error:
-        raise PortFailed(f"the board on {port} stopped answering ({error}): press its reset button and run the same command "
-                         "again") from None
+        raise PortFailed(
+            f"the board on {port} stopped answering ({error}): press its reset button and run the same command again"
+        ) from None
 
 
 def open_transport(port):
@@ -177,11 +179,14 @@ class BoardPort:
             if answer.endswith(RAW_PROMPT + b">"):
                 return
         if not heard:
-            raise BoardFailed(f"nothing answers on {self.port}: is this the board's port, and is MicroPython on it "
-                              "(https://micropython.org/download)?")
-        raise BoardFailed(f"what answers on {self.port} is no MicroPython prompt ({heard[-60:]!r}): press the board's reset "
-                          f"button and run the "
-                          "same command again")
+            raise BoardFailed(
+                f"nothing answers on {self.port}: is this the board's port, and is MicroPython on it (https://micropython.org/download)?"
+            )
+        raise BoardFailed(
+            f"what answers on {self.port} is no MicroPython prompt ({heard[-60:]!r}): press the board's reset "
+            f"button and run the "
+            "same command again"
+        )
 
     def _read_until_quiet(self):
         heard = b""
@@ -198,9 +203,11 @@ class BoardPort:
     def _wait_for(self, words, seconds):
         heard = self._transport.read_until(1, words, timeout=seconds)
         if not heard.endswith(words):
-            raise BoardFailed(f"the board on {self.port} did not come back from a soft reset ({heard[-60:]!r}): press its "
-                              f"reset button and run "
-                              "the same command again")
+            raise BoardFailed(
+                f"the board on {self.port} did not come back from a soft reset ({heard[-60:]!r}): press its "
+                f"reset button and run "
+                "the same command again"
+            )
 
     def run(self, program):
         """What a program prints. Raises PortFailed, BoardFailed."""
@@ -233,8 +240,10 @@ class BoardPort:
 
     def read(self, path):
         """A file's octets. Raises as `run`."""
-        said = self.run(f"import binascii\nwith open({path!r}, 'rb') as f:\n while True:\n  b = f.read(512)\n  if not b:\n   break\n"
-                        "  print(binascii.hexlify(b).decode(), end='')\n")
+        said = self.run(
+            f"import binascii\nwith open({path!r}, 'rb') as f:\n while True:\n  b = f.read(512)\n  if not b:\n   break\n"
+            "  print(binascii.hexlify(b).decode(), end='')\n"
+        )
         return bytes.fromhex(said.strip())
 
     def make_directories(self, paths):
@@ -248,7 +257,7 @@ class BoardPort:
     def write(self, path, octets):
         """Write a file. Raises as `run`."""
         head = f"from binascii import a2b_base64 as d\nf = open({path!r}, 'wb')\n"
-        pieces = [octets[at:at + PIECE] for at in range(0, len(octets), PIECE)] or [b""]
+        pieces = [octets[at : at + PIECE] for at in range(0, len(octets), PIECE)] or [b""]
         for number, piece in enumerate(pieces, 1):
             text = binascii.b2a_base64(piece, newline=False)
             tail = "f.close()\n" if number == len(pieces) else ""

@@ -8,6 +8,7 @@ Paths are relative to the board's start directory ("/" on most, "/flash" on an S
 file's
 SHA-256 says whether it has to be copied. It talks to no board.
 """
+
 import hashlib
 import os
 import subprocess

@@ -1,8 +1,9 @@
 """Code that does not lie in a board's file system: the sources for a firmware with Leveret frozen in, and ROMFS images.
 
-    DIR/leveret/...        the sources of a board, as boards/manifest.py freezes them
-    DIR/leveret.romfs      the same compiled, as `mpremote romfs deploy` takes it
+DIR/leveret/...        the sources of a board, as boards/manifest.py freezes them
+DIR/leveret.romfs      the same compiled, as `mpremote romfs deploy` takes it
 """
+
 import contextlib
 import io
 import os
@@ -19,6 +20,7 @@ DEPLOY_S = 300
 def image(board, native):
     """The octets of a board's ROMFS image. Raises CompileFailed."""
     from mpremote.romfs import make_romfs
+
     with tempfile.TemporaryDirectory(prefix="leveret-romfs-") as directory:
         for file in flash_files.compiled(board, native):
             place = os.path.join(directory, file.path)
@@ -45,6 +47,7 @@ def deploy(place, octets):
     PortFailed.
     """
     from .flash_board import BoardFailed
+
     with tempfile.TemporaryDirectory(prefix="leveret-romfs-") as directory:
         path = os.path.join(directory, IMAGE)
         with open(path, "wb") as file:

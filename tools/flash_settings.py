@@ -1,43 +1,29 @@
 """The settings of a board (firmware/settings.py), from the command line and from the configuration file that `leveret serve` reads too.
 
-    [limits]                     what differs from the board's own
-    [[user]]                     who may log in over the network; passwords leave this computer as salted hashes only
-    [[bridge]]                   to a broker above, as in `leveret serve`; every setting: ports/bridge/settings.py. A board has no TLS.
-                                 The URLs of upstream stand on the board with their passwords, as the Wi-Fi's does, and are never shown
-    [board]                      what only a board has; `leveret serve` passes over it
-    name = "greenhouse"          on the network and in the sensor's messages
-    country = "DE"               Wi-Fi's country code
-    ethernet = { kind = "LAN" }  an interface of MicroPython's module network, and its arguments
-    listen = 5672                the port; 0: no AMQP over the network
-    serial = "console"           AMQP over the line that the board was flashed over, beside the prompt; or { line = 1, baud = 115200, tx
-    = 4, rx = 5 }
-    watchdog_ms = 8000           0: none
-    ntp = "pool.ntp.org"         "": none
-    [board.store]                keep messages over restarts: kind = "folder" (path, size) or "flash"; see firmware/keeping.py
-    [board.sensor]               publish what pins and I2C devices say; see firmware/sensor.py
+Of that file it takes [limits] (what differs from the board's own), [[user]] (passwords leave this computer as salted hashes only),
+[[bridge]] (a board has no TLS; the URLs of upstream stand on the board with their passwords, and are never shown) and [board]:
+tools/SETTINGS.md has every key.
 
 The Wi-Fi password comes from the environment variable LEVERET_WIFI_PASSWORD, from --wifi-password-file, from the settings that the board
-has for
-the same network, or is asked at the terminal. It is never an argument, and never printed.
+has for the same network, or is asked at the terminal. It is never an argument, and never printed.
 """
+
 import copy
 import getpass
 import json
 import os
 import sys
 
-from leveret.core import password
+from leveret.core.access import passwords
 from leveret.core.limits import BOARD
-from leveret.core.memory_micropython import memory_needed
+from leveret.core.memory.micropython_sizes import memory_needed
 
 from . import board_settings, boards, config
+from .board_settings import NTP, PORT, WATCHDOG_MS
 from .flash_files import SETTINGS, File
 from .usage import UsageError
 
 PASSWORD_VARIABLE = "LEVERET_WIFI_PASSWORD"
-NTP = "pool.ntp.org"
-WATCHDOG_MS = 8000
-PORT = 5672
 HIDDEN = "(not asked for)"
 # What a board must carry (boards/<NAME>/board.toml) for a setting.
 NEEDED = {"serial": "link", "listen": "tcp", "store": "log", "bridges": "bridge"}
@@ -52,8 +38,12 @@ def wanted(board, options, existing):
     board_settings.check(options.config, table, board)
     if options.wifi and board.network != "wifi":
         raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
-    found = {"board": board.name, "name": table.get("name", board.name.replace("_", "-")), "limits": limits(board, options.config),
-             "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.pins else 0)}
+    found = {
+        "board": board.name,
+        "name": table.get("name", board.name.replace("_", "-")),
+        "limits": limits(board, options.config),
+        "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.pins else 0),
+    }
     if options.wifi:
         found["wifi"] = {"ssid": options.wifi, "password": wifi_password(options, existing)}
         if "country" in table:
@@ -71,8 +61,10 @@ def wanted(board, options, existing):
         add_bridges(found, board, options.config)
     for key, part in NEEDED.items():
         if key in found and part not in board.carries["parts"]:
-            raise UsageError(f"{key} needs the part {part!r}, which {board.name} does not carry (boards/{board.name}/board.toml)"
-                             + (": name a network with --wifi SSID" if key == "serial" and board.network == "wifi" else ""))
+            raise UsageError(
+                f"{key} needs the part {part!r}, which {board.name} does not carry (boards/{board.name}/board.toml)"
+                + (": name a network with --wifi SSID" if key == "serial" and board.network == "wifi" else "")
+            )
     users = stored_users(options.config, board, existing or {}) if options.config else []
     if users:
         found["users"] = users
@@ -89,7 +81,7 @@ def add_places(found, table, has_network):
     if line:
         found["serial"] = line if isinstance(line, dict) else {"line": line}
     if "listen" not in found and "serial" not in found:
-        raise UsageError("nobody could reach this broker: name a network with --wifi SSID, or serial = \"console\" in [board]")
+        raise UsageError('nobody could reach this broker: name a network with --wifi SSID, or serial = "console" in [board]')
 
 
 def add_bridges(found, board, path):
@@ -107,8 +99,10 @@ def add_bridges(found, board, path):
         raise UsageError(f"{path}: there are {len(made)} [[bridge]] and bridge_count_max is {most}: raise it in [limits]")
     for each in made:
         if any(url.tls is not None for url in each.upstream_urls):
-            raise UsageError(f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "
-                             "that you trust), or `leveret bridge` on a computer beside it goes upstream for it")
+            raise UsageError(
+                f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "
+                "that you trust), or `leveret bridge` on a computer beside it goes upstream for it"
+            )
 
 
 def split(place):
@@ -127,12 +121,15 @@ def limits(board, path):
     tried = copy.copy(board)
     tried.limits = made
     if path and board.bridges and config.bridges(path):
-        tried.bridges = [(table.get("buffer_size", boards.BRIDGE[0]), table.get("prefetch", boards.BRIDGE[1]))
-                         for table in config.bridge_tables(path)]
+        tried.bridges = [
+            (table.get("buffer_size", boards.BRIDGE[0]), table.get("prefetch", boards.BRIDGE[1])) for table in config.bridge_tables(path)
+        ]
     if tried.free() < min(tried.working_heap(), board.free()):
-        raise UsageError(f"the limits add up to {memory_needed(made) >> 10} KiB, and {board.name} has {board.heap_size >> 10} KiB "
-                         f"for them, its code and {tried.working_heap() >> 10} KiB for what is in the making: make them smaller, "
-                         "as arena_size in [limits]" + (", or prefetch in [[bridge]]" if tried.bridges else ""))
+        raise UsageError(
+            f"the limits add up to {memory_needed(made) >> 10} KiB, and {board.name} has {board.heap_size >> 10} KiB "
+            f"for them, its code and {tried.working_heap() >> 10} KiB for what is in the making: make them smaller, "
+            "as arena_size in [limits]" + (", or prefetch in [[bridge]]" if tried.bridges else "")
+        )
     return {name: value for name, value in numbers.items() if value != BOARD[name]}
 
 
@@ -169,9 +166,11 @@ def wifi_password(options, existing):
     if options.dry_run:
         return HIDDEN
     if not sys.stdin.isatty():
-        raise UsageError(f"the password of {options.wifi} is asked at a terminal, and this is none: set {PASSWORD_VARIABLE}, "
-                         f"or name a file with "
-                         "--wifi-password-file")
+        raise UsageError(
+            f"the password of {options.wifi} is asked at a terminal, and this is none: set {PASSWORD_VARIABLE}, "
+            f"or name a file with "
+            "--wifi-password-file"
+        )
     return getpass.getpass(f"password of the Wi-Fi network {options.wifi}: ")
 
 
@@ -192,7 +191,7 @@ def of_octets(octets):
 def fits(stored, text):
     """True when a hash is one of this password."""
     try:
-        check = password.stored(stored).check(password.octets_of(text))
+        check = passwords.stored(stored).check(passwords.octets_of(text))
     except ValueError:
         return False
     while not check.work():

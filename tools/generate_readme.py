@@ -1,17 +1,34 @@
-"""Writes the table of limits into README.md, between its two marks, from core/limits.py and core/limit_words.py.
+"""Writes generated tables into pages, each between two marks: the limits into core/LIMITS.md, from core/limits.py and core/limit_words.py;
+the rooms into core/DESIGN.md, from core/*/README.md; a few figures of the bench into README.md, from the table in tests/measure/README.md.
 
-    python3 tools/generate_readme.py            write it
-    python3 tools/generate_readme.py --check    exit 1 when the table in README.md is not what core/limits.py says
+    python3 tools/generate_readme.py            write them
+    python3 tools/generate_readme.py --check    exit 1 when a page does not have what its source says
 """
 
 import importlib
 import pathlib
+import re
 import sys
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN = "<!-- limits: written by tools/generate_readme.py -->\n"
-END = "<!-- end of limits -->\n"
+BENCH = ROOT / "tests" / "measure" / "README.md"
+# The rows of the bench that README.md shows, and the columns beside their titles: expressions that fit one title each.
+FIGURES = (
+    "^no acknowledgements",
+    "^acks,",
+    "^confirms,",
+    "persistent, confirms",
+    "latency p50",
+    "latency p99",
+    "start to first answer",
+    "resident memory, idle",
+)
+COLUMNS = (r"Leveret \(C\)", r"Leveret \(plain", "RabbitMQ")
+
+
+class NoSource(Exception):
+    """What a table is made from is not there; the text is one sentence."""
 
 
 def limits_module():
@@ -29,30 +46,107 @@ def table(limits):
     for name, gateway, board, least, most in limits.ROWS:
         unit, effect = words[name]
         lines.append("| `%s` | %d | %d | %d to %d | %s | %s |" % (name, gateway, board, least, most, unit, effect))
-    cpython = importlib.import_module("leveret_tree.core.memory_cpython")
-    micropython = importlib.import_module("leveret_tree.core.memory_micropython")
+    cpython = importlib.import_module("leveret_tree.core.memory.cpython_sizes")
+    micropython = importlib.import_module("leveret_tree.core.memory.micropython_sizes")
     needs = cpython.memory_needed(limits.Limits()), micropython.memory_needed(limits.Limits(**limits.BOARD))
     lines.append("")
-    lines.append("When every limit is reached it takes %d MiB with the gateway's numbers on 64-bit CPython, with its interpreter, where"
-                 % (needs[0] >> 20))
+    lines.append(
+        "When every limit is reached it takes %d MiB with the gateway's numbers on 64-bit CPython, with its interpreter, where"
+        % (needs[0] >> 20)
+    )
     lines.append("every name, argument and pattern is as large as it may be and takes most; a machine with less than twice that")
-    lines.append("has smaller numbers (`leveret limits`). With the board's it is %d KiB of a 32-bit MicroPython, beside its code."
-                 % (needs[1] >> 10))
+    lines.append(
+        "has smaller numbers (`leveret limits`). With the board's it is %d KiB of a 32-bit MicroPython, beside its code." % (needs[1] >> 10)
+    )
     return "\n".join(lines) + "\n"
 
 
-def main(arguments):
-    """Write or check; the exit status."""
-    path = ROOT / "README.md"
-    text = path.read_text()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    wanted = text[:begin] + table(limits_module()) + text[end:]
-    if "--check" in arguments:
-        if wanted != text:
-            print("generate_readme: the limits in README.md are not those of core/limits.py; run python3 tools/generate_readme.py")
-        return int(wanted != text)
-    path.write_text(wanted)
-    return 0
+def the_one(titles, expression, what):
+    """The index of the one title that `expression` fits. Raises NoSource."""
+    found = [place for place, title in enumerate(titles) if re.search(expression, title)]
+    if len(found) != 1:
+        raise NoSource(
+            "tests/measure/README.md has %d %s that %r fits; FIGURES and COLUMNS in tools/generate_readme.py choose them"
+            % (len(found), what, expression)
+        )
+    return found[0]
+
+
+def figures(page):
+    """The chosen rows and columns of the bench's table in `page`, with the sentence that says how they were measured."""
+    block = page[page.index("<!-- bench:") : page.index("<!-- end of bench -->")]
+    measured = re.search(r"^Measured .*?\n\n", block, re.MULTILINE | re.DOTALL)
+    if measured is None:
+        raise NoSource("tests/bench/README.md does not say behind its table how that was measured: a paragraph that begins with Measured")
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", block, re.MULTILINE)]
+    columns = [the_one(head, expression, "columns") for expression in COLUMNS]
+    chosen = [rows[the_one([row[0] for row in rows], expression, "rows")] for expression in FIGURES]
+    lines = ["| | " + " | ".join(head[column] for column in columns) + " |", "|---|" + "---:|" * len(columns)]
+    lines += ["| %s | %s |" % (row[0], " | ".join(row[column] for column in columns)) for row in chosen]
+    return measured[0] + "\n".join(lines) + "\n"
+
+
+def rooms(core):
+    """The rooms below the folder `core`, as their pages tell of them: those that import others above those, each room in one row."""
+    told: dict = {}
+    for page in core.glob("*/README.md"):
+        text = page.read_text(encoding="utf-8")
+        purpose, law = re.match(r"# \w+: (.*)\n", text), re.search(r"May import: (.*?)\. Read first: `(.*?)`\.", text)
+        if purpose is None or law is None:
+            raise NoSource("core/%s/README.md does not say in its title what it is for, or not what it may import" % page.parent.name)
+        told[page.parent.name] = purpose[1], [] if law[1] == "no other room" else law[1].split(", "), law[2]
+
+    def height(name):
+        return 1 + max([height(each) for each in told.get(name, ("", []))[1]] or [0])
+
+    lines = ["| room | for | may import | read first |", "|---|---|---|---|"]
+    for name in sorted(told, key=lambda name: (-height(name), name)):
+        purpose, others, first = told[name]
+        lines.append("| [%s](%s/README.md) | %s | %s | `%s` |" % (name, name, purpose, ", ".join(others) or "-", first))
+    return "\n".join(lines) + "\n"
+
+
+# page, first mark, last mark, the text between them
+TABLES = (
+    (
+        "core/LIMITS.md",
+        "<!-- limits: written by tools/generate_readme.py -->\n",
+        "<!-- end of limits -->\n",
+        lambda: table(limits_module()),
+    ),
+    (
+        "core/DESIGN.md",
+        "<!-- rooms: written by tools/generate_readme.py -->\n",
+        "<!-- end of rooms -->\n",
+        lambda: rooms(ROOT / "core"),
+    ),
+    (
+        "README.md",
+        "<!-- figures: written by tools/generate_readme.py -->\n",
+        "<!-- end of figures -->\n",
+        lambda: figures(BENCH.read_text(encoding="utf-8")),
+    ),
+)
+
+
+def main(arguments, root=ROOT):
+    """Write or check the pages below `root`; the exit status."""
+    old = 0
+    for page, first, last, make in TABLES:
+        path = root / page
+        text = path.read_text(encoding="utf-8")
+        begin, end = text.index(first) + len(first), text.index(last)
+        try:
+            wanted = text[:begin] + make() + text[end:]
+        except NoSource as error:
+            print("generate_readme: %s" % error)
+            return 1
+        if "--check" not in arguments:
+            path.write_text(wanted, encoding="utf-8")
+        elif wanted != text:
+            print("generate_readme: a table in %s is not what its source says; run python3 tools/generate_readme.py" % page)
+            old = 1
+    return old
 
 
 if __name__ == "__main__":

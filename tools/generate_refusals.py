@@ -19,25 +19,48 @@ LEFT_OUT = ("tools/devtool/", "core/amqp_0_9/client", "core/version.py")  # an a
 
 # What makes a sentence: (function or class, which argument is the text, name of the section).
 AT_START, TO_CLIENTS, OF_SPARK = "start", "client", "spark"
-SPEAKERS = {"ProtocolError": (1, TO_CLIENTS), "UsageError": (0, AT_START), "ValueError": (0, AT_START), "ListenFailed": (0, AT_START),
-            "DataFailed": (0, AT_START), "LineFailed": (0, AT_START), "TlsFailed": (0, AT_START), "ManageFailed": (0, AT_START),
-            "Unsuitable": (0, AT_START), ".close": (0, TO_CLIENTS, "connection-forced"), "NoSpark": (0, OF_SPARK),
-            "StreamError": (0, OF_SPARK), "DataLoss": (0, OF_SPARK)}
+SPEAKERS: dict = {
+    "ProtocolError": (1, TO_CLIENTS),
+    "UsageError": (0, AT_START),
+    "ValueError": (0, AT_START),
+    "ListenFailed": (0, AT_START),
+    "DataFailed": (0, AT_START),
+    "LineFailed": (0, AT_START),
+    "TlsFailed": (0, AT_START),
+    "ManageFailed": (0, AT_START),
+    "Unsuitable": (0, AT_START),
+    ".close": (0, TO_CLIENTS, "connection-forced"),
+    "NoSpark": (0, OF_SPARK),
+    "StreamError": (0, OF_SPARK),
+    "DataLoss": (0, OF_SPARK),
+}
 # Functions of one file that raise for their callers: (path, name): (which argument, section, condition).
-HELPERS = {("core/policies.py", "bad"): (1, TO_CLIENTS, "precondition-failed"),
-           ("core/amqp_0_9/properties.py", "bad"): (0, TO_CLIENTS, "syntax-error"),
-           ("core/amqp_0_9/field_table.py", "bad"): (0, TO_CLIENTS, "syntax-error"),
-           ("core/amqp_0_9/packed.py", "bad"): (0, TO_CLIENTS, "syntax-error"),
-           ("core/limits.py", "require"): (1, AT_START, ""), ("core/link.py", "require"): (1, AT_START, "")}
+HELPERS: dict = {
+    ("core/broker/policies.py", "bad"): (1, TO_CLIENTS, "precondition-failed"),
+    ("core/amqp_0_9/properties.py", "bad"): (0, TO_CLIENTS, "syntax-error"),
+    ("core/amqp_0_9/field_table.py", "bad"): (0, TO_CLIENTS, "syntax-error"),
+    ("core/amqp_0_9/packed.py", "bad"): (0, TO_CLIENTS, "syntax-error"),
+    ("core/limits.py", "require"): (1, AT_START, ""),
+    ("core/serial_link/link.py", "require"): (1, AT_START, ""),
+}
 
 # What is refused without a sentence of ours: (what the client sees, when, what to do).
 SILENT = (
-    ("basic.return 312 NO_ROUTE", "a mandatory message that no queue took (section 1.8.3.6)", "Bind a queue, or give the exchange an "
-     "alternate-exchange."),
-    ("basic.nack to a publisher", "a queue with x-overflow reject-publish is full, or the log could not write the message",
-     "Publish it again later; look at `leveret status` for what is full."),
-    ("connection.blocked", "memory or disk is full, or a queue is and its publishers wait", "Consume, purge or raise the limit that the "
-     "reason and the broker's log name; connection.unblocked follows by itself."),
+    (
+        "basic.return 312 NO_ROUTE",
+        "a mandatory message that no queue took (section 1.8.3.6)",
+        "Bind a queue, or give the exchange an alternate-exchange.",
+    ),
+    (
+        "basic.nack to a publisher",
+        "a queue with x-overflow reject-publish is full, or the log could not write the message",
+        "Publish it again later; look at `leveret status` for what is full.",
+    ),
+    (
+        "connection.blocked",
+        "memory or disk is full, or a queue is and its publishers wait",
+        "Consume, purge or raise the limit that the reason and the broker's log name; connection.unblocked follows by itself.",
+    ),
     ("basic.cancel from the broker", "the queue of a consumer was deleted", "Declare the queue and consume again."),
 )
 
@@ -47,12 +70,18 @@ Written by tools/generate_refusals.py from the sources; do not edit. `...` stand
 
 """
 TITLES = (
-    (TO_CLIENTS, "From the broker to a client",
-     "A client sees the reply code and the text in channel.close or connection.close, the one who manages sees it as `error`. Soft errors "
-     "close the channel, hard ones the connection (AMQP 0-9-1 section 1.2). What the broker counts of them: `leveret status`."),
-    (AT_START, "From a command at its start",
-     "One sentence on standard error. Exit status 2: the command line or a file is to be changed; 1: something else stood in the way "
-     "(a port, a disk, a broker)."),
+    (
+        TO_CLIENTS,
+        "From the broker to a client",
+        "A client sees the reply code and the text in channel.close or connection.close, the one who manages sees it as `error`. Soft "
+        "errors close the channel, hard ones the connection (AMQP 0-9-1 section 1.2). What the broker counts of them: `leveret status`.",
+    ),
+    (
+        AT_START,
+        "From a command at its start",
+        "One sentence on standard error. Exit status 2: the command line or a file is to be changed; 1: something else stood in the way "
+        "(a port, a disk, a broker).",
+    ),
     (OF_SPARK, "From the Spark part", "The text of the exception that Spark shows, and of the last line of `leveret pipeline`."),
 )
 
@@ -77,7 +106,7 @@ def text_of(node):
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
-        return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "called":
         kind = text_of(node.args[0])  # Definitions.called
         return f"{'{}' if kind is None else kind} '{{}}' in vhost '{{}}'"
@@ -96,7 +125,7 @@ def filled_in(text, values):
     if text is not None:
         for value, place in reversed(list(zip(values, PLACE.finditer(text)))):
             if isinstance(value, ast.Call) and text_of(value):
-                text = text[:place.start()] + text_of(value) + text[place.end():]
+                text = text[: place.start()] + text_of(value) + text[place.end() :]
     return text
 
 
@@ -117,6 +146,20 @@ def sentences_of(path):
         if name.startswith(("ports/spark/", "tools/pipeline")):
             section = OF_SPARK
         yield Sentence(section, condition, text, name, node.lineno)
+    for text, line in sentences_of_tables(tree):
+        yield Sentence(OF_SPARK if name.startswith(("ports/spark/", "tools/pipeline")) else AT_START, "", text, name, line)
+
+
+def sentences_of_tables(tree):
+    """(text, line) of the sentences that a file's Tables of settings have (ports/settings.py)."""
+    if any(isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Table" for node in ast.walk(tree)):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"\{name(!r)?\}.* |\{path\}: ", node.value):
+                yield node.value, node.lineno
+            elif isinstance(node, ast.Tuple) and len(node.elts) == 3 and isinstance(node.elts[1], ast.Lambda):
+                text = text_of(node.elts[2])
+                if text and not text.startswith(("{path}", "{name}")):
+                    yield text, node.lineno
 
 
 def sentences():
@@ -139,7 +182,7 @@ def advice_for(sentence, advice, conditions):
 
 def read_data():
     """(ADVICE, CONDITIONS, {condition: (reply code, hard)}) from the tree, without installing anything."""
-    spaces = {}
+    spaces: dict = {}
     for name in ("tools/refusals.py", "core/amqp_0_9/spec_0_9_1.py"):
         exec(compile((ROOT / name).read_text(), name, "exec"), spaces)
     return spaces["ADVICE"], spaces["CONDITIONS"], {name: (code, hard) for name, code, hard in spaces["REPLIES"]}
@@ -161,7 +204,9 @@ def rows(found, advice, conditions, missing):
 def page():
     """(the page, the Sentences that have no advice)."""
     advice, conditions, replies = read_data()
-    found, missing, lines = sentences(), [], []
+    found = sentences()
+    missing: list = []
+    lines: list = []
     for section, title, words in TITLES:
         mine = [sentence for sentence in found if sentence.section == section]
         lines += [f"## {title}", words, ""]

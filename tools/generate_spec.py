@@ -14,12 +14,25 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLES = pathlib.Path(os.environ.get("LEVERET_SHARED") or ROOT.parent / "shared") / "specs" / "tables"
 DIALECTS = (("amqp-0-9-1-rabbit.json", "core/amqp_0_9/spec_0_9_1.py", "AMQP 0-9-1 as RabbitMQ extends it"),)
-CODES = {"octet": "o", "short": "s", "long": "l", "longlong": "L", "shortstr": "S", "longstr": "T", "table": "F", "timestamp": "L",
-         "bit": "b"}
+CODES = {
+    "octet": "o",
+    "short": "s",
+    "long": "l",
+    "longlong": "L",
+    "shortstr": "S",
+    "longstr": "T",
+    "table": "F",
+    "timestamp": "L",
+    "bit": "b",
+}
 
 # RabbitMQ serves class access of 0-8 (30) on 0-9-1 too: any request is granted, and old clients ask. No table of 0-9-1 has it.
-BESIDE_THE_TABLES = {"amqp-0-9-1-rabbit.json": [(0x1E000A, "access_request", "Sbbbbb", 1, 0, ("access_request_ok",)),
-                                                (0x1E000B, "access_request_ok", "s", 2, 0, ())]}
+BESIDE_THE_TABLES = {
+    "amqp-0-9-1-rabbit.json": [
+        (0x1E000A, "access_request", "Sbbbbb", 1, 0, ("access_request_ok",)),
+        (0x1E000B, "access_request_ok", "s", 2, 0, ()),
+    ]
+}
 
 HEAD = '''"""{title}: methods, properties, reply codes.
 
@@ -70,14 +83,31 @@ def render(source, title):
     domains = specification["domains"]
     lines = [HEAD.format(title=title, source=source)]
     lines.append("HEADER = %r\n\n" % bytes(specification["header"]))
-    lines.append("METHODS = (\n" + "".join("    (0x%06X, %s, %s, %d, %d, %s),\n" % (
-        row[0], quoted(row[1]), quoted(row[2]), row[3], row[4], names(row[5])) for row in rows) + ")\n\n")
-    lines.append("PROPERTIES = (\n" + "".join("    (%s, %s),\n" % (quoted(field["name"].replace("-", "_")),
-                 quoted(CODES[domains[field["type"]]])) for field in basic["properties"]) + ")\n\n")
+    lines.append(
+        "METHODS = (\n"
+        + "".join(
+            "    (0x%06X, %s, %s, %d, %d, %s),\n" % (row[0], quoted(row[1]), quoted(row[2]), row[3], row[4], names(row[5])) for row in rows
+        )
+        + ")\n\n"
+    )
+    lines.append(
+        "PROPERTIES = (\n"
+        + "".join(
+            "    (%s, %s),\n" % (quoted(field["name"].replace("-", "_")), quoted(CODES[domains[field["type"]]]))
+            for field in basic["properties"]
+        )
+        + ")\n\n"
+    )
     replies = dict(specification["reply_codes"])
     replies.update(specification.get("extra_reply_codes_not_in_xml", {}))
-    lines.append("REPLIES = (\n" + "".join("    (%s, %d, %r),\n" % (quoted(name), reply["value"], reply["class"] == "hard")
-                 for name, reply in sorted(replies.items(), key=lambda item: item[1]["value"])) + ")\n")
+    lines.append(
+        "REPLIES = (\n"
+        + "".join(
+            "    (%s, %d, %r),\n" % (quoted(name), reply["value"], reply["class"] == "hard")
+            for name, reply in sorted(replies.items(), key=lambda item: item[1]["value"])
+        )
+        + ")\n"
+    )
     return "".join(lines)
 
 

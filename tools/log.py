@@ -14,6 +14,7 @@ anywhere: the old files go, oldest first, after the new ones are durable and wer
 starts. It puts messages of queues that nothing defines aside first, and refuses a damaged log. Memory is bounded by definitions, settled
 ranges and one record, not by the log.
 """
+
 import base64
 import errno
 import json
@@ -21,17 +22,25 @@ import os
 import struct
 import sys
 
-from leveret.core import log, noted, orphans, recovery, recovery_look
-from leveret.core.amqp_0_9 import properties
-from leveret.core.journal import BIG, plain
-from leveret.core.layout import EPOCH
-from leveret.core.settled import Settled
+from leveret.core.log import message_record, segment_list, segments
+from leveret.core.log.journal import BIG, plain
+from leveret.core.log.settled_positions import Settled
+from leveret.core.memory.layout import EPOCH
+from leveret.core.message.formats import format_of
+from leveret.core.recovery import first_pass, orphans, recovery
 from leveret.ports.store_file import DAMAGED, ORPHANS, DirectoryInUse, FileStore, number_of, private
 
 SEGMENT_SIZE = 8 << 20
 COMMIT_SIZE = 1 << 18
-NAMES = {log.HEAD: "head", log.MESSAGE: "message", log.SETTLED: "settled", log.DEFINED: "defined", log.GROUP: "group",
-         log.KEPT: "kept", log.TRANSIENT: "transient"}
+NAMES = {
+    segments.HEAD: "head",
+    segments.MESSAGE: "message",
+    segments.SETTLED: "settled",
+    segments.DEFINED: "defined",
+    segments.GROUP: "group",
+    segments.KEPT: "kept",
+    segments.TRANSIENT: "transient",
+}
 
 
 class LogFailed(Exception):
@@ -70,7 +79,7 @@ def run(options):
             return {"check": check, "dump": dump, "compact": compact}[options.action](store, options.directory)
         finally:
             store.close()
-    except (LogFailed, DirectoryInUse, log.NewerLog) as error:
+    except (LogFailed, DirectoryInUse, segments.OtherLog) as error:
         print(f"leveret log: {error}", file=sys.stderr)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who read our lines has had enough
@@ -81,7 +90,7 @@ def run(options):
 
 def open_store(directory):
     """The store of a directory that has a log. Raises LogFailed, DirectoryInUse, OSError."""
-    if not any(number_of(name) or name.endswith(ORPHANS) or name == noted.FILE for name in os.listdir(directory)):
+    if not any(number_of(name) or name.endswith(ORPHANS) or name == segment_list.FILE for name in os.listdir(directory)):
         raise LogFailed(f"there is no log in {directory}")
     return FileStore(directory, make=False)
 
@@ -91,7 +100,7 @@ class Wanted:
 
     def __init__(self, store):
         self.store = ReadOnly(store)
-        self.found = recovery_look.look(self.store, properties.check)
+        self.found = first_pass.look(self.store)
         self.queues = {each["id"]: each for each in self.found.definitions.values() if each["kind"] == "queue"}
         self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0
@@ -100,20 +109,20 @@ class Wanted:
 
     def find_orphans(self, segment):
         """Count the messages in a segment that are of queues that nothing defines."""
-        for type_, octets, at, _, _, _ in recovery_look.records(self.store, segment.number, self.found.ends[segment.number]):
-            if type_ == log.MESSAGE:
+        for type_, octets, at, _, _, _ in first_pass.records(self.store, segment.number, self.found.ends[segment.number]):
+            if type_ == segments.MESSAGE:
                 for identity, position in places_of(octets[at:]):
-                    if recovery_look.is_orphan(self.found, self.queues, identity, position):
+                    if first_pass.is_orphan(self.found, self.queues, identity, position):
                         self.found.orphans[identity] = self.found.orphans.get(identity, 0) + 1
                         segment.orphans += 1
 
     def messages(self):
         """(wanted places, payload) of each message that some queue wants; a place that comes twice (copied forward) counts once."""
         for segment in self.found.segments:
-            for type_, octets, at, size, _, _ in recovery_look.records(self.store, segment.number, self.found.ends[segment.number]):
+            for type_, octets, at, size, _, _ in first_pass.records(self.store, segment.number, self.found.ends[segment.number]):
                 self.records += 1
-                if type_ == log.MESSAGE:
-                    payload = octets[at:at + size]
+                if type_ == segments.MESSAGE:
+                    payload = octets[at : at + size]
                     places = [place for place in places_of(payload) if self.wants(*place)]
                     if places:
                         yield places, payload
@@ -131,8 +140,9 @@ class Wanted:
         """The first damage in words, or ""."""
         if self.found.damages:
             first = self.found.damages[0]
-            return (f"segment {first.number} at octet {first.offset}: {first.reason}; "
-                    f"the {first.octets} octets from there on are not believed")
+            return (
+                f"segment {first.number} at octet {first.offset}: {first.reason}; the {first.octets} octets from there on are not believed"
+            )
         if self.found.missing:
             number, count = self.found.missing[0]
             return f"{count} records are missing behind segment {number}"
@@ -145,20 +155,19 @@ class Wanted:
 
 def places_of(payload):
     """(queue id, position) of a message record."""
-    count = struct.unpack_from(">H", payload, 0)[0]
-    return [struct.unpack_from(">IQ", payload, 16 + 12 * index) for index in range(count)]
+    return message_record.places_at(payload, 0)
 
 
 def check(store, directory):
     """Count, and find damage."""
     wanted = Wanted(store)
-    counts = {}
+    counts: dict = {}
     octets = 0
     for places, payload in wanted.messages():
-        octets += len(payload) - 16 - 12 * len(places)
+        octets += message_record.size_of(message_record.heads_at(payload, 0))
         for identity, _ in places:
             counts[identity] = counts.get(identity, 0) + 1
-    kinds = {}
+    kinds: dict = {}
     for kind, *_ in wanted.found.definitions:
         kinds[kind] = kinds.get(kind, 0) + 1
     defined = ", ".join(f"{kind} {kinds[kind]}" for kind in sorted(kinds)) or "nothing"
@@ -185,12 +194,12 @@ def dump(store, directory):
     """Print everything."""
     status = 0
     for number in store.numbers():
-        reader = log.Reader(store, number)
+        reader = segments.Reader(store, number)
         if reader.head():
             start, sequence = reader.offset, reader.sequence
             record = reader.next()
             while record is not None:
-                for type_, payload in log.ungrouped(record[1]) if record[0] == log.GROUP else (record,):
+                for type_, payload in segments.ungrouped(record[1]) if record[0] == segments.GROUP else (record,):
                     line = {"segment": number, "offset": start, "sequence": sequence, "type": NAMES.get(type_, type_)}
                     line.update(described(type_, payload))
                     print(json.dumps(line))
@@ -204,10 +213,10 @@ def dump(store, directory):
 
 def salvage(store, directory, path):
     """Give the messages of queues that nothing defines, each place once."""
-    taken = {}
+    taken: dict = {}
     if path is not None and os.path.exists(path):
         raise LogFailed(f"{path} is there already")
-    with (open(path, "x", encoding="utf-8", opener=private) if path is not None else os.fdopen(os.dup(1), "w", encoding="utf-8")) as file:
+    with open(path, "x", encoding="utf-8", opener=private) if path is not None else os.fdopen(os.dup(1), "w", encoding="utf-8") as file:
         for payload, places in all_orphans(store, directory):
             for identity, position in places:
                 seen = taken.setdefault(identity, Settled())
@@ -224,7 +233,7 @@ def all_orphans(store, directory):
     """(payload, places) of each: those that were put aside, then those in the log."""
     for name in sorted(os.listdir(directory)):
         if name.endswith(ORPHANS):
-            reader = log.Reader(OneFile(os.path.join(directory, name)), int(name[:8]))
+            reader = segments.Reader(OneFile(os.path.join(directory, name)), int(name[:8]))
             record = reader.next() if reader.head() else None
             while record is not None:
                 yield record[1], places_of(record[1])
@@ -256,14 +265,20 @@ class OneFile:
 
 def salvaged(payload, identity, position):
     """A message in one of its places, so that it can be published again as it was."""
-    count, arrived, route, props, body = struct.unpack_from(">HIHII", payload, 0)
-    at = 16 + 12 * count
+    count, arrived, route, _, props, body, kind, _ = message_record.heads_at(payload, 0)
+    at = message_record.route_at(0, count)
     end = at + 1 + payload[at]
-    exchange, key = payload[at + 1:end], payload[end + 1:end + 1 + payload[end]]
+    exchange, key = payload[at + 1 : end], payload[end + 1 : end + 1 + payload[end]]
     at += route
-    return {"queue_id": identity, "position": position, "arrived": arrived + EPOCH, "exchange": name_or_octets(exchange),
-            "routing_key": name_or_octets(key), "properties": plain(properties.decode(payload, at, at + props)),
-            "body_base64": base64.b64encode(payload[at + props:at + props + body]).decode()}
+    return {
+        "queue_id": identity,
+        "position": position,
+        "arrived": arrived + EPOCH,
+        "exchange": name_or_octets(exchange),
+        "routing_key": name_or_octets(key),
+        "properties": plain(format_of(kind).decode(payload, at, at + props)),
+        "body_base64": base64.b64encode(payload[at + props : at + props + body]).decode(),
+    }
 
 
 def name_or_octets(octets):
@@ -276,31 +291,36 @@ def name_or_octets(octets):
 
 def described(type_, payload):
     """What a record says."""
-    if type_ == log.DEFINED:
+    if type_ == segments.DEFINED:
         return {"definition": json.loads(payload)}
-    if type_ == log.SETTLED:
+    if type_ == segments.SETTLED:
         identity, count = struct.unpack_from(">IH", payload, 0)
         ranges = [struct.unpack_from(">QI", payload, 6 + 12 * index) for index in range(count)]
         return {"queue": identity, "ranges": [[first, first + size] for first, size in ranges]}
-    if type_ in (log.MESSAGE, log.TRANSIENT):
+    if type_ in (segments.MESSAGE, segments.TRANSIENT):
         return described_message(payload)
     return {"octets": payload.hex()}
 
 
 def described_message(payload):
     """A message: its places, route, properties and body."""
-    count, arrived, route, props, body = struct.unpack_from(">HIHII", payload, 0)
-    at = 16 + 12 * count
-    exchange, key = names_of(payload[at:at + route])
-    return {"places": places_of(payload), "arrived": arrived, "exchange": exchange, "routing_key": key,
-            "properties": json.loads(json.dumps(properties.decode(payload, at + route, at + route + props), default=text)),
-            "body": text(payload[at + route + props:at + route + props + body])}
+    count, arrived, route, _, props, body, kind, lifetime = message_record.heads_at(payload, 0)
+    at = message_record.route_at(0, count)
+    exchange, key = names_of(payload[at : at + route])
+    return {
+        "places": places_of(payload),
+        "arrived": arrived,
+        "exchange": exchange,
+        "routing_key": key,
+        "properties": json.loads(json.dumps(format_of(kind).decode(payload, at + route, at + route + props), default=text)),
+        "body": text(payload[at + route + props : at + route + props + body]),
+    }
 
 
 def names_of(route):
     """Exchange and routing key of a route: two short strings."""
     end = 1 + route[0]
-    return text(route[1:end]), text(route[end + 1:end + 1 + route[end]])
+    return text(route[1:end]), text(route[end + 1 : end + 1 + route[end]])
 
 
 def text(octets):
@@ -317,14 +337,15 @@ def compact(store, directory):
     """Write what is wanted anew, then remove what was there."""
     wanted = Wanted(store)
     if wanted.found.damages or wanted.found.noted is None:
-        raise LogFailed(f"the log in {directory} is damaged ({wanted.damage() or wanted.losses()}): start the broker on it once, "
-                        "which puts that aside")
+        raise LogFailed(
+            f"the log in {directory} is damaged ({wanted.damage() or wanted.losses()}): start the broker on it once, which puts that aside"
+        )
     orphans.keep(store, wanted.found)
     if any(segment.pinned for segment in wanted.found.segments):
         raise LogFailed("there is no room to put the messages of queues that nothing defines aside; nothing was changed")
     old = store.numbers()
     before = sum(store.size(number) for number in old)
-    writer = log.Log(store, SEGMENT_SIZE, 1 << 62)
+    writer = segments.Log(store, SEGMENT_SIZE, 1 << 62)
     writer.take_over(wanted.found.segments)
     writer.begin(wanted.found.next_number(store), (wanted.found.sequence or 0) % BIG)
     first = writer.current().number
@@ -345,14 +366,15 @@ def compact(store, directory):
 def write_anew(wanted, writer):
     """Definitions, the last position of each queue, and messages. Raises LogFailed."""
     for definition in wanted.found.definitions.values():
-        writer.append(log.DEFINED, (json.dumps(plain(definition)).encode(),))
+        writer.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
     for identity, ranges in wanted.found.settled.items():
         if identity in wanted.queues:
-            writer.append(log.SETTLED, (struct.pack(">IHQI", identity, 1, ranges.end - 1, 1),))
+            writer.append(segments.SETTLED, (struct.pack(">IHQI", identity, 1, ranges.end - 1, 1),))
     for places, payload in wanted.messages():
-        count = struct.unpack_from(">H", payload, 0)[0]
-        writer.append(log.MESSAGE, [struct.pack(">H", len(places)), payload[2:16]] + [struct.pack(">IQ", *place) for place in places]
-                      + [payload[16 + 12 * count:]])
+        writer.append(
+            segments.MESSAGE,
+            message_record.moved(payload, 0, places) + [payload[message_record.route_at(0, message_record.count_at(payload, 0)) :]],
+        )
         if writer.parts_size > COMMIT_SIZE:
             commit(writer)
     commit(writer)
@@ -368,7 +390,7 @@ def read_back(store, first):
     """See that the new segments can be read. Raises LogFailed."""
     for number in store.numbers():
         if number >= first:
-            reader = log.Reader(store, number)
+            reader = segments.Reader(store, number)
             good = reader.head()
             while good and reader.next() is not None:
                 pass

@@ -1,8 +1,9 @@
-"""Asking a running broker: core/management.py's requests over an ordinary connection, TCP or serial.
+"""Asking a running broker: core/management/requests.py's requests over an ordinary connection, TCP or serial.
 
 Laws: an answer comes in pages and is put together here; a broker that cannot be reached, refuses or does not know the request is one
 sentence (ManageFailed). It keeps nothing: one connection, closed at the end.
 """
+
 import json
 
 from leveret.core import shim
@@ -11,7 +12,9 @@ from leveret.ports.client_errors import ClientError, Unroutable
 from leveret.ports.clock import now_ms
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
-URL_HELP = f"the broker's URL with the user's name and password (default {URL_DEFAULT}), amqps://... with TLS, or serial:///dev/ttyX?baud=115200"
+URL_HELP = (
+    f"the broker's URL with the user's name and password (default {URL_DEFAULT}), amqps://... with TLS, or serial:///dev/ttyX?baud=115200"
+)
 KEY = "amq.leveret.management"
 REPLY_TO = "amq.rabbitmq.reply-to"
 TIMEOUT_MS = 20000
@@ -46,8 +49,7 @@ class Manager:
         try:
             body = self._exchange(json.dumps(dict(given, request=request)).encode())
         except Unroutable:
-            raise ManageFailed(f"the broker at {self._place} is no Leveret, or one without management: "
-                               f"it has no queue {KEY}") from None
+            raise ManageFailed(f"the broker at {self._place} is no Leveret, or one without management: it has no queue {KEY}") from None
         except ClientError as error:
             raise ManageFailed(str(error)) from None
         answer = json.loads(body)
@@ -69,7 +71,7 @@ class Manager:
     def pages(self, request):
         """(the first answer, all items by section) of a request that is answered in pages. Raises ManageFailed."""
         first = answer = self.ask(request)
-        items = {}
+        items: dict = {}
         while True:
             for section, found in answer["items"].items():
                 items.setdefault(section, []).extend(found)

@@ -4,25 +4,50 @@ Without --memory-max (or memory_max in [limits]) that is half of what the machin
 gives are kept; the others lie between the gateway's of core/limits.py and LEAST, all the same part of the way. It opens
 nothing but /proc and /sys.
 """
+
 import os
 
 from leveret import c_accel
 from leveret.core.limits import GATEWAY, ROWS, Limits, check_range
-from leveret.core.memory_cpython import memory_parts
-from leveret.core.memory_micropython import bridge_memory, line_memory
+from leveret.core.memory.cpython_sizes import memory_parts
+from leveret.core.memory.micropython_sizes import bridge_memory, line_memory
 
 from . import address, data
 from .usage import UsageError
 
 # The least that a gateway is given; what is not here does not depend on the machine.
 LEAST = {
-    "connection_count_max": 16, "receive_buffer_size": 32768, "send_buffer_size": 65536, "channel_count_max": 128,
-    "properties_size_max": 16384, "content_size_max": 1 << 20, "arena_size": 4 << 20, "message_count_max": 4096, "entry_count_max": 8192,
-    "chunk_count_max": 4096, "queue_count_max": 128, "queue_share_max": 96, "exchange_count_max": 48, "binding_count_max": 512,
-    "binding_share_max": 384, "policy_count_max": 16, "consumer_count_max": 128, "route_count_max": 512, "argument_size_max": 1024,
-    "copy_size_max": 1024, "return_count_max": 16, "management_size_max": 32768, "user_count_max": 16, "granted_count_max": 512,
-    "identity_count_max": 4096, "waiting_count_max": 1024, "transaction_count_max": 1024, "offset_count_max": 128, "bridge_count_max": 8,
-    "login_address_max": 128}
+    "connection_count_max": 16,
+    "receive_buffer_size": 32768,
+    "send_buffer_size": 65536,
+    "channel_count_max": 128,
+    "properties_size_max": 16384,
+    "content_size_max": 1 << 20,
+    "arena_size": 4 << 20,
+    "message_count_max": 4096,
+    "entry_count_max": 8192,
+    "chunk_count_max": 4096,
+    "queue_count_max": 128,
+    "queue_share_max": 96,
+    "exchange_count_max": 48,
+    "binding_count_max": 512,
+    "binding_share_max": 384,
+    "policy_count_max": 16,
+    "consumer_count_max": 128,
+    "route_count_max": 512,
+    "argument_size_max": 1024,
+    "copy_size_max": 1024,
+    "return_count_max": 16,
+    "management_size_max": 32768,
+    "user_count_max": 16,
+    "granted_count_max": 512,
+    "identity_count_max": 4096,
+    "waiting_count_max": 1024,
+    "transaction_count_max": 1024,
+    "offset_count_max": 128,
+    "bridge_count_max": 8,
+    "login_address_max": 128,
+}
 STEPS = 256  # from LEAST to GATEWAY
 HEADS = 2048  # octets of a send buffer beside the properties of a delivery
 TLS_CONNECTION = 60000  # octets that OpenSSL takes for a connection
@@ -31,12 +56,12 @@ LOG = 8 << 20  # octets of what is gathered, written and read back at once
 
 def machine():
     """Octets that this machine, or the control group of this process, has."""
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    octets_there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for path in groups(read("/proc/self/cgroup")):
         text = read(path).strip()
         if text.isdigit():
-            found = min(found, int(text))
-    return found
+            octets_there = min(octets_there, int(text))
+    return octets_there
 
 
 def read(path):
@@ -79,10 +104,10 @@ def total(*given):
 
 def octets(text):
     """What --memory-max says. Raises UsageError."""
-    found = data.octets_of(text) if isinstance(text, str) else text
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1 << 20:
+    size = data.octets_of(text) if isinstance(text, str) else text
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1 << 20:
         raise UsageError(f"memory_max is {text!r}; it must be at least 1M, as 256M or 2G, or a number of octets")
-    return found
+    return size
 
 
 def fitting(given, most, *others):
@@ -140,14 +165,16 @@ def refusal(given, most, others):
     before = {what: size for what, size, _ in parts(between({}, 0), *others)}
     grown = sorted(((size - before[what], behind) for what, size, behind in parts(limits, *others)), reverse=True)
     names = [name for _, behind in grown[:3] for name in behind if name in given]
-    return (f"the limits add up to {needed >> 20} MiB with the least of all that are not given, and memory_max is {most >> 20} MiB: "
-            f"make {' or '.join(dict.fromkeys(names)) or 'what [limits] gives'} smaller, or memory_max larger; `leveret limits` prints "
-            "where it goes")
+    return (
+        f"the limits add up to {needed >> 20} MiB with the least of all that are not given, and memory_max is {most >> 20} MiB: "
+        f"make {' or '.join(dict.fromkeys(names)) or 'what [limits] gives'} smaller, or memory_max larger; `leveret limits` prints "
+        "where it goes"
+    )
 
 
-def table(found):
+def table(parts):
     """`parts` as lines for people."""
-    for what, size, behind in sorted(found, key=lambda part: -part[1]):
+    for what, size, behind in sorted(parts, key=lambda part: -part[1]):
         if size:
             yield f"{size / 1048576:10.2f} MiB  {what:38} {', '.join(behind)}".rstrip()
-    yield f"{sum(part[1] for part in found) / 1048576:10.2f} MiB  in all"
+    yield f"{sum(part[1] for part in parts) / 1048576:10.2f} MiB  in all"

@@ -7,6 +7,7 @@ Laws: a sentence is one line whatever names peers choose, and of bounded length.
 burst, then so many a second; the rest is counted, and the count is told. Who does not read (a pipe that is full) holds nothing up: what
 finds no room is counted too.
 """
+
 import datetime
 import os
 import select
@@ -105,7 +106,7 @@ class OperatorLog:
 
 def one_line(sentence):
     """A sentence without control characters, which a peer's names may have, cut to SENTENCE_MAX."""
-    text = sentence if len(sentence) <= SENTENCE_MAX else sentence[:SENTENCE_MAX - 3] + "..."
+    text = sentence if len(sentence) <= SENTENCE_MAX else sentence[: SENTENCE_MAX - 3] + "..."
     return text if text.isprintable() else "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 

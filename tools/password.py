@@ -5,20 +5,25 @@
 
 Standard output has the hash and nothing else; the password is never an argument, where other users of the machine would see it.
 """
+
 import getpass
 import os
 import sys
 
+from leveret.core.access.passwords import ROUNDS_MAX, SALT_SIZE, hashed
 from leveret.core.limits import GATEWAY
-from leveret.core.password import ROUNDS_MAX, SALT_SIZE, hashed
 
 from .usage import UsageError
 
 
 def add_arguments(parser):
     """The subcommand's arguments."""
-    parser.add_argument("--rounds", type=int, default=GATEWAY["password_rounds"],
-                        help=f"rounds of PBKDF2 (default {GATEWAY['password_rounds']}); more take longer to guess, and to log in with")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=GATEWAY["password_rounds"],
+        help=f"rounds of PBKDF2 (default {GATEWAY['password_rounds']}); more take longer to guess, and to log in with",
+    )
 
 
 def ask():

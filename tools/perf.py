@@ -5,6 +5,7 @@ made at the start and deleted at the end; somebody else's queue is left alone. A
 `--json FILE` (`-`: standard output) all of it as JSON. Exit status: 0; 1 messages were lost, doubled or refused, or it could not go on;
 2 wrong arguments; 130 interrupted, 143 terminated.
 """
+
 import json
 import os
 import random
@@ -29,15 +30,20 @@ DRAIN_S = 30.0  # how long nothing may move at the end before the rest is given 
 PERCENTILES = (0, 50, 75, 95, 99, 99.9, 100)
 KINDS = ("default", "direct", "topic", "fanout")
 KEYS_MAX = 100000
+VARIETIES = 1024  # messages that differ in more than their id, with --vary
+VARIETIES_SIZE = 1 << 24  # octets of their bodies together: fewer of large ones
 
 
 def whole(least, most):
     """A whole number in a range, for argparse."""
+
     def read(text):
         if not (text.isascii() and text.isdigit()) or not least <= int(text) <= most:
             import argparse
+
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
         return int(text)
+
     return read
 
 
@@ -45,6 +51,7 @@ def queue_name(text):
     """The begin of the queues' names, for argparse."""
     if not text.isprintable() or not 0 < len(text.encode()) <= NAME_MAX:
         import argparse
+
         raise argparse.ArgumentTypeError(f"{text!r} is not a name of 1 to {NAME_MAX} octets")
     return text
 
@@ -60,6 +67,8 @@ def add_arguments(parser):
     add("--routing-keys", type=whole(1, KEYS_MAX), metavar="N", help="keys for direct and topic, bound to the queues in turn (one each)")
     add("--random", action="store_true", help="draw the routing key of each message instead of taking them in turn")
     add("--size", type=whole(0, SIZE_MAX), default=256, metavar="OCTETS", help="of a body; latencies are measured from 8 on (256)")
+    add("--vary", action="store_true", help="no two messages alike: sizes from half of --size to half more, ids, headers, keys")
+    add("--seed", type=whole(1, 10**6), default=1, metavar="N", help="of what --vary and --random draw: the same messages each time (1)")
     add("--rate", type=whole(1, 10**8), default=0, metavar="N", help="messages a second of each publisher (as many as go)")
     add("--confirm", type=whole(1, WINDOW_MAX), default=0, metavar="N", help="publisher confirms, at most N open for each publisher")
     add("--ack-every", type=whole(1, 65535), default=0, metavar="N", help="acknowledge each N deliveries at once (no acknowledgements)")
@@ -85,25 +94,30 @@ def check(options):
     options.prefetch = options.prefetch or (max(200, options.ack_every) if options.ack_every else 0)
     if options.ack_every > options.prefetch:
         raise UsageError(f"--ack-every {options.ack_every} with --prefetch {options.prefetch}: the broker would wait for ever")
-    if options.routing_keys and options.exchange not in ("direct", "topic"):
-        raise UsageError("--routing-keys needs --exchange direct or topic")
+    if options.routing_keys and options.exchange == "default":
+        raise UsageError("--routing-keys needs --exchange direct, topic or fanout")
     if options.routing_keys and options.routing_keys < options.queues:
         raise UsageError(f"{options.routing_keys} routing keys for {options.queues} queues: some would get nothing")
     if options.consumers and 0 < options.consumers % options.queues and options.consumers > options.queues:
         raise UsageError(f"{options.consumers} consumers for {options.queues} queues: take a multiple, or fewer than queues")
-    keys = options.routing_keys or options.queues
-    if max(keys, options.publishers) * (options.size + 300) > SIZE_MAX * 2:
+    if max(templates(options), options.publishers) * (options.size + 300) > SIZE_MAX * 2:
         raise UsageError("so many routing keys or publishers with so large bodies do not fit in memory")
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")
     options.seconds = options.seconds or (0 if options.count else 10)
 
 
+def templates(options):
+    """How many messages are made beforehand: each key has one at least."""
+    keys = options.routing_keys or options.queues
+    return max(keys, min(VARIETIES, VARIETIES_SIZE // (options.size + 1))) if options.vary else keys
+
+
 def run(options):
     """The exit status."""
     check(options)
     try:
-        from leveret.c_accel import _perf  # noqa: F401 - only to see whether it is there
+        from leveret.c_accel import _perf  # type: ignore[attr-defined]  # noqa: F401 - only to see whether it is there
     except ImportError:
         raise UsageError(c_accel.why_plain()) from None
     out = sys.stderr if options.json == "-" else sys.stdout
@@ -136,7 +150,7 @@ class Measurement:
         self.made = []
         self.exchange = "" if options.exchange == "default" else f"{options.queue}-{options.exchange}"
         self.queues = [options.queue if options.queues == 1 else f"{options.queue}-{number}" for number in range(1, options.queues + 1)]
-        if options.exchange == "fanout":
+        if options.exchange == "fanout" and not options.routing_keys:
             self.keys = [""]
         elif options.exchange == "default":
             self.keys = self.queues
@@ -161,6 +175,7 @@ class Measurement:
         """A connection for the control plane. Raises Failed."""
         from leveret.ports.client import connect
         from leveret.ports.client_errors import ClientError
+
         try:
             return connect(self.options.url)
         except (ClientError, ValueError) as error:
@@ -169,6 +184,7 @@ class Measurement:
     def make(self):
         """Declare the queues, declare and bind the exchange. Raises Failed."""
         from leveret.ports.client_errors import ClientError
+
         client = self.client()
         try:
             for queue in self.queues:
@@ -182,8 +198,9 @@ class Measurement:
                 if self.exchange.startswith(OWN_NAME):
                     client.exchange_delete(self.exchange)
                 client.exchange_declare(self.exchange, self.options.exchange, durable=self.options.persistent)
-                for number in range(max(len(self.keys), len(self.queues))):
-                    client.queue_bind(self.queues[number % len(self.queues)], self.exchange, self.keys[number % len(self.keys)])
+                keys = [""] if self.options.exchange == "fanout" else self.keys
+                for number in range(max(len(keys), len(self.queues))):
+                    client.queue_bind(self.queues[number % len(self.queues)], self.exchange, keys[number % len(keys)])
             client.close()
         except ClientError as error:
             raise Failed(f"the queues cannot be made: {error}") from None
@@ -192,6 +209,7 @@ class Measurement:
     def refuse_if_there(client, queue):
         """Somebody else's queue is not emptied and deleted. Raises Failed."""
         from leveret.ports.client_errors import ChannelClosed
+
         try:
             _, messages, _ = client.queue_declare(queue, passive=True)
         except ChannelClosed as error:
@@ -203,6 +221,7 @@ class Measurement:
     def clean_up(self):
         """End the processes that still run; delete what was made."""
         from leveret.ports.client_errors import ClientError
+
         for worker in self.workers.values():
             if worker.poll() is None:
                 worker.kill()
@@ -224,18 +243,32 @@ class Measurement:
     def start(self, role, connections):
         """A process with all publishers or all consumers; returns when it is connected. Raises Failed."""
         options = self.options
-        shared = [[] for _ in range(connections)]
+        shared: list = [[] for _ in range(connections)]
         for number in range(max(connections, len(self.queues))):
             shared[number % connections].append(self.queues[number % len(self.queues)])
-        settings = {"role": role, "url": options.url, "connections": connections, "size": options.size, "rate": options.rate,
-                    "confirm": options.confirm, "count": options.count, "persistent": options.persistent, "random": options.random,
-                    "ack_every": options.ack_every, "prefetch": options.prefetch, "queues": shared,
-                    "routes": [(self.exchange, key) for key in self.keys] if role == "publisher" else []}
-        worker = subprocess.Popen([sys.executable, "-m", "leveret.tools.perf_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  start_new_session=True)
+        settings = {
+            "role": role,
+            "url": options.url,
+            "connections": connections,
+            "size": options.size,
+            "rate": options.rate,
+            "confirm": options.confirm,
+            "count": options.count,
+            "persistent": options.persistent,
+            "random": options.random,
+            "ack_every": options.ack_every,
+            "prefetch": options.prefetch,
+            "queues": shared,
+            "seed": options.seed,
+            "vary": templates(options) if options.vary else 0,
+            "routes": [(self.exchange, key) for key in self.keys] if role == "publisher" else [],
+        }
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "leveret.tools.perf_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
         self.workers[role] = worker
         self.tell(role, json.dumps(settings))
-        line = worker.stdout.readline().decode()
+        line = self.workers[role].stdout.readline().decode()
         if line != "ready\n":
             raise Failed(f"the {role}s cannot start: {json.loads(line)['failed'] if line else 'their process ended'}")
 
@@ -255,10 +288,10 @@ class Measurement:
         next_line = began + 1
         stop_at = began + self.options.seconds if self.options.seconds else None
         moved, moved_at = None, began
-        done = set()
+        done: set = set()
         while len(done) < len(self.workers):
             for key, _ in selector.select(0.05):
-                line = key.fileobj.readline()
+                line = self.workers[key.data].stdout.readline()
                 found = json.loads(line) if line else {"failed": "their process ended"}
                 if "failed" in found:
                     raise Failed(f"the {key.data}s: {found['failed']}")
@@ -293,7 +326,7 @@ class Measurement:
     def line(self, seconds):
         """What the last second brought."""
         state = self.state(seconds)
-        before = self.series[-1]["totals"] if self.series else {name: 0 for name in state["totals"]}
+        before = self.series[-1]["totals"] if self.series else dict.fromkeys(state["totals"], 0)
         parts = [f"{name} {state['totals'][name] - before[name]:,}/s" for name in self.names()]
         recent = state["latency"]
         if self.series:
@@ -310,14 +343,18 @@ class Measurement:
         """The counts that this run has."""
         options = self.options
         return ([] if not options.publishers else ["published"] + (["confirmed"] if options.confirm else [])) + (
-            ["received"] if options.consumers else [])
+            ["received"] if options.consumers else []
+        )
 
     def state(self, seconds):
         """The counts now."""
         sides = {"published": "publisher", "confirmed": "publisher", "received": "consumer"}
-        return {"seconds": round(seconds, 3), "totals": {name: self.last.get(sides[name], {}).get(name, 0) for name in self.names()},
-                "latency": {int(place): count for place, count in self.last.get("consumer", {}).get("latency", {}).items()},
-                "blocked": self.last.get("publisher", {}).get("blocked", 0)}
+        return {
+            "seconds": round(seconds, 3),
+            "totals": {name: self.last.get(sides[name], {}).get(name, 0) for name in self.names()},
+            "latency": {int(place): count for place, count in self.last.get("consumer", {}).get("latency", {}).items()},
+            "blocked": self.last.get("publisher", {}).get("blocked", 0),
+        }
 
     # What came out
 
@@ -338,8 +375,14 @@ class Measurement:
         self.show(summary, trouble)
         if self.options.json:
             settings = {name: value for name, value in vars(self.options).items() if name not in ("run", "command", "url", "json")}
-            self.write({"settings": settings, "summary": summary, "trouble": trouble,
-                        "series": [{"seconds": each["seconds"], **each["totals"]} for each in self.series]})
+            self.write(
+                {
+                    "settings": settings,
+                    "summary": summary,
+                    "trouble": trouble,
+                    "series": [{"seconds": each["seconds"], **each["totals"]} for each in self.series],
+                }
+            )
         return 1 if trouble else 0
 
     def trouble(self, publisher, consumer):

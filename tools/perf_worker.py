@@ -5,16 +5,18 @@ output: `ready`, then a line of JSON five times a second and a last one with `"d
 happens to a message happens in c_accel/perf.c. Time is the machine's monotonic clock: both sides must run on one machine for latencies to
 mean anything.
 """
+
 import contextlib
 import json
 import os
+import random
 import resource
 import select
 import struct
 import sys
 import time
 
-from leveret.c_accel import _perf
+from leveret.c_accel import _perf  # type: ignore[attr-defined]  # compiled by cffi
 from leveret.core.amqp_0_9 import frame, method, properties
 from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
 from leveret.ports.client import connect
@@ -28,6 +30,8 @@ RECEIVE_SIZE = 1 << 20
 FILL_SIZE = 1 << 18
 FILL_COUNT = 512
 REPORT_S = 0.2
+FIRST_DRAW = 2463534242
+ID_DIGITS = "0" * 16  # of a message-id, where C puts the message's own
 FILES_BESIDE = 32  # what a process has open beside its connections
 
 BASIC_CANCEL = 60 << 16 | 30
@@ -50,32 +54,57 @@ def read_line():
     return octets.decode().strip()
 
 
-def publish_octets(exchange, key, size, persistent, frame_size_max):
-    """(frames of one publish with a body of `size` octets, where the first eight of them lie; 0: there are none)."""
+def publish_octets(exchange, key, body, given, frame_size_max):
+    """(frames of one publish, where the first eight octets of its body lie, where the digits of its id do; 0: it has none)."""
     octets = method.encode(method.named(METHODS, "basic_publish"), 1, (0, exchange, key, False, False))
-    octets += frame.content_header(1, size, properties.encode({"delivery_mode": 2} if persistent else {}))
-    stamp = len(octets) + 7 if size >= 8 else 0
-    for begin in range(0, size, frame_size_max - 8):
-        octets += frame.encode(frame.BODY, 1, bytes(min(size - begin, frame_size_max - 8)))
-    return octets, stamp
+    octets += frame.content_header(1, len(body), properties.encode(given))
+    digits = octets.index(ID_DIGITS.encode()) if "message_id" in given else 0
+    stamp = len(octets) + 7 if len(body) >= 8 else 0
+    for begin in range(0, len(body), frame_size_max - 8):
+        octets += frame.encode(frame.BODY, 1, body[begin : begin + frame_size_max - 8])
+    return octets, stamp, digits
+
+
+def varied(random_, size):
+    """(body, properties) of a message that a device might send: a body from half of `size` to half more, ids and headers."""
+    least = max(size // 2, min(size, 8))  # eight octets are its time
+    device = "device-%d" % random_.randrange(1, 2000)
+    headers = {"device": device, "site": "site-%d" % random_.randrange(1, 40), "sequence": random_.randrange(1 << 31)}
+    if random_.random() < 0.5:
+        headers["quality"] = random_.random()
+    return random_.randbytes(random_.randint(least, size + size // 2)), {
+        "content_type": random_.choice(("application/json", "application/cbor", "text/plain")),
+        "headers": headers,
+        "correlation_id": "%x" % random_.getrandbits(random_.choice((32, 64, 128))),
+        "message_id": device + "/" + ID_DIGITS,
+    }
+
+
+def messages(settings):
+    """(exchange, key, body, properties) of what a publisher sends, each a template; the same ones for the same settings."""
+    random_ = random.Random(settings["seed"])
+    for number in range(settings["vary"] or len(settings["routes"])):
+        exchange, key = settings["routes"][number % len(settings["routes"])]
+        body, given = varied(random_, settings["size"]) if settings["vary"] else (bytes(settings["size"]), {})
+        yield exchange, key, body, dict(given, delivery_mode=2) if settings["persistent"] else given
 
 
 class Templates:
     """The publishes of every route, one behind the other, as C reads them; publishers share them."""
 
-    made = {}
+    made: dict = {}
 
     def __init__(self, settings, frame_size_max):
-        made = [publish_octets(exchange, key, settings["size"], settings["persistent"], frame_size_max)
-                for exchange, key in settings["routes"]]
+        made = [publish_octets(exchange, key, body, given, frame_size_max) for exchange, key, body, given in messages(settings)]
         begins = [0]
-        for octets, _ in made:
+        for octets, _, _ in made:
             begins.append(begins[-1] + len(octets))
         self.count = len(made)
-        self.size_max = max(len(octets) for octets, _ in made)
-        self.octets = ffi.new("uint8_t[]", b"".join(octets for octets, _ in made))
+        self.size_max = max(len(octets) for octets, _, _ in made)
+        self.octets = ffi.new("uint8_t[]", b"".join(octets for octets, _, _ in made))
         self.begins = ffi.new("int32_t[]", begins)
-        self.stamps = ffi.new("int32_t[]", [stamp for _, stamp in made])
+        self.stamps = ffi.new("int32_t[]", [stamp for _, stamp, _ in made])
+        self.ids = ffi.new("int32_t[]", [digits for _, _, digits in made])
 
     @classmethod
     def of(cls, settings, frame_size_max):
@@ -109,7 +138,7 @@ class Side:
 
     def read(self):
         """Take what has come. Raises Failed."""
-        count = None if self.closed else self.stream.read_into(self.view[self.end:])
+        count = None if self.closed else self.stream.read_into(self.view[self.end :])
         if count is None:
             return
         if count == 0:
@@ -125,13 +154,13 @@ class Side:
             if self.other[0] < 0:
                 raise Failed("the broker sent octets that are no frame of AMQP 0-9-1")
             size = struct.unpack_from(">I", self.octets, at + 3)[0]
-            self.take(self.octets[at], bytes(self.view[at + 7:at + 7 + size]))
+            self.take(self.octets[at], bytes(self.view[at + 7 : at + 7 + size]))
             at += size + 8
         if before != (self.perf.confirmed, self.perf.octets, self.perf.received):
             self.moved_at = self.heard_at
         left = self.end - at
         if at and left:
-            self.octets[:left] = self.octets[at:self.end]
+            self.octets[:left] = self.octets[at : self.end]
         if left == RECEIVE_SIZE:
             raise Failed("the broker sent a frame of more than %d octets" % RECEIVE_SIZE)
         self.end = left
@@ -176,13 +205,15 @@ class Side:
 class Publisher(Side):
     """Publishes as fast as it may: `rate` a second, at most `confirm` unconfirmed, `count` in all; 0: no bound."""
 
-    def __init__(self, connection, settings, draw):
+    def __init__(self, connection, settings, number):
         if settings["confirm"]:
             connection.confirm_select()
         Side.__init__(self, connection)
         self.rate, self.window, self.count = settings["rate"], settings["confirm"], settings["count"]
         self.templates = Templates.of(settings, self.frame_size_max)
-        self.draw = ffi.new("uint32_t *", draw if settings["random"] else 0)
+        drawn = settings["random"] or settings["vary"]
+        self.draw = ffi.new("uint32_t *", (FIRST_DRAW + 7919 * number + 104729 * settings["seed"]) % (1 << 32) or 1 if drawn else 0)
+        self.perf.identity = number << 48
         self.out = bytearray(max(FILL_SIZE, self.templates.size_max))
         self.out_address = ffi.from_buffer("uint8_t[]", self.out)
         self.out_view = memoryview(self.out)
@@ -197,8 +228,11 @@ class Publisher(Side):
         """How many may be published now."""
         allowed = FILL_COUNT
         if self.window:
-            allowed = min(allowed, self.window - (self.perf.published - self.perf.confirmed),
-                          WINDOW_MAX - (self.perf.published + 1 - self.perf.lowest))
+            allowed = min(
+                allowed,
+                self.window - (self.perf.published - self.perf.confirmed),
+                WINDOW_MAX - (self.perf.published + 1 - self.perf.lowest),
+            )
         if self.rate:
             allowed = min(allowed, int((now - self.began) * self.rate) + 1 - self.perf.published)
         if self.count:
@@ -216,8 +250,20 @@ class Publisher(Side):
         if not allowed:
             return False
         made = self.templates
-        size = lib.leveret_perf_fill(self.perf, made.octets, made.begins, made.stamps, made.count, self.draw, int(self.window > 0),
-                                     self.out_address, len(self.out), allowed, time.monotonic_ns())
+        size = lib.leveret_perf_fill(
+            self.perf,
+            made.octets,
+            made.begins,
+            made.stamps,
+            made.ids,
+            made.count,
+            self.draw,
+            int(self.window > 0),
+            self.out_address,
+            len(self.out),
+            allowed,
+            time.monotonic_ns(),
+        )
         self.pending = self.out_view[:size]
         self.moved_at = now
         return self.send()
@@ -253,7 +299,7 @@ class Consumer(Side):
         self.acknowledged = 0
         self.expected = None
         for queue in queues:
-            arguments = (0, queue, "", False, self.ack_every == 0, False, False, {})
+            arguments: tuple = (0, queue, "", False, self.ack_every == 0, False, False, {})
             self.send(method.encode(method.named(METHODS, "basic_consume"), 1, arguments))
 
     def work(self, now):
@@ -294,9 +340,9 @@ class Worker:
             try:
                 connection = connect(settings["url"])
             except ClientError as error:
-                raise Failed("connection %d of %d: %s" % (number + 1, settings["connections"], error)) if number else error
+                raise Failed("connection %d of %d: %s" % (number + 1, settings["connections"], error)) if number else error from None
             if settings["role"] == "publisher":
-                self.sides.append(Publisher(connection, settings, 2463534242 + 7919 * number))
+                self.sides.append(Publisher(connection, settings, number))
             else:
                 self.sides.append(Consumer(connection, settings, settings["queues"][number]))
         self.poll = select.poll()
@@ -361,17 +407,25 @@ class Worker:
 
     def report(self, done):
         """A line of counts, all since the start."""
-        totals = {name: sum(getattr(side.perf, name) for side in self.sides)
-                  for name in ("published", "confirmed", "refused", "received", "octets")}
-        totals.update(done=done, seconds=time.monotonic() - self.began, blocked=sum(side.blocked for side in self.sides),
-                      held=sum(not side.closed for side in self.sides),
-                      cpu_s=time.process_time(), moved_s=max(side.moved_at for side in self.sides) - self.began,
-                      latency=self.bins("latency"), confirm_latency=self.bins("confirm_latency"))
+        totals = {
+            name: sum(getattr(side.perf, name) for side in self.sides)
+            for name in ("published", "confirmed", "refused", "received", "octets")
+        }
+        totals.update(
+            done=done,
+            seconds=time.monotonic() - self.began,
+            blocked=sum(side.blocked for side in self.sides),
+            held=sum(not side.closed for side in self.sides),
+            cpu_s=time.process_time(),
+            moved_s=max(side.moved_at for side in self.sides) - self.began,
+            latency=self.bins("latency"),
+            confirm_latency=self.bins("confirm_latency"),
+        )
         print(json.dumps(totals), flush=True)
 
     def bins(self, name):
         """The bins of a latency that are not empty, summed over the sides."""
-        found = {}
+        found: dict = {}
         for side in self.sides:
             for place, count in enumerate(ffi.unpack(getattr(side.perf, name), 1024)):
                 if count:

@@ -1,6 +1,6 @@
 """`leveret pipeline`: the Spark job from streams to Parquet files (the job itself: ports/spark/job.py).
 
-    leveret pipeline run --config pipeline.toml [--master URL]      # pipeline_config.py has the keys
+    leveret pipeline run --config pipeline.toml [--master URL]      # tools/SETTINGS.md has the keys
     leveret pipeline run --source URL --stream QUEUE --out DIR      # the same with few words; `run` may be left out
     leveret pipeline score --csv FILE...                            # anomaly scores of series in files (pipeline_score.py)
     leveret pipeline report --out DIR                               # a page with plots of the tables (pipeline_report.py)
@@ -12,6 +12,7 @@ with exact counts, {"rows_read", "records", "readings", "duplicates", "dead_lett
 dead_letters (a message of one reading is one record), and the windows' counts sum up to readings - late, else the exit status is 1.
 Started again with the same --out it goes on where it was, also after kill -9. Exit status: 0 done, 1 failed, 2 wrong arguments, 3 no Java.
 """
+
 import json
 import os
 import re
@@ -49,15 +50,20 @@ def add_arguments(parser):
 
 def add_run_arguments(parser):
     """The options of `leveret pipeline run`."""
-    parser.add_argument("--config", metavar="FILE", help="a TOML file with everything (see the head of tools/pipeline_config.py)")
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with everything (every key: tools/SETTINGS.md)")
     parser.add_argument("--master", metavar="URL", help="where Spark runs (default local[*])")
-    parser.add_argument("--source", metavar="URL", help="the broker, amqp[s]://[user[:password]@]host[:port][/vhost] (default "
-                        f"amqp://127.0.0.1:5672); the password may be in ${pipeline_config.PASSWORD_VARIABLE}")
+    parser.add_argument(
+        "--source",
+        metavar="URL",
+        help="the broker, amqp[s]://[user[:password]@]host[:port][/vhost] (default "
+        f"amqp://127.0.0.1:5672); the password may be in ${pipeline_config.PASSWORD_VARIABLE}",
+    )
     parser.add_argument("--stream", metavar="QUEUE", help="the stream queue to read (default readings)")
     parser.add_argument("--out", metavar="DIR", help="where the tables and the checkpoint are, or will be")
     parser.add_argument("--window", type=positive, metavar="SECONDS", help="length of a window (default 60)")
-    parser.add_argument("--watermark", type=positive, metavar="MESSAGES",
-                        help="how many messages back a double is recognised at least (default 200000)")
+    parser.add_argument(
+        "--watermark", type=positive, metavar="MESSAGES", help="how many messages back a double is recognised at least (default 200000)"
+    )
     bound = parser.add_mutually_exclusive_group()
     bound.add_argument("--seconds", type=positive, metavar="N", help="read for N seconds, then what is there by then, and end")
     bound.add_argument("--available-now", action="store_true", help="read what is there now, and end")
@@ -120,6 +126,7 @@ class Run:
 
     def __init__(self, spark, tables, options, plan):
         from leveret.ports.spark import alerts, decode, job, retention
+
         self._job, self._retention = job, retention
         self._spark = spark
         self._tables = tables
@@ -161,8 +168,12 @@ class Run:
     def _start(self, **trigger):
         self._writer.begin()
         frame = self._job.unique_readings(self._spark, self._source, self._decoder, self._plan.watermark)
-        return (frame.writeStream.foreachBatch(self._writer).trigger(**trigger)
-                .option("checkpointLocation", self._tables.at("_checkpoint")).start())
+        return (
+            frame.writeStream.foreachBatch(self._writer)
+            .trigger(**trigger)
+            .option("checkpointLocation", self._tables.at("_checkpoint"))
+            .start()
+        )
 
     def _keep_on(self, trigger, seconds):
         """Follows a query, and starts it again from its checkpoint when Spark lost a process, or a broker is away, as long as patience has
@@ -215,10 +226,12 @@ class Run:
         if query.lastProgress and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_EVERY_S
             progress, totals = query.lastProgress, self._writer.totals
-            say(f"batch {progress.batchId}: {totals['rows_read']} rows read, {totals['readings']} readings, "
+            say(
+                f"batch {progress.batchId}: {totals['rows_read']} rows read, {totals['readings']} readings, "
                 f"{totals['duplicates']} duplicates, {totals['dead_letters']} dead letters, {totals['late']} late, "
                 f"{totals['alerts']} alerts; {self._behind(progress)} behind; {progress.processedRowsPerSecond:.0f} rows/s, "
-                f"batch of {progress.numInputRows} in {progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s")
+                f"batch of {progress.numInputRows} in {progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"
+            )
 
     def _behind(self, progress):
         """Messages between what was read and the streams' heads, as far as the source has looked."""
@@ -265,11 +278,12 @@ class Away:
 
     def __init__(self, patience_s):
         self._patience_s = patience_s
-        self._since = self._batch = None
+        self._since = 0.0  # of time.monotonic(); 0: not away
+        self._batch: object = None
 
     def over(self, batch):
         """True when patience is; `batch`: the newest one that was done."""
-        if self._since is None or batch != self._batch:
+        if not self._since or batch != self._batch:
             self._since, self._batch = time.monotonic() - RETRY_S, batch  # as long as the query has waited
         return 0 < self._patience_s <= self.seconds()
 
@@ -296,7 +310,9 @@ def is_final(error):
 def cause(error):
     """The source's own sentence inside what Spark raised; for anything else all that Spark says."""
     if TOO_BUSY in str(error):
-        return ("a Python process did not answer Spark within 10 s: this machine is too busy, or PYSPARK_PYTHON "
-                f"({os.environ.get('PYSPARK_PYTHON', sys.executable)}) does not start")
+        return (
+            "a Python process did not answer Spark within 10 s: this machine is too busy, or PYSPARK_PYTHON "
+            f"({os.environ.get('PYSPARK_PYTHON', sys.executable)}) does not start"
+        )
     found = re.findall(r"^(?:leveret\.ports\.spark\.\w+\.\w+|ValueError): (.+)$", str(error), re.MULTILINE)
     return found[-1] if found else str(error)

@@ -1,72 +1,145 @@
 """What `leveret pipeline run` is asked for: the command line, or a TOML file, every key checked.
 
-    out = "/var/lib/leveret/tables"
-    keep_days = 400                         # raw readings and dead letters older than that are removed; left out: nothing is
-    [source]
-    url = "amqp://sensors@127.0.0.1:5672"   # one, or a list; amqps:// with ?ca=FILE
-    streams = ["telemetry-0", "telemetry-1"]
-    password_file = "/etc/leveret/password" # or password_env; where executors run, too
-    starting_offsets = "earliest"           # latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only
-    fail_on_data_loss = true
-    max_rows_per_trigger = 100000
-    patience_s = 0                          # how long a broker may be away before the job ends, 0: for ever; left out: for ever, and
-                                            # 60 with --seconds and --available-now
-    files = ["old/*.jsonl"]                 # instead of url and streams: the same job over old files, a message a line
-    [decode]
-    format = "auto"                         # json, senml+json, senml+cbor, number (ports/spark/decode.py)
-    [metrics.temperature]                   # any number: the unit wanted, and what is in range
-    unit = "Cel"
-    min = -60
-    max = 1800
-    [doubles]
-    by = "gateway"                          # x-gateway and x-sequence; "reading": device, metric and sequence
-    watermark = 200000                      # messages back that a double is recognised at least
-    [windows]
-    length_s = 60
-    lateness_s = 86400                      # 0: windows never close, and are computed from all of raw
-    [detector]
-    enabled = true
-    alarm = 0.5                             # the least score of an alert
-    [alerts]                                # also as messages; left out: as a table only
-    url = "amqp://127.0.0.1:5672"
-    exchange = ""
-    routing_key = "alerts"
-    [spark]
-    master = "local[*]"
-    trigger_s = 1.0
-    settings = { "spark.driver.memory" = "2g" }
-
+The tables below have a row for each key; tools/SETTINGS.md shows them.
 A mistake is a UsageError of one sentence that names the file, the key and what is allowed; an unknown key is a mistake.
 """
-import math
+
 import os
 import tomllib
 from urllib.parse import unquote, urlsplit
 
+from leveret.ports.settings import Table
+
+from .kinds import TABLE, TRUTH, is_texts, number, passing, told
 from .pipeline_session import MASTER
 from .usage import UsageError
 
 PATIENCE_S = 60  # of a run that has an end
 PASSWORD_VARIABLE = "LEVERET_PIPELINE_PASSWORD"
-TEXT, FULL_TEXT, WHOLE = "text", "a text that is not empty", "a whole number from 1"
-NUMBER, FROM_0, SHARE = "a number", "a number from 0", "a number above 0, at most 1"
-TRUTH, TEXTS, TABLE = "true or false", "a text or a list of texts", "a table"
-KEYS = {
-    "source": {"url": TEXTS, "streams": TEXTS, "password_env": FULL_TEXT, "password_file": FULL_TEXT, "starting_offsets": FULL_TEXT,
-               "fail_on_data_loss": TRUTH, "max_rows_per_trigger": WHOLE, "min_partitions": WHOLE, "patience_s": FROM_0,
-               "files": TEXTS},
-    "decode": {"format": TEXT},
-    "doubles": {"by": TEXT, "watermark": WHOLE},
-    "windows": {"length_s": WHOLE, "lateness_s": FROM_0},
-    "detector": {"enabled": TRUTH, "alarm": SHARE},
-    "alerts": {"url": FULL_TEXT, "password_env": FULL_TEXT, "password_file": FULL_TEXT, "exchange": TEXT, "routing_key": TEXT},
-    "spark": {"master": FULL_TEXT, "trigger_s": FROM_0, "settings": TABLE},
+SOURCE_OPTIONS = {
+    "streams": "stream",
+    "password_env": "passwordEnv",
+    "password_file": "passwordFile",
+    "starting_offsets": "startingOffsets",
+    "fail_on_data_loss": "failOnDataLoss",
+    "max_rows_per_trigger": "maxRowsPerTrigger",
+    "min_partitions": "minPartitions",
 }
-ALONE = {"out": FULL_TEXT, "keep_days": WHOLE}
-METRIC_KEYS = {"unit": TEXT, "min": NUMBER, "max": NUMBER}
-SOURCE_OPTIONS = {"streams": "stream", "password_env": "passwordEnv", "password_file": "passwordFile",
-                  "starting_offsets": "startingOffsets", "fail_on_data_loss": "failOnDataLoss",
-                  "max_rows_per_trigger": "maxRowsPerTrigger", "min_partitions": "minPartitions"}
+TEXT = passing("a text", lambda value: isinstance(value, str))
+FULL_TEXT = passing("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != "")
+WHOLE = passing("a whole number from 1", lambda value: type(value) is int and value >= 1)
+FROM_0 = number("a number from 0", lambda value: value >= 0)
+TEXTS = passing("a text or a list of texts", lambda value: isinstance(value, str) or is_texts(value) and value != [])
+PASSWORDS = (
+    ("password_env", FULL_TEXT, None, "", "the environment variable that has the password, where executors run, too"),
+    ("password_file", FULL_TEXT, None, "", "or the file"),
+)
+
+
+def choice(*words):
+    """One of a few words."""
+    return passing(", ".join(words), lambda value: value in words, "{path}: {section}{name} is one of {words}, not {value!r}")
+
+
+def section(title):
+    """The kind of a section of the file."""
+    return passing("a table", lambda value: isinstance(value, dict), f"{{path}}: {title} is a table, written [{title}]")
+
+
+def table(rows, *relations):
+    """A Table of a section; its sentences say where it is: `section` is its name with a dot."""
+    return Table(
+        rows,
+        "{path}: [{title}] has no setting {name!r}; it has {names}",
+        "{path}: {section}{name} must be {words}, not {value!r}",
+        relations,
+    )
+
+
+SECTIONS = {
+    "source": table(
+        (
+            ("url", TEXTS, None, "", "one or several; amqps:// with ?ca=FILE"),
+            ("streams", TEXTS, None, "", "one or several"),
+            *PASSWORDS,
+            ("starting_offsets", FULL_TEXT, None, "", "earliest, latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only"),
+            ("fail_on_data_loss", TRUTH, True, "", "what is gone is an error; false: it is passed over and counted"),
+            ("max_rows_per_trigger", WHOLE, None, "rows", "of one batch"),
+            ("min_partitions", WHOLE, None, "", "ranges read in parallel"),
+            (
+                "patience_s",
+                FROM_0,
+                None,
+                "s",
+                "how long a broker may be away, 0: for ever; left out: for ever, and 60 with --seconds and --available-now",
+            ),
+            ("files", TEXTS, None, "", "instead of url and streams: the same job over old files, a message a line"),
+        ),
+        (
+            ("url", *SOURCE_OPTIONS, "patience_s"),
+            lambda values: values["files"] is None,
+            "{path}: [source] has files or url and streams, not both",
+        ),
+    ),
+    "decode": table((("format", choice("auto", "json", "senml+json", "senml+cbor", "number"), "auto", "", "ports/spark/decode.py"),)),
+    "doubles": table(
+        (
+            ("by", choice("gateway", "reading"), "gateway", "", "x-gateway and x-sequence; or device, metric and sequence"),
+            ("watermark", WHOLE, 200_000, "messages", "back that a double is recognised at least"),
+        )
+    ),
+    "windows": table(
+        (
+            ("length_s", WHOLE, 60, "s", "of a window"),
+            ("lateness_s", FROM_0, 86400, "s", "0: windows never close, and are computed from all of raw"),
+        )
+    ),
+    "detector": table(
+        (
+            ("enabled", TRUTH, True, "", "look for anomalies"),
+            ("alarm", number("a number above 0, at most 1", lambda value: 0 < value <= 1), 0.5, "", "the least score of an alert"),
+        )
+    ),
+    "alerts": table(
+        (
+            ("url", FULL_TEXT, None, "", "one broker; without [alerts] they are a table only"),
+            *PASSWORDS,
+            ("exchange", TEXT, None, "", "where"),
+            ("routing_key", TEXT, None, "", "and how"),
+        ),
+        ((), lambda values: None not in (values["url"], values["routing_key"]), "{path}: [alerts] needs url and routing_key"),
+    ),
+    "spark": table(
+        (
+            ("master", FULL_TEXT, "local[*]", "", "local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT"),
+            ("trigger_s", FROM_0, 1.0, "s", "between two batches"),
+            ("settings", TABLE, {}, "", "Spark's own, with names in quotes"),
+        )
+    ),
+}
+METRIC = table(
+    (
+        ("unit", TEXT, None, "", "the one wanted"),
+        ("min", number("a number"), None, "", "less is a dead letter"),
+        ("max", number("a number"), None, "", "more is a dead letter"),
+    ),
+    (
+        (),
+        lambda values: None in (values["min"], values["max"]) or values["min"] <= values["max"],
+        "{path}: {section}min is above its max: nothing would be in range",
+    ),
+)
+FILE = Table(
+    (
+        ("out", FULL_TEXT, None, "", "the folder of the tables"),
+        ("keep_days", WHOLE, None, "days", "raw readings and dead letters older than that are removed; left out: nothing is"),
+        ("metrics", section("metrics"), {}, "", "[metrics.NAME], any number: what is in range"),
+    )
+    + tuple((name, section(name), None, "", "below") for name in SECTIONS),
+    "{path}: there is no setting {name!r}; there are {names}",
+    "{path}: {name} must be {words}, not {value!r}",
+)
+ALERT_OPTIONS = {"routing_key": "routingkey", "password_env": "passwordenv", "password_file": "passwordfile"}
 
 
 class Plan:
@@ -77,11 +150,14 @@ class Plan:
     """
 
     out = keep_days = None
-    source = files = alerts = None
-    format, metrics, by, watermark = "auto", {}, "gateway", 200_000
+    source: dict | None = None
+    files = alerts = None
+    format, by, watermark = "auto", "gateway", 200_000
+    metrics: dict = {}
     window_s, lateness_s = 60, 86400
     detector, alarm = True, 0.5
-    master, trigger_s, settings = "local[*]", 1.0, {}
+    master, trigger_s = "local[*]", 1.0
+    settings: dict = {}
     patience_s = None
     fail_on_data_loss = True
 
@@ -128,9 +204,6 @@ def _see_what_belongs_together(plan, options):
         raise UsageError(f"{path} has no [source], and there is no --source")
     if plan.keep_days is not None and plan.lateness_s is None:
         raise UsageError(f"{path}: keep_days needs windows that close: windows.lateness_s above 0")
-    for metric, rules in plan.metrics.items():
-        if rules.get("min", -math.inf) > rules.get("max", math.inf):
-            raise UsageError(f"{path}: metrics.{metric}.min is above its max: nothing would be in range")
     if not MASTER.fullmatch(plan.master):
         raise UsageError(f"the Spark master is local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT, not {plan.master!r}")
 
@@ -153,38 +226,33 @@ def split_source(source):
 
 def _fill(plan, path):
     settings = _read(path)
-    source = settings.get("source", {})
-    if "files" in source:
-        if set(source) != {"files"}:
-            raise UsageError(f"{path}: [source] has files or url and streams, not both")
+    values = {
+        name: told(look.full, settings[name], path=path, title=name, section=name + ".") if name in settings else look.full({})
+        for name, look in SECTIONS.items()
+        if name != "alerts" or name in settings
+    }
+    source = values["source"]
+    if source["files"] is not None:
         plan.files = _texts(source["files"])
-    elif source:
-        if "url" not in source or "streams" not in source:
+    elif settings.get("source"):
+        if source["url"] is None or source["streams"] is None:
             raise UsageError(f"{path}: [source] needs url and streams, or files")
         plan.source = {"url": ",".join(_texts(source["url"])), "stream": ",".join(_texts(source["streams"]))}
-        for key in set(source) & (set(SOURCE_OPTIONS) - {"streams"}):
-            plan.source[SOURCE_OPTIONS[key]] = str(source[key]).lower() if KEYS["source"][key] is TRUTH else str(source[key])
-        plan.fail_on_data_loss = source.get("fail_on_data_loss", True)
-    plan.out, plan.keep_days = settings.get("out"), settings.get("keep_days")
-    plan.patience_s = source.get("patience_s")
-    plan.format, plan.metrics = settings.get("decode", {}).get("format", plan.format), settings.get("metrics", {})
-    doubles, windows, detector, spark = (settings.get(name, {}) for name in ("doubles", "windows", "detector", "spark"))
-    plan.by, plan.watermark = doubles.get("by", plan.by), doubles.get("watermark", plan.watermark)
-    plan.window_s, plan.lateness_s = windows.get("length_s", plan.window_s), windows.get("lateness_s", plan.lateness_s) or None
-    plan.detector, plan.alarm = detector.get("enabled", plan.detector), detector.get("alarm", plan.alarm)
-    plan.master, plan.trigger_s = spark.get("master", plan.master), spark.get("trigger_s", plan.trigger_s)
-    plan.settings = spark.get("settings", {})
+        for key in set(settings["source"]) & (set(SOURCE_OPTIONS) - {"streams"}):
+            plan.source[SOURCE_OPTIONS[key]] = str(source[key]).lower() if key == "fail_on_data_loss" else str(source[key])
+    plan.fail_on_data_loss, plan.patience_s = source["fail_on_data_loss"], source["patience_s"]
+    plan.out, plan.keep_days, plan.metrics = settings.get("out"), settings.get("keep_days"), settings.get("metrics", {})
+    plan.format, plan.by, plan.watermark = values["decode"]["format"], values["doubles"]["by"], values["doubles"]["watermark"]
+    plan.window_s, plan.lateness_s = values["windows"]["length_s"], values["windows"]["lateness_s"] or None
+    plan.detector, plan.alarm = values["detector"]["enabled"], values["detector"]["alarm"]
+    plan.master, plan.trigger_s, plan.settings = (values["spark"][name] for name in ("master", "trigger_s", "settings"))
     if "alerts" in settings:
-        plan.alerts = _alerts(path, settings["alerts"])
-    _choice(path, "decode.format", plan.format, ("auto", "json", "senml+json", "senml+cbor", "number"))
-    _choice(path, "doubles.by", plan.by, ("gateway", "reading"))
-
-
-def _alerts(path, given):
-    if "url" not in given or "routing_key" not in given:
-        raise UsageError(f"{path}: [alerts] needs url and routing_key")
-    names = {"routing_key": "routingkey", "password_env": "passwordenv", "password_file": "passwordfile"}
-    return {names.get(key, key): value for key, value in given.items()}
+        plan.alerts = {ALERT_OPTIONS.get(key, key): value for key, value in settings["alerts"].items()}
+    for name, value in plan.settings.items():
+        if not isinstance(value, (str, int, float)):
+            raise UsageError(
+                f'{path}: spark.settings has names in quotes with texts or numbers, as "spark.driver.memory" = "2g"; {name} is {value!r}'
+            )
 
 
 def _read(path):
@@ -193,50 +261,14 @@ def _read(path):
             settings = tomllib.load(file)
     except OSError as error:
         raise UsageError(f"--config {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also for a number of thousands of digits
         raise UsageError(f"{path} is not TOML: {error}") from None
-    known = tuple(ALONE) + ("metrics",) + tuple(KEYS)
-    for section, keys in settings.items():
-        if section not in known:
-            raise UsageError(f"{path}: there is no setting {section!r}; there are {', '.join(known)}")
-        if section in ALONE:
-            _check(path, section, keys, ALONE[section])
-        elif not isinstance(keys, dict):
-            raise UsageError(f"{path}: {section} is a table, written [{section}]")
-        elif section == "metrics":
-            for metric, rules in keys.items():
-                _check(path, f"metrics.{metric}", rules, TABLE)
-                _check_keys(path, f"metrics.{metric}", rules, METRIC_KEYS)
-        else:
-            _check_keys(path, section, keys, KEYS[section])
-    for name, value in settings.get("spark", {}).get("settings", {}).items():
-        if not isinstance(value, (str, int, float)):
-            raise UsageError(f"{path}: spark.settings has names in quotes with texts or numbers, as \"spark.driver.memory\" = \"2g\"; "
-                             f"{name} is {value!r}")
+    told(FILE.check, settings, path=path, section="")
+    for metric, rules in settings.get("metrics", {}).items():
+        if not isinstance(rules, dict):
+            raise UsageError(f"{path}: metrics.{metric} must be a table, not {rules!r}")
+        told(METRIC.full, rules, path=path, title=f"metrics.{metric}", section=f"metrics.{metric}.")
     return settings
-
-
-def _check_keys(path, section, given, known):
-    for key, value in given.items():
-        if key not in known:
-            raise UsageError(f"{path}: [{section}] has no setting {key!r}; it has {', '.join(known)}")
-        _check(path, f"{section}.{key}", value, known[key])
-
-
-def _check(path, name, value, kind):
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    fits = {TEXT: isinstance(value, str), FULL_TEXT: isinstance(value, str) and value.strip() != "",
-            WHOLE: number and isinstance(value, int) and value >= 1,
-            NUMBER: number, FROM_0: number and value >= 0, SHARE: number and 0 < value <= 1,
-            TRUTH: isinstance(value, bool), TABLE: isinstance(value, dict),
-            TEXTS: isinstance(value, str) or (isinstance(value, list) and value and all(isinstance(one, str) for one in value))}
-    if not fits[kind]:
-        raise UsageError(f"{path}: {name} must be {kind}, not {value!r}")
-
-
-def _choice(path, name, value, known):
-    if value not in known:
-        raise UsageError(f"{path}: {name} is one of {', '.join(known)}, not {value!r}")
 
 
 def _texts(value):

@@ -7,6 +7,7 @@ band from least to most, and every alert as a mark; then the alerts as a table, 
 Parquet reader may read, also while the pipeline runs. Needs matplotlib and pyarrow, not Spark. Exit status: 0 done, 1 there are no
 tables or the page cannot be written, 2 wrong arguments.
 """
+
 import glob
 import html
 import io
@@ -68,7 +69,7 @@ def page(folder, series_max):
     alerts = table(folder, "alerts/*.parquet")
     alerts = sorted(alerts.to_pylist(), key=lambda row: row["time"]) if alerts is not None else []
     series = by_series(windows)
-    marked = {}
+    marked: dict = {}
     for row in alerts:
         marked.setdefault(key_of(row), []).append(row)
     order = sorted(series, key=lambda key: (-len(marked.get(key, ())), key))
@@ -79,14 +80,17 @@ def page(folder, series_max):
     for key in shown:
         parts.append(f"<h2>{html.escape(title(key))}</h2>{plot(series[key], marked.get(key, []))}")
     parts += [alert_table(alerts), dead_letter_table(folder)]
-    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Leveret: {html.escape(os.path.basename(os.path.abspath(folder)))}'
-            f"</title><style>{STYLE}</style><body>{''.join(parts)}</body></html>\n")
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Leveret: {html.escape(os.path.basename(os.path.abspath(folder)))}'
+        f"</title><style>{STYLE}</style><body>{''.join(parts)}</body></html>\n"
+    )
 
 
 def table(folder, pattern):
     """All rows of a table's files, None when there is none."""
     import pyarrow
     import pyarrow.parquet
+
     found = []
     for file in sorted(glob.glob(os.path.join(glob.escape(folder), pattern))):
         found.append(pyarrow.parquet.ParquetFile(file).read())
@@ -104,7 +108,7 @@ def title(key):
 
 def by_series(windows):
     """{key: rows in the order of time}."""
-    found = {}
+    found: dict = {}
     for row in windows.to_pylist():
         found.setdefault(key_of(row), []).append(row)
     for rows in found.values():
@@ -138,25 +142,43 @@ def plot(rows, alerts):
     from matplotlib import dates
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
+
     figure = Figure(figsize=(10, 2.8), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.add_subplot()
     rows = with_gaps(thinned(rows))
     times = [row["window_start"] for row in rows]
-    axes.fill_between(times, [row["min"] for row in rows], [row["max"] for row in rows], color="#2a7f3f", alpha=0.18, linewidth=0,
-                      label="least to most")
+    axes.fill_between(
+        times, [row["min"] for row in rows], [row["max"] for row in rows], color="#2a7f3f", alpha=0.18, linewidth=0, label="least to most"
+    )
     axes.plot(times, [row["mean"] for row in rows], color="#2a7f3f", linewidth=1.1, label="mean of a window")
-    alone = [row for before, row, behind in zip([VOID] + rows, rows, rows[1:] + [VOID])
-             if math.isnan(before["mean"]) and math.isnan(behind["mean"]) and not math.isnan(row["mean"])]
+    alone = [
+        row
+        for before, row, behind in zip([VOID] + rows, rows, rows[1:] + [VOID])
+        if math.isnan(before["mean"]) and math.isnan(behind["mean"]) and not math.isnan(row["mean"])
+    ]
     if alone:
-        axes.errorbar([row["window_start"] for row in alone], [row["mean"] for row in alone],
-                      [[row["mean"] - row["min"] for row in alone], [row["max"] - row["mean"] for row in alone]], fmt=".", color="#2a7f3f")
+        axes.errorbar(
+            [row["window_start"] for row in alone],
+            [row["mean"] for row in alone],
+            [[row["mean"] - row["min"] for row in alone], [row["max"] - row["mean"] for row in alone]],
+            fmt=".",
+            color="#2a7f3f",
+        )
     if len(rows) == 1:
         start, end = rows[0]["window_start"], rows[0]["window_end"]
         axes.set_xlim(start - (end - start), end)
     if alerts:
-        axes.scatter([row["time"] for row in alerts], [row["value"] for row in alerts], s=[18 + 60 * row["score"] ** 4 for row in alerts],
-                     facecolors="none", edgecolors="#c22", linewidths=1.4, zorder=3, label="anomaly")
+        axes.scatter(
+            [row["time"] for row in alerts],
+            [row["value"] for row in alerts],
+            s=[18 + 60 * row["score"] ** 4 for row in alerts],
+            facecolors="none",
+            edgecolors="#c22",
+            linewidths=1.4,
+            zorder=3,
+            label="anomaly",
+        )
     locator = dates.AutoDateLocator()
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
@@ -165,24 +187,30 @@ def plot(rows, alerts):
     target = io.StringIO()
     figure.savefig(target, format="svg", metadata={"Date": None})
     text = target.getvalue()
-    return text[text.index("<svg"):]
+    return text[text.index("<svg") :]
 
 
 def thinned(rows):
     """The rows, several made one where there are more than POINTS_MAX: nothing that was least or most is lost."""
     step = len(rows) // POINTS_MAX + 1
     found = []
-    for part in (rows[at:at + step] for at in range(0, len(rows), step)):
+    for part in (rows[at : at + step] for at in range(0, len(rows), step)):
         count = sum(row["count"] for row in part)
-        found.append({"window_start": part[0]["window_start"], "window_end": part[-1]["window_end"],
-                      "min": min(row["min"] for row in part), "max": max(row["max"] for row in part),
-                      "mean": sum(row["mean"] * row["count"] for row in part) / count})
+        found.append(
+            {
+                "window_start": part[0]["window_start"],
+                "window_end": part[-1]["window_end"],
+                "min": min(row["min"] for row in part),
+                "max": max(row["max"] for row in part),
+                "mean": sum(row["mean"] * row["count"] for row in part) / count,
+            }
+        )
     return found
 
 
 def with_gaps(rows):
     """The rows, with one that draws nothing wherever several windows are missing."""
-    found = []
+    found: list = []
     usual = sorted(behind["window_start"] - row["window_start"] for row, behind in zip(rows, rows[1:]))
     for row in rows:
         if found and row["window_start"] - found[-1]["window_start"] > GAP * usual[len(usual) // 2]:
@@ -197,7 +225,9 @@ def alert_table(alerts):
         return "<h2>Anomalies</h2><p>None.</p>"
     rows = "".join(
         f"<tr><td>{row['time']:%Y-%m-%d %H:%M:%S}</td><td>{html.escape(title(key_of(row)))}</td>"
-        f'<td class="n">{row["value"]:g}</td><td class="n">{row["score"]:.2f}</td></tr>' for row in reversed(alerts[-ALERTS_SHOWN:]))
+        f'<td class="n">{row["value"]:g}</td><td class="n">{row["score"]:.2f}</td></tr>'
+        for row in reversed(alerts[-ALERTS_SHOWN:])
+    )
     note = f'<p class="quiet">The last {ALERTS_SHOWN} of {len(alerts)}.</p>' if len(alerts) > ALERTS_SHOWN else ""
     return f"<h2>Anomalies</h2>{note}<table><tr><th>time (UTC)</th><th>series</th><th>value</th><th>score</th></tr>{rows}</table>"
 
@@ -207,9 +237,11 @@ def dead_letter_table(folder):
     found = table(folder, "dead_letters/*.parquet")
     if found is None or not found.num_rows:
         return ""
-    counts = {}
+    counts: dict = {}
     for reason in found.column("reason").to_pylist():
         counts[reason] = counts.get(reason, 0) + 1
-    rows = "".join(f'<tr><td>{html.escape(str(reason))}</td><td class="n">{count:,}</td></tr>'
-                   for reason, count in sorted(counts.items(), key=lambda pair: -pair[1]))
+    rows = "".join(
+        f'<tr><td>{html.escape(str(reason))}</td><td class="n">{count:,}</td></tr>'
+        for reason, count in sorted(counts.items(), key=lambda pair: -pair[1])
+    )
     return f"<h2>What was no reading</h2><table><tr><th>reason</th><th>messages</th></tr>{rows}</table>"

@@ -7,6 +7,7 @@ a gap. Out: `timestamp,value,anomaly_score`, the first two as they came, scores 
 from the rows above it only. For one FILE to standard output or to the file --out, for several to files of the same names in the folder
 --out. Needs numpy, not Spark. Exit status: 0 done, 1 a file that cannot be read or written, 2 wrong arguments.
 """
+
 import csv
 import datetime
 import os
@@ -24,8 +25,9 @@ class BadSeries(Exception):
 def add_arguments(parser):
     """The options of `leveret pipeline score`."""
     parser.add_argument("--csv", required=True, nargs="+", metavar="FILE", help="`timestamp,value` files, one series each")
-    parser.add_argument("--out", metavar="PATH",
-                        help="a file, or a folder for several series (made when missing); default: standard output, for one series")
+    parser.add_argument(
+        "--out", metavar="PATH", help="a file, or a folder for several series (made when missing); default: standard output, for one series"
+    )
 
 
 def run(options):
@@ -97,7 +99,7 @@ def score_all(detector, series):
     scores = detector.score_rows(detector.new_states(len(series)), places, [row[2] for row in rows], [row[3] for row in rows])
     found, at = [], 0
     for rows in series:
-        found.append(scores[at:at + len(rows)])
+        found.append(scores[at : at + len(rows)])
         at += len(rows)
     return found
 

@@ -4,6 +4,7 @@
 which starts the job under spark-submit; executors need Python with the packages of `.[spark]` beside it. With --master the archive
 is made and shipped by the command itself.
 """
+
 import atexit
 import os
 import re
@@ -51,19 +52,30 @@ def start_spark(master="local[*]", more=None):
     from pyspark.sql import SparkSession
 
     from leveret.ports.spark import register
+
     local = re.fullmatch(r"local(?:\[(\*|\d+)\])?", master)
     cores = local and (os.cpu_count() if local.group(1) == "*" else int(local.group(1) or 1))
     settings = {
-        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": str(max(cores or 0, 2)), "spark.sql.session.timeZone": "UTC",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false", "spark.sql.streaming.numRecentProgressUpdates": "20",
-        "spark.ui.retainedJobs": "50", "spark.ui.retainedStages": "100", "spark.ui.retainedTasks": "1000",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": str(max(cores or 0, 2)),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "20",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
         "spark.sql.ui.retainedExecutions": "50",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }
     if local:
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-                     "spark.driver.extraJavaOptions": JAVA_OPTIONS}
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        }
     builder = SparkSession.builder.appName("leveret pipeline")
     if SUBMITTED not in os.environ:
         builder = builder.master(f"local[{local.group(1) or 1},4]" if local else master)
@@ -82,6 +94,7 @@ def _session(builder, master):
     """Raises NoSpark."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
+
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:

@@ -6,6 +6,7 @@ A recorded series is replayed in time-lapse: its own gaps, shortened by one fact
 reading keeps the time it was recorded with.
 Nothing is invented: what a machine does not have (temperatures) is not among its metrics. No clock is read here.
 """
+
 import csv
 import datetime
 import math
@@ -54,9 +55,12 @@ class Machine:
         return [("network_received_bytes", counters.bytes_recv), ("network_sent_bytes", counters.bytes_sent)] if counters else []
 
     def _temperature(self):
-        sensors = getattr(self._psutil, "sensors_temperatures", dict)()  # psutil has it on Linux only
-        return [(f"temperature_{chip}_{number}_celsius", sensor.current)
-                for chip, entries in sorted(sensors.items()) for number, sensor in enumerate(entries)]
+        sensors: dict = getattr(self._psutil, "sensors_temperatures", dict)()  # psutil has it on Linux only
+        return [
+            (f"temperature_{chip}_{number}_celsius", sensor.current)
+            for chip, entries in sorted(sensors.items())
+            for number, sensor in enumerate(entries)
+        ]
 
 
 GROUPS = tuple(sorted(name[1:] for name in ("_cpu", "_memory", "_disk", "_network", "_temperature")))

@@ -4,7 +4,8 @@ Laws: a file with a mistake changes nothing, in one sentence. One user a step: a
 waits for all of them. A user that is gone from the file is removed as by management, its connections end; users of the log or of
 definitions stay. A policy stays until it is removed by its name, as over a start with --data; one that is gone from the file is named.
 """
-from leveret.core import users
+
+from leveret.core.access import users
 from leveret.core.errors import ProtocolError
 
 from . import config
@@ -24,8 +25,9 @@ class Reload:
         self.named = named
         self.say = say
         self.made = {}
-        self.tables = self.policies = ()
-        self.left = None  # tables of users to come
+        self.tables = ()
+        self.policies: list = []
+        self.left: list | None = None  # tables of users to come
         try:
             now = config.read_at_start(path)
             self.tables, self.anonymous = config.user_tables(path)
@@ -58,8 +60,10 @@ class Reload:
             return True
         told = self.put_users()
         self.put_policies()
-        self.say(f"read anew from {self.path}: {told}, {len(self.policies)} policies; listeners, limits, data and bridges are read at a "
-                 "start only")
+        self.say(
+            f"read anew from {self.path}: {told}, {len(self.policies)} policies; listeners, limits, data and bridges are read at a "
+            "start only"
+        )
         return True
 
     def put_users(self):
@@ -67,8 +71,9 @@ class Reload:
         access = self.broker.access
         if not self.made:
             if any(user.configured for user in access.users.values()):
-                self.say(f"{self.path} names no [[user]] any more: users stay as they are until the next start, which would make guest",
-                         WARNING)
+                self.say(
+                    f"{self.path} names no [[user]] any more: users stay as they are until the next start, which would make guest", WARNING
+                )
             return "no users"
         added = 0
         for user in self.made.values():

@@ -7,13 +7,14 @@ sequence (from 1), time (epoch seconds) and value. Laws: a reading counts as con
 gateway without a queue for it is an error and not a silent loss; after a lost connection it connects again and sends what was not
 confirmed once more under the same message_id. The last line on standard output is a JSON summary.
 """
+
 import collections
 import json
 import random
 import sys
 import time
 
-from leveret.core.backoff import Backoff
+from leveret.core.bridge.backoff import Backoff
 from leveret.ports.client import ClientError, ConnectFailed, ConnectionLost, connect
 
 from . import address, readings
@@ -40,7 +41,7 @@ class Publisher:
 
     def __init__(self, open_connection):
         self._open_connection = open_connection
-        self._waiting = collections.deque()  # published and not known to be confirmed, oldest first
+        self._waiting: collections.deque = collections.deque()  # published and not known to be confirmed, oldest first
         self.published = 0
         self.resent = 0
         self._connection = self._connect()
@@ -113,7 +114,7 @@ class Publisher:
 def publish_rounds(publisher, device, source, seconds):
     """Publish every round when it is due, none after `seconds`; readings per metric."""
     began = time.monotonic()
-    sequences = collections.Counter()
+    sequences: collections.Counter = collections.Counter()
     for due_s, read in source:
         while True:
             left_s = due_s - (time.monotonic() - began)
@@ -155,6 +156,7 @@ def opener(url):
     place = address.parse(url)
     if isinstance(place, address.SerialAddress):
         from leveret.ports.serial_line import connect_serial
+
         return lambda: connect_serial(place.device, place.baud)
     return lambda: connect(place.url())
 
@@ -164,8 +166,18 @@ def run(options):
     publisher = Publisher(opener(options.to))
     sequences = publish_rounds(publisher, options.device, source, options.seconds)
     publisher.finish()
-    print(json.dumps({"device": options.device, "published": publisher.published, "confirmed": publisher.confirmed,
-                      "resent": publisher.resent, "metrics": sequences}), flush=True)
+    print(
+        json.dumps(
+            {
+                "device": options.device,
+                "published": publisher.published,
+                "confirmed": publisher.confirmed,
+                "resent": publisher.resent,
+                "metrics": sequences,
+            }
+        ),
+        flush=True,
+    )
     return 0
 
 

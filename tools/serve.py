@@ -13,6 +13,7 @@ users, and what cannot be used changes nothing. With --data
 synced before the end. What --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users
 in it stand in for the guest that a broker without users has.
 """
+
 import os
 import resource
 import signal
@@ -21,10 +22,10 @@ import sys
 import time
 
 from leveret import c_accel
-from leveret.core import users
-from leveret.core.access import GUEST
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.access import users
+from leveret.core.access.permissions import GUEST
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.errors import ProtocolError
 from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
@@ -49,15 +50,23 @@ class ListenFailed(Exception):
 
 def add_arguments(parser):
     """The subcommand's arguments."""
-    parser.add_argument("--listen", action="append", metavar="URL",
-                        help=f"{address.FORMS}; may be given again, port 0 takes a free one (default {LISTEN_DEFAULT})")
+    parser.add_argument(
+        "--listen",
+        action="append",
+        metavar="URL",
+        help=f"{address.FORMS}; may be given again, port 0 takes a free one (default {LISTEN_DEFAULT})",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
     data.add_arguments(parser, where)
     parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits], [data], [[user]], [[policy]], [[bridge]]")
     parser.add_argument("--vhost", metavar="NAME", help="of --definitions " + definitions.VHOST_HELP)
-    parser.add_argument("--memory-max", metavar="SIZE", help="what all limits may add up to, as 256M: those that the file does not give "
-                        "are chosen so (default: half of what the machine has; `leveret limits` prints where it goes)")
+    parser.add_argument(
+        "--memory-max",
+        metavar="SIZE",
+        help="what all limits may add up to, as 256M: those that the file does not give "
+        "are chosen so (default: half of what the machine has; `leveret limits` prints where it goes)",
+    )
     parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
 
@@ -79,8 +88,10 @@ def make_room_for_descriptors(limits, line_count):
     needed = limits.connection_count_max + limits.surplus_count_max + line_count + DESCRIPTORS_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(f"connection_count_max is {limits.connection_count_max} and this process may open {hard} files: "
-                         f"raise that with ulimit -n {needed}, or make connection_count_max smaller with --config")
+        raise UsageError(
+            f"connection_count_max is {limits.connection_count_max} and this process may open {hard} files: "
+            f"raise that with ulimit -n {needed}, or make connection_count_max smaller with --config"
+        )
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
@@ -111,8 +122,10 @@ class Server:
         say(data.told(self.broker.journal.figures(), chosen.disk_max))
         free = data.free_octets(chosen.directory)
         if free < chosen.disk_max - self.broker.journal.log.size():
-            say(f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full",
-                WARNING)
+            say(
+                f"the log may take {chosen.disk_max >> 20} MiB and its disk has {free >> 20} MiB left: publishers wait when that is full",
+                WARNING,
+            )
 
     def define(self, policies, document, keep_guest, host=None):
         """Set the configuration's policies and load definitions (or None), those of the virtual host `host`. Raises UsageError."""
@@ -152,6 +165,7 @@ class Server:
 
     def _listen_with_tls(self, place):
         from leveret.ports.tls import Certificates, TlsFailed, TlsStream
+
         try:
             certificates = Certificates(place.cert, place.key, place.ca, place.verify)
         except TlsFailed as error:
@@ -173,6 +187,7 @@ class Server:
     def reload(self, path, at_start):
         """Read all certificates anew, what cannot be used is said and the old ones stay; and the configuration file (tools/reload.py)."""
         from leveret.ports.tls import TlsFailed
+
         for certificates in self._certificates:
             try:
                 certificates.load()
@@ -188,10 +203,20 @@ class Server:
 
     def _listen_on_line(self, place):
         from leveret.ports.serial_line import LineFailed, SerialListener
+
         limits = self.broker.limits
         try:
-            self._lines.append(SerialListener(self.loop, place.device, place.baud, self._accept_line, **place.options,
-                                              stream_count=limits.line_connection_count_max, stream_room=limits.line_connection_room))
+            self._lines.append(
+                SerialListener(
+                    self.loop,
+                    place.device,
+                    place.baud,
+                    self._accept_line,
+                    **place.options,
+                    stream_count=limits.line_connection_count_max,
+                    stream_room=limits.line_connection_room,
+                )
+            )
         except LineFailed as error:
             raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
         return place.url()
@@ -322,11 +347,15 @@ def run(options):
     except UsageError:
         server.close()
         raise
-    say(f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
-        f"at most {octets_max >> 20} MiB when every limit is reached")
+    say(
+        f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
+        f"at most {octets_max >> 20} MiB when every limit is reached"
+    )
     if only_guest(server.broker.access.users, addresses):
-        say("nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config",
-            WARNING)
+        say(
+            "nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config",
+            WARNING,
+        )
     while not asked:
         if reloads:
             reloads.clear()

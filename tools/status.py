@@ -14,6 +14,7 @@ One fact a line: a word, a space, the rest. The order and the words stay: script
 
 Names are written as JSON strings, so that one with a space in it is still one word to who reads JSON. Exit status 1: no answer.
 """
+
 import json
 import sys
 

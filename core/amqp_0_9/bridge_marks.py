@@ -12,7 +12,7 @@ A message that has x-gateway and x-sequence, or x-arrived, from a gateway below 
 import struct
 
 from ..errors import ProtocolError
-from ..exchange import whole_number
+from ..exchange.base import whole_number
 from . import field_table, properties
 
 GATEWAY = "x-gateway"
@@ -44,8 +44,10 @@ class Template:
                 name, closed, text = rest.partition("}")
                 number = whole_number(name) if len(name) < 4 else None
                 if not closed or name not in ("key", "exchange", "gateway") and not 0 < (number or 0) < 256:
-                    raise ValueError("a template has the places {key}, {exchange}, {gateway} and {1}, {2} ... for the words of the key, "
-                                     "not {%s" % (name + closed))
+                    raise ValueError(
+                        "a template has the places {key}, {exchange}, {gateway} and {1}, {2} ... for the words of the key, "
+                        "not {%s" % (name + closed)
+                    )
                 self.parts.append(name)
 
     def fill(self, gateway, exchange, key):
@@ -94,8 +96,13 @@ class Marks:
     def put(self, octets, sequence, exchange, key, arrived=None):
         """Properties (bytes) with the marks; `sequence` None: without gateway and number; `arrived`: seconds since 1970, None: not known.
         None: it has passed hops_max bridges."""
-        if (not self._headers and not self._prefix and _HOPS_NAME not in octets and _GATEWAY_NAME not in octets
-                and _ARRIVED_NAME not in octets):
+        if (
+            not self._headers
+            and not self._prefix
+            and _HOPS_NAME not in octets
+            and _GATEWAY_NAME not in octets
+            and _ARRIVED_NAME not in octets
+        ):
             pair = _FIRST_HOP
             if arrived is not None:
                 pair = _ARRIVED_NAME + b"T" + struct.pack(">Q", arrived) + pair

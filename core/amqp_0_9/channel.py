@@ -3,7 +3,7 @@
 What changes with every message is in the broker's channel table at `handle`.
 """
 
-from .. import layout
+from ..memory import layout
 
 # What a channel expects of the next content frame.
 NO_CONTENT = 0
@@ -32,7 +32,7 @@ class Channel:
         self.refusals = []  # low 30 bits of publishes that wait for a negative confirm
         self.transaction = None  # transaction.Transaction after tx.select
         self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
-        self.answer = None  # management.Answer of its last content, which waits for room or for the log
+        self.answer = None  # management/requests.py's Answer of its last content, which waits for room or for the log
         self.watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
         self.watched_since = 0
         self.waits_to_write = False  # in session.writing
@@ -41,7 +41,6 @@ class Channel:
         self.route = b""
         self.copies = b""  # keys that its sender selected beside the routing key (CC and BCC), each behind its size in two octets
         self.mandatory = False
-        self.expires = False
         self.message = layout.NONE
         self.body_left = 0
 
@@ -60,7 +59,7 @@ class Channel:
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""
-        return with_copies(self.route[2 + self.route[0]:], self.copies)
+        return with_copies(self.route[2 + self.route[0] :], self.copies)
 
 
 def with_copies(key, copies):
@@ -70,6 +69,6 @@ def with_copies(key, copies):
     keys, at = [key], 0
     while at < len(copies):
         end = at + 2 + (copies[at] << 8 | copies[at + 1])
-        keys.append(copies[at + 2:end])
+        keys.append(copies[at + 2 : end])
         at = end
     return tuple(keys)

@@ -4,14 +4,25 @@ The blocks for the whole content are put on account at its header; when there is
 not read until there is. When the content is complete the broker routes it; a full queue holds it, and with it the connection.
 """
 
-from .. import access, layout
-from .. import broker as broker_core
-from ..errors import (ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR,
-                      UNEXPECTED_FRAME, ProtocolError)
-from ..exchange import whole_number
-from ..features.feature import REFUSED
+from ..access import permissions
+from ..broker.broker import MANAGEMENT_ROUTE
+from ..errors import (
+    ACCESS_REFUSED,
+    CONTENT_TOO_LARGE,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    PRECONDITION_FAILED,
+    RESOURCE_ERROR,
+    SYNTAX_ERROR,
+    UNEXPECTED_FRAME,
+    ProtocolError,
+)
+from ..exchange.base import whole_number
+from ..memory import layout
+from ..outcomes import NO_ROOM, NOT_YET, TAKEN, UNROUTABLE
 from . import properties, sender_selected
 from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
+from .described import described
 
 USER_ID = 0x10  # in the second octet of the property flags
 EXPIRATION = 0x01  # in the first
@@ -19,7 +30,7 @@ REPLY_TO = 0x02
 
 REPLY_QUEUE = "amq.rabbitmq.reply-to"
 
-NO_ROUTE_CODE = 312  # 0-9-1 section 1.8.3.9: the reply code of basic.return
+MANAGING = 1 << 16  # Session.effort of a management request: a turn
 
 
 def publish(session, channel, buffer, at, end):
@@ -31,16 +42,16 @@ def publish(session, channel, buffer, at, end):
             size += 1 + buffer[at + 2 + size]
     if at + 3 + size != end or size < 2:
         raise ProtocolError(SYNTAX_ERROR, "basic.publish has the wrong size for its names")
-    channel.route = bytes(buffer[at + 2:at + 2 + size])
+    channel.route = bytes(buffer[at + 2 : at + 2 + size])
     flags = buffer[end - 1]
     try:
-        channel.exchange = str(channel.route[1:1 + channel.route[0]], "utf-8")
+        channel.exchange = str(channel.route[1 : 1 + channel.route[0]], "utf-8")
     except UnicodeError:
-        raise ProtocolError(SYNTAX_ERROR, "basic.publish has an exchange name that is not UTF-8")
+        raise ProtocolError(SYNTAX_ERROR, "basic.publish has an exchange name that is not UTF-8") from None
     if flags & 2:
         raise ProtocolError(NOT_IMPLEMENTED, "immediate=true")
     if channel.exchange not in session.writable:
-        access.check(session.broker, session.connection.user, access.WRITE, "exchange", channel.exchange)
+        permissions.check(session.broker, session.connection.user, permissions.WRITE, "exchange", channel.exchange)
     found = session.broker.exchanges.get(channel.exchange)
     if found is None and channel.exchange:
         raise ProtocolError(NOT_FOUND, "no " + session.broker.called("exchange", channel.exchange))
@@ -64,7 +75,7 @@ def header(session, channel, buffer, at, end):
         raise ProtocolError(UNEXPECTED_FRAME, "expected a content header of class 60 (basic), got class %d" % class_id)
     if buffer[at + 2] | buffer[at + 3]:
         raise ProtocolError(SYNTAX_ERROR, "the weight of a content header must be 0")
-    body_size = int.from_bytes(bytes(buffer[at + 4:at + 12]), "big")
+    body_size = int.from_bytes(bytes(buffer[at + 4 : at + 12]), "big")
     limits = session.broker.limits
     octets, start, stop = read_properties(session, channel, buffer, at + 12, end)
     size = stop - start
@@ -80,9 +91,8 @@ def header(session, channel, buffer, at, end):
         if session.unfinished or channel.transaction is not None and channel.transaction.publishes:
             raise ProtocolError(RESOURCE_ERROR, "no room for another unfinished or uncommitted content of this connection", True)
         return False
-    channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds)
-    if properties.is_persistent(octets, start):
-        tables.messages[channel.message + layout.MESSAGE_SEGMENT] = 0
+    kind, lifetime = described(octets, start)
+    channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds, kind, lifetime)
     tables.append(channel.message, octets, start, size)
     channel.body_left = body_size
     channel.content = BODY_NEXT
@@ -95,7 +105,7 @@ def header(session, channel, buffer, at, end):
 
 def may_have_spare(session, channel, blocks):
     """True for a request to the management, when there is room with what is kept for that: so a bridge can drain a full broker."""
-    if channel.route != broker_core.MANAGEMENT_ROUTE or not session.connection.user.tags:
+    if channel.route != MANAGEMENT_ROUTE or not session.connection.user.tags:
         return False
     return session.broker.tables.has_spare(blocks, 1)
 
@@ -110,7 +120,6 @@ def read_properties(session, channel, buffer, at, end):
         buffer, at, end = sender_selected.read(session, channel, headers, buffer, at, end)
     elif channel.copies:
         channel.copies = b""
-    channel.expires = False
     if not buffer[at + 1] & USER_ID and not buffer[at] & (EXPIRATION | REPLY_TO):
         return buffer, at, end
     given = properties.decode(buffer, at, end)
@@ -119,7 +128,6 @@ def read_properties(session, channel, buffer, at, end):
         raise ProtocolError(PRECONDITION_FAILED, "user_id property set to '%s' but authenticated user was '%s'" % (user, session.user))
     expiration = given.get("expiration")
     if expiration is not None:
-        channel.expires = True
         if not isinstance(expiration, str) or len(expiration) > 10 or whole_number(expiration) is None:
             raise ProtocolError(PRECONDITION_FAILED, "invalid expiration '%s': a number of milliseconds in at most 10 digits" % expiration)
     if given.get("reply_to") == REPLY_QUEUE:
@@ -152,26 +160,26 @@ def complete(session, channel):
     else:
         before = 0 if session.broker.journal is None else session.broker.journal.taken
         entries_before = session.broker.tables.state[layout.POOL_ENTRIES + 2]
-        outcome = put(session.broker, channel.message, channel.exchange, channel.key(), channel.expires)
+        outcome = put(session.broker, channel.message, channel.exchange, channel.key())
         session.effort += max(entries_before - session.broker.tables.state[layout.POOL_ENTRIES + 2], 0)
-        if outcome == broker_core.NO_ROOM:
+        if outcome == NO_ROOM:
             session.hold(channel)
             return
-        if outcome == broker_core.UNROUTABLE and channel.route == broker_core.MANAGEMENT_ROUTE:
+        if outcome == UNROUTABLE and channel.route == MANAGEMENT_ROUTE:
             outcome = session.on_channel(channel, manage)
             if channel.closing:
                 return
-            if outcome == broker_core.NO_ROOM:
+            if outcome == NO_ROOM:
                 session.hold(channel)
                 return
-            if outcome == broker_core.NOT_YET:
+            if outcome == NOT_YET:
                 session.hold_for_log(channel)
                 return
         if session.broker.journal is not None:
             channel.logged(session.broker.journal, before)
         message, channel.message = channel.message, layout.NONE  # it is no longer the channel's to release
-        settle(session, channel, message, channel.mandatory, outcome)
-        if outcome == broker_core.TAKEN and session.route_asked:
+        session.broker.published(channel, message, channel.mandatory, outcome)
+        if outcome == TAKEN and session.route_asked:
             session.route_asked = False
             session.broker.remember_route(session.connection.user.number, channel.exchange, channel.route)
     channel.message = layout.NONE
@@ -181,29 +189,15 @@ def complete(session, channel):
 
 
 def manage(session, channel):
-    """Hand a management request over; what it raises closes the channel."""
+    """Hand a management request over; what it raises closes the channel. It is a turn of its own."""
+    session.effort += MANAGING
     channel.answer, outcome = session.broker.manage(session.connection.user, channel.message, channel.answer)
     return outcome
 
 
-def put(broker, message, exchange, key, expires):
+def put(broker, message, exchange, key):
     """Have the broker route a content."""
-    return broker.publish(message, exchange, key, lambda: broker.properties_of(message), expires)
-
-
-def settle(session, channel, message, mandatory, outcome):
-    """A content has been taken, refused, or had no route: return it, let go of it, have it confirmed. The caller's reference is no more."""
-    broker = session.broker
-    state = broker.tables.state
-    state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + 1) & layout.MASK
-    if outcome == broker_core.UNROUTABLE and mandatory:
-        broker.counters["returned"] += 1
-        channel.returns.append((message, NO_ROUTE_CODE, "NO_ROUTE"))
-    else:
-        if outcome == broker_core.UNROUTABLE:
-            broker.counters["unroutable"] += 1
-        broker.tables.release(message)
-    session.published(channel, outcome == REFUSED)
+    return broker.publish(message, exchange, key, lambda: broker.properties_of(message))
 
 
 def abandon(session, channel):
@@ -217,10 +211,14 @@ def abandon(session, channel):
         session.begun -= 1
     channel.content = NO_CONTENT
     if channel.answer is not None:
-        tables.release(channel.answer.message)
-        channel.answer = None
+        answer, channel.answer = channel.answer, None
+        if answer.message != layout.NONE:
+            tables.release(answer.message)
     if channel.transaction is not None:
-        channel.transaction.rollback(session.broker)
+        try:
+            channel.transaction.finish(session.broker)
+        finally:
+            channel.transaction.rollback(session.broker)
     drop_returns(session, channel)
 
 

@@ -6,8 +6,10 @@ through `outgoing`. What a stream delivers is in deliver_stream.py.
 
 import struct
 
-from .. import hot, layout, limits
+from .. import limits
 from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..memory import hot, layout
+from ..message.formats import BASIC
 from . import field_table, frame, properties
 
 DELIVER = b"\x00\x3c\x00\x3c"
@@ -35,6 +37,7 @@ def deliver(session, consumer, most):
     """Write up to `most` deliveries: how many. Marks the session starved when it was room that ended it."""
     if consumer.queue.is_stream:
         from . import deliver_stream
+
         return deliver_stream.deliver_stream(session, consumer, most)
     tables = session.broker.tables
     send = session.send
@@ -44,23 +47,43 @@ def deliver(session, consumer, most):
     while True:
         send.room()
         before = state[layout.STATE_DELIVERED]
-        send.wrote(tables.engine.pump(consumer.handle, most - count, consumer.prefix_at, len(consumer.prefix), session.frame_size_max,
-                                      send.address, send.end, send.size - limits.REPLY_ROOM))
+        send.wrote(
+            tables.engine.pump(
+                consumer.handle,
+                most - count,
+                consumer.prefix_at,
+                len(consumer.prefix),
+                session.frame_size_max,
+                send.address,
+                send.end,
+                send.size - limits.REPLY_ROOM,
+            )
+        )
         count += (state[layout.STATE_DELIVERED] - before) & layout.MASK
-        if count == most or tables.queues[length] == 0 or not has_credit(tables, consumer) or not deliver_large(session, consumer):
+        if count == most or tables.queues[length] == 0 or not session.broker.has_credit(consumer) or not deliver_large(session, consumer):
             return count
         count += 1
         if count == most or session.outgoing.active():
             return count
 
 
-def has_credit(tables, consumer):
-    """True when the consumer and its channel may get one more delivery."""
-    if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] <= 0:
-        return False
-    channel = consumer.channel.handle
-    prefetch = tables.channels[channel + layout.CHANNEL_PREFETCH]
-    return prefetch == 0 or tables.channels[channel + layout.CHANNEL_UNSETTLED] < prefetch
+def foreign_properties(broker, message):
+    """What class basic can say of the properties of a message that another family published (bytes); None: it is basic's own."""
+    if broker.tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT == BASIC:
+        return None
+    given = broker.properties_of(message)
+    return properties.encode({name: given[name] for name in properties.known() if name in given})
+
+
+def foreign_header(session, number, message):
+    """The content header frame of such a message; None: it has its own."""
+    octets = foreign_properties(session.broker, message)
+    return None if octets is None else frame.content_header(number, session.broker.tables.messages[message + layout.MESSAGE_BODY], octets)
+
+
+def header_size(tables, message, header):
+    """Octets of the content header frame of a message; `header`: what foreign_header gave."""
+    return HEADER_HEAD + tables.messages[message + layout.MESSAGE_PROPERTIES] if header is None else len(header)
 
 
 def deliver_large(session, consumer):
@@ -71,11 +94,13 @@ def deliver_large(session, consumer):
     entry = tables.queues[found.handle + layout.QUEUE_HEAD]
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     messages = tables.messages
-    if refuses_header(session, consumer, HEADER_HEAD + messages[message + layout.MESSAGE_PROPERTIES], "the next message"):
+    header = foreign_header(session, consumer.channel.number, message)
+    size = header_size(tables, message, header)
+    if refuses_header(session, consumer, size, "the next message"):
         return 0
-    heads = len(consumer.prefix) + 30 + messages[message + layout.MESSAGE_ROUTE] + messages[message + layout.MESSAGE_PROPERTIES]
+    heads = len(consumer.prefix) + 10 + messages[message + layout.MESSAGE_ROUTE] + size
     body = messages[message + layout.MESSAGE_BODY]
-    if send.takes_whole(heads, body, session.frame_size_max) or heads > send.room() - limits.REPLY_ROOM:
+    if header is None and send.takes_whole(heads, body, session.frame_size_max) or heads > send.room() - limits.REPLY_ROOM:
         session.starved = True
         return 0
     found.pop()
@@ -85,7 +110,7 @@ def deliver_large(session, consumer):
     except Exception:
         found.requeue(entry)
         raise
-    begin(session, consumer.channel.number, found, entry, octets, consumer.no_ack)
+    begin(session, consumer.channel.number, found, entry, octets, consumer.no_ack, header)
     if session.outgoing.active():
         session.starved = True
     return 1
@@ -96,8 +121,11 @@ def check_header(session, channel, found, size, what):
     4.2.6), and a peer may end the connection for it (section 4.2.3). `what`: the message, in the sentence."""
     if size > session.frame_size_max:
         session.closing_method = (0, 0)
-        raise ProtocolError(PRECONDITION_FAILED, "%s in queue '%s' has a content header of %d octets, which is one frame, and frame-max of "
-                            "this connection is %d: connect with a larger one" % (what, found.name[:64], size, session.frame_size_max))
+        raise ProtocolError(
+            PRECONDITION_FAILED,
+            "%s in queue '%s' has a content header of %d octets, which is one frame, and frame-max of "
+            "this connection is %d: connect with a larger one" % (what, found.name[:64], size, session.frame_size_max),
+        )
     return False
 
 
@@ -113,16 +141,15 @@ def start_delivery(session, consumer, entry, message, redelivered):
     payload = DELIVER + field_table.shortstr(consumer.tag) + count_tag(tables, channel) + bytes((redelivered,)) + tables.route_of(message)
     octets = frame.encode(frame.METHOD, channel.number, payload)
     if not consumer.no_ack:
-        hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, consumer.handle)
-        if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] != layout.CREDIT_UNLIMITED:
-            tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= 1
+        session.broker.hold(consumer, entry)
     return octets
 
 
-def begin(session, number, found, entry, octets, no_ack):
-    """Begin the content of an entry that is in no ready list; one that needs no acknowledgement is settled with it."""
+def begin(session, number, found, entry, octets, no_ack, header):
+    """Begin the content of an entry that is in no ready list; one that needs no acknowledgement is settled with it. `header`: see
+    foreign_header."""
     try:
-        session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, None)
+        session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, header)
     except Exception:
         if no_ack:  # else the channel has it
             found.requeue(entry)
@@ -151,8 +178,10 @@ def get(session, channel, found, no_ack):
     """
     tables = session.broker.tables
     message = tables.entries[found.head() + layout.ENTRY_MESSAGE]
-    check_header(session, channel, found, HEADER_HEAD + tables.messages[message + layout.MESSAGE_PROPERTIES], "the next message")
-    heads = 50 + tables.messages[message + layout.MESSAGE_ROUTE] + tables.messages[message + layout.MESSAGE_PROPERTIES]
+    header = foreign_header(session, channel.number, message)
+    size = header_size(tables, message, header)
+    check_header(session, channel, found, size, "the next message")
+    heads = 30 + tables.messages[message + layout.MESSAGE_ROUTE] + size
     if heads > session.send.room() - limits.REPLY_ROOM:
         return False
     tag = count_tag(tables, channel)
@@ -162,18 +191,29 @@ def get(session, channel, found, no_ack):
     entry = found.pop()
     if not no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.GOT)
-    begin(session, channel.number, found, entry, octets, no_ack)
+    begin(session, channel.number, found, entry, octets, no_ack, header)
     return True
 
 
 def get_stream(session, channel, found):
     """basic.get of a stream: its state, at once and exact, as an empty message with headers (core/SPEC.md)."""
-    state = {"x-stream-id": found.id, "x-stream-first-offset": ("l", found.first_offset),
-             "x-stream-next-offset": ("l", found.readable_offset()), "x-stream-bytes": ("l", found.size)}
-    payload = GET_OK + count_tag(session.broker.tables, channel) + b"\x00" + b"\x00" + field_table.shortstr(found.name) + struct.pack(
-        ">I", found.message_count())
-    session.write(frame.encode(frame.METHOD, channel.number, payload)
-                  + frame.content_header(channel.number, 0, properties.encode({"headers": state})))
+    state = {
+        "x-stream-id": found.id,
+        "x-stream-first-offset": ("l", found.first_offset),
+        "x-stream-next-offset": ("l", found.readable_offset()),
+        "x-stream-bytes": ("l", found.size),
+    }
+    payload = (
+        GET_OK
+        + count_tag(session.broker.tables, channel)
+        + b"\x00"
+        + b"\x00"
+        + field_table.shortstr(found.name)
+        + struct.pack(">I", found.message_count())
+    )
+    session.write(
+        frame.encode(frame.METHOD, channel.number, payload) + frame.content_header(channel.number, 0, properties.encode({"headers": state}))
+    )
 
 
 def returns_and_confirms(session, channel):
@@ -184,8 +224,9 @@ def returns_and_confirms(session, channel):
     tables = session.broker.tables
     while channel.returns:
         message, code, text = channel.returns[0]
-        octets = frame.encode(frame.METHOD, channel.number, RETURN + struct.pack(">H", code) + field_table.shortstr(text)
-                              + tables.route_of(message))
+        octets = frame.encode(
+            frame.METHOD, channel.number, RETURN + struct.pack(">H", code) + field_table.shortstr(text) + tables.route_of(message)
+        )
         if len(octets) + 20 + tables.messages[message + layout.MESSAGE_PROPERTIES] > session.send.room() - limits.REPLY_ROOM:
             return NO_ROOM
         channel.returns.pop(0)

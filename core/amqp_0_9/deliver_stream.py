@@ -6,9 +6,12 @@ memory. A board without streams does not carry it.
 
 import struct
 
-from .. import hot, layout, limits, stream_reading
+from .. import limits
+from ..memory import layout
+from ..stream import subscription
+from ..stream.subscription import has_entry, move_on, stream_entry
 from . import frame, packed, properties
-from .deliver import has_credit, refuses_header, start_delivery
+from .deliver import foreign_properties, refuses_header, start_delivery
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
@@ -28,10 +31,10 @@ def deliver_stream(session, consumer, most):
     count = 0
     looked_at = 0
     end = consumer.queue.readable_offset()
-    while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and has_credit(tables, consumer):
+    while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and session.broker.has_credit(consumer):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
         octets = tables.properties_of(message)
-        if consumer.filter is not None and not stream_reading.fits(consumer, octets, properties.decode):
+        if consumer.filter is not None and not subscription.fits(consumer, octets, session.broker.format_of(message).decode):
             move_on(tables, consumer)
             looked_at += 1
             if looked_at == FILTER_TURN:
@@ -39,6 +42,8 @@ def deliver_stream(session, consumer, most):
                 tables.engine.turned(FILTER_COST)
                 break
             continue
+        foreign = foreign_properties(session.broker, message)
+        octets = octets if foreign is None else foreign
         heads = len(consumer.prefix) + 40 + len(STREAM_OFFSET) + tables.messages[message + layout.MESSAGE_ROUTE] + len(octets) + 20
         if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or not has_entry(tables, consumer):
             session.starved = True
@@ -51,7 +56,7 @@ def deliver_stream(session, consumer, most):
             return count
         tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
         count += 1
-    if consumer.cursor == layout.NONE and consumer.cursor_offset < end and has_credit(tables, consumer):
+    if consumer.cursor == layout.NONE and consumer.cursor_offset < end and session.broker.has_credit(consumer):
         session.broker.journal.pager.ask(consumer)
     return count
 
@@ -60,8 +65,9 @@ def deliver_record(session, consumer, message, octets):
     """One message of a stream, with its offset among the headers; false when its header is too large for this connection."""
     tables = session.broker.tables
     pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
-    header = frame.content_header(consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY],
-                                  properties.with_header(octets, pair))
+    header = frame.content_header(
+        consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY], properties.with_header(octets, pair)
+    )
     if refuses_header(session, consumer, len(header), "the message of offset %d" % consumer.cursor_offset):
         return False
     method_frame = start_record(session, consumer, message)
@@ -90,7 +96,7 @@ def deliver_packed(session, consumer, message):
     if len(body) <= room:
         send.write(heads + frame.encode(frame.BODY, number, body))
     else:
-        send.write(heads + frame.encode(frame.BODY, number, bytes(body[:packed.HEAD_SIZE + packed.COLUMNS_SIZE])))
+        send.write(heads + frame.encode(frame.BODY, number, bytes(body[: packed.HEAD_SIZE + packed.COLUMNS_SIZE])))
         session.outgoing.start_chain(session, number, message)
     consumer.cursor_offset += count
     consumer.cursor = behind
@@ -105,39 +111,3 @@ def start_record(session, consumer, message):
     except Exception:
         consumer.queue.drop(entry)
         raise
-
-
-def has_entry(tables, consumer):
-    """True when a delivery has an entry: of those kept for draining a full broker each stream may have one, for who keeps a position."""
-    left = tables.state[layout.POOL_ENTRIES + 2]
-    return left > 0 or consumer.keeps is not None and not consumer.queue.unsettled_count() and left + tables.spare[2] > 0
-
-
-def move_on(tables, consumer):
-    """Move a cursor by one message."""
-    consumer.cursor_offset += 1
-    consumer.cursor = tables.entries[consumer.cursor + layout.ENTRY_NEXT]
-
-
-def stream_entry(tables, consumer, message):
-    """An entry in no list, for a delivery of a stream's message; its position is the offset.
-
-    All deliveries of a stream that are not settled share an empty message, so that slow readers keep nothing else in memory.
-    """
-    entries = tables.entries
-    stream = consumer.queue
-    if stream.unsettled_count():
-        message = stream.delivered
-    elif tables.has_room(0, 1):
-        message = stream.delivered = tables.new_message(b"", 0, 0, 0)
-        tables.messages[message + layout.MESSAGE_REFERENCES] = 0
-    else:
-        stream.delivered = message
-    entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
-    entries[entry + layout.ENTRY_MESSAGE] = message
-    entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle
-    entries[entry + layout.ENTRY_POSITION] = consumer.cursor_offset & layout.MASK
-    entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE
-    tables.messages[message + layout.MESSAGE_REFERENCES] += 1
-    tables.queues[consumer.queue.handle + layout.QUEUE_BLOCKS] += tables.messages[message + layout.MESSAGE_BLOCKS]
-    return entry

@@ -16,8 +16,19 @@ DEPTH_MAX = const(8)
 
 # Letter -> (size, struct format); the variable ones are S x A F V.
 _FIXED = {
-    0x74: (1, ">B"), 0x62: (1, ">b"), 0x42: (1, ">B"), 0x73: (2, ">h"), 0x75: (2, ">H"), 0x49: (4, ">i"), 0x69: (4, ">I"),
-    0x6C: (8, ">q"), 0x4C: (8, ">q"), 0x66: (4, ">f"), 0x64: (8, ">d"), 0x54: (8, ">Q"), 0x44: (5, ""),
+    0x74: (1, ">B"),
+    0x62: (1, ">b"),
+    0x42: (1, ">B"),
+    0x73: (2, ">h"),
+    0x75: (2, ">H"),
+    0x49: (4, ">i"),
+    0x69: (4, ">I"),
+    0x6C: (8, ">q"),
+    0x4C: (8, ">q"),
+    0x66: (4, ">f"),
+    0x64: (8, ">d"),
+    0x54: (8, ">Q"),
+    0x44: (5, ""),
 }
 _BOOL = const(0x74)
 _DECIMAL = const(0x44)
@@ -69,7 +80,7 @@ def pairs(buffer, at, end, depth):
         if at + 1 + size >= end:
             bad("a field table ends inside a field name")
         try:
-            name = str(bytes(buffer[at + 1:at + 1 + size]), "utf-8")
+            name = str(bytes(buffer[at + 1 : at + 1 + size]), "utf-8")
         except UnicodeError:
             bad("a field name is not UTF-8")
         table[name], at = value(buffer, at + 1 + size, end, depth)
@@ -100,7 +111,7 @@ def value(buffer, at, end, depth):
         return pairs(buffer, at, at + size, depth + 1), at + size
     if letter == _ARRAY:
         return items(buffer, at, at + size, depth + 1), at + size
-    octets = bytes(buffer[at:at + size])
+    octets = bytes(buffer[at : at + size])
     return (text_of(octets) if letter == _LONGSTR else octets), at + size
 
 

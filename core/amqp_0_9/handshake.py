@@ -1,20 +1,31 @@
 """The beginning of a 0-9-1 connection: start, tune, open (section 2.2.4). Each state takes one method and puts the next in its place."""
 
-from ..access import WRITE
+from ..access.permissions import WRITE
 from ..errors import COMMAND_INVALID, NOT_ALLOWED, ProtocolError
 from ..parts import part
 from ..version import PRODUCT, VERSION
 from . import frame, method, sasl
 from .login import Login
 
+if False:  # for the type checker alone
+    from typing import Any
+
 # What clients look for (RabbitMQ's names): only what is true.
-CAPABILITIES = {"publisher_confirms": True, "basic.nack": True, "consumer_cancel_notify": True, "connection.blocked": True,
-                "authentication_failure_close": True, "per_consumer_qos": True, "exchange_exchange_bindings": True,
-                "consumer_priorities": True, "direct_reply_to": True}
+CAPABILITIES = {
+    "publisher_confirms": True,
+    "basic.nack": True,
+    "consumer_cancel_notify": True,
+    "connection.blocked": True,
+    "authentication_failure_close": True,
+    "per_consumer_qos": True,
+    "exchange_exchange_bindings": True,
+    "consumer_priorities": True,
+    "direct_reply_to": True,
+}
 
 ABOUT = part("about")
 
-OPEN = None  # session.py puts its state here
+OPEN: "Any" = None  # session.py puts its state here
 
 
 HEARD = ("authentication_failure_close", "consumer_cancel_notify", "connection.blocked")  # of the client's, those that change something
@@ -32,8 +43,9 @@ def begin(session):
 def expect(session, number, row, name):
     """Raise unless the method is the one that this state waits for."""
     if number != 0 or row[method.NAME] != name:
-        raise ProtocolError(COMMAND_INVALID, "expected %s, got %s on channel %d" % (name.replace("_", ".", 1).replace("_", "-"),
-                                                                                   method.title(row), number))
+        raise ProtocolError(
+            COMMAND_INVALID, "expected %s, got %s on channel %d" % (name.replace("_", ".", 1).replace("_", "-"), method.title(row), number)
+        )
 
 
 def start_ok(session, number, row, octets, at, end):
@@ -79,8 +91,9 @@ def tune_ok(session, number, row, octets, at, end):
         if value > ours:
             raise ProtocolError(NOT_ALLOWED, "negotiated %s = %d is higher than the maximum allowed value (%d)" % (name, value, ours))
     if frame_size_max and frame_size_max < frame.FRAME_MIN_SIZE:
-        raise ProtocolError(NOT_ALLOWED, "negotiated frame_max = %d is lower than the minimum allowed value (%d)"
-                            % (frame_size_max, frame.FRAME_MIN_SIZE))
+        raise ProtocolError(
+            NOT_ALLOWED, "negotiated frame_max = %d is lower than the minimum allowed value (%d)" % (frame_size_max, frame.FRAME_MIN_SIZE)
+        )
     session.channel_max = channel_max or limits.channel_max
     session.frame_size_max = frame_size_max or limits.frame_size_max
     session.heartbeat_ms = heartbeat_s * 1000

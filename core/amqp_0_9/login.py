@@ -2,14 +2,16 @@
 
 Nothing waits here: `take` is called by the handshake, `work` by the broker while a password is being calculated, `tick` by the session.
 While it works or pauses the session reads no frames. A refusal counts against the user and the peer's address; one of too many
-is refused without a look at the password, or answered late (core/failures.py).
+is refused without a look at the password, or answered late (core/access/login_failures.py).
 """
 
-from .. import sasl as outcome_of
+from ..access.sasl import ACCEPTED, CONTINUE, WORKING
 from ..errors import ACCESS_REFUSED, ProtocolError
 from ..shim import elapsed
 from . import sasl
 
+if False:  # for the type checker alone
+    from typing import Any
 
 RESPONSE_MAX = 1024  # octets of a response: what a log-in holds until it is over
 
@@ -22,8 +24,8 @@ class Login:
         self.mechanism = mechanism
         self.accepted = accepted
         self.asked = asked
-        self.attempt = None
-        self.failure = None  # the ProtocolError that the peer is told after the pause; None: it is let in
+        self.attempt: "Any" = None
+        self.failure: "Any" = None  # the ProtocolError that the peer is told after the pause; None: it is let in
         self.judged_at = 0
         self.pause_ms = None  # None: there is no outcome yet
 
@@ -61,22 +63,29 @@ class Login:
         if attempt.guessable and not late and failures.refuses_user(address, attempt.claimed):
             counts = False
             outcome = attempt.refuse("too many that failed came before it, and its password was not looked at")
-        elif outcome == outcome_of.ACCEPTED and not session.broker.access.has(attempt.user):
+        elif outcome == ACCEPTED and not session.broker.access.has(attempt.user):
             outcome = attempt.refuse("the user was removed meanwhile")
-        if outcome == outcome_of.WORKING:
+        if outcome == WORKING:
             session.paused = True
             session.broker.jobs.append(self)
-        elif outcome == outcome_of.CONTINUE:
+        elif outcome == CONTINUE:
             self.asked(session)
-        elif outcome == outcome_of.ACCEPTED:
+        elif outcome == ACCEPTED:
             self.judged_at = session.broker.now
             self.pause_ms = failures.answers_after_ms(address, attempt.claimed) if attempt.guessable and not late else 0
             session.paused = self.pause_ms > 0
             if not session.paused:
                 self.let_in()
         else:
-            self.fail(ProtocolError(ACCESS_REFUSED, "Login was refused using authentication mechanism %s. For details see the broker "
-                                    "logfile." % self.mechanism, True), attempt.reason, counts)
+            self.fail(
+                ProtocolError(
+                    ACCESS_REFUSED,
+                    "Login was refused using authentication mechanism %s. For details see the broker logfile." % self.mechanism,
+                    True,
+                ),
+                attempt.reason,
+                counts,
+            )
 
     def let_in(self):
         """The log-in has succeeded."""
@@ -98,8 +107,12 @@ class Login:
         if name is not None:
             self.pause_ms = max(self.pause_ms, broker.failures.answers_after_ms(connection.address, name))
         session.paused = True
-        broker.login_refused(connection.address, "the log-in of %r from %s with mechanism %r was refused: %s"
-                             % (claimed[:64], connection.name, self.mechanism[:32], reason), name, counts)
+        broker.login_refused(
+            connection.address,
+            "the log-in of %r from %s with mechanism %r was refused: %s" % (claimed[:64], connection.name, self.mechanism[:32], reason),
+            name,
+            counts,
+        )
 
     def tick(self, now):
         """Time passes: when the pause is over, in, or a word to those who announced that they understand it and the end for all."""
@@ -109,7 +122,7 @@ class Login:
         session.paused = False
         if self.failure is None:
             self.pause_ms = None
-            self.judge(outcome_of.ACCEPTED, True)
+            self.judge(ACCEPTED, True)
             session.process()
         elif self.failure.condition != ACCESS_REFUSED or session.capabilities.get("authentication_failure_close"):
             session.closing_method = (0, 0)

@@ -9,7 +9,8 @@ import struct
 
 from ..errors import SYNTAX_ERROR, ProtocolError
 from . import field_table
-from .frame import METHOD, encode as encode_frame
+from .frame import METHOD
+from .frame import encode as encode_frame
 
 # Places in a row of METHODS.
 CODE = 0
@@ -82,14 +83,14 @@ def decode_field(row, code, buffer, at, end):
     if code == "S":
         if at >= end or at + 1 + buffer[at] > end:
             short(row)
-        octets = bytes(buffer[at + 1:at + 1 + buffer[at]])
+        octets = bytes(buffer[at + 1 : at + 1 + buffer[at]])
         try:
             return str(octets, "utf-8"), at + 1 + len(octets)
         except UnicodeError:
-            raise ProtocolError(SYNTAX_ERROR, "%s has a short string that is not UTF-8" % title(row))
+            raise ProtocolError(SYNTAX_ERROR, "%s has a short string that is not UTF-8" % title(row)) from None
     if code == "T":
         size = field_table.size_at(buffer, at, end)
-        return bytes(buffer[at + 4:at + 4 + size]), at + 4 + size
+        return bytes(buffer[at + 4 : at + 4 + size]), at + 4 + size
     size, form = _NUMBERS[code]
     if at + size > end:
         short(row)
@@ -105,7 +106,7 @@ def title(row):
     """The method's name as the specification writes it, as basic.publish or queue.declare-ok."""
     name = row[NAME]
     cut = name.find("_")
-    return name[:cut] + "." + name[cut + 1:].replace("_", "-")
+    return name[:cut] + "." + name[cut + 1 :].replace("_", "-")
 
 
 def encode(row, channel, arguments):
@@ -119,7 +120,7 @@ def encode(row, channel, arguments):
         if code == "b":
             bits |= (1 if arguments[index] else 0) << count
             count += 1
-            if count < 8 and row[FIELDS][index + 1:index + 2] == "b":
+            if count < 8 and row[FIELDS][index + 1 : index + 2] == "b":
                 continue
             parts.append(bytes((bits,)))
             bits = count = 0

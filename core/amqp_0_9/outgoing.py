@@ -1,6 +1,7 @@
 """A content on its way out that does not fit in the send buffer at once: it goes on, frame by frame, as the peer reads."""
 
-from .. import hot, layout, limits
+from .. import limits
+from ..memory import hot, layout
 
 
 class Outgoing:
@@ -66,8 +67,9 @@ class Outgoing:
             state[layout.STATE_CURSOR_BLOCK] = self.block
             state[layout.STATE_CURSOR_OFFSET] = self.offset
             at = send.end
-            left = tables.engine.put_body(self.left, session.frame_size_max, self.channel_number, send.address, at,
-                                          send.size - limits.REPLY_ROOM)
+            left = tables.engine.put_body(
+                self.left, session.frame_size_max, self.channel_number, send.address, at, send.size - limits.REPLY_ROOM
+            )
             send.wrote(left)
             self.left -= payload_octets(left - at, self.left, session.frame_size_max)
             self.block = state[layout.STATE_CURSOR_BLOCK]

@@ -1,7 +1,8 @@
 """Packed fetch: many records of a stream in one message, for readers that replay at speed (x-stream-pack-records).
 
-    octet version = 2 | 3 octets 0 | long count | longlong first offset
+    octet version = 3 | 3 octets 0 | long count | longlong first offset
     long arrived[count]  seconds since 1970 | long route size[count] | long properties size[count] | long body size[count]
+    long kind[count]     whose format the properties have, and what they say (layout.MESSAGE_KIND)
     records: each its route (exchange and routing key, two short strings) | properties (flags and list, as in a content header) | body
 
 All numbers big-endian. The records are dense: record i has offset first + i, and each is one piece, as it lies in the arena. The message's
@@ -10,13 +11,13 @@ headers have x-stream-offset (the first) and x-stream-records (the count).
 
 import struct
 
-from .. import layout
-from ..layout import EPOCH
+from ..memory import layout
+from ..memory.layout import EPOCH
 from . import field_table, frame, properties
 
-VERSION = 2
+VERSION = 3
 HEAD_SIZE = 16
-COLUMNS_SIZE = 16  # of one record
+COLUMNS_SIZE = 20  # of one record
 OCTETS_DEFAULT = 1 << 20
 
 CONTENT_TYPE = "application/vnd.leveret.records"
@@ -37,23 +38,24 @@ def pack(tables, entry, most, octets_max):
     """Up to `most` records from `entry` on, at least one: (a body as a bytearray whose head is not filled in, count, the entry behind)."""
     entries, messages, arena, block_size = tables.entries, tables.messages, tables.arena, tables.block_size
     size = HEAD_SIZE
-    sizes, records = [], []
+    sizes: list = []
+    records: list = []
     while entry != layout.NONE and len(records) < most:
         message = entries[entry + layout.ENTRY_MESSAGE]
         route = messages[message + layout.MESSAGE_ROUTE]
         given = messages[message + layout.MESSAGE_PROPERTIES]
         body = messages[message + layout.MESSAGE_BODY]
         whole = route + given + body
-        size += 16 + whole
+        size += COLUMNS_SIZE + whole
         if records and size > octets_max:
             break
-        sizes += (messages[message + layout.MESSAGE_ARRIVED] + EPOCH, route, given, body)
+        sizes += (messages[message + layout.MESSAGE_ARRIVED] + EPOCH, route, given, body, messages[message + layout.MESSAGE_KIND])
         start = messages[message + layout.MESSAGE_FIRST] * block_size
-        records.append(bytes(arena[start:start + whole]) if whole <= block_size else tables.octets(message, 0, whole))
+        records.append(bytes(arena[start : start + whole]) if whole <= block_size else tables.octets(message, 0, whole))
         entry = entries[entry + layout.ENTRY_NEXT]
     count = len(records)
     form = ">%dI" % count
-    columns = [struct.pack(form, *sizes[column::4]) for column in range(4)]
+    columns = [struct.pack(form, *sizes[column::5]) for column in range(5)]
     return bytearray().join([bytes(HEAD_SIZE)] + columns + records), count, entry
 
 
@@ -64,20 +66,29 @@ def header(channel_number, size, offset, count):
 
 
 def unpack(octets):
-    """A packed body as a list of (offset, seconds since 1970, exchange, key, properties, body). For clients; the broker only packs."""
+    """A packed body as (offset, seconds since 1970, exchange, key, properties, body, kind) of each record; the broker only packs."""
     version, _, _, count, first = struct.unpack_from(">BBHIQ", octets, 0)
     if version != VERSION:
         field_table.bad("packed records of version %d; version %d is known" % (version, VERSION))
     form = ">%dI" % count
-    arrived, routes, given, bodies = [struct.unpack_from(form, octets, 16 + 4 * count * index) for index in range(4)]
-    at = 16 + 16 * count
+    arrived, routes, given, bodies, kinds = [struct.unpack_from(form, octets, HEAD_SIZE + 4 * count * index) for index in range(5)]
+    at = HEAD_SIZE + COLUMNS_SIZE * count
     found = []
     for index in range(count):
         exchange_end = at + 1 + octets[at]
         route_end = at + routes[index]
         properties_end = route_end + given[index]
         body_end = properties_end + bodies[index]
-        found.append((first + index, arrived[index], bytes(octets[at + 1:exchange_end]), bytes(octets[exchange_end + 1:route_end]),
-                      bytes(octets[route_end:properties_end]), bytes(octets[properties_end:body_end])))
+        found.append(
+            (
+                first + index,
+                arrived[index],
+                bytes(octets[at + 1 : exchange_end]),
+                bytes(octets[exchange_end + 1 : route_end]),
+                bytes(octets[route_end:properties_end]),
+                bytes(octets[properties_end:body_end]),
+                kinds[index],
+            )
+        )
         at = body_end
     return found

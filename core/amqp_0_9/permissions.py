@@ -1,10 +1,10 @@
 """Which method needs which permission on what (RabbitMQ's table of access control). basic.publish looks for itself, in content.py.
 
 A passive declare needs none. An exchange with an empty name is left to the verb, which refuses it; an empty queue name is the channel's
-current queue. A generated name is checked where it is made (core/definitions.py).
+current queue. A generated name is checked where it is made (core/broker/topology.py).
 """
 
-from ..access import CONFIGURE, READ, WRITE, check
+from ..access.permissions import CONFIGURE, READ, WRITE, check
 
 # Method: (permission, kind, place of the name in the arguments), in RabbitMQ's order.
 NEEDS = {

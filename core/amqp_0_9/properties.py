@@ -24,7 +24,7 @@ def check(buffer, at, end):
 
 def decode(buffer, at, end):
     """The properties as a dict by name: str for short strings, int for numbers, dict for headers."""
-    found = {}
+    found: dict = {}
     walk(buffer, at, end, found)
     return found
 
@@ -32,25 +32,6 @@ def decode(buffer, at, end):
 def decode_all(octets):
     """The properties that are all of `octets`, as `decode` gives them."""
     return decode(octets, 0, len(octets))
-
-
-def has_expiration(octets):
-    """True when checked properties, of which the first octets are given, have an expiration."""
-    return octets[0] & 0x01 != 0
-
-
-def is_persistent(buffer, at):
-    """True when delivery-mode is 2; `at` is where checked properties begin."""
-    high = buffer[at]
-    if not high & 0x10:
-        return False
-    place = at + 2
-    for bit in (0x80, 0x40):
-        if high & bit:
-            place += 1 + buffer[place]
-    if high & 0x20:
-        place += 4 + (buffer[place] << 24 | buffer[place + 1] << 16 | buffer[place + 2] << 8 | buffer[place + 3])
-    return buffer[place] == 2
 
 
 def walk(buffer, at, end, found):
@@ -93,7 +74,7 @@ def size_of(name, code, buffer, at, end):
 def item_at(code, buffer, at, size):
     """The value of a property whose size is known to fit."""
     if code == "S":
-        return field_table.text_of(bytes(buffer[at + 1:at + size]))
+        return field_table.text_of(bytes(buffer[at + 1 : at + size]))
     if code == "F":
         return field_table.pairs(buffer, at + 4, at + size, 1)
     return buffer[at] if code == "o" else struct.unpack_from(">Q", buffer, at)[0]
@@ -150,8 +131,16 @@ def with_header(octets, pair):
     if flags & 0x2000:
         size = struct.unpack_from(">I", octets, at)[0]
         rest = at + 4 + size
-    return b"".join((struct.pack(">H", flags | 0x2000), octets[2:at], struct.pack(">I", size + len(pair)), octets[rest - size:rest] if size
-                     else b"", pair, octets[rest:]))
+    return b"".join(
+        (
+            struct.pack(">H", flags | 0x2000),
+            octets[2:at],
+            struct.pack(">I", size + len(pair)),
+            octets[rest - size : rest] if size else b"",
+            pair,
+            octets[rest:],
+        )
+    )
 
 
 def rewrite(octets, headers, without=(), given=None):
@@ -167,7 +156,7 @@ def rewrite(octets, headers, without=(), given=None):
         if flags & mask:
             size = size_of(name, code, octets, at, len(octets))
             if name not in without:
-                kept[name] = octets[at:at + size]
+                kept[name] = octets[at : at + size]
             at += size
         mask >>= 1
     if headers:
@@ -192,7 +181,7 @@ def other_pairs(table, names):
     at = 4
     while at < len(table):
         start = at
-        name = field_table.text_of(table[at + 1:at + 1 + table[at]])
+        name = field_table.text_of(table[at + 1 : at + 1 + table[at]])
         _, at = field_table.value(table, at + 1 + table[at], len(table), 1)
         if name not in names:
             found.append(table[start:at])
@@ -206,5 +195,5 @@ def without_header(octets, name):
         if octets[0] << 8 & bit:
             at += 1 + octets[at]
     size = 4 + struct.unpack_from(">I", octets, at)[0]
-    pairs = b"".join(other_pairs(octets[at:at + size], (name,)))
-    return octets[:at] + struct.pack(">I", len(pairs)) + pairs + octets[at + size:]
+    pairs = b"".join(other_pairs(octets[at : at + size], (name,)))
+    return octets[:at] + struct.pack(">I", len(pairs)) + pairs + octets[at + size :]

@@ -16,7 +16,7 @@ def reply_text(condition, text):
     """The text clients show, as RabbitMQ words it: NOT_FOUND - no queue 'x' in vhost '/'; cut to the 255 octets of a short string."""
     whole = (condition.upper().replace("-", "_") + " - " + text).encode("utf-8")
     while len(whole) > 255 or not is_text(whole):
-        whole = whole[:min(len(whole) - 1, 255)]
+        whole = whole[: min(len(whole) - 1, 255)]
     return str(whole, "utf-8")
 
 

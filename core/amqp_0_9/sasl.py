@@ -1,9 +1,10 @@
-"""The log-in mechanisms of 0-9-1: the table of those that core/sasl.py has for every wire, and AMQPLAIN, which only this family has."""
+"""The log-in mechanisms of 0-9-1: the table of those that core/access/sasl.py has for every wire, and AMQPLAIN, which only this family
+has."""
 
-from .. import sasl
+from ..access import sasl
+from ..access.passwords import octets_of
 from ..errors import ACCESS_REFUSED, ProtocolError
 from ..parts import part
-from ..password import octets_of
 from . import field_table
 
 
@@ -23,7 +24,7 @@ class AmqPlain(sasl.Mechanism):
         return self.with_password(name, octets_of(secret))
 
 
-external = part("sasl_external")
+external = part("access.sasl_external")
 MECHANISMS = (sasl.Plain, AmqPlain, sasl.Scram) + (() if external is None else (external.External,)) + (sasl.Anonymous,)
 
 

@@ -1,7 +1,7 @@
 """Sender-selected distribution (RabbitMQ): the headers CC and BCC name further routing keys; BCC is not for the receivers to see."""
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
-from ..type_words import type_word
+from ..message.type_words import type_word
 from . import properties
 
 NAMES = ("CC", "BCC")
@@ -19,8 +19,10 @@ def read(session, channel, headers, buffer, at, end):
     size = sum([2 + len(key) for key in copies])
     size_max = session.broker.limits.copy_size_max
     if size > size_max:
-        raise ProtocolError(PRECONDITION_FAILED, "invalid message: CC and BCC have %d octets of routing keys with two for each; this broker"
-                            " takes %d" % (size, size_max))
+        raise ProtocolError(
+            PRECONDITION_FAILED,
+            "invalid message: CC and BCC have %d octets of routing keys with two for each; this broker takes %d" % (size, size_max),
+        )
     channel.copies = b"".join([bytes((len(key) >> 8, len(key) & 255)) + key for key in copies])
     if "BCC" not in headers:
         return buffer, at, end
@@ -31,5 +33,5 @@ def read(session, channel, headers, buffer, at, end):
 def keys_of(name, value):
     """The routing keys in one header."""
     if not isinstance(value, list):
-        raise ProtocolError(PRECONDITION_FAILED, "invalid message: {unacceptable_type_in_header,\"%s\",%s}" % (name, type_word(value)))
+        raise ProtocolError(PRECONDITION_FAILED, 'invalid message: {unacceptable_type_in_header,"%s",%s}' % (name, type_word(value)))
     return [key.encode("utf-8") if isinstance(key, str) else key for key in value if isinstance(key, (str, bytes))]

@@ -4,14 +4,23 @@ Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit
 (outgoing.py); meanwhile replies wait. Who found no room comes first when there is room again.
 """
 
-from .. import layout
 from ..errors import PRECONDITION_FAILED
+from ..memory import layout
+from ..outcomes import REFUSED
 from . import deliver, method, outgoing, replies
 from .spec_0_9_1 import METHODS
+
+if False:  # for the type checker alone
+    from typing import Any
+NO_ROUTE_CODE = 312  # 0-9-1 section 1.8.3.9: the reply code of basic.return
 
 
 class Sending:
     """The half of a Session (session.py) that writes."""
+
+    settling: "Any"
+    shut_channel: "Any"
+    capabilities: "Any"
 
     def __init__(self, connection):
         self.connection = connection
@@ -49,15 +58,19 @@ class Sending:
         journal.wait_for(self)
         return False
 
-    def published(self, channel, refused):
-        """A content was taken or refused: it may have to be confirmed or returned."""
+    def returned(self, channel, message, condition):
+        """A mandatory content has no route: it is returned, and this session's to release."""
+        channel.returns.append((message, NO_ROUTE_CODE, "NO_ROUTE"))
+
+    def answered(self, channel, outcome):
+        """A content was taken, returned or refused: it may have to be confirmed."""
         channels = self.broker.tables.channels
         if channels[channel.handle + layout.CHANNEL_CONFIRM]:
             number = (channels[channel.handle + layout.CHANNEL_PUBLISHED] + 1) & layout.MASK
             channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
             if number == 0:
                 channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
-            if refused:
+            if outcome == REFUSED:
                 channel.refusals.append(number)
         elif not channel.returns:
             return
@@ -72,7 +85,7 @@ class Sending:
     def flush(self):
         """Write what waits and can be written; as long as a content is half written or replies wait, nothing is delivered."""
         self.write_waiting()
-        self.send.busy = self.closing or self.outgoing.active() or len(self.replies) > 0
+        self.send.busy = self.closing or self.outgoing.active() or len(self.replies) > 0 or self.settling >= 0
 
     def write_waiting(self):
         """Write in order: the content that is half written, replies, then returns and confirms."""
@@ -95,14 +108,14 @@ class Sending:
     def room(self):
         """The peer has read: go on writing, and let the queues of our consumers deliver again."""
         self.flush()
-        if not self.outgoing.active():
+        if not self.outgoing.active() and self.settling < 0:
             self.send.feed()
 
     def deliver(self, consumer, most, before=0):
         """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
         if self.closing:
             return 0
-        if self.outgoing.active() or self.replies:
+        if self.outgoing.active() or self.replies or self.settling >= 0:
             self.send.starve(consumer, before)
             return 0
         try:
@@ -121,11 +134,14 @@ class Sending:
         self.closing_method = (0, 0)
         text = "retention went past consumer '%s': stream '%s' begins at offset %d now" % (consumer.tag, stream.name, stream.first_offset)
         if consumer.cursor_offset > stream.first_offset:
-            text = "consumer '%s': what stream '%s' had before offset %d cannot be read any more" % (consumer.tag, stream.name,
-                                                                                                    consumer.cursor_offset)
+            text = "consumer '%s': what stream '%s' had before offset %d cannot be read any more" % (
+                consumer.tag,
+                stream.name,
+                consumer.cursor_offset,
+            )
         self.shut_channel(consumer.channel, 406, replies.reply_text(PRECONDITION_FAILED, text))
 
-    def cancelled(self, consumer):
+    def cancelled(self, consumer, condition):
         """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
         if self.ended is not None:
             self.ended.append(consumer)

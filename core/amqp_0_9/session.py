@@ -5,14 +5,28 @@ frame from the receive buffer: method and header frames when they are whole, bod
 written (outgoing.py), contents and acknowledgements are still taken in, but a method that wants a reply waits.
 """
 
-from .. import layout, limits
-from ..errors import (CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, INTERNAL_ERROR, NOT_ALLOWED, RESOURCE_ERROR,
-                      SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError)
+from .. import limits
+from ..errors import (
+    CHANNEL_ERROR,
+    COMMAND_INVALID,
+    CONNECTION_FORCED,
+    FRAME_ERROR,
+    INTERNAL_ERROR,
+    NOT_ALLOWED,
+    RESOURCE_ERROR,
+    SYNTAX_ERROR,
+    UNEXPECTED_FRAME,
+    ProtocolError,
+)
+from ..memory import layout
 from ..shim import table
-from . import content, frame, handshake, method, properties, replies, verbs, watch
+from . import content, frame, handshake, method, replies, verbs, watch
 from .channel import BODY_NEXT, NO_CONTENT, Channel
 from .sending import Sending
-from .spec_0_9_1 import METHODS
+from .spec_0_9_1 import HEADER, METHODS
+
+if False:  # for the type checker alone
+    from typing import Any
 
 # Methods that are answered by nothing and so are taken in even while nothing can be written.
 SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_close_ok", "connection_close_ok")
@@ -23,11 +37,14 @@ EFFORT = 32  # queues, consumers or bindings that a frame goes over: so many tak
 
 
 class Session(Sending):
-    """One 0-9-1 session on a `connection` whose protocol header has been read."""
+    """One 0-9-1 session on a `connection` that begins with the protocol header (contract.Protocol)."""
+
+    has_intake = True
 
     def __init__(self, connection):
         Sending.__init__(self, connection)
         self.receive = connection.receive
+        self.receive.start += len(HEADER)
         self.frame_size_max = self.broker.limits.frame_size_max
         self.channel_max = self.broker.limits.channel_max
         self.heartbeat_ms = 0
@@ -35,13 +52,14 @@ class Session(Sending):
         self.user = ""  # the name; connection.user is the whole
         self.login = None  # the log-in that is going on
         self.paused = False  # no frame is taken while a log-in is calculated, or its refusal waits
+        self.leaving = []  # channels of a connection that closes, whose deliveries are on their way back
         self.writable = ()  # names that the user is known to have the write permission for
-        self.channels = {}  # by number
+        self.channels: "Any" = {}  # by number
         self.state = handshake.START
         self.closing_method = (0, 0)
         self.code = -1  # class and method of the last method frame, and its row in METHODS
-        self.row = None
-        self.numbers = None  # channel number -> record, for `ingest`; None: no channel was opened yet
+        self.row: "Any" = None
+        self.numbers: "Any" = None  # channel number -> record, for `ingest`; None: no channel was opened yet
         self.numbers_at = None  # the same as the engine wants it
         self.begun = 0  # contents that are taken in frame by frame
         self.route_asked = False  # `ingest` did not know the route of what comes next
@@ -57,7 +75,7 @@ class Session(Sending):
         self.held_since = self.broker.now
         self.told_blocked = False
         self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
-        self.broker.read_messages_with(properties)
+        self.settling = layout.NONE  # in the middle of a method that takes several turns: up to which delivery tag (low 30 bits) it settles
         handshake.begin(self)
 
     # Frames in
@@ -71,10 +89,12 @@ class Session(Sending):
         connection = self.connection
         ingests = self.patient and self.broker.tables.engine.ingests
         left = FRAMES_A_TURN
+        tables = self.broker.tables
+        tables.begin_turn()
         while self.held is None and not self.paused and not connection.ending and not connection.closed:
-            if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.ingest():
+            if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0 and self.ingest():
                 break
-            if left == 0:
+            if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
                 connection.wait_for_turn()
                 break
             left -= 1
@@ -116,8 +136,10 @@ class Session(Sending):
             journal.take_back()
             raise
         finally:
-            if state[layout.STATE_COUNTED_HEAD] != layout.NONE:
-                self.counted(tables)
+            handle = state[layout.STATE_COUNTED_HEAD]
+            if handle != layout.NONE:
+                state[layout.STATE_COUNTED_HEAD] = layout.NONE  # whatever comes: these are no other session's channels
+                self.counted(tables, handle)
         self.route_asked = answer == layout.ASK_ROUTE
         available = receive.end - receive.start
         self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
@@ -134,17 +156,15 @@ class Session(Sending):
         """Have the route cache know where the publish at `at` of the receive buffer goes; false when that takes more than a look-up."""
         octets = self.receive.octets
         size = (octets[at + 5] << 8 | octets[at + 6]) - 7
-        route = bytes(octets[at + 13:at + 13 + size])
+        route = bytes(octets[at + 13 : at + 13 + size])
         try:
-            exchange = str(route[1:1 + route[0]], "utf-8")
+            exchange = str(route[1 : 1 + route[0]], "utf-8")
         except UnicodeError:
             return False
         return exchange in self.writable and self.broker.remember_route(self.connection.user.number, exchange, route)
 
-    def counted(self, tables):
-        """The engine has counted publishes of channels in confirm mode: they are to be confirmed."""
-        handle = tables.state[layout.STATE_COUNTED_HEAD]
-        tables.state[layout.STATE_COUNTED_HEAD] = layout.NONE
+    def counted(self, tables, handle):
+        """The engine has counted publishes of channels in confirm mode, this one and those behind it: they are to be confirmed."""
         while handle != layout.NONE:
             channel = self.channels[tables.channels[handle + layout.CHANNEL_NUMBER]]
             if tables.channels[handle + layout.CHANNEL_COUNTED] == 2:
@@ -180,10 +200,18 @@ class Session(Sending):
             self.waiting = True
             return False
         receive.start = at + size + frame.OVERHEAD
-        if not self.take_frame(kind, number, octets, at + 7, at + 7 + size):
+        going_on = self.take_frame(kind, number, octets, at + 7, at + 7 + size)
+        if not going_on and self.settling >= 0:
+            receive.start = at
+            return False
+        if self.settling >= 0:
+            self.settling = layout.NONE
+            self.send.feed()
+        if not going_on:
             receive.start = at
             self.waiting = True
-            self.wait_for_room()
+            if self.connection.has_turn:
+                self.wait_for_room()
             return False
         return True
 
@@ -197,8 +225,9 @@ class Session(Sending):
         if size > self.frame_size_max:
             raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d were negotiated" % (size + frame.OVERHEAD, self.frame_size_max))
         if kind != frame.BODY and size + frame.OVERHEAD > self.receive.size:
-            raise ProtocolError(RESOURCE_ERROR, "a method or header frame of %d octets; this broker takes %d"
-                                % (size + frame.OVERHEAD, self.receive.size))
+            raise ProtocolError(
+                RESOURCE_ERROR, "a method or header frame of %d octets; this broker takes %d" % (size + frame.OVERHEAD, self.receive.size)
+            )
         if kind == frame.HEARTBEAT and (number or size):
             raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload (section 4.2.7)")
 
@@ -211,8 +240,9 @@ class Session(Sending):
         row = self.row
         if row is not None and row[method.NAME] in SILENT:
             channel = self.channels.get(number)
-            return (len(self.replies) < 2 * len(self.channels) + 2
-                    and (channel is None or len(channel.returns) + len(channel.refusals) < self.broker.limits.return_count_max))
+            return len(self.replies) < 2 * len(self.channels) + 2 and (
+                channel is None or len(channel.returns) + len(channel.refusals) < self.broker.limits.return_count_max
+            )
         if self.writing:
             self.flush()  # what was returned or confirmed goes before the reply to what came later
         return not self.outgoing.active() and not self.replies and not self.writing and self.send.room() >= limits.REPLY_ROOM
@@ -250,8 +280,7 @@ class Session(Sending):
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
         if self.closing or self.state is not OPEN or number == 0:
-            self.state(self, number, row, octets, at + 4, end)
-            return True
+            return self.state(self, number, row, octets, at + 4, end)
         channel = self.channels.get(number)
         name = row[method.NAME]
         if name.startswith("connection_"):
@@ -349,17 +378,25 @@ class Session(Sending):
         if self.connection not in self.broker.held:
             self.broker.held.append(self.connection)
 
+    def go_on_later(self):
+        """False: the method that is being taken goes on in the connection's next turn; until then the connection gets no deliveries."""
+        self.settling = max(self.settling, 0)
+        self.connection.wait_for_turn()
+        return False
+
     # Channels
 
     def may_be_new(self, number):
         """Raise when a frame is for one more channel than were negotiated: as RabbitMQ counts, channels, not their numbers."""
         if number and len(self.channels) >= self.channel_max:
-            raise ProtocolError(NOT_ALLOWED, "number of channels opened (%d) has reached the negotiated channel_max (%d)"
-                                % (len(self.channels), self.channel_max))
+            raise ProtocolError(
+                NOT_ALLOWED,
+                "number of channels opened (%d) has reached the negotiated channel_max (%d)" % (len(self.channels), self.channel_max),
+            )
 
     def open_channel(self, number):
         """channel.open (section 1.5.2.1)."""
-        handle = self.broker.open_channel()
+        handle = self.broker.open_session()
         if handle is None:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d channels at most" % self.broker.limits.channel_count_max)
         self.channels[number] = Channel(self, number, handle)
@@ -387,8 +424,9 @@ class Session(Sending):
         """
         class_id, method_id = self.closing_method if channel.content == NO_CONTENT else (60, 40)
         self.broker.counters["channel_errors"] += 1
-        self.broker.inform("%s: channel %d of user '%s' closed with %d %s" % (self.connection.name, channel.number, self.user, code, text),
-                           True)
+        self.broker.inform(
+            "%s: channel %d of user '%s' closed with %d %s" % (self.connection.name, channel.number, self.user, code, text), True
+        )
         if channel.waits_to_write:
             self.write_waiting()
         returns = channel.returns
@@ -413,25 +451,25 @@ class Session(Sending):
             return
         self.number_channel(channel.number, layout.NONE)
         content.abandon(self, channel)
-        self.broker.close_channel(channel)
+        self.broker.close_session(channel)
 
     # Ends
 
-    def fail(self, error):
+    def fail(self, condition, text):
         """The connection is closed for an error (section 1.4.2.10), behind the returns and confirms of what came before it, as far as there
         is room for them; a peer that is not yet known gets no method, only the end."""
         if self.closing:
             self.connection.end(True)
             return
-        if self.writing and error.condition not in (INTERNAL_ERROR, RESOURCE_ERROR):  # these may have come from writing
+        if self.writing and condition not in (INTERNAL_ERROR, RESOURCE_ERROR):  # these may have come from writing
             self.write_waiting()
         self.broker.counters["connection_errors"] += 1
-        code, _ = replies.reply_of(error.condition)
-        text = replies.reply_text(error.condition, error.text)
+        code, _ = replies.reply_of(condition)
+        text = replies.reply_text(condition, text)
         if self.login is None or self.login.failure is None:  # what is told already
             self.broker.inform("%s: connection of user '%s' closed with %d %s" % (self.connection.name, self.user, code, text), True)
         self.close(code, text)
-        if error.condition == FRAME_ERROR:
+        if condition == FRAME_ERROR:
             self.connection.end(True)
 
     def shut(self, text):
@@ -467,13 +505,20 @@ class Session(Sending):
         for channel in self.channels.values():
             self.release_channel(channel)
             channel.closing = True
+            if channel.handle != layout.NONE:
+                self.leaving.append(channel)
         self.channels = {}
         self.writing = []
 
     def lost(self):
         """The peer has gone."""
+        self.broker.tables.begin_turn()
         self.release_all()
         self.outgoing.abandon(self)
+
+    def sessions(self):
+        """The open channels."""
+        return self.channels.values()
 
     def tick(self):
         """Time passes: see watch.py."""
@@ -486,6 +531,9 @@ def open_state(session, number, row, octets, at, end):
     method.decode(row, octets, at, end)
     if name == "connection_close":
         session.release_all()
+        session.leaving = [channel for channel in session.leaving if channel.handle != layout.NONE]
+        if session.leaving:
+            return session.go_on_later()
         session.reply(0, "connection_close_ok", ())
         session.connection.end(True)  # the peer may still be writing: it closes the stream when it has read this
     elif name == "connection_update_secret":
@@ -496,6 +544,7 @@ def open_state(session, number, row, octets, at, end):
         raise ProtocolError(NOT_ALLOWED, "%s on an open connection" % method.title(row))
     else:
         raise ProtocolError(CHANNEL_ERROR if name.startswith("channel_") else COMMAND_INVALID, "%s on channel 0" % method.title(row))
+    return None
 
 
 def closing_state(session, number, row, octets, at, end):

@@ -2,15 +2,29 @@
 
 Kept contents hold their place in the arena; kept acknowledgements leave their deliveries unsettled until the commit, and for ever after
 a rollback, as the specification asks.
+
+A commit that is long goes in turns, and its frame is looked at again until it is done: first all contents are seen to have room, then all
+take effect. Meanwhile the places in queues that they need are taken out of the pool, and the log begins no group (Broker.commit), so that
+all of the commit is in one: after a power cut all or nothing of it is there. Consumers may get its first messages before its last ones are
+in their queues. Once it takes effect it comes to its end, also when its connection is lost or an error of ours is met.
 """
 
-from .. import layout
 from ..errors import RESOURCE_ERROR, ProtocolError
-from ..hot import find_tag
+from ..memory import layout
+from ..memory.hot import find_tag
+from ..outcomes import ACCEPTED, MODIFIED, NO_ROOM, REJECTED
 from . import content
 from .channel import with_copies
 
+if False:  # for the type checker alone
+    from typing import Any
+
 COPIES_SIZE = 64  # octets of CC and BCC that count as one thing more
+
+TURN = 256  # publishes and settlements of a commit before others have their turn
+EFFORT = 4  # places in queues that take as long as one of these
+COPIES_EFFORT = 16  # octets of CC and BCC that do
+FORGOTTEN_A_TURN = 4096  # contents that are let go of at once
 
 
 class Transaction:
@@ -19,16 +33,24 @@ class Transaction:
     def __init__(self, tables):
         self.tables = tables
         self.count = 0  # of `transactions_left`
-        self.publishes = []  # (message, Channel.copies, mandatory, expires)
+        self.publishes = []  # (message, Channel.copies, mandatory)
         self.settlements = []  # (delivery tag, multiple, how): how is None for accepted, else whether to requeue
         self.single = set()  # delivery tags of those that are not multiple
         self.kept_to = 0  # the highest tag of those that are: to the client all up to it are settled
+        self.left = 0  # of this turn
+        self.checked = 0  # publishes that have been seen to have room
+        self.needed = 0  # places in queues for these; from when they take effect, for those that are still to
+        self.reserved = 0  # of these, entries that are taken out of the pool, so that nobody else has them between two turns
+        self.sender: "Any" = None  # (session, channel), from when the commit takes effect to its end
+        self.done = self.settled = 0  # publishes and settlements that have taken effect
+        self.error = None  # the first one that was met since then
 
     def check_room(self):
         """Raise resource-error when no more may be kept."""
         if self.tables.transactions_left < 1:
-            raise ProtocolError(RESOURCE_ERROR,
-                                "this broker keeps no more publishes and acknowledgements for commits (transaction_count_max)")
+            raise ProtocolError(
+                RESOURCE_ERROR, "this broker keeps no more publishes and acknowledgements for commits (transaction_count_max)"
+            )
 
     def took(self, count):
         """So many more are kept."""
@@ -38,7 +60,7 @@ class Transaction:
     def add(self, channel):
         """Keep the content that a channel has completed; there was room when it began."""
         self.took(1 + len(channel.copies) // COPIES_SIZE)
-        self.publishes.append((channel.message, channel.copies, channel.mandatory, channel.expires))
+        self.publishes.append((channel.message, channel.copies, channel.mandatory))
 
     def keep(self, tag, multiple, how):
         """Keep a settlement for the commit."""
@@ -75,59 +97,173 @@ class Transaction:
         unsettled = broker.unsettled_back_from(channel, layout.NONE)
         broker.requeue((entry for entry in unsettled if not self.holds(whole_tag(broker.tables, channel, entry))), channel)
 
-    def take_settlements(self):
-        """The kept settlements; nothing is kept then."""
-        self.took(-self.count)
-        settlements = self.settlements
+    def give_back(self):
+        """Put the reserved entries back into the pool."""
+        self.tables.state[layout.POOL_ENTRIES + 2] += self.reserved
+        self.reserved = 0
+
+    def clear(self):
+        """Nothing is kept any more, but for what `publishes` has."""
+        self.sender = None
+        self.give_back()
         self.settlements = []
         self.single = set()
-        self.kept_to = 0
-        return settlements
-
-    def has_room(self, broker):
-        """True when all kept contents can be taken now."""
-        entries = 0
-        for message, copies, _, _ in self.publishes:
-            exchange, key = names_of(broker, message, copies)
-            blocks = broker.tables.messages[message + layout.MESSAGE_BLOCKS]
-            targets = broker.route(exchange, key, lambda: broker.properties_of(message))
-            entries += len(targets)
-            if broker.is_full(targets, blocks, broker.journal is not None):
-                return False
-        return broker.has_entries(entries)
+        self.kept_to = self.checked = self.needed = self.done = self.settled = 0
+        self.took(-self.count)
 
     def commit(self, session, channel):
-        """Let everything take effect, in order. The caller has seen `has_room`."""
+        """Go on with a commit: true when all has taken effect, in order; else call this again. Raises what was met, at the end."""
         broker = session.broker
-        publishes, settlements = self.publishes, self.take_settlements()
-        done = 0
-        broker.committing = True
+        self.left = TURN
+        if self.sender is None and not (self.find_room(broker) and self.may_begin(broker)):
+            if self.left <= 0:
+                session.connection.wait_for_turn()
+            return False
+        self.sender = session, channel
+        if not self.take_effect(broker):
+            broker.commit = self
+            session.connection.wait_for_turn()
+            return False
+        self.end(broker)
+        return True
+
+    def find_room(self, broker):
+        """True when all kept contents have been seen to have room."""
+        while self.checked < len(self.publishes):
+            if self.left <= 0:
+                return False
+            message, copies, _ = self.publishes[self.checked]
+            exchange, key = names_of(broker, message, copies)
+            blocks = broker.tables.messages[message + layout.MESSAGE_BLOCKS]
+            targets = broker.route(exchange, key, lambda message=message: broker.properties_of(message))
+            if broker.is_full(targets, blocks, broker.journal is not None):
+                return False
+            self.needed += len(targets)
+            self.checked += 1
+            self.left -= 1 + len(targets) // EFFORT + len(copies) // COPIES_EFFORT
+        return broker.has_entries(self.needed)
+
+    def may_begin(self, broker):
+        """True when it may take effect now: one after the other does that in turns, and the log gets to write between two of them."""
+        if not self.kept_to and len(self.publishes) + len(self.settlements) + self.needed // EFFORT <= self.left:
+            return True  # it takes no further turn
+        if broker.commit is not None:
+            return False
+        return broker.journal is None or broker.journal.may_hold()
+
+    def take_effect(self, broker):
+        """Take a turn's part of what was kept, publishes first: true when nothing is left."""
+        state = broker.tables.state
+        if self.done < len(self.publishes):
+            self.give_back()
+            before = state[layout.POOL_ENTRIES + 2]
+            broker.committing = True
+            try:
+                while self.left > 0 and self.done < len(self.publishes):
+                    self.publish_next(broker)
+            finally:
+                broker.committing = False
+                self.needed = max(min(self.needed - max(before - state[layout.POOL_ENTRIES + 2], 0), state[layout.POOL_ENTRIES + 2]), 0)
+                if self.done == len(self.publishes):
+                    self.needed = 0
+                self.reserved = self.needed
+                state[layout.POOL_ENTRIES + 2] -= self.reserved
+        while self.left > 0 and self.settled < len(self.settlements):
+            self.settle_next(broker)
+        return self.done >= len(self.publishes) and self.settled >= len(self.settlements)
+
+    def publish_next(self, broker):
+        """Let the next publish take effect. What queues and exchanges there are may have changed since it was seen to have room: then it
+        goes to those that have some."""
+        session, channel = self.sender
+        message, copies, mandatory = self.publishes[self.done]
+        self.done += 1
+        left = broker.tables.state[layout.POOL_ENTRIES + 2]
         try:
-            for message, copies, mandatory, expires in publishes:
-                exchange, key = names_of(broker, message, copies)
-                outcome = content.put(broker, message, exchange, key, expires)
-                done += 1
-                content.settle(session, channel, message, mandatory, outcome)
-        finally:
-            broker.committing = False
-            self.publishes = publishes[done:]  # none, unless something raised
-        for tag, multiple, requeue in settlements:
-            entry = unsettled_up_to(broker.tables, channel, tag, multiple)
-            if entry == layout.NONE:
-                continue  # its queue has gone meanwhile
-            if requeue is None:
-                broker.settle(channel, entry, multiple)
-            else:
-                broker.reject(channel, entry, multiple, requeue)
+            exchange, key = names_of(broker, message, copies)
+            outcome = content.put(broker, message, exchange, key)
+            if outcome == NO_ROOM:
+                targets = broker.route(exchange, key, lambda message=message: broker.properties_of(message))
+                outcome = broker.put(message, targets[: max(broker.tables.state[layout.POOL_ENTRIES + 2], 0)])
+        except Exception as error:
+            broker.tables.release(message)
+            self.failed(error)
+            return
+        self.left -= 1 + max(left - broker.tables.state[layout.POOL_ENTRIES + 2], 0) // EFFORT + len(copies) // COPIES_EFFORT
+        try:
+            broker.published(channel, message, mandatory, outcome)
+        except Exception as error:
+            self.failed(error)
+
+    def settle_next(self, broker):
+        """Let the next settlement take effect, or as much of it as there is a turn for."""
+        channel = self.sender[1]
+        tables = broker.tables
+        tag, multiple, requeue = self.settlements[self.settled]
+        entry, count = unsettled_up_to(tables, channel, tag, self.left) if multiple else (the_unsettled(tables, channel, tag), 1)
+        if count < self.left or not multiple:
+            self.settled += 1
+        self.left -= count + 1
+        if multiple or tables.channels[channel.handle + layout.CHANNEL_PREFETCH]:
+            self.left -= len(channel.consumers) // EFFORT
+        if entry == layout.NONE:
+            return  # its queue has gone meanwhile
+        try:
+            first = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else entry
+            broker.settle(channel, first, entry, ACCEPTED if requeue is None else MODIFIED if requeue else REJECTED)
+        except Exception as error:
+            self.failed(error)
+
+    def failed(self, error):
+        """Remember what was met: the others are to take effect all the same."""
+        if self.error is None:
+            self.error = error
+
+    def end(self, broker):
+        """All has taken effect."""
+        if broker.commit is self:
+            broker.commit = None
+            if broker.journal is not None:
+                broker.journal.held()
+        self.publishes = []
+        self.clear()
         broker.counters["commits"] += 1
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+    def finish(self, broker):
+        """Come to the end at once with what has begun to take effect, if anything has."""
+        if self.sender is not None:
+            self.left = layout.MASK
+            while not self.take_effect(broker):
+                self.left = layout.MASK
+            self.end(broker)
 
     def rollback(self, broker):
         """Forget everything that was kept."""
-        for kept in self.publishes:
-            broker.tables.release(kept[0])
+        forgotten = Forgotten(broker, [kept[0] for kept in self.publishes])
         self.publishes = []
-        self.take_settlements()
-        broker.counters["rollbacks"] += 1
+        try:
+            self.clear()
+            broker.counters["rollbacks"] += 1
+        finally:
+            forgotten.work()
+
+
+class Forgotten:
+    """Contents that are let go of, so many in each round of the broker."""
+
+    def __init__(self, broker, messages):
+        self.broker = broker
+        self.messages = messages
+
+    def work(self):
+        """Let go of some more."""
+        for _ in range(min(len(self.messages), FORGOTTEN_A_TURN)):
+            self.broker.tables.release(self.messages.pop())
+        if self.messages:
+            self.broker.jobs.append(self)
 
 
 def names_of(broker, message, copies):
@@ -143,13 +279,17 @@ def whole_tag(tables, channel, entry):
     return (high if low <= tables.channels[channel.handle + layout.CHANNEL_TAG] else high - 1) << 30 | low
 
 
-def unsettled_up_to(tables, channel, tag, multiple):
-    """The unsettled entry with a delivery tag, or (multiple) the last one up to it; NONE when there is none left."""
+def the_unsettled(tables, channel, tag):
+    """The unsettled entry with a delivery tag, or NONE."""
+    return find_tag(tables.entries, tables.channels, tables.state, channel.handle, tag & layout.MASK)
+
+
+def unsettled_up_to(tables, channel, tag, most):
+    """The last unsettled entry up to a delivery tag, of the first `most` ones, and how many there are up to it; NONE when there is none."""
     entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-    if not multiple:
-        return find_tag(tables.entries, tables.channels, tables.state, channel.handle, tag & layout.MASK)
-    last = layout.NONE
-    while entry != layout.NONE and (tag - tables.entries[entry + layout.ENTRY_TAG]) & layout.MASK < 0x20000000:
+    last, count = layout.NONE, 0
+    while entry != layout.NONE and count < most and (tag - tables.entries[entry + layout.ENTRY_TAG]) & layout.MASK < 0x20000000:
         last = entry
+        count += 1
         entry = tables.entries[entry + layout.ENTRY_NEXT]
-    return last
+    return last, count

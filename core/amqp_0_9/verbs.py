@@ -3,11 +3,13 @@
 One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments). `take` finds it by the row's name.
 """
 
-from .. import deliver as turns
-from .. import layout, limits
+from .. import limits
 from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
-from ..hot import find_tag
+from ..memory import layout
+from ..memory.hot import find_tag
+from ..outcomes import ACCEPTED, MODIFIED, REJECTED
 from ..parts import needed
+from ..queue import turns
 from . import content, deliver, method, permissions
 from .channel import NO_CONTENT
 
@@ -16,14 +18,14 @@ def take(session, channel, row, octets, at, end):
     """A method on an open channel; false: it must wait for room in the broker and be tried again."""
     name = row[method.NAME]
     if channel.closing:
-        closing(session, channel, name)
-        return
+        return closing(session, channel, name)
     if channel.content != NO_CONTENT:
-        raise ProtocolError(UNEXPECTED_FRAME, "%s where the content of basic.publish was expected on channel %d"
-                            % (method.title(row), channel.number))
+        raise ProtocolError(
+            UNEXPECTED_FRAME, "%s where the content of basic.publish was expected on channel %d" % (method.title(row), channel.number)
+        )
     if name == "basic_publish":
         content.publish(session, channel, octets, at, end)
-        return
+        return None
     handler = HANDLERS.get(name)
     arguments = method.decode(row, octets, at, end)
     if handler is None:
@@ -31,6 +33,8 @@ def take(session, channel, row, octets, at, end):
     for place in range(1, NAMED.get(name, 0) + 1):
         arguments[place] = arguments[place].replace("\r", "").replace("\n", "")
     permissions.allow(session, channel, name, arguments)
+    if name in DEFINING and session.broker.commit is not None:
+        return False  # what is committed goes to the queues that were seen to have room for it
     if name in DEFINING and session.broker.journal is not None:
         if waits_for_log(session.broker, name, arguments):
             return False
@@ -43,9 +47,12 @@ def closing(session, channel, name):
     """We sent channel.close: its answer ends the channel, so does the client's own close; all else is dropped (section 1.5.2.6)."""
     if name in ("channel_close", "channel_close_ok"):
         session.release_channel(channel)
+        if channel.handle != layout.NONE:
+            return session.go_on_later()  # its deliveries are on their way back
         del session.channels[channel.number]
     if name == "channel_close":
         session.reply(channel.number, "channel_close_ok", ())
+    return None
 
 
 # channel
@@ -59,8 +66,8 @@ def channel_open(session, channel, arguments):
 def channel_close(session, channel, arguments):
     """The client is done with the channel."""
     session.release_channel(channel)
-    del session.channels[channel.number]
-    session.reply(channel.number, "channel_close_ok", ())
+    channel.closing = True
+    return closing(session, channel, "channel_close")
 
 
 def channel_close_ok(session, channel, arguments):
@@ -100,8 +107,10 @@ def exchange_declare(session, channel, arguments):
 def exchange_delete(session, channel, arguments):
     """Section 1.6.2.3."""
     _, name, if_unused, no_wait = arguments
-    session.broker.delete_exchange(name, if_unused)
+    if not session.broker.delete_exchange(name, if_unused):
+        return False  # more bindings than one turn is for
     answer(session, channel, no_wait, "exchange_delete_ok", ())
+    return True
 
 
 def exchange_bind(session, channel, arguments):
@@ -172,9 +181,12 @@ def queue_delete(session, channel, arguments):
         count = session.broker.delete_queue(session.connection, served(session, current_queue(channel, name)), if_unused, if_empty)
     finally:
         session.ended = None
+    if count is None:
+        return False  # more bindings than one turn is for
     answer(session, channel, no_wait, "queue_delete_ok", (count,))
     for consumer in ended:
-        session.cancelled(consumer)
+        session.cancelled(consumer, NOT_FOUND)
+    return True
 
 
 # basic
@@ -232,7 +244,10 @@ def basic_cancel(session, channel, arguments):
     if consumer is not None:
         if consumer.queue.name == channel.reply_queue:
             channel.reply_queue = None
-        session.effort += len(channel.consumers) // 4 + session.broker.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED] // 512
+        session.effort += (
+            len(channel.consumers) // 4
+            + 40 * session.broker.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED] // session.broker.tables.engine.effort
+        )
         session.broker.cancel(consumer)
     answer(session, channel, no_wait, "basic_cancel_ok", (tag,))
 
@@ -251,6 +266,8 @@ def basic_get(session, channel, arguments):
     turns.serve(session.broker, found)
     if session.closing:
         return True  # that broke it
+    if session.broker.tables.queues[found.handle + layout.QUEUE_RETURNING]:
+        return session.go_on_later()  # what comes back goes first
     if session.outgoing.active() or session.send.room() < limits.REPLY_ROOM:
         return False  # a consumer of this connection has got so much
     if found.rules is not None:
@@ -261,8 +278,9 @@ def basic_get(session, channel, arguments):
             return False  # expired ones are still to go
     if found.is_stream:
         if not no_ack:
-            raise ProtocolError(NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state"
-                                % found.name)
+            raise ProtocolError(
+                NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state" % found.name
+            )
         deliver.get_stream(session, channel, found)
     elif not found.message_count():
         session.reply(channel.number, "basic_get_empty", ("",))
@@ -270,16 +288,48 @@ def basic_get(session, channel, arguments):
         return False  # the next one is not written yet, or has no room
     else:
         return deliver.get(session, channel, found, no_ack)
+    return True
 
 
 def basic_ack(session, channel, arguments):
     """Section 1.8.3.13."""
     tag, multiple = arguments
+    if session.settling >= 0:
+        return settle_up_to(session, channel, ACCEPTED)
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
         keep(session, channel, tag, multiple, None)
     elif last != layout.NONE:
-        session.broker.settle(channel, last, multiple)
+        if multiple:
+            session.settling = session.broker.tables.entries[last + layout.ENTRY_TAG]
+            return settle_up_to(session, channel, ACCEPTED)
+        session.broker.settle(channel, last, last, ACCEPTED)
+    return None
+
+
+def settle_up_to(session, channel, how):
+    """Settle what a channel has up to the delivery tag session.settling, the oldest first; false while that takes further turns."""
+    return session.broker.settle_some(channel, session.settling, how) or session.go_on_later()
+
+
+def give_back(session, channel, last=None):
+    """Requeue what a channel has up to the unsettled entry `last`, or (None) to the delivery tag session.settling: what an earlier turn has
+    left. False while that takes further turns; none of their queues delivers anything before the last one."""
+    broker = session.broker
+    tables = broker.tables
+    begins = last is not None
+    if not begins:
+        last = broker.last_unsettled(channel)
+        while last != layout.NONE and (session.settling - tables.entries[last + layout.ENTRY_TAG]) & 0x20000000:
+            last = tables.entries[last + layout.ENTRY_PREVIOUS]
+    last = broker.return_some(channel, last)
+    if last == layout.NONE:
+        broker.wake_consumers(channel, last, True)
+        return True
+    if begins:
+        tables.engine.leave(channel.handle, last)
+    session.settling = tables.entries[last + layout.ENTRY_TAG]
+    return session.go_on_later()
 
 
 def keep(session, channel, tag, multiple, how):
@@ -292,34 +342,44 @@ def keep(session, channel, tag, multiple, how):
 def basic_reject(session, channel, arguments):
     """Section 1.8.3.14."""
     tag, requeue = arguments
-    basic_nack(session, channel, (tag, False, requeue))
+    return basic_nack(session, channel, (tag, False, requeue))
 
 
 def basic_nack(session, channel, arguments):
     """RabbitMQ's reject for many."""
     tag, multiple, requeue = arguments
+    if session.settling >= 0:
+        return give_back(session, channel) if requeue else settle_up_to(session, channel, REJECTED)
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
         keep(session, channel, tag, multiple, requeue)
     elif last != layout.NONE:
-        session.broker.reject(channel, last, multiple, requeue)
+        if multiple and requeue:
+            return give_back(session, channel, last)
+        if multiple:
+            session.settling = session.broker.tables.entries[last + layout.ENTRY_TAG]
+            return settle_up_to(session, channel, REJECTED)
+        session.broker.settle(channel, last, last, MODIFIED if requeue else REJECTED)
+    return None
 
 
 def basic_recover(session, channel, arguments):
     """Section 1.8.3.16; as in RabbitMQ only with requeue."""
-    basic_recover_async(session, channel, arguments)
+    if basic_recover_async(session, channel, arguments) is False:
+        return False
     session.reply(channel.number, "basic_recover_ok", ())
+    return None
 
 
 def basic_recover_async(session, channel, arguments):
     """Section 1.8.3.15."""
     if not arguments[0]:
         raise ProtocolError(NOT_IMPLEMENTED, "requeue=false")
-    session.broker.wake_consumers(channel, layout.NONE, True)
     if channel.transaction is None:
-        session.broker.requeue_from(channel, layout.NONE)
-    else:
-        channel.transaction.recover(session.broker, channel)
+        return give_back(session, channel, session.broker.last_unsettled(channel) if session.settling < 0 else None)
+    session.broker.wake_consumers(channel, layout.NONE, True)
+    channel.transaction.recover(session.broker, channel)
+    return None
 
 
 # confirm
@@ -347,11 +407,9 @@ def tx_select(session, channel, arguments):
 
 
 def tx_commit(session, channel, arguments):
-    """Section 1.9.2.3; false while there is no room for what was published."""
-    transaction = transactional(channel)
-    if not transaction.has_room(session.broker):
+    """Section 1.9.2.3; false while there is no room for what was published, and at the end of a turn."""
+    if not transactional(channel).commit(session, channel):
         return False
-    transaction.commit(session, channel)
     promise(session)
     session.flush()  # what is returned goes before commit-ok
     session.reply(channel.number, "tx_commit_ok", ())
@@ -424,19 +482,57 @@ def unsettled(session, channel, tag, multiple):
 
 
 # Methods whose first names are taken without CR and LF, and how many: those of RabbitMQ, which takes all others as they are.
-NAMED = {"exchange_declare": 1, "exchange_delete": 1, "exchange_bind": 2, "exchange_unbind": 2, "queue_declare": 1, "queue_bind": 2,
-         "queue_unbind": 2, "queue_delete": 1}
+NAMED = {
+    "exchange_declare": 1,
+    "exchange_delete": 1,
+    "exchange_bind": 2,
+    "exchange_unbind": 2,
+    "queue_declare": 1,
+    "queue_bind": 2,
+    "queue_unbind": 2,
+    "queue_delete": 1,
+}
 
-DEFINING = ("exchange_declare", "exchange_delete", "exchange_bind", "exchange_unbind", "queue_declare", "queue_bind", "queue_unbind",
-            "queue_purge", "queue_delete")
+DEFINING = (
+    "exchange_declare",
+    "exchange_delete",
+    "exchange_bind",
+    "exchange_unbind",
+    "queue_declare",
+    "queue_bind",
+    "queue_unbind",
+    "queue_purge",
+    "queue_delete",
+)
 
 HANDLERS = {
-    "channel_open": channel_open, "channel_close": channel_close, "channel_close_ok": channel_close_ok, "channel_flow": channel_flow,
-    "channel_flow_ok": channel_flow_ok, "access_request": access_request, "exchange_declare": exchange_declare,
-    "exchange_delete": exchange_delete, "exchange_bind": exchange_bind, "exchange_unbind": exchange_unbind,
-    "queue_declare": queue_declare, "queue_bind": queue_bind, "queue_unbind": queue_unbind, "queue_purge": queue_purge,
-    "queue_delete": queue_delete, "basic_qos": basic_qos, "basic_consume": basic_consume, "basic_cancel": basic_cancel,
-    "basic_cancel_ok": basic_cancel_ok, "basic_get": basic_get, "basic_ack": basic_ack, "basic_reject": basic_reject,
-    "basic_nack": basic_nack, "basic_recover": basic_recover, "basic_recover_async": basic_recover_async, "confirm_select": confirm_select,
-    "tx_select": tx_select, "tx_commit": tx_commit, "tx_rollback": tx_rollback,
+    "channel_open": channel_open,
+    "channel_close": channel_close,
+    "channel_close_ok": channel_close_ok,
+    "channel_flow": channel_flow,
+    "channel_flow_ok": channel_flow_ok,
+    "access_request": access_request,
+    "exchange_declare": exchange_declare,
+    "exchange_delete": exchange_delete,
+    "exchange_bind": exchange_bind,
+    "exchange_unbind": exchange_unbind,
+    "queue_declare": queue_declare,
+    "queue_bind": queue_bind,
+    "queue_unbind": queue_unbind,
+    "queue_purge": queue_purge,
+    "queue_delete": queue_delete,
+    "basic_qos": basic_qos,
+    "basic_consume": basic_consume,
+    "basic_cancel": basic_cancel,
+    "basic_cancel_ok": basic_cancel_ok,
+    "basic_get": basic_get,
+    "basic_ack": basic_ack,
+    "basic_reject": basic_reject,
+    "basic_nack": basic_nack,
+    "basic_recover": basic_recover,
+    "basic_recover_async": basic_recover_async,
+    "confirm_select": confirm_select,
+    "tx_select": tx_select,
+    "tx_commit": tx_commit,
+    "tx_rollback": tx_rollback,
 }

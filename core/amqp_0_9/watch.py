@@ -4,8 +4,8 @@
 time changes the answer: who hears from it, or writes to it, ticks it again.
 """
 
-from .. import layout
 from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from ..memory import layout
 from ..shim import elapsed
 from . import frame, handshake, replies
 
@@ -78,8 +78,15 @@ def watch_unsettled(session, channel, now):
     if most and elapsed(now, channel.watched_since) > most:
         session.broker.counters["settle_timeouts"] += 1
         session.closing_method = (0, 0)
-        session.shut_channel(channel, 406, replies.reply_text(PRECONDITION_FAILED, "delivery acknowledgement on channel %d timed out. "
-                             "Timeout value used: %d ms. This timeout value can be configured" % (channel.number, most)))
+        session.shut_channel(
+            channel,
+            406,
+            replies.reply_text(
+                PRECONDITION_FAILED,
+                "delivery acknowledgement on channel %d timed out. "
+                "Timeout value used: %d ms. This timeout value can be configured" % (channel.number, most),
+            ),
+        )
     return True
 
 
@@ -92,5 +99,6 @@ def watch_content(session, now):
             session.broker.counters["blocked"] += 1
             session.reply(0, "connection_blocked", ("no room for more messages",))
     elif session.unfinished and elapsed(now, session.content_moved) > session.broker.limits.content_timeout_ms:
-        raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms"
-                            % session.broker.limits.content_timeout_ms, True)
+        raise ProtocolError(
+            RESOURCE_ERROR, "an unfinished content that has not moved for %d ms" % session.broker.limits.content_timeout_ms, True
+        )

@@ -1,4 +1,4 @@
-"""A bridge: a source, a target, and between them the mover that decides (core/bridge_mover.py).
+"""A bridge: a source, a target, and between them the mover that decides (core/bridge/mover.py).
 
     bridge = Bridge(loop, Settings({...}), say, local=Url or Broker)
     while not bridge.stopped: loop.step(bridge.wait_ms()); bridge.step(); loop.deliver(); loop.arm()
@@ -9,8 +9,8 @@ Laws
 - "running" means that something moves, or that there is nothing to move: what stands still for `stall_seconds` is connected anew.
 """
 
-from ...core.bridge_mover import Mover
-from ...core.bridge_requests import keep
+from ...core.bridge.mover import Mover
+from ...core.bridge.requests import keep
 from ...core.shim import after, elapsed, report
 from ..clock import now_ms, seconds
 from ..pipe import InsideDial
@@ -20,6 +20,9 @@ from .meter import Meter
 from .sources import QueueSource, acknowledge
 from .stream_source import StreamSource
 from .target import Target
+
+if False:  # for the type checker alone
+    from typing import Any
 
 STOP_MS = 5000  # the longest wait for outstanding confirms at the end
 CLOSE_MS = 2000  # and then for the brokers' close-ok
@@ -45,8 +48,13 @@ class Bridge:
         self._moved_at = now_ms()
         self._told = ""  # the last error of ours
         self._owed = []  # Deliveries that are done and whose acknowledgement had no room yet
-        self.mover = Mover(settings.marks(), settings.up and not settings.plain, settings.refusal_attempts,
-                           settings.replay_messages_per_second, settings.replay_octets_per_second)
+        self.mover = Mover(
+            settings.marks(),
+            settings.up and not settings.plain,
+            settings.refusal_attempts,
+            settings.replay_messages_per_second,
+            settings.replay_octets_per_second,
+        )
         inside = not isinstance(local, Url)
         self.content_size_max = CONTENT_SIZE_MAX
         if inside:
@@ -55,15 +63,15 @@ class Bridge:
         if there is None:
             there = [network_dial(url) for url in settings.upstream_urls]
         if not settings.up:
-            self.source = QueueSource(self, "upstream", there, settings, False)
-            self.target = LocalTarget(self, "local", here, settings)
+            self.source: "Any" = QueueSource(self, "upstream", there, settings, False)
+            self.target: "Any" = LocalTarget(self, "local", here, settings)
         else:
             self.target = Target(self, "upstream", there, settings)
             if settings.plain:
                 self.source = QueueSource(self, "source", here, settings, True)
             else:
                 self.source = StreamSource(self, "source", here, settings)
-        self.keeper = self.target.keeper if not settings.up else self.source.keeper
+        self.keeper: "Any" = self.target.keeper if not settings.up else self.source.keeper
         self._inside = local if inside else None
         self.meter = Meter(self)
 
@@ -299,6 +307,7 @@ class Bridge:
 def network_dial(url):
     """A dial over TCP or TLS; a build without sockets does not come here."""
     from .dial import NetworkDial
+
     return NetworkDial(url)
 
 

@@ -6,6 +6,14 @@ Laws: with none it costs nothing, bridge.py is not even imported; `stop` returns
 from ...core.shim import elapsed, report
 from ..clock import now_ms
 
+if False:  # for the type checker alone
+    from typing import Any, Callable
+
+    from .bridge import Bridge
+    from .settings import Settings
+
+    Say = Callable[[str], None]
+
 STOP_MS = 3000
 SLOTS = 1  # of the loop, for each bridge: its link
 
@@ -13,13 +21,14 @@ SLOTS = 1  # of the loop, for each bridge: its link
 class Bridges:
     """`settings`: a list of Settings. `dial(url)`: the way to upstream, where it is not the usual one."""
 
-    def __init__(self, loop, broker, settings, say, dial=None):
+    def __init__(self, loop: "Any", broker: "Any", settings: "list[Settings]", say: "Say", dial: "Any" = None) -> None:
         self.loop = loop
         self.broker = broker
-        self.bridges = []
+        self.bridges: "list[Bridge]" = []
         self._moved = False
         if settings:
             from .bridge import Bridge
+
             for each in settings:
                 try:
                     there = None if dial is None else [dial(url) for url in each.upstream_urls]
@@ -28,13 +37,14 @@ class Bridges:
                     report(error)
                     say("bridge %s cannot be started: %r" % (each.name, error))
 
-    def wait_ms(self, most):
+    def wait_ms(self, most: int) -> int:
         """How long the loop may wait."""
         if self._moved:
             return 0
-        return min([most] + [bridge.wait_ms() for bridge in self.bridges])
+        least: int = min([most] + [bridge.wait_ms() for bridge in self.bridges])
+        return least
 
-    def step(self):
+    def step(self) -> None:
         """A round of each, behind one of the loop."""
         if not self.bridges:
             return
@@ -43,18 +53,18 @@ class Bridges:
             try:
                 self._moved = bridge.step() or self._moved
             except Exception as error:  # an error of ours costs this bridge its connections, and it makes new ones
-                self.broker.guard.trouble("bridge '%s'", bridge.name, error)
+                self.broker.guard.trouble("bridge '%s'", bridge.settings.name, error)
                 bridge.source.cut("an error of this broker")
                 bridge.target.cut("an error of this broker")
         self.loop.deliver()
         self.loop.arm()
 
-    def stop(self, most_ms=STOP_MS):
+    def stop(self, most_ms: int = STOP_MS) -> None:
         """Have what is under way confirmed, and close; within `most_ms`."""
         for bridge in self.bridges:
             bridge.stop()
         began = now_ms()
-        while not all([bridge.stopped for bridge in self.bridges]):
+        while not all(bridge.stopped for bridge in self.bridges):
             self.loop.step(10)
             self.step()
             if elapsed(now_ms(), began) > most_ms:
@@ -64,6 +74,6 @@ class Bridges:
         self.bridges = []
 
 
-def told(say, name):
+def told(say: "Say", name: str) -> "Say":
     """`say` with the bridge's name before each sentence."""
     return lambda sentence: say("bridge %s: %s" % (name, sentence))

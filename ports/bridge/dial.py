@@ -10,26 +10,32 @@ import socket
 
 from ..tcp import SocketStream, would_block
 
+if False:  # for the type checker alone
+    from typing import Any
+
+    from ..url import Url
+
 try:
     import threading
 except ImportError:
-    threading = None
+    threading = None  # type: ignore[assignment]  # a board looks up at once
 
 
 class NetworkDial:
     """To a Url of ports/url.py."""
 
-    def __init__(self, url):
+    def __init__(self, url: "Url") -> None:
         self.url = url
         self.place = url.place()
         self.pipe = None
         self._attempts = 0
-        self._found = None
-        self._stream = None
+        self._found: "list[Any] | None" = None
+        self._stream: "Any" = None
 
-    def begin(self):
+    def begin(self) -> None:
         """Look up the host."""
-        self._found = found = []
+        found: "list[Any]" = []
+        self._found = found
         self._stream = None
         host, port = self.url.host, self.url.port
         if threading is None or is_numeric(host):
@@ -37,7 +43,7 @@ class NetworkDial:
         else:
             threading.Thread(target=look_up, args=(host, port, found), daemon=True).start()
 
-    def finish(self, loop, client):
+    def finish(self, loop: "Any", client: "Any") -> bool | None:
         """Connect when the address is known."""
         if not self._found:
             return None
@@ -60,25 +66,26 @@ class NetworkDial:
             raise
         return True
 
-    def _stream_on(self, connecting):
+    def _stream_on(self, connecting: "socket.socket") -> "Any":
         if self.url.tls is None:
             return SocketStream(connecting, self.place)
         from ..tls import TlsClientStream, TlsFailed, client_context
+
         try:
             return TlsClientStream(connecting, self.place, client_context(self.url.tls), self.url.tls["name"])
         except TlsFailed as error:
-            raise OSError(str(error))
+            raise OSError(str(error)) from None
 
-    def failure(self):
+    def failure(self) -> str:
         """What the stream knows of why it ended, or ""."""
         return getattr(self._stream, "failure", "")
 
-    def login(self):
+    def login(self) -> dict[str, str]:
         """The log-in for core's Client."""
         return self.url.login()
 
 
-def is_numeric(host):
+def is_numeric(host: str) -> bool:
     """True for an address that needs no resolver."""
     try:
         socket.getaddrinfo(host, 0, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
@@ -87,7 +94,7 @@ def is_numeric(host):
         return False
 
 
-def look_up(host, port, found):
+def look_up(host: str, port: int, found: "list[Any]") -> None:
     """Put the addresses of a host, or the OSError, into the list `found`."""
     try:
         found.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))

@@ -75,8 +75,12 @@ class Keeper:
 
     def part(self, record):
         """Put a record into the refused queue: true when it is on its way."""
-        marks = {"x-bridge-reason": record.reason[:REASON_MAX], "x-bridge-tries": record.tries,
-                 "x-bridge-exchange": text_of(record.exchange), "x-bridge-routing-key": text_of(record.key)}
+        marks = {
+            "x-bridge-reason": record.reason[:REASON_MAX],
+            "x-bridge-tries": record.tries,
+            "x-bridge-exchange": text_of(record.exchange),
+            "x-bridge-routing-key": text_of(record.key),
+        }
         octets = properties.rewrite(record.marked[1] if record.marked else record.octets, marks, (), {"delivery_mode": 2})
         number = self.channel.basic_publish("", self.refused, record.body, octets, True)
         if number:

@@ -2,23 +2,28 @@
 
 Laws
 - A step asks the broker one thing; the next is asked when it is answered. All of them, from the dial on, have `connect_seconds`.
-- Pauses are decorrelated jitter (core/backoff.py), and start with the shortest again only after a connection that held for a stable minute.
+- Pauses are decorrelated jitter (core/bridge/backoff.py), and start with the shortest again only after a connection that held for a stable
+minute.
 - A new connection has a client of its own: nothing of the old stream can reach it.
 """
 
 from random import getrandbits
 
-from ...core.amqp_0_9.client import Client, Events
-from ...core.backoff import Backoff
+from ...core.amqp_0_9.client.client import Client, Events
+from ...core.bridge.backoff import Backoff
 from ...core.shim import after, elapsed, report
 from ..clock import now_ms
 
+if False:  # for the type checker alone
+    from typing import Any
 
 LATER_MS = 1000  # `tend` looks at connect_seconds first: it knows what is being waited for
 
 
 class Guarded(Client):
     """A client whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up instead."""
+
+    events: "Any"
 
     def received(self, n):
         try:
@@ -53,10 +58,10 @@ class Side(Events):
         self.role = role
         self.settings = settings
         self.steps = []
-        self.client = None
+        self.client: "Any" = None
         self.ready = False
         self.over = True  # no connection, and none being made
-        self.again_at = now_ms()  # when the next attempt is due
+        self.again_at: int | None = now_ms()  # when the next attempt is due
         self.connections = 0
         self.epoch = 0  # attempts so far: what belongs to an older one is void
         self.last_error = ""
@@ -111,7 +116,8 @@ class Side(Events):
             return "the host's address is not known yet"
         if self.client.state != "start":
             return {"tune": "it does not answer the log-in", "opening": "it does not open the virtual host"}.get(
-                self.client.state, "it does not answer a request")
+                self.client.state, "it does not answer a request"
+            )
         return "connected, but no AMQP broker speaks" if self.client.output.is_empty() else "no connection was made"
 
     def _connect(self, now):
@@ -124,9 +130,17 @@ class Side(Events):
         settings = self.settings
         options = dict(self.dial.login())
         self.client = Guarded(
-            self, receive_size=settings.buffer_size, send_size=settings.buffer_size + 2048, frame_size_max=settings.frame_size_max,
-            channel_count=self.channel_count, content_size_max=self.bridge.content_size_max, heartbeat_s=settings.heartbeat_seconds,
-            confirm_window=settings.prefetch * 2 + 16, open_timeout_ms=LATER_MS + int(settings.connect_seconds * 1000), **options)
+            self,
+            receive_size=settings.buffer_size,
+            send_size=settings.buffer_size + 2048,
+            frame_size_max=settings.frame_size_max,
+            channel_count=self.channel_count,
+            content_size_max=self.bridge.content_size_max,
+            heartbeat_s=settings.heartbeat_seconds,
+            confirm_window=settings.prefetch * 2 + 16,
+            open_timeout_ms=LATER_MS + int(settings.connect_seconds * 1000),
+            **options,
+        )
         self.over = False
         self._dialling = True
         self.dial.begin()

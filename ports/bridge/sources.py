@@ -1,6 +1,6 @@
 """Where a bridge takes messages: a queue of any AMQP 0-9-1 broker, at least once and without numbers."""
 
-from ...core.bridge_mover import REPLAY, Delivery
+from ...core.bridge.mover import REPLAY, Delivery
 from .keeper import Keeper
 from .side import Side
 
@@ -14,10 +14,10 @@ class QueueSource(Side):
 
     def __init__(self, bridge, role, dials, settings, keeps):
         Side.__init__(self, bridge, role, dials, settings)
-        self.keeper = Keeper(self, 2, settings.refused) if keeps else None
+        self.keeper = keeper = Keeper(self, 2, settings.refused) if keeps else None
         self.steps = [lambda: self.channel.open(), lambda: self.channel.basic_qos(settings.prefetch)]
-        if keeps:
-            self.steps += self.keeper.steps(False)
+        if keeper is not None:
+            self.steps += keeper.steps(False)
         self.steps.append(lambda: self.channel.basic_consume(settings.queue, TAG))
 
     @property
@@ -28,8 +28,15 @@ class QueueSource(Side):
     def delivered(self, message):
         mover = self.bridge.mover
         if not self.bridge.stopping:
-            mover.record(REPLAY, None, message.exchange_octets, message.routing_key_octets, message.properties_octets, message.body,
-                         Delivery(1, message.delivery_tag, self.epoch, 0, 1))
+            mover.record(
+                REPLAY,
+                None,
+                message.exchange_octets,
+                message.routing_key_octets,
+                message.properties_octets,
+                message.body,
+                Delivery(1, message.delivery_tag, self.epoch, 0, 1),
+            )
 
     def refused(self, message, text):
         self.bridge.count("too_large")

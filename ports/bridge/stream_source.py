@@ -9,11 +9,15 @@ one of before has other numbers: everything held is forgotten. A jump in the fir
 """
 
 from ...core.amqp_0_9.packed import unpack
-from ...core.bridge_mover import LIVE, REPLAY, Delivery
+from ...core.bridge.mover import LIVE, REPLAY, Delivery
+from ...core.message.formats import BASIC, NUMBER
 from ...core.shim import after, elapsed
 from ..clock import now_ms
 from .keeper import Keeper
 from .side import Side
+
+if False:  # for the type checker alone
+    from typing import Any
 
 FIRST_TAG, LIVE_TAG = "bridge", "bridge-live"
 PACK_RECORDS = 100
@@ -37,7 +41,7 @@ class StreamSource(Side):
         self.pack_records = max(1, min(PACK_RECORDS, settings.prefetch // 4))
         self.live = OFF
         self.restart_live = False
-        self.facts = None  # the last answer to a "bridge" request
+        self.facts: "Any" = None  # the last answer to a "bridge" request
         self.first_next = 0  # the offset that the first lane is to bring next
         self.live_next = 0
         self._stream_id = None
@@ -47,8 +51,11 @@ class StreamSource(Side):
         self.steps = self.keeper.steps(True) + [lambda: self.client.channels[1].open(), lambda: self.client.channels[2].open()]
         self.steps += [self._declare, self._look_for_queue, self._ask_facts]
         deliveries = max(2, settings.prefetch // self.pack_records)
-        self.steps += [lambda: self.client.channels[1].basic_qos(deliveries), lambda: self.client.channels[2].basic_qos(deliveries),
-                       self._consume]
+        self.steps += [
+            lambda: self.client.channels[1].basic_qos(deliveries),
+            lambda: self.client.channels[2].basic_qos(deliveries),
+            self._consume,
+        ]
 
     # Opening
 
@@ -87,8 +94,12 @@ class StreamSource(Side):
         self.first_next = max(position, first)
 
     def _consume(self):
-        arguments = {"x-stream-offset": ("l", self.first_next), "x-stream-consumer": self.settings.name,
-                     "x-stream-pack-records": self.pack_records, "x-stream-pack-octets": self.settings.buffer_size}
+        arguments = {
+            "x-stream-offset": ("l", self.first_next),
+            "x-stream-consumer": self.settings.name,
+            "x-stream-pack-records": self.pack_records,
+            "x-stream-pack-octets": self.settings.buffer_size,
+        }
         return self.client.channels[1].basic_consume(self.stream, FIRST_TAG, arguments=arguments)
 
     # Deliveries
@@ -100,6 +111,9 @@ class StreamSource(Side):
         if self.bridge.stopping:
             return
         records = unpack(message.body)
+        if [record for record in records if record[6] & NUMBER != BASIC]:
+            self.cut("stream %r has messages of a format that this bridge does not know" % self.stream)
+            return
         lane = REPLAY if message.channel.number == 1 else LIVE
         offset = records[0][0]
         end = offset + len(records)
@@ -111,19 +125,23 @@ class StreamSource(Side):
             self.live_next = max(end, self.live_next)
         delivery = Delivery(message.channel.number, message.delivery_tag, self.epoch, offset, len(records))
         mover = self.bridge.mover
-        for number, arrived, exchange, key, octets, body in records:
+        for number, arrived, exchange, key, octets, body, _ in records:
             mover.record(lane, number, exchange, key, octets, body, delivery, arrived)
 
     def _lost_to_retention(self, expected, offset):
         """Offsets that are gone; those that the live lane has sent meanwhile are not missing."""
         mover = self.bridge.mover
-        missing = [number for number in range(expected, min(offset, expected + 100000))
-                   if number not in mover.records and not mover.done.has(number)]
+        missing = [
+            number
+            for number in range(expected, min(offset, expected + 100000))
+            if number not in mover.records and not mover.done.has(number)
+        ]
         count = len(missing) + max(0, offset - expected - 100000)
         if count:
             self.bridge.count("dropped_unsent", count)
-            self.say("%s: %d messages of stream %r were dropped by its retention before they were sent" % (
-                self.place(), count, self.stream))
+            self.say(
+                "%s: %d messages of stream %r were dropped by its retention before they were sent" % (self.place(), count, self.stream)
+            )
 
     def refused(self, message, text):
         self.bridge.count("too_large")
@@ -153,8 +171,11 @@ class StreamSource(Side):
                 self._end_live()
 
     def _begin_live(self):
-        arguments = {"x-stream-offset": "next", "x-stream-pack-records": self.pack_records,
-                     "x-stream-pack-octets": self.settings.buffer_size}
+        arguments = {
+            "x-stream-offset": "next",
+            "x-stream-pack-records": self.pack_records,
+            "x-stream-pack-octets": self.settings.buffer_size,
+        }
         channel = self.client.channels[2]
         if not channel.waiting and channel.basic_consume(self.stream, LIVE_TAG, arguments=arguments):
             self.live = STARTING
@@ -202,8 +223,15 @@ class StreamSource(Side):
             self._due = after(now, IDLE_MS)
 
     def _request(self, count):
-        return {"request": "bridge", "name": self.settings.name, "stream": self.stream, "consumer": self.settings.name, "queue": self.queue,
-                "count": count, "status": None}
+        return {
+            "request": "bridge",
+            "name": self.settings.name,
+            "stream": self.stream,
+            "consumer": self.settings.name,
+            "queue": self.queue,
+            "count": count,
+            "status": None,
+        }
 
     def _later_facts(self, answer):
         if not answer["ok"]:
@@ -246,5 +274,11 @@ class StreamSource(Side):
         held = facts["next"] - facts["first"]
         waiting = facts["next"] - position + facts["queued"]
         octets = facts["octets"] * (facts["next"] - position) // held if held else 0
-        return {"backlog": waiting, "backlog_octets": octets, "backlog_octets_max": facts["octets_max"], "oldest": facts["oldest"],
-                "octets": facts["octets"], "position": position}
+        return {
+            "backlog": waiting,
+            "backlog_octets": octets,
+            "backlog_octets_max": facts["octets_max"],
+            "oldest": facts["oldest"],
+            "octets": facts["octets"],
+            "position": position,
+        }

@@ -51,8 +51,10 @@ class Target(Side):
         self.bridge.confirmed(sequence, positive)
 
     def returned(self, message):
-        self.say("%s: exchange %r has no queue for routing key %r; the message is kept and tried again" % (
-            self.place(), message.exchange, message.routing_key))
+        self.say(
+            "%s: exchange %r has no queue for routing key %r; the message is kept and tried again"
+            % (self.place(), message.exchange, message.routing_key)
+        )
         self.bridge.returned(message)
 
     def blocked(self, text):

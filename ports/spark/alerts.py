@@ -1,8 +1,9 @@
 """Alerts as messages: each reading of a batch whose score is an alarm, one JSON object, exactly once (sink.publish_epoch).
 
-    {"gateway", "device", "metric", "time", "value", "unit", "score", "sequence", "stream", "offset", "part"}; message_id is a hash of
-    stream, offset, part and time: the same alert has the same id whatever happens.
+{"gateway", "device", "metric", "time", "value", "unit", "score", "sequence", "stream", "offset", "part"}; message_id is a hash of
+stream, offset, part and time: the same alert has the same id whatever happens.
 """
+
 import hashlib
 import json
 
@@ -19,6 +20,7 @@ def publisher(options, tables, retry_s):
 
     def publish(batch, found):
         publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in found.to_pylist()], retry_s=retry_s)
+
     return publish
 
 

@@ -13,6 +13,7 @@ large is null.
     position      messages read before it, of all streams
     exchange, routing_key                              headers       text as it is, everything else as JSON
 """
+
 import json
 
 import numpy
@@ -20,20 +21,27 @@ import pyarrow
 
 from leveret.core.amqp_0_9 import properties
 from leveret.core.errors import ProtocolError
+from leveret.core.message.formats import BASIC, NUMBER
 
 from .property_layout import Layout
 
 LAYOUTS_MAX = 32
-VERSION = 2
+VERSION = 3
 TIMESTAMP_MAX_S = 253402300799  # the end of the year 9999: what Spark can show
-PROPERTY_OF = {"timestamp": "timestamp", "content_type": "content_type", "message_id": "message_id",
-               "gateway": "headers.x-gateway", "sequence": "headers.x-sequence"}
+PROPERTY_OF = {
+    "timestamp": "timestamp",
+    "content_type": "content_type",
+    "message_id": "message_id",
+    "gateway": "headers.x-gateway",
+    "sequence": "headers.x-sequence",
+}
 _WHOLE_NUMBERS = {"b": ">i1", "B": ">u1", "s": ">i2", "u": ">u2", "I": ">i4", "i": ">u4", "l": ">i8", "L": ">i8"}
 _LONG_MAX = 2**63 - 1
 
 
 class Chunk:
-    """Records with the offsets first, first + 1 ... `sizes`: a row of (arrived, route, properties, body) each; arrived 0: not known."""
+    """Records with the offsets first, first + 1 ... `sizes`: a row of (arrived, route, properties, body, kind) each; arrived 0: not known.
+    The properties of a kind whose format is not BASIC are read by nobody: what comes out of properties is null there."""
 
     def __init__(self, first, sizes, octets):
         self.first, self.sizes, self.octets = first, sizes, octets
@@ -45,25 +53,26 @@ class Chunk:
         if len(body) < 16 or body[0] != VERSION:
             raise ValueError(f"packed records of version {body[0] if body else None}; version {VERSION} is known")
         count, first = int.from_bytes(body[4:8], "big"), int.from_bytes(body[8:16], "big")
-        sizes = numpy.frombuffer(body, ">u4", 4 * count, 16).reshape(4, count).T
-        return cls(first, sizes, memoryview(body)[16 + 16 * count:])
+        sizes = numpy.frombuffer(body, ">u4", 5 * count, 16).reshape(5, count).T
+        return cls(first, sizes, memoryview(body)[16 + 20 * count :])
 
     @classmethod
     def of_messages(cls, first, messages):
-        """From single messages (core/amqp_0_9/client_message.py) with consecutive offsets."""
-        parts, sizes = [], []
+        """From single messages (core/amqp_0_9/client/message.py) with consecutive offsets."""
+        parts: list = []
+        sizes: list = []
         for message in messages:
             exchange, key, given, body = message.exchange_octets, message.routing_key_octets, message.properties_octets, message.body
             parts += (bytes((len(exchange),)), exchange, bytes((len(key),)), key, given, body)
-            sizes.append((0, len(exchange) + len(key) + 2, len(given), len(body)))
-        return cls(first, numpy.array(sizes, ">u4").reshape(len(sizes), 4), b"".join(parts))
+            sizes.append((0, len(exchange) + len(key) + 2, len(given), len(body), BASIC))
+        return cls(first, numpy.array(sizes, ">u4").reshape(len(sizes), 5), b"".join(parts))
 
     def up_to(self, end):
         """The records with offsets below `end`."""
         if self.first + self.count <= end:
             return self
-        sizes = self.sizes[:end - self.first]
-        return Chunk(self.first, sizes, self.octets[:int(sizes[:, 1:].astype(numpy.int64).sum())])
+        sizes = self.sizes[: end - self.first]
+        return Chunk(self.first, sizes, self.octets[: int(sizes[:, 1:4].astype(numpy.int64).sum())])
 
     @classmethod
     def join(cls, chunks):
@@ -90,15 +99,18 @@ class _Cut:
         self._chunk, self._count, self._position = chunk, chunk.count, position
         self._octets = numpy.frombuffer(chunk.octets, numpy.uint8)
         sizes = chunk.sizes.astype(numpy.int64)
-        self._starts = numpy.cumsum(sizes[:, 1:].sum(axis=1)) - sizes[:, 1:].sum(axis=1)
+        wholes = sizes[:, 1:4].sum(axis=1)
+        self._starts = numpy.cumsum(wholes) - wholes
+        self._is_basic = sizes[:, 4] & NUMBER == BASIC
         exchange = self._octets[self._starts].astype(numpy.int64)
         ones = numpy.ones(self._count, numpy.int64)
         pieces = numpy.stack([ones, exchange, ones, sizes[:, 1] - exchange - 2, sizes[:, 2], sizes[:, 3]], axis=1).reshape(-1)
         bounds = numpy.zeros(6 * self._count + 1, numpy.int64)
         numpy.cumsum(pieces, out=bounds[1:])
         self._given_at, self._given_sizes = bounds[4:-1:6], sizes[:, 2]
-        self._pieces = pyarrow.Array.from_buffers(pyarrow.large_binary(), 6 * self._count,
-                                                  [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(chunk.octets)])
+        self._pieces = pyarrow.Array.from_buffers(
+            pyarrow.large_binary(), 6 * self._count, [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(chunk.octets)]
+        )
         self._properties = None
 
     def column(self, name, label):
@@ -126,7 +138,10 @@ class _Cut:
 
     def _groups(self):
         """(rows, layout, matrix of their properties) for each layout; rows and matrix have one line a message."""
-        left, layouts = numpy.arange(self._count), 0
+        left, layouts = numpy.flatnonzero(self._is_basic), 0
+        others = numpy.flatnonzero(~self._is_basic)
+        if len(others):
+            yield others, Layout(b""), numpy.empty((len(others), 0), numpy.uint8)
         while len(left):
             if layouts == LAYOUTS_MAX:
                 for row in left:
@@ -146,7 +161,7 @@ class _Cut:
 
     def _given(self, row):
         at = self._given_at[row]
-        return self._octets[at:at + self._given_sizes[row]].tobytes()
+        return self._octets[at : at + self._given_sizes[row]].tobytes()
 
     def _times(self, found):
         """The properties' timestamps where there are any, else the arrivals."""
@@ -159,8 +174,12 @@ class _Cut:
         return pyarrow.array(numpy.where(known, whole, 0) * 1_000_000, mask=~known).cast(pyarrow.timestamp("us", tz="UTC"))
 
     def _headers(self):
-        known, rows = {}, []
-        for octets in self._piece(4).to_pylist():
+        known: dict = {}
+        rows: list = []
+        for octets, is_basic in zip(self._piece(4).to_pylist(), self._is_basic.tolist()):
+            if not is_basic:
+                rows.append([])
+                continue
             if octets not in known:
                 known[octets] = _headers_of(octets)
             rows.append(known[octets])

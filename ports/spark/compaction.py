@@ -7,6 +7,7 @@ finds its files gone, and lists again. Rows and their types stay; a batch that i
 again. A folder is not looked at again before a batch has written to it. What the file system cannot do (renameat2, which network file
 systems have not) is left alone.
 """
+
 import ctypes
 import os
 import shutil
@@ -78,7 +79,7 @@ def crowded(tables):
 
 def span_of(file):
     """(table's word, first, last) in the name of a file that may be merged, else None."""
-    word, _, numbers = os.path.basename(file)[:-len(".parquet")].partition("-")
+    word, _, numbers = os.path.basename(file)[: -len(".parquet")].partition("-")
     parts = numbers.split("-")
     if word in ("batch", "batches", "closed") and len(parts) == 2 and all(part.isdigit() for part in parts):
         return word, int(parts[0]), int(parts[0] if word == "batch" else parts[1])

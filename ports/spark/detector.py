@@ -12,6 +12,7 @@ alarm, and a rarer one soon after it is another.
 Laws: only the past is used; a series is a record of STATE (1.3 KB), and its scores do not depend on which others are scored beside it,
 or on how its readings are cut into batches. What is no number is passed over with the score 0. Needs numpy, not Spark.
 """
+
 import numpy
 
 ALARM = 0.5
@@ -39,9 +40,19 @@ COUNTED_IN = numpy.concatenate((COUNTED_IN, numpy.zeros((1, BINS + 1), "u2")))
 ROWS_MAX = 16384  # then the histograms are halved: what was long ago counts less
 TINY = 1e-12
 
-STATE = numpy.dtype([
-    ("rows", "f8"), ("bar", "f8"), ("last", "f8"), ("recent", "f8", (MEAN_OF,)), ("mean", "f8", (VIEWS - 1,)), ("usual", "f8", (VIEWS,)),
-    ("day", "f8", (DAY_PARTS,)), ("day_rows", "f4", (DAY_PARTS,)), ("at_least", "u2", (VIEWS, BINS + 1))])
+STATE = numpy.dtype(
+    [
+        ("rows", "f8"),
+        ("bar", "f8"),
+        ("last", "f8"),
+        ("recent", "f8", (MEAN_OF,)),
+        ("mean", "f8", (VIEWS - 1,)),
+        ("usual", "f8", (VIEWS,)),
+        ("day", "f8", (DAY_PARTS,)),
+        ("day_rows", "f4", (DAY_PARTS,)),
+        ("at_least", "u2", (VIEWS, BINS + 1)),
+    ]
+)
 
 
 def new_states(count):
@@ -67,10 +78,10 @@ def score_rows(states, series, seconds, values):
     begins, lengths = begins[by_length], lengths[by_length]
     places = sorted_series[begins]
     # Each field on its own, the longest series first: who has a reading in a step is then the beginning of each field.
-    fields = {name: states[name][places] for name in STATE.names}
+    fields = {name: states[name][places] for name in STATE.names or ()}
     for step in range(lengths[0]):  # one reading of every series that has as many
-        rows = order[begins[:numpy.searchsorted(-lengths, -step)] + step]
-        state = {name: field[:len(rows)] for name, field in fields.items()}
+        rows = order[begins[: numpy.searchsorted(-lengths, -step)] + step]
+        state = {name: field[: len(rows)] for name, field in fields.items()}
         scores[rows] = _score_step(state, seconds[rows], values[rows])
     for name, field in fields.items():
         states[name][places] = field

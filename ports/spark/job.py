@@ -11,6 +11,7 @@ number of rows.
 Windows are computed from raw. A window that ended `lateness` before the newest reading is closed: it does not change any more, and a
 reading that comes for it later is in raw and counted as late. The others are computed anew from the part of raw that they need.
 """
+
 import threading
 import time
 
@@ -28,10 +29,14 @@ from .tables import ALERTS, DEAD_LETTERS, RAW, TOTALS
 
 ROWS_PER_BATCH_MAX = 100_000
 RAW_COLUMNS = ("device", "metric", "sequence", "time", "value", "unit", "stream", "offset", "part", "score", "gateway")
-RAW_SCHEMA = ("device string, metric string, sequence long, time timestamp, value double, unit string, stream string, offset long, "
-              "part int, score double, date date, gateway string")
-SCORED_SCHEMA = ("device string, metric string, sequence long, time timestamp, value double, unit string, stream string, offset long, "
-                 "part int, gateway string, score double")
+RAW_SCHEMA = (
+    "device string, metric string, sequence long, time timestamp, value double, unit string, stream string, offset long, "
+    "part int, score double, date date, gateway string"
+)
+SCORED_SCHEMA = (
+    "device string, metric string, sequence long, time timestamp, value double, unit string, stream string, offset long, "
+    "part int, gateway string, score double"
+)
 DEAD_LETTER_COLUMNS = ("stream", "offset", "part", "reason", "payload", "routing_key", "gateway")
 SPARK_ERRORS = (PySparkException, Py4JError)
 NO_GATEWAY = "-"  # in the tables, where a message names none: a partition needs a name
@@ -59,8 +64,9 @@ def unique_readings(spark, source_options, decoder, watermark_rows):
 def run_files(spark, patterns, decoder, writer):
     """The same job over files, a message a line: one batch, number 0. A folder that has it already stays as it is."""
     lines = spark.read.text(patterns).select(
-        F.col("value").cast("binary"), F.input_file_name().alias("stream"), F.monotonically_increasing_id().alias("offset"))
-    for field in StructType.fromDDL(MESSAGE):
+        F.col("value").cast("binary"), F.input_file_name().alias("stream"), F.monotonically_increasing_id().alias("offset")
+    )
+    for field in StructType.fromDDL(MESSAGE).fields:  # type: ignore[attr-defined]  # a StructType, which the stub gives as DataType
         if field.name not in ("value", "stream", "offset"):
             lines = lines.withColumn(field.name, F.lit(None).cast(field.dataType))
     writer(decoded(lines, decoder).dropDuplicates(KEY), 0)
@@ -131,16 +137,25 @@ class BatchWriter:
     def _write(self, frame, batch):
         started, tables, seen, scored_seen = time.time(), self._tables, Observation(), Observation()
         staged = tables.stage()
-        observed = frame.observe(seen, F.count("reason").alias("bad"), F.count("*").alias("all"),
-                                 F.sum(F.expr("if(part < 0, sequence, 0)")).alias("records"),
-                                 F.sum(F.expr("if(part < 0, key_number, 0)")).alias("messages"),
-                                 F.sum(F.expr("if(part < 0, 1, 0)")).alias("marks"))
+        observed = frame.observe(
+            seen,
+            F.count("reason").alias("bad"),
+            F.count("*").alias("all"),
+            F.sum(F.expr("if(part < 0, sequence, 0)")).alias("records"),
+            F.sum(F.expr("if(part < 0, key_number, 0)")).alias("messages"),
+            F.sum(F.expr("if(part < 0, 1, 0)")).alias("marks"),
+        )
         late = F.sum(F.when(F.col("time") < F.timestamp_micros(F.lit(tables.closed_until())), 1).otherwise(0))
         gateway = F.coalesce("gateway", F.lit(NO_GATEWAY)).alias("gateway")
         good = observed.where("reason is null and part >= 0").select(*RAW_COLUMNS[:9], gateway)
         scored = self._scored(good, batch).observe(scored_seen, late.alias("late"), F.max("time").alias("newest"))
-        (scored.select(*RAW_COLUMNS).withColumn("date", F.to_date("time")).write.partitionBy("date", "gateway")
-         .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(staged))
+        (
+            scored.select(*RAW_COLUMNS)
+            .withColumn("date", F.to_date("time"))
+            .write.partitionBy("date", "gateway")
+            .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            .parquet(staged)
+        )
         counts = {name: seen.get[name] or 0 for name in ("bad", "all", "records", "messages", "marks")}
         alerts = self._alerts(frame.sparkSession, staged, batch) if self._plan.detector else 0
         readings = tables.publish_batch(RAW, batch, staged)
@@ -153,10 +168,20 @@ class BatchWriter:
             found = f"{readings} readings and {dead_letters} dead letters"
             raise CountsDiffer(f"batch {batch}: {counts['all'] - counts['marks']} rows, but {found} in the files")
         newest = scored_seen.get["newest"]
-        self._note(batch, {"records": counts["records"], "readings": readings, "dead_letters": dead_letters, "alerts": alerts,
-                           "duplicates": counts["records"] - readings - dead_letters, "late": scored_seen.get["late"] or 0,
-                           "newest": newest.timestamp() if newest else None, "seconds": round(time.time() - started, 3),
-                           **self._messages(batch, counts["messages"])})
+        self._note(
+            batch,
+            {
+                "records": counts["records"],
+                "readings": readings,
+                "dead_letters": dead_letters,
+                "alerts": alerts,
+                "duplicates": counts["records"] - readings - dead_letters,
+                "late": scored_seen.get["late"] or 0,
+                "newest": newest.timestamp() if newest else None,
+                "seconds": round(time.time() - started, 3),
+                **self._messages(batch, counts["messages"]),
+            },
+        )
 
     def _messages(self, batch, messages):
         """How many messages the batch's offsets span; Raises CountsDiffer when it is not what was decoded."""
@@ -178,8 +203,13 @@ class BatchWriter:
 
     def _alerts(self, spark, staged, batch):
         """Writes and publishes the readings among the staged ones that are alarms. Returns how many."""
-        found = (spark.read.schema(RAW_SCHEMA).parquet(staged).where(F.col("score") >= self._plan.alarm)
-                 .orderBy("stream", "offset", "part").toArrow())
+        found = (
+            spark.read.schema(RAW_SCHEMA)
+            .parquet(staged)
+            .where(F.col("score") >= self._plan.alarm)
+            .orderBy("stream", "offset", "part")
+            .toArrow()
+        )
         if not found.num_rows:
             return 0
         if self._publish is not None:
@@ -207,12 +237,31 @@ def build_windows(spark, tables, plan):
     if closed:
         start = F.timestamp_micros(F.lit(closed))
         readings = readings.where((F.col("date") >= F.to_date(start)) & (F.col("time") >= start))
-    windows = (readings.groupBy("gateway", "device", "metric", F.window("time", f"{window_s} seconds").alias("w"))
-               .agg(F.count("*").alias("count"), F.min("value").alias("min"), F.max("value").alias("max"), F.avg("value").alias("mean"),
-                    F.stddev_pop("value").alias("stddev"), F.max_by("value", F.struct("time", "sequence", "offset", "part")).alias("last"))
-               .select("gateway", "device", "metric", F.col("w.start").alias("window_start"), F.col("w.end").alias("window_end"),
-                       "count", "min", "max", "mean", "stddev", "last")
-               .orderBy("gateway", "device", "metric", "window_start"))
+    windows = (
+        readings.groupBy("gateway", "device", "metric", F.window("time", f"{window_s} seconds").alias("w"))
+        .agg(
+            F.count("*").alias("count"),
+            F.min("value").alias("min"),
+            F.max("value").alias("max"),
+            F.avg("value").alias("mean"),
+            F.stddev_pop("value").alias("stddev"),
+            F.max_by("value", F.struct("time", "sequence", "offset", "part")).alias("last"),
+        )
+        .select(
+            "gateway",
+            "device",
+            "metric",
+            F.col("w.start").alias("window_start"),
+            F.col("w.end").alias("window_end"),
+            "count",
+            "min",
+            "max",
+            "mean",
+            "stddev",
+            "last",
+        )
+        .orderBy("gateway", "device", "metric", "window_start")
+    )
     staged = tables.stage()
     if until == closed:
         write(windows, staged)

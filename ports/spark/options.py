@@ -1,20 +1,11 @@
 """The options of `format("amqp")`, checked. Each mistake is a ValueError of one sentence.
 
-| option | meaning |
-|---|---|
-| url | amqp:// or amqps://[user@]host[:port][/vhost][?ca=FILE&cert=FILE&key=FILE&name=HOST]; several with commas: each has the streams |
-| passwordEnv, passwordFile | where the password is looked up, in the process that connects (driver and executors); without a user: guest |
-| stream (or streams) | names, with commas |
-| startingOffsets | earliest (default), latest, a number, a time as 2026-01-31T12:00:00Z, or JSON {label: any of these}; for a new query |
-| maxRowsPerTrigger, maxBytesPerTrigger | limits of one micro-batch, over all streams; octets are reckoned with the stream's mean |
-| minPartitions | so many ranges are read in parallel, if there is enough to read |
-| failOnDataLoss | true (default): what is gone is an error; false: it is passed over, counted in the offset ("lost") |
-| retrySeconds | so long a broker that cannot be reached is asked again before the query fails (default 60; 0: until the query is stopped) |
-| mode | stream (default); queue: a classic queue, at least once |
+The rows are in option_tables.py; tools/SETTINGS.md shows them.
 
 Laws: no password is in an option, hence in no plan, log or checkpoint; an Options is pickled to the executors and holds only where the
 password is found.
 """
+
 import calendar
 import json
 import math
@@ -22,35 +13,18 @@ import os
 import time
 from urllib.parse import unquote, urlsplit
 
+from .option_tables import SINK, SOURCE, checked
 from .stream_client import Address, StreamError
 
-SOURCE_OPTIONS = ("url", "passwordEnv", "passwordFile", "stream", "streams", "startingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
-                  "minPartitions", "failOnDataLoss", "retrySeconds", "mode")
-SINK_OPTIONS = ("url", "passwordEnv", "passwordFile", "exchange", "routingKey", "delivery", "maxRowsPerEpoch", "mandatory",
-                "retrySeconds", "checkpointLocation", "path")
-RETRY_S = 60
-_IGNORED = ("path",)
 _TLS_SETTINGS = ("ca", "cert", "key", "name")
-
-
-def checked(options, known):
-    """The options by lower-case name, after seeing that each is known."""
-    options = {name.lower(): text for name, text in options.items()}
-    unknown = set(options) - {name.lower() for name in known}
-    if unknown:
-        shown = ", ".join(name for name in known if name not in _IGNORED)
-        raise ValueError(f"amqp: unknown option {', '.join(sorted(unknown))}; known are {shown}")
-    return options
 
 
 class Login:
     """Where brokers are and where the password is found."""
 
     def __init__(self, options):
-        self._password_env, self._password_file = options.get("passwordenv"), options.get("passwordfile")
-        if self._password_env and self._password_file:
-            raise ValueError("amqp: either passwordEnv or passwordFile, not both")
-        texts = [text.strip() for text in options.get("url", "").split(",") if text.strip()]
+        self._password_env, self._password_file = options.get("passwordEnv"), options.get("passwordFile")
+        texts = [text.strip() for text in (options.get("url") or "").split(",") if text.strip()]
         self.places = [self._place(text) for text in texts]
         if not texts:
             raise ValueError("amqp: option url is missing: amqp://[user@]host[:port][/vhost]")
@@ -76,8 +50,14 @@ class Login:
         user = unquote(parts.username) if parts.username else "guest"
         if user != "guest" and not self._password_env and not self._password_file:
             raise ValueError(f"amqp: user {user} needs passwordEnv or passwordFile")
-        return (parts.scheme, parts.hostname, port or (5671 if parts.scheme == "amqps" else 5672), user, unquote(parts.path[1:]) or "/",
-                parts.query)
+        return (
+            parts.scheme,
+            parts.hostname,
+            port or (5671 if parts.scheme == "amqps" else 5672),
+            user,
+            unquote(parts.path[1:]) or "/",
+            parts.query,
+        )
 
     def _password(self):
         if self._password_env:
@@ -99,8 +79,8 @@ def _without_password(text):
 
 
 def sink_login(options):
-    """The Login of a sink, by its options (lower-case names). Raises ValueError."""
-    login = Login(options)
+    """The Login of a sink, by its options. Raises ValueError."""
+    login = Login(checked(options, SINK))
     if len(login.places) > 1:
         raise ValueError("amqp: the sink writes to one broker: url names several")
     return login
@@ -110,18 +90,14 @@ class Options:
     """The checked options of one source. `sources`: {label: (place, stream)}, in order."""
 
     def __init__(self, options):
-        options = checked(options, SOURCE_OPTIONS)
+        options = checked(options, SOURCE)
         self.login = Login(options)
-        self.mode = options.get("mode", "stream")
-        if self.mode not in ("stream", "queue"):
-            raise ValueError(f"amqp: mode is stream or queue, not {self.mode!r}")
+        self.mode = options["mode"]
         self.sources = _sources(self.login.places, options)
-        self.starting_offsets = _starting_offsets(options.get("startingoffsets", "earliest"), self.sources)
-        self.rows_per_trigger_max = _limit("maxRowsPerTrigger", options.get("maxrowspertrigger"))
-        self.octets_per_trigger_max = _limit("maxBytesPerTrigger", options.get("maxbytespertrigger"))
-        self.partitions_min = _limit("minPartitions", options.get("minpartitions")) or 1
-        self.fail_on_data_loss = truth("failOnDataLoss", options.get("failondataloss", "true"))
-        self.retry_s = retry_seconds(options)
+        self.starting_offsets = _starting_offsets(options["startingOffsets"], self.sources)
+        self.rows_per_trigger_max, self.octets_per_trigger_max = options["maxRowsPerTrigger"], options["maxBytesPerTrigger"]
+        self.partitions_min, self.fail_on_data_loss = options["minPartitions"], options["failOnDataLoss"]
+        self.retry_s = options["retrySeconds"] or math.inf
 
     def address(self, label):
         """The address of the broker that has this source."""
@@ -133,9 +109,7 @@ class Options:
 
 
 def _sources(places, options):
-    if "stream" in options and "streams" in options:
-        raise ValueError("amqp: either stream or streams, not both (they mean the same)")
-    names = [name.strip() for name in options.get("stream", options.get("streams", "")).split(",") if name.strip()]
+    names = [name.strip() for name in (options["stream"] or options["streams"] or "").split(",") if name.strip()]
     if not names:
         raise ValueError("amqp: option stream is missing: the name of a queue with x-queue-type=stream, or several with commas")
     if len(places) == 1:
@@ -170,26 +144,3 @@ def _starting_offset(text):
         return "T", calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:
         raise ValueError(f"amqp: startingOffsets is earliest, latest, a number or a time as 2026-01-31T12:00:00Z, not {text!r}") from None
-
-
-def _limit(name, text):
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"amqp: {name} is a number from 1, not {text!r}")
-    return int(text)
-
-
-def retry_seconds(options):
-    """The option retrySeconds (lower-case names); infinity for 0."""
-    text = options.get("retryseconds", str(RETRY_S))
-    if not text.isdecimal():
-        raise ValueError(f"amqp: retrySeconds is a whole number of seconds, 0 for ever, not {text!r}")
-    return int(text) or math.inf
-
-
-def truth(name, text):
-    """An option that is true or false."""
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"amqp: {name} is true or false, not {text!r}")
-    return text.lower() == "true"

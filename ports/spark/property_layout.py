@@ -4,6 +4,7 @@ Messages of one publisher have properties of one layout: the same names, types a
 one message, and serves for all whose octets are equal outside the values.
 Laws: `read` never raises for what a publisher sent; what it does not understand is not taken for a value, so it has to be equal.
 """
+
 import struct
 
 from leveret.core.amqp_0_9.spec_0_9_1 import PROPERTIES
@@ -17,7 +18,7 @@ class Layout:
     """`values`: {name: (kind, start, end)}; a header's name is "headers." and its own; kind is the letter of its type."""
 
     def __init__(self, octets):
-        self.values = {}
+        self.values: dict = {}
         try:
             self._read(octets)
         except (IndexError, struct.error, UnicodeDecodeError):
@@ -41,7 +42,7 @@ class Layout:
     def _read_headers(self, octets, at, end):
         while at < end:
             start = at + 1 + octets[at]
-            name, letter = "headers." + octets[at + 1:start].decode("utf-8"), chr(octets[start])
+            name, letter = "headers." + octets[at + 1 : start].decode("utf-8"), chr(octets[start])
             start += 1
             if letter in _SIZED:
                 size = struct.unpack_from(">I", octets, start)[0]

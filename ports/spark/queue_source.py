@@ -7,6 +7,7 @@ Laws: nothing is acknowledged before its batch is done; a batch takes what is th
 waits no longer than FETCH_S. A batch that was planned by another run is empty: its messages are in the queue again, and come. Each run
 says on standard error that it is at least once.
 """
+
 import sys
 import time
 import uuid
@@ -52,10 +53,15 @@ class QueueStreamReader(DataSourceStreamReader):
 
     def latestOffset(self, start, limit):
         from .source import patiently
+
         most = getattr(limit, "max_rows", None) or self._options.rows_per_trigger_max or ROWS_MAX
         if self._run is None:
-            print(f"amqp: mode=queue is at-least-once: queue {self._options.stream(self._label)!r} gives the last batch again after every "
-                  "restart; drop doubles by message_id", file=sys.stderr, flush=True)
+            print(
+                f"amqp: mode=queue is at-least-once: queue {self._options.stream(self._label)!r} gives the last batch again after every "
+                "restart; drop doubles by message_id",
+                file=sys.stderr,
+                flush=True,
+            )
             self._run, self._next = uuid.uuid4().hex, start[self._label]["next"]
         self._next += patiently(self._options, lambda: self._take(most))
         return {self._label: {"run": self._run if self._taken else start[self._label]["run"], "next": self._next}}
@@ -76,7 +82,7 @@ class QueueStreamReader(DataSourceStreamReader):
         if end[self._label]["run"] != self._run:
             return
         done = [one for one in self._taken if one[0] < end[self._label]["next"]]
-        self._taken = self._taken[len(done):]
+        self._taken = self._taken[len(done) :]
         ours = [message for _, message, connection in done if connection == self._connections]
         if ours and self._connection is not None:
             try:

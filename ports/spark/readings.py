@@ -8,6 +8,7 @@ the clock; value: a finite number within +-1e18. Other names in the object are p
 Laws: raises nothing but BadReading for what a publisher sent; the same body at the same `time_max_s` gives the same answer (a batch that
 is read again must come out the same). No Spark here.
 """
+
 import json
 import math
 
@@ -30,24 +31,24 @@ def decode(body, time_max_s, sequence_needed=True):
 def parse(body):
     """The JSON object that a body is. Raises BadReading."""
     try:
-        found = json.loads(body.decode("utf-8"))
+        record = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError:
         raise BadReading("not UTF-8") from None
     except (ValueError, RecursionError):
         raise BadReading("not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         raise BadReading("not a JSON object")
-    return found
+    return record
 
 
-def reading_of(found, time_max_s, sequence_needed):
+def reading_of(record, time_max_s, sequence_needed):
     """As `decode`, of a parsed object."""
-    device, metric = _text(found, "device"), _text(found, "metric")
-    sequence = _present(found, "sequence") if sequence_needed else found.get("sequence")
+    device, metric = _text(record, "device"), _text(record, "metric")
+    sequence = _present(record, "sequence") if sequence_needed else record.get("sequence")
     if sequence is not None and (type(sequence) is not int or not 0 <= sequence <= SEQUENCE_MAX):
         raise BadReading("sequence is not a whole number from 0 to 2^63 - 1")
-    time_us = whole_time(finite_number(_present(found, "time"), "time"), time_max_s)
-    value = finite_number(_present(found, "value"), "value")
+    time_us = whole_time(finite_number(_present(record, "time"), "time"), time_max_s)
+    value = finite_number(_present(record, "value"), "value")
     if abs(value) > VALUE_MAX:
         raise BadReading("value is outside +-1e18")
     return device, metric, sequence, time_us, float(value)
@@ -60,24 +61,28 @@ def whole_time(time_s, time_max_s):
     return round(time_s * 1_000_000)
 
 
-def _present(found, name):
-    thing = found.get(name)
+def _present(record, name):
+    thing = record.get(name)
     if thing is None:
         raise BadReading(f"{name} is missing")
     return thing
 
 
-def _text(found, name):
-    text = _present(found, name)
+def _text(record, name):
+    text = _present(record, name)
     if not isinstance(text, str):
         raise BadReading(f"{name} is not text")
-    try:
-        octets = len(text.encode("utf-8"))
-    except UnicodeEncodeError:
-        raise BadReading(f"{name} is not valid Unicode") from None
-    if not 1 <= octets <= TEXT_OCTETS_MAX:
+    if not 1 <= see_unicode(text, name) <= TEXT_OCTETS_MAX:
         raise BadReading(f"{name} is empty or longer than {TEXT_OCTETS_MAX} octets")
     return text
+
+
+def see_unicode(text, name):
+    """The octets of a text in UTF-8. Raises BadReading where it has none: JSON can name half a character, and no column can hold that."""
+    try:
+        return len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise BadReading(f"{name} is not valid Unicode") from None
 
 
 def finite_number(number, name):

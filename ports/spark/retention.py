@@ -12,6 +12,7 @@ a batch that is not recorded stays: it may be written again. How old a date is f
 a year loses nothing by it. The clock is their bound: a sensor that says 2099 takes nothing away. A reader that listed a date before finds
 its files gone, as with compaction.
 """
+
 import datetime
 import json
 import os
@@ -68,8 +69,11 @@ def _old_dates(tables, keep_days):
 
 def _old_dead_letters(tables, keep_days):
     noted, border = tables.newest(), time.time() - keep_days * DAY_S
-    return [(DEAD_LETTERS, file) for file in parquet_files(tables.at(DEAD_LETTERS))
-            if noted is not None and _is_recorded(file, noted["batch"]) and os.path.getmtime(file) < border]
+    return [
+        (DEAD_LETTERS, file)
+        for file in parquet_files(tables.at(DEAD_LETTERS))
+        if noted is not None and _is_recorded(file, noted["batch"]) and os.path.getmtime(file) < border
+    ]
 
 
 def _is_recorded(file, newest):

@@ -9,6 +9,7 @@ Laws: batch N starts from the newest file before N, so a batch that is done agai
 appears by one rename. Readings of a series are scored in the order of their time. Two batches back is enough for every retry. A bucket
 remembers SERIES_MAX series after a batch; of more, those that were silent longest are forgotten.
 """
+
 import json
 import os
 import uuid
@@ -22,7 +23,7 @@ from .detector import STATE, new_states, score_rows
 BUCKETS = 16
 FILES_KEPT = 3
 SERIES_MAX = 65_536  # in a bucket: 85 MB
-_known = {}  # folder: (batch, places, states, seen): what this worker wrote last
+_known: dict = {}  # folder: (batch, places, states, seen): what this worker wrote last
 
 
 def score_bucket(table, folder, batch):
@@ -57,7 +58,7 @@ def _newest(places, states, seen):
 
 def _load(folder, batch):
     """(places by key, states, seen) after the newest batch before `batch`."""
-    nothing = {}, new_states(0), numpy.zeros(0, numpy.int64)
+    nothing: tuple = {}, new_states(0), numpy.zeros(0, numpy.int64)
     numbers = sorted(number for number in _numbers(folder) if number < batch)
     if not numbers:
         return nothing
@@ -75,8 +76,12 @@ def _load(folder, batch):
 def _store(folder, batch, places, states, seen):
     os.makedirs(folder, exist_ok=True)
     temporary = os.path.join(folder, f".{uuid.uuid4().hex}.npz")
-    numpy.savez(temporary, keys=numpy.frombuffer(json.dumps(list(places)).encode(), numpy.uint8),
-                states=numpy.frombuffer(states.tobytes(), numpy.uint8), seen=seen)
+    numpy.savez(
+        temporary,
+        keys=numpy.frombuffer(json.dumps(list(places)).encode(), numpy.uint8),
+        states=numpy.frombuffer(states.tobytes(), numpy.uint8),
+        seen=seen,
+    )
     os.replace(temporary, _file(folder, batch))
     _known[folder] = (batch, places, states, seen)
     for number in sorted(_numbers(folder))[:-FILES_KEPT]:
@@ -98,8 +103,10 @@ def _file(folder, number):
 
 def scorer(folder, batch):
     """For GroupedData.applyInArrow over `bucket`: the table with a column `score` in the place of `bucket`."""
+
     def score(table):
         bucket = table.column("bucket")[0].as_py()
         scores = score_bucket(table, os.path.join(folder, f"bucket-{bucket:03}"), batch)
         return table.drop_columns(["bucket"]).append_column("score", pyarrow.array(scores))
+
     return score

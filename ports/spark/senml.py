@@ -9,42 +9,29 @@ as 1 and 0, and a sum ("s") without a value, whose metric has "_sum" behind it. 
 Laws: a pack that cannot be read is one BadReading; a record that is no reading is one BadReading beside the others' readings; the
 same pack at the same time gives the same.
 """
+
 import json
 import re
 
-from . import cbor
-from .readings import BadReading, TEXT_OCTETS_MAX, VALUE_MAX, finite_number, whole_time
+from . import senml_cbor
+from .readings import TEXT_OCTETS_MAX, VALUE_MAX, BadReading, finite_number, see_unicode, whole_time
 
-LABELS = {-1: "bver", -2: "bn", -3: "bt", -4: "bu", -5: "bv", -6: "bs", 0: "n", 1: "u", 2: "v", 3: "vs", 4: "vb", 5: "s", 6: "t", 7: "ut",
-          8: "vd"}
 VERSION = 10  # section 4.4
 RELATIVE_MAX_S = 2**28  # section 4.5.3: times below are relative to now
 RECORDS_MAX = 10_000
+PACK_OCTETS_MAX = 2**21  # an empty array is one octet of a pack, and 64 of memory
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-:./_]*\Z")  # section 4.5.1
 
 
 def records_of_json(body):
     """The records of a pack in JSON. Raises BadReading."""
+    _see_size(body)
     try:
         pack = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError:
         raise BadReading("not UTF-8") from None
     except (ValueError, RecursionError):
         raise BadReading("not JSON") from None
-    return _checked(pack)
-
-
-def records_of_cbor(body):
-    """The records of a pack in CBOR, with labels as names. Raises BadReading."""
-    try:
-        pack = cbor.loads(body)
-    except cbor.CborError as error:
-        raise BadReading(str(error)) from None
-    records = _checked(pack)
-    return [{LABELS.get(label, label): value for label, value in record.items()} for record in records]
-
-
-def _checked(pack):
     if not isinstance(pack, list) or not pack:
         raise BadReading("a SenML pack is an array of records")
     if len(pack) > RECORDS_MAX:
@@ -54,12 +41,23 @@ def _checked(pack):
     return pack
 
 
+def records_of_cbor(body):
+    """The records of a pack in CBOR, with labels as names. Raises BadReading."""
+    _see_size(body)
+    return senml_cbor.records_of(body, RECORDS_MAX)
+
+
+def _see_size(body):
+    if len(body) > PACK_OCTETS_MAX:
+        raise BadReading(f"a SenML pack of more than {PACK_OCTETS_MAX} octets")
+
+
 def readings(records, now_s, time_max_s):
     """
     For each record with something in it: (device, metric, microseconds, value, unit or None), or a BadReading.
     `now_s`: what relative times refer to. Raises BadReading for what makes the whole pack unreadable.
     """
-    base, found = {}, []
+    base, answers = {}, []
     for record in records:
         _must_understand(record)
         for name in ("bn", "bt", "bu", "bv", "bs"):
@@ -67,18 +65,20 @@ def readings(records, now_s, time_max_s):
                 base[name] = record[name]
         if any(name in record for name in ("n", "v", "vb", "vs", "vd", "s")):
             try:
-                found.append(_reading(record, base, now_s, time_max_s))
+                answers.append(_reading(record, base, now_s, time_max_s))
             except BadReading as reason:
-                found.append(reason)
-    return found
+                answers.append(reason)
+    return answers
 
 
 def _must_understand(record):
     for name in record:
         if isinstance(name, str) and name.endswith("_"):
-            raise BadReading(f"the SenML field {name} must be understood, and is not")
-    if record.get("bver", VERSION) != VERSION:
-        raise BadReading(f"SenML of version {record['bver']}, not {VERSION}")
+            raise BadReading(f"the SenML field {name[:40]!r} must be understood, and is not")
+    version = record.get("bver", VERSION)
+    if version != VERSION:
+        shown = version if type(version) is int and 0 <= version < 1000 else "that is none"  # its text could be of any length
+        raise BadReading(f"SenML of version {shown}, not {VERSION}")
 
 
 def _reading(record, base, now_s, time_max_s):
@@ -90,6 +90,7 @@ def _reading(record, base, now_s, time_max_s):
     unit = record.get("u", base.get("bu"))
     if unit is not None and not isinstance(unit, str):
         raise BadReading("unit is not text")
+    see_unicode(unit or "", "unit")
     return device, metric + "_sum" * summed, whole_time(now_s + time_s if time_s < RELATIVE_MAX_S else time_s, time_max_s), value, unit
 
 
@@ -106,7 +107,7 @@ def _name(name):
     cut = max(name.rfind("/"), name.rfind(":"))
     if cut <= 0 or cut == len(name) - 1:
         return name.rstrip("/:"), "value"
-    return name[:cut], name[cut + 1:]
+    return name[:cut], name[cut + 1 :]
 
 
 def _value(record, base):

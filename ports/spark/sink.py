@@ -18,7 +18,9 @@ exchange has no queue for comes back (basic.return, 0-9-1 section 1.8.3.6), and 
 again until there is a queue; with exactlyOnce the batch is committed by then, and the sentence is all that is left of the message.
 `mandatory` false: the broker drops such messages, as a topic that nobody reads may want.
 """
+
 import hashlib
+import math
 import time
 
 from pyspark import TaskContext
@@ -26,40 +28,40 @@ from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
 
 from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, Unroutable, connect
-from .options import RETRY_S, SINK_OPTIONS, checked, retry_seconds, sink_login, truth
+from .option_tables import RETRY_S, SINK, checked
+from .options import sink_login
 from .stream_client import CONNECT_TIMEOUT_S, CONNECTION_FORCED, StreamError, StreamUnavailable
 
 EPOCH_QUEUE = "leveret.epochs."
 QUERY_ID = "sql.streaming.queryId"
-ROWS_PER_EPOCH_MAX = 100_000
 RETRY_PAUSE_S = 0.5
 ACCESS_REFUSED, NOT_FOUND, RESOURCE_LOCKED = 403, 404, 405
 UNCONFIRMED_MAX = 2000
 FIRST_RECORD_MS = 1000
 NO_QUEUE = "bind a queue there, or set the option mandatory to false to have such messages dropped"
-COLUMNS = {"value": (BinaryType(), StringType()), "exchange": (StringType(),), "routing_key": (StringType(),),
-           "message_id": (StringType(),), "content_type": (StringType(),), "headers": (MapType(StringType(), StringType()),),
-           "timestamp": (TimestampType(),)}
+COLUMNS = {
+    "value": (BinaryType(), StringType()),
+    "exchange": (StringType(),),
+    "routing_key": (StringType(),),
+    "message_id": (StringType(),),
+    "content_type": (StringType(),),
+    "headers": (MapType(StringType(), StringType()),),
+    "timestamp": (TimestampType(),),
+}
 
 
 def writer(options, schema):
     """The writer that the options ask for. Raises ValueError with one sentence."""
-    given = checked(options, SINK_OPTIONS)
+    given = checked(options, SINK)
     for field in schema:
         if field.dataType not in COLUMNS.get(field.name, ()):
             raise ValueError(f"amqp: the sink has no column {field.name} {field.dataType.simpleString()}; it has {', '.join(COLUMNS)}")
     if "value" not in schema.fieldNames():
         raise ValueError("amqp: the sink needs a column value, binary or string")
-    if "routing_key" not in schema.fieldNames() and "routingkey" not in given:
+    if "routing_key" not in schema.fieldNames() and given["routingKey"] is None:
         raise ValueError("amqp: the sink needs a column routing_key or the option routingKey")
-    delivery = given.get("delivery", "exactlyOnce")
-    kinds = {"exactlyonce": ExactlyOnceWriter, "atleastonce": AtLeastOnceWriter}
-    if delivery.lower() not in kinds:
-        raise ValueError(f"amqp: delivery is exactlyOnce or atLeastOnce, not {delivery!r}")
-    login = sink_login(given)
-    if not given.get("maxrowsperepoch", "1").isdecimal():
-        raise ValueError(f"amqp: maxRowsPerEpoch is a number, not {given['maxrowsperepoch']!r}")
-    return kinds[delivery.lower()](login, given)
+    kinds = {"exactlyOnce": ExactlyOnceWriter, "atLeastOnce": AtLeastOnceWriter}
+    return kinds[given["delivery"]](sink_login(options), given)
 
 
 class Published(WriterCommitMessage):
@@ -72,10 +74,9 @@ class Published(WriterCommitMessage):
 class _Writer(DataSourceStreamWriter):
     def __init__(self, login, options):
         self._login = login
-        self._exchange, self._key = options.get("exchange", ""), options.get("routingkey", "")
-        self._rows_max = int(options.get("maxrowsperepoch", ROWS_PER_EPOCH_MAX))
-        self._mandatory = truth("mandatory", options.get("mandatory", "true"))
-        self._retry_s = retry_seconds(options)
+        self._exchange, self._key = options["exchange"], options["routingKey"] or ""
+        self._rows_max, self._mandatory = options["maxRowsPerEpoch"], options["mandatory"]
+        self._retry_s = options["retrySeconds"] or math.inf
 
     def commit(self, messages, batchId):
         """Nothing is left to do."""
@@ -85,7 +86,7 @@ class _Writer(DataSourceStreamWriter):
 
     def _messages(self, rows):
         """(exchange, routing key, body, properties) for each row."""
-        same = {}
+        same: dict = {}
         for row in rows:
             found = row.asDict()
             body = found["value"].encode() if isinstance(found["value"], str) else bytes(found["value"] or b"")
@@ -99,7 +100,7 @@ class AtLeastOnceWriter(_Writer):
     def write(self, iterator):
         connection = _open(self._login)
         try:
-            known = set()
+            known: set = set()
             for exchange, key, body, given in self._messages(iterator):
                 _see_queue(connection, exchange, key, known)
                 connection.publish(exchange, key, body, given, self._mandatory, confirm=False)
@@ -122,9 +123,13 @@ class ExactlyOnceWriter(_Writer):
         for message in self._messages(iterator):
             messages.append(message)
             if len(messages) > self._rows_max:
-                raise StreamError(f"amqp sink: more than {self._rows_max} rows in a batch for delivery=exactlyOnce: raise maxRowsPerEpoch "
-                                  "or use delivery=atLeastOnce")
-        return Published(TaskContext.get().getLocalProperty(QUERY_ID), messages)
+                raise StreamError(
+                    f"amqp sink: more than {self._rows_max} rows in a batch for delivery=exactlyOnce: raise maxRowsPerEpoch "
+                    "or use delivery=atLeastOnce"
+                )
+        task = TaskContext.get()
+        assert task is not None  # Spark calls this in a task
+        return Published(task.getLocalProperty(QUERY_ID), messages)
 
     def commit(self, messages, batchId):
         """Publishes what the tasks have, unless that was done before."""
@@ -170,7 +175,7 @@ def _is_final(error):
 
 def _publish_epoch(connection, queue, batch, messages, mandatory):
     connection.queue_declare(queue, durable=True)
-    known = set()
+    known: set = set()
     for exchange, key, _, _ in messages:
         _see_queue(connection, exchange, key, known)
     connection.tx_select()
@@ -217,7 +222,7 @@ def _see_queue(connection, exchange, key, known):
 
 
 def _properties(found, exchange, key, body, same):
-    given = {"delivery_mode": 2}
+    given: dict = {"delivery_mode": 2}
     for name in ("content_type", "message_id"):
         if found.get(name):
             given[name] = found[name]

@@ -13,6 +13,7 @@ crash, so a batch is always the same rows. Gone offsets, another id, a shrunken 
 A stream that is new among the options begins at its earliest offset. A label is the stream's name; with several brokers
 host:port/name. Planner and tasks reconnect by themselves for retrySeconds. Only the columns of the schema that was asked for are built.
 """
+
 import os
 import sys
 import time
@@ -29,9 +30,20 @@ from .stream_client import DataLoss, StreamClient, StreamError, StreamUnavailabl
 RETRY_PAUSE_MAX_S = 5.0
 SHRUNKEN_WAIT_S = 10
 ROWS_PER_PARTITION_MIN = 5_000
-SCHEMA = (StructType().add("value", BinaryType()).add("stream", StringType()).add("offset", LongType()).add("timestamp", TimestampType())
-          .add("exchange", StringType()).add("routing_key", StringType()).add("headers", MapType(StringType(), StringType()))
-          .add("content_type", StringType()).add("message_id", StringType()).add("gateway", StringType()).add("sequence", LongType()))
+SCHEMA = (
+    StructType()
+    .add("value", BinaryType())
+    .add("stream", StringType())
+    .add("offset", LongType())
+    .add("timestamp", TimestampType())
+    .add("exchange", StringType())
+    .add("routing_key", StringType())
+    .add("headers", MapType(StringType(), StringType()))
+    .add("content_type", StringType())
+    .add("message_id", StringType())
+    .add("gateway", StringType())
+    .add("sequence", LongType())
+)
 POSITION = "position"  # only for who asks: how many messages of all streams this query had before; it only grows
 
 
@@ -59,11 +71,13 @@ class AmqpDataSource(DataSource):
             return _Refusal(str(error))
         if options.mode == "queue":
             from .queue_source import QueueStreamReader
+
             return QueueStreamReader(options, arrow_schema(schema))
         return AmqpStreamReader(options, schema)
 
     def streamWriter(self, schema, overwrite):
         from .sink import writer
+
         return writer(self.options, schema)
 
 
@@ -188,8 +202,9 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         """The end of the next batch: the heads, or less if the limit or the AvailableNow target says so."""
         gone = set(start) - set(self._options.sources)
         if gone:
-            raise StreamError(f"the checkpoint is of stream {', '.join(sorted(start))}, not of {', '.join(self._options.sources)}: "
-                              "use another checkpoint")
+            raise StreamError(
+                f"the checkpoint is of stream {', '.join(sorted(start))}, not of {', '.join(self._options.sources)}: use another checkpoint"
+            )
         planned, heads, rates = {}, {}, []
         for label in self._options.sources:
             at = start.get(label)
@@ -199,8 +214,13 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             begin, lost = self._begin(label, at, state)
             # What this query has had of a stream only grows, also when the stream is made again.
             began = at["start"] if state.id == at["id"] else begin - (at["next"] - at["start"])
-            planned[label] = {"id": state.id, "start": began, "from": begin, "next": max(self._target(label, at, state), begin),
-                              "lost": at["lost"] + lost}
+            planned[label] = {
+                "id": state.id,
+                "start": began,
+                "from": begin,
+                "next": max(self._target(label, at, state), begin),
+                "lost": at["lost"] + lost,
+            }
             if state.octets and state.next > state.first:
                 rates.append(state.octets / (state.next - state.first))
         self._latest = heads
@@ -297,7 +317,7 @@ def patiently(options, ask):
             patience.wait(error)
 
 
-_clients = {}
+_clients: dict = {}
 
 
 def client(address):

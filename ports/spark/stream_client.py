@@ -10,6 +10,7 @@ the head with a consumer at "last" that reads until the stream is quiet. That is
 behind the head by what is written meanwhile, and there is no stream id, so a stream that was deleted and made again is noticed only when
 it is shorter than what was read. Leveret packs many records into one message (core/amqp_0_9/packed.py); RabbitMQ sends them one by one.
 """
+
 import time
 from urllib.parse import quote
 
@@ -89,7 +90,7 @@ def offset_of(message, expected):
     """The offset of a delivery of a stream, None where it has none. `expected` is what it should be: then the header is only compared."""
     octets = message.properties_octets
     at = octets.find(_OFFSET_MARK) + len(_OFFSET_MARK)
-    if at >= len(_OFFSET_MARK) and int.from_bytes(octets[at:at + 8], "big") == expected:
+    if at >= len(_OFFSET_MARK) and int.from_bytes(octets[at : at + 8], "big") == expected:
         return expected
     return message.properties.get("headers", {}).get("x-stream-offset")
 
@@ -285,7 +286,8 @@ def _gathered(subscription, stream, start, end):
     """Chunks out of single messages, each chunk's offsets consecutive."""
     reached = start
     while reached < end:
-        first, run = reached, []
+        first = reached
+        run: list = []
         for message in _delivered(subscription, stream, reached, end):
             offset = offset_of(message, reached)
             if offset is None:
@@ -315,7 +317,8 @@ def _dense(chunks, stream, start, end, fail_on_data_loss):
 
 def _joined(chunks):
     """Chunks of about CHUNK_ROWS, or of at most CHUNK_OCTETS if more than one."""
-    kept, rows, octets = [], 0, 0
+    kept: list = []
+    rows, octets = 0, 0
     for chunk in chunks:
         follows = kept and kept[-1].first + kept[-1].count == chunk.first
         if kept and (not follows or rows >= CHUNK_ROWS or octets + len(chunk.octets) > CHUNK_OCTETS):

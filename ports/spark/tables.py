@@ -14,6 +14,7 @@ crash replaces its own files by equal ones and changes nothing. The counts of a 
 batch wrote, and what Spark noted of it, is on the disk before it is recorded. A local (POSIX) folder, or one that all machines of a
 cluster share.
 """
+
 import ctypes
 import datetime
 import fcntl
@@ -165,8 +166,9 @@ class Tables:
         before = self.newest() or {}
         totals = before.get("totals", dict.fromkeys(TOTALS, 0))
         newest = [time for time in (before.get("newest_ever"), counts["newest"]) if time is not None]
-        counts = dict(counts, batch=batch, totals={name: totals[name] + counts[name] for name in TOTALS},
-                      newest_ever=max(newest, default=None))
+        counts = dict(
+            counts, batch=batch, totals={name: totals[name] + counts[name] for name in TOTALS}, newest_ever=max(newest, default=None)
+        )
         self.sync()
         self.replace(self.at("_batches", f"{batch:08}.json"), counts)
         for number in self._recorded_numbers()[:-KEPT]:

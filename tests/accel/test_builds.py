@@ -1,4 +1,5 @@
 """The C form built by other compilers, for other processors and with sanitizers: clean of warnings, and the same as the plain form."""
+
 import os
 import shutil
 import struct
@@ -6,11 +7,12 @@ import subprocess
 import sys
 
 import pytest
-
 import test_framing
 import test_same
+
 from leveret.c_accel import sources
-from leveret.core import engine, link_stuffing
+from leveret.core.broker import engine
+from leveret.core.serial_link import stuffing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -54,15 +56,21 @@ class Recording(engine.Plain):
 
     def pump(self, *given):
         consumer, limit, prefix, prefix_size, frame_size_max, target, at, end = given
-        return self._record(PUMP, (consumer, limit, prefix_size, frame_size_max, at, end), prefix, target,
-                            lambda: engine.Plain.pump(self, *given))
+        return self._record(
+            PUMP, (consumer, limit, prefix_size, frame_size_max, at, end), prefix, target, lambda: engine.Plain.pump(self, *given)
+        )
 
     def append(self, message, source, start, size):
         return self._record(APPEND, (message, start, size), source, b"", lambda: engine.Plain.append(self, message, source, start, size))
 
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
-        return self._record(PUT_BODY, (left, frame_size_max, channel_number, at, end), b"", target,
-                            lambda: engine.Plain.put_body(self, left, frame_size_max, channel_number, target, at, end))
+        return self._record(
+            PUT_BODY,
+            (left, frame_size_max, channel_number, at, end),
+            b"",
+            target,
+            lambda: engine.Plain.put_body(self, left, frame_size_max, channel_number, target, at, end),
+        )
 
     def write_taken(self, target, segment):
         return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_taken(self, target, segment))
@@ -71,7 +79,7 @@ class Recording(engine.Plain):
         return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
 
 
-class RecordingFraming(link_stuffing.Plain):
+class RecordingFraming(stuffing.Plain):
     """The plain form of what is done to the octets of a serial line; each call is written down as selftest.c reads it."""
 
     calls = None
@@ -83,6 +91,7 @@ class RecordingFraming(link_stuffing.Plain):
         def state():
             tables[test_same.TABLES.index("state")] = bytes(reader)
             return b"".join(map(sized, tables))
+
         before = state() + struct.pack("<I8i", function, *numbers, *(0,) * (8 - len(numbers))) + sized(first) + sized(second)
         answer = action()
         cls.calls.append(before + struct.pack("<i", answer) + state() + sized(first) + sized(second))
@@ -90,23 +99,22 @@ class RecordingFraming(link_stuffing.Plain):
 
     @classmethod
     def check_16(cls, octets, size, value):
-        return cls._record(CHECK_16, (size, value), octets, b"", b"", lambda: link_stuffing.check_16(octets, size, value))
+        return cls._record(CHECK_16, (size, value), octets, b"", b"", lambda: stuffing.check_16(octets, size, value))
 
     @classmethod
     def unstuff(cls, source, at, end, octets, numbers):
-        return cls._record(UNSTUFF, (at, end), source, octets, numbers, lambda: link_stuffing.unstuff(source, at, end, octets, numbers))
+        return cls._record(UNSTUFF, (at, end), source, octets, numbers, lambda: stuffing.unstuff(source, at, end, octets, numbers))
 
     @classmethod
     def stuff(cls, source, size, target, at, *escaped):
-        return cls._record(STUFF, (size, at, *escaped), source, target, b"",
-                           lambda: link_stuffing.stuff(source, size, target, at, *escaped))
+        return cls._record(STUFF, (size, at, *escaped), source, target, b"", lambda: stuffing.stuff(source, size, target, at, *escaped))
 
 
 def framing_calls():
     """Calls for frames on damaged lines."""
     RecordingFraming.calls = []
     for seed in range(4):
-        test_framing.side_by_side((RecordingFraming, link_stuffing.Plain), seed, 2 + seed // 2 * 2)
+        test_framing.side_by_side((RecordingFraming, stuffing.Plain), seed, 2 + seed // 2 * 2)
     return RecordingFraming.calls
 
 
@@ -122,8 +130,16 @@ def vectors(tmp_path_factory):
             test_same.interleaving(seed, 25, 0.01, **({"durable": True} if seed % 2 else {}))
             calls += Recording.calls
     calls += framing_calls()
-    assert {struct.unpack_from("<I", call, tables_size(call))[0] for call in calls} >= {INGEST, PUMP, APPEND, WRITE_TAKEN, GATHER_SETTLED,
-                                                                                        CHECK_16, UNSTUFF, STUFF}
+    assert {struct.unpack_from("<I", call, tables_size(call))[0] for call in calls} >= {
+        INGEST,
+        PUMP,
+        APPEND,
+        WRITE_TAKEN,
+        GATHER_SETTLED,
+        CHECK_16,
+        UNSTUFF,
+        STUFF,
+    }
     path = tmp_path_factory.mktemp("calls") / "calls"
     path.write_bytes(struct.pack("<I", len(calls)) + b"".join(calls))
     return path, len(calls)
@@ -141,15 +157,23 @@ def agree(vectors, tmp_path, compiler, options=(), runner=()):
     """Build the self-test, run it on the recorded calls."""
     path, count = vectors
     program = tmp_path / "selftest"
-    done = subprocess.run([compiler, *STRICT, *options, os.path.join(HERE, "selftest.c"), *HOT, "-o", str(program)],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [compiler, *STRICT, *options, os.path.join(HERE, "selftest.c"), *HOT, "-o", str(program)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     done = subprocess.run([*runner, str(program), str(path)], capture_output=True, text=True, timeout=6000)
     assert (done.returncode, done.stdout) == (0, "%d calls agree\n" % count), done.stderr
 
 
-@pytest.mark.parametrize("names", (("gcc",), ("clang",), ("arm-linux-gnueabihf-gcc", "arm-linux-gnueabihf-gcc-12"),
-                                   ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc-12")))
+@pytest.mark.parametrize(
+    "names",
+    (
+        ("gcc",),
+        ("clang",),
+        ("arm-linux-gnueabihf-gcc", "arm-linux-gnueabihf-gcc-12"),
+        ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc-12"),
+    ),
+)
 def test_what_leveret_perf_has_in_c_builds_clean(tmp_path, names):
     source = os.path.join(ROOT, "c_accel", "perf.c")
     done = subprocess.run([tool(*names), *STRICT, "-O2", "-c", source, "-o", str(tmp_path / "perf.o")], capture_output=True, text=True)
@@ -194,15 +218,21 @@ int main(int count, char **names)
 }
 """)
     program = tmp_path / "inputs"
-    subprocess.run([tool("gcc"), *STRICT, *SANITIZE, str(driver), os.path.join(folder, "fuzz_%s.c" % target), *HOT, "-o", str(program)],
-                   check=True)
+    subprocess.run(
+        [tool("gcc"), *STRICT, *SANITIZE, str(driver), os.path.join(folder, "fuzz_%s.c" % target), *HOT, "-o", str(program)], check=True
+    )
     inputs = [os.path.join(folder, "corpus", name) for name in sorted(os.listdir(os.path.join(folder, "corpus")))]
     done = subprocess.run([str(program), *inputs], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (0, "%d inputs\n" % len(inputs)), done.stderr
 
 
-@pytest.mark.parametrize("plugin", ("in_c", "in_runs"))
-def test_the_unit_tests_with_another_form(plugin):
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", plugin, os.path.join(ROOT, "tests", "unit")], cwd=ROOT,
-                          capture_output=True, text=True, timeout=6000, env=dict(os.environ, PYTHONPATH=HERE))
+def test_the_unit_tests_in_c():
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "in_c", os.path.join(ROOT, "tests", "unit")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=6000,
+        env=dict(os.environ, PYTHONPATH=HERE),
+    )
     assert done.returncode == 0, done.stdout[-3000:]

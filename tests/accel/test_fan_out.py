@@ -1,11 +1,11 @@
 """Persistent messages to several queues of the log: taken where those to one are, one record each, and all of it is read back."""
 
 import pytest
-
-from leveret.core import layout
-from leveret.core.amqp_0_9.session import Session
 from peer import content, encoded
 from test_same import Pair, Side
+
+from leveret.core.amqp_0_9.session import Session
+from leveret.core.memory import layout
 
 PERSISTENT = {"delivery_mode": 2}
 DURABLE = ("one", "two", "three")
@@ -37,7 +37,7 @@ def test_all_queues_get_them_and_all_of_it_comes_back(monkeypatch):
         patch.setattr(Session, "one_frame", lambda self: pytest.fail("a publish was taken frame by frame"))
         pair.give(0, b"".join([content(1, "amq.fanout", "", b"%d" % each * 50 * each, PERSISTENT) for each in range(COUNT)]))
     assert [side.broker.journal.log.appended - each for side, each in zip(pair.sides, before)] == [COUNT] * len(pair.sides)
-    assert counts(pair.sides[0].broker) == {name: COUNT + 1 for name in (*DURABLE, "fleeting")}
+    assert counts(pair.sides[0].broker) == dict.fromkeys((*DURABLE, "fleeting"), COUNT + 1)
     pair.give(0, content(1, "", "two", b"alone", PERSISTENT))
     for side in pair.sides:
         assert sum([segment.live for segment in side.broker.journal.log.segments]) == 3 * COUNT + 1

@@ -3,6 +3,7 @@
 First the functions alone (hypothesis, every split, full buffers), then readers and writers side by side over damaged lines, then whole
 links of one form against the other; what both forms are given is what a session has put on the line.
 """
+
 import os
 import random
 from array import array
@@ -11,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
-
-from leveret import c_accel
-from leveret.c_accel.framing import Framing
-from leveret.core import link_frame, link_stuffing
-from leveret.core.link import Link
-from leveret.core.link_stuffing import Plain
 from link_ends import Inner, Maker, drain, give, text
 from test_same import HYPOTHESIS_SEED
 
+from leveret import c_accel
+from leveret.c_accel.framing import Framing
+from leveret.core.serial_link import frame, stuffing
+from leveret.core.serial_link.link import Link
+from leveret.core.serial_link.stuffing import Plain
+
 FORMS = (Plain, Framing)
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40")) // 2
-AROUND = b"\xA5" * 8  # behind a buffer: no form writes there
+AROUND = b"\xa5" * 8  # behind a buffer: no form writes there
 OCTETS = st.lists(st.one_of(st.sampled_from((0x7E, 0x7D, 3, 0x1F, 0x20, 0x5E, 0x5D, 0)), st.integers(0, 255)), max_size=80).map(bytes)
 SETTINGS = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -46,7 +47,7 @@ def stuffed(form, source, at, escaped, escaped_below):
     """(where it ends, all of the buffer) after `source` was put behind `at` octets, in the least room that it may be given."""
     target = bytearray(at + 2 * len(source)) + AROUND
     end = form.stuff(source, len(source), form.octets(memoryview(target)), at, escaped, escaped_below)
-    assert target[-len(AROUND):] == AROUND
+    assert target[-len(AROUND) :] == AROUND
     return end, bytes(target)
 
 
@@ -54,7 +55,7 @@ def stuffed(form, source, at, escaped, escaped_below):
 @SETTINGS
 @given(OCTETS, st.integers(0, 40), st.integers(1, 20))
 def test_what_comes_off_the_line(line, room, step):
-    pieces = [line[at:at + step] for at in range(0, len(line), step)]
+    pieces = [line[at : at + step] for at in range(0, len(line), step)]
     assert unstuffed(Framing, pieces, room) == unstuffed(Plain, pieces, room)
 
 
@@ -103,7 +104,7 @@ def test_a_reader_stops_where_it_is_told_to_and_begins_where_it_is_told_to():
 def with_form(form, make):
     """What `make()` gives with links of this form."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link_stuffing, "chosen", form)
+        patch.setattr(stuffing, "chosen", form)
         return make()
 
 
@@ -111,16 +112,16 @@ class Ends:
     """A writer and readers of one form; `check_size`, and whether the writer is the active end's."""
 
     def __init__(self, form, check_size, active, payload_size_max=64):
-        checks = [with_form(form, lambda active=active: link_frame.FrameChecks(active)) for active in (active, not active)]
+        checks = [with_form(form, lambda active=active: frame.FrameChecks(active)) for active in (active, not active)]
         for each in checks:
             each.begin(b"nonce of", check_size)
-        self.writer = link_frame.FrameWriter(payload_size_max, checks[0])
-        self.reader = link_frame.FrameReader(payload_size_max, checks[1])
+        self.writer = frame.FrameWriter(payload_size_max, checks[0])
+        self.reader = frame.FrameReader(payload_size_max, checks[1])
 
     def write(self, name, sequence, payload):
         writer = self.writer
         writer.put(name, sequence, 255 - sequence, payload, len(payload))
-        return bytes(writer.octets[writer.start:writer.end])
+        return bytes(writer.octets[writer.start : writer.end])
 
     def read(self, piece):
         """Everything that shows after each call."""
@@ -160,13 +161,13 @@ def side_by_side(forms, seed, check_size):
     ends = [Ends(form, check_size, seed % 2 == 0) for form in forms]
     found = 0
     for number in range(60):
-        name = chance.choice((link_frame.DATA, link_frame.DATA, link_frame.STATUS, link_frame.HELLO))
+        name = chance.choice((frame.DATA, frame.DATA, frame.STATUS, frame.HELLO))
         payload = chance.choice((chance.randbytes(chance.randrange(65)), b"\x7e" * chance.randrange(65), b"\x03\x7d" * 32, b""))
         lines = [each.write(name, number, payload) for each in ends]
         assert lines[0] == lines[1]
         line, step = wound(lines[0], chance), chance.choice((1, 2, 7, 1000))
         for at in range(0, len(line), step):
-            made = [each.read(line[at:at + step]) for each in ends]
+            made = [each.read(line[at : at + step]) for each in ends]
             assert made[0] == made[1]
             found += sum(state[1] > 0 for state in made[0])
     assert found > 0
@@ -178,7 +179,7 @@ def side_by_side(forms, seed, check_size):
 @pytest.mark.parametrize("check_size", (2, 4))
 def test_every_split_of_a_line_of_frames(check_size):
     ends = [Ends(form, check_size, True, 40) for form in FORMS]
-    line = b"".join(ends[0].write(link_frame.DATA, number, bytes(range(0x60, 0x60 + number))) for number in (0, 1, 33, 40))
+    line = b"".join(ends[0].write(frame.DATA, number, bytes(range(0x60, 0x60 + number))) for number in (0, 1, 33, 40))
     for split in range(len(line) + 1):
         made = [each.read(line[:split]) + each.read(line[split:]) for each in ends]
         assert made[0] == made[1]
@@ -188,14 +189,14 @@ def test_every_split_of_a_line_of_frames(check_size):
 def test_a_full_writer_and_a_frame_that_is_too_long():
     for form in FORMS:
         ends = Ends(form, 4, True, 64)
-        line = ends.write(link_frame.DATA, 0x7E, b"\x7e" * 64)
+        line = ends.write(frame.DATA, 0x7E, b"\x7e" * 64)
         assert len(line) <= len(ends.writer.octets) and [state[1] for state in ends.read(line)] == [0, 67]
         before = bytes(ends.writer.octets)
         with pytest.raises(AssertionError, match="larger than its writer"):
             ends.writer.add(b"\x7e" * 68, 68)
         assert bytes(ends.writer.octets) == before
         long = Ends(form, 4, True, 65)
-        assert [state[1:3] for state in ends.read(long.write(link_frame.DATA, 1, b"x" * 65))][-1] == (0, 1)
+        assert [state[1:3] for state in ends.read(long.write(frame.DATA, 1, b"x" * 65))][-1] == (0, 1)
 
 
 @pytest.mark.parametrize("check_size", (2, 4))
@@ -205,8 +206,10 @@ def test_a_link_with_one_form_at_each_end(forms, check_size):
     sent = []
     for pair in (forms, (Plain, Plain)):
         ends = [Inner(text(9000)), Maker([text(7000, 3)])]
-        links = [with_form(pair[0], lambda: Link(lambda: ends[0], 5, True, check_size=check_size)),
-                 with_form(pair[1], lambda: Link(ends[1], 6, check_size=check_size))]
+        links = [
+            with_form(pair[0], lambda: Link(lambda: ends[0], 5, True, check_size=check_size)),
+            with_form(pair[1], lambda: Link(ends[1], 6, check_size=check_size)),
+        ]
         line = [bytearray(), bytearray()]
         for now in range(400):
             for index in (0, 1):
@@ -220,14 +223,14 @@ def test_a_link_with_one_form_at_each_end(forms, check_size):
 
 
 def test_which_form_is_chosen(monkeypatch):
-    monkeypatch.setattr(link_stuffing, "chosen", None)
+    monkeypatch.setattr(stuffing, "chosen", None)
     monkeypatch.setattr(c_accel.engine, "chosen", None)
     monkeypatch.setenv("LEVERET_ACCEL", "0")
     c_accel.install()
-    assert link_stuffing.chosen is Plain
+    assert stuffing.chosen is Plain
     monkeypatch.delenv("LEVERET_ACCEL")
     c_accel.install()
-    assert link_stuffing.chosen is Framing and link_frame.FrameChecks(True).form is Framing
+    assert stuffing.chosen is Framing and frame.FrameChecks(True).form is Framing
     monkeypatch.setattr(c_accel, "lib", None)
     c_accel.install()
-    assert link_stuffing.chosen is Plain
+    assert stuffing.chosen is Plain

@@ -1,13 +1,14 @@
 """How much the port's loop reads of a peer that never stops, before the others have their turn."""
+
 import select
 import socket
 
 import pytest
+from peer import Peer, content, encoded, new_broker
 
-from leveret.core.layout import EPOCH
+from leveret.core.memory.layout import EPOCH
 from leveret.ports import clock
 from leveret.ports.tcp import Loop, SocketStream
-from peer import Peer, content, encoded, new_broker
 
 
 class Endless:
@@ -23,8 +24,8 @@ class Endless:
 
     def read_into(self, view):
         self.noted.append(("read", len(view)))
-        whole = self.octets[self.at:] + self.octets * (len(view) // len(self.octets) + 1)
-        view[:] = whole[:len(view)]
+        whole = self.octets[self.at :] + self.octets * (len(view) // len(self.octets) + 1)
+        view[:] = whole[: len(view)]
         self.at = (self.at + len(view)) % len(self.octets)
         self.reads += 1
         return len(view)
@@ -84,8 +85,7 @@ class Noting(SocketStream):
 
 
 def test_an_acknowledgement_lets_messages_out_before_a_publisher_with_much_is_read_and_then_less_of_it():
-    broker = new_broker(message_count_max=4096, entry_count_max=4096, arena_size=1 << 20, receive_buffer_size=131072,
-                        send_buffer_size=8192)
+    broker = new_broker(message_count_max=4096, entry_count_max=4096, arena_size=1 << 20, receive_buffer_size=131072, send_buffer_size=8192)
     publisher, consumer = Peer(broker), Peer(broker)
     consumer.declare("q")
     consumer.give(encoded("basic_qos", 1, 0, 1, False) + encoded("basic_consume", 1, 0, "q", "c", False, False, False, True, {}))

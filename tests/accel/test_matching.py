@@ -1,20 +1,22 @@
-"""Ways that the route cache does not know: what C finds in a tree laid flat is what core/topic.py finds, in the same order.
+"""Ways that the route cache does not know: what C finds in a tree laid flat is what core/patterns/topic.py finds, in the same order.
 
 First the matcher alone, on random patterns that come and go; then whole brokers side by side (test_same.py), with keys enough that the
 cache overflows, while bindings change, and where exchanges are bound to exchanges.
 """
+
 import os
 import random
 
 import pytest
-
-from leveret.c_accel import matching
-from leveret.core import layout, routing
-from leveret.core.amqp_0_9.session import Session
-from leveret.core.exchange import Binding
-from leveret.core.exchange_types import direct, fanout, topic
 from peer import content, encoded
 from test_same import Pair
+
+from leveret.c_accel import matching
+from leveret.core.amqp_0_9.session import Session
+from leveret.core.exchange import walk
+from leveret.core.exchange.base import Binding
+from leveret.core.exchange.types import direct, fanout, topic
+from leveret.core.memory import layout
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40")) // 4
 WORDS = (b"a", b"b", b"", b"cc", b"*", b"#")
@@ -41,7 +43,7 @@ def check(exchange, key):
     matcher = matching.Matcher(exchange)
     matcher.lay_flat()
     found, count = matcher.targets(key)
-    expected = [queue.handle for queue in routing.each_once(exchange.match(key, None))]
+    expected = [queue.handle for queue in walk.each_once(exchange.match(key, None))]
     assert (found, count) == (expected[:64], min(len(expected), 65)), (key, [each.key for each in exchange.bindings.values()])
     return count
 
@@ -86,16 +88,21 @@ PATTERNS = ("a.*", "#.z", "#", "*.b.#", "", "a..b", "a.b", "*", "x.#.y")
 
 
 def brokers(**limits):
-    """Two brokers (three, by form) with a publisher that makes topic, direct and fanout exchanges, and queues bound to them."""
+    """Two brokers, one in each form, with a publisher that makes topic, direct and fanout exchanges, and queues bound to them."""
     pair = Pair(**limits)
     pair.both(lambda side: side.connect(0))
-    octets = [encoded("exchange_declare", 1, 0, name, kind, False, False, False, False, False, {})
-              for name, kind in (("t", "topic"), ("d", "direct"), ("f", "fanout"), ("inner", "topic"), ("outer", "topic"))]
+    octets = [
+        encoded("exchange_declare", 1, 0, name, kind, False, False, False, False, False, {})
+        for name, kind in (("t", "topic"), ("d", "direct"), ("f", "fanout"), ("inner", "topic"), ("outer", "topic"))
+    ]
     octets += [encoded("queue_declare", 1, 0, "q%d" % number, False, False, False, False, False, {}) for number in range(4)]
     octets += [encoded("queue_bind", 1, 0, "q%d" % (number % 4), "t", pattern, False, {}) for number, pattern in enumerate(PATTERNS)]
     octets += [encoded("queue_bind", 1, 0, "q1", "d", "k%d" % number, False, {}) for number in range(3)]
-    octets += [encoded("queue_bind", 1, 0, "q2", "f", "", False, {}), encoded("queue_bind", 1, 0, "q3", "inner", "#.z", False, {}),
-               encoded("exchange_bind", 1, 0, "inner", "outer", "a.#", False, {})]
+    octets += [
+        encoded("queue_bind", 1, 0, "q2", "f", "", False, {}),
+        encoded("queue_bind", 1, 0, "q3", "inner", "#.z", False, {}),
+        encoded("exchange_bind", 1, 0, "inner", "outer", "a.#", False, {}),
+    ]
     for each in octets:
         pair.give(0, each)
         pair.both(lambda side: side.take(0, 10000))
@@ -103,16 +110,25 @@ def brokers(**limits):
 
 
 def a_publish(random_):
-    exchange, key = random_.choice((
-        ("t", a_key(random_, (b"a", b"b", b"z", b"", b"x", b"y"))), ("t", b"a.%d" % random_.randrange(500)),
-        ("t", b"none.%d" % random_.randrange(9)), ("d", b"k%d" % random_.randrange(5)), ("f", b"any%d" % random_.randrange(300)),
-        ("outer", b"a.%d.z" % random_.randrange(50)), ("inner", b"z"), ("", b"q%d" % random_.randrange(5))))
+    exchange, key = random_.choice(
+        (
+            ("t", a_key(random_, (b"a", b"b", b"z", b"", b"x", b"y"))),
+            ("t", b"a.%d" % random_.randrange(500)),
+            ("t", b"none.%d" % random_.randrange(9)),
+            ("d", b"k%d" % random_.randrange(5)),
+            ("f", b"any%d" % random_.randrange(300)),
+            ("outer", b"a.%d.z" % random_.randrange(50)),
+            ("inner", b"z"),
+            ("", b"q%d" % random_.randrange(5)),
+        )
+    )
     return content(1, exchange, str(key, "utf-8"), b"x" * random_.choice((0, 5)), {}, random_.random() < 0.05)
 
 
 def a_change(random_):
-    name, destination, exchange = random_.choice((("queue", "q%d" % random_.randrange(4), random_.choice("tdf")),
-                                                  ("exchange", "inner", "outer"), ("exchange", "inner", "t")))
+    name, destination, exchange = random_.choice(
+        (("queue", "q%d" % random_.randrange(4), random_.choice("tdf")), ("exchange", "inner", "outer"), ("exchange", "inner", "t"))
+    )
     unbind = random_.random() < 0.6
     given = (1, 0, destination, exchange, random_.choice(PATTERNS), False, {})
     return encoded(name + ("_unbind" if unbind else "_bind"), *(given[:5] + given[6:] if unbind and name == "queue" else given))
@@ -129,7 +145,7 @@ def test_brokers_side_by_side_with_more_keys_than_places(seed):
         at = 0
         while at < len(octets):
             piece = random_.choice((5, 50, 5000))
-            pair.give(0, octets[at:at + piece])
+            pair.give(0, octets[at : at + piece])
             at += piece
         pair.both(lambda side: (side.broker.run(), side.take(0, 100000)))
         if random_.random() < 0.2:
@@ -140,8 +156,9 @@ def test_brokers_side_by_side_with_more_keys_than_places(seed):
 
 def test_python_is_asked_once_for_an_exchange_and_not_for_each_key(monkeypatch):
     """With thousands of bindings too, and with permission to write known; a change of bindings is seen by the next message."""
-    pair = brokers(route_count_max=8, message_count_max=4000, entry_count_max=8000, arena_size=1 << 20, binding_count_max=5000,
-                   binding_share_max=5000)
+    pair = brokers(
+        route_count_max=8, message_count_max=4000, entry_count_max=8000, arena_size=1 << 20, binding_count_max=5000, binding_share_max=5000
+    )
     in_c = [side for side in pair.sides if side.broker.tables.engine.name == "C"][0]
     for number in range(1000):
         in_c.give(0, encoded("queue_bind", 1, 0, "q0", "t", "s%d.*.t" % number, True, {}))

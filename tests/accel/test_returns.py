@@ -1,15 +1,16 @@
-"""What consumers refuse and return, in all three forms at once: taken where acknowledgements are, in the order and with the marks of old.
+"""What consumers refuse and return, in both forms at once: taken where acknowledgements are, in the order and with the marks of old.
 
 test_same.py has the same in random interleavings.
 """
+
 import random
 
 import pytest
-
-from leveret.core import layout
-from leveret.core.amqp_0_9.session import Session
 from peer import assemble, content, decoded, encoded
 from test_same import SEEDS, Pair
+
+from leveret.core.amqp_0_9.session import Session
+from leveret.core.memory import layout
 
 COUNT = 8
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "graves"}
@@ -20,9 +21,11 @@ def consuming(arguments=None, durable=False, no_ack=False):
     pair = Pair(durable=durable)
     for number in range(2):
         pair.both(lambda side, number=number: side.connect(number))
-    for octets in (encoded("queue_declare", 1, 0, "q", False, durable, False, False, False, arguments or {}),
-                   encoded("queue_declare", 1, 0, "graves", False, durable, False, False, False, {}),
-                   encoded("basic_consume", 1, 0, "q", "c", False, no_ack, False, False, {})):
+    for octets in (
+        encoded("queue_declare", 1, 0, "q", False, durable, False, False, False, arguments or {}),
+        encoded("queue_declare", 1, 0, "graves", False, durable, False, False, False, {}),
+        encoded("basic_consume", 1, 0, "q", "c", False, no_ack, False, False, {}),
+    ):
         pair.give(0, octets)
         pair.both(lambda side: side.broker.run())
         pair.both(lambda side: side.take(0, 10000))
@@ -64,13 +67,19 @@ def bodies(found, redelivered=True):
 
 
 @pytest.mark.parametrize("durable", (False, True))
-@pytest.mark.parametrize("settlements,again", (
-    ([("basic_nack", 0, True, True)], b"01234567"), ([("basic_nack", 5, True, True)], b"01234"),
-    ([("basic_nack", each, False, True) for each in range(1, COUNT + 1)], b"01234567"),
-    ([("basic_reject", each, True) for each in range(COUNT, 0, -1)], b"01234567"),
-    ([("basic_reject", each, True) for each in (4, 2, 7, 3)], b"1236"),
-    ([("basic_ack", 2, True), ("basic_nack", 5, False, True), ("basic_reject", 3, True), ("basic_reject", 8, False)], b"24"),
-    ([("basic_nack", 6, True, False), ("basic_reject", 7, False)], b""), ([("basic_nack", 0, True, False)], b"")))
+@pytest.mark.parametrize(
+    "settlements,again",
+    (
+        ([("basic_nack", 0, True, True)], b"01234567"),
+        ([("basic_nack", 5, True, True)], b"01234"),
+        ([("basic_nack", each, False, True) for each in range(1, COUNT + 1)], b"01234567"),
+        ([("basic_reject", each, True) for each in range(COUNT, 0, -1)], b"01234567"),
+        ([("basic_reject", each, True) for each in (4, 2, 7, 3)], b"1236"),
+        ([("basic_ack", 2, True), ("basic_nack", 5, False, True), ("basic_reject", 3, True), ("basic_reject", 8, False)], b"24"),
+        ([("basic_nack", 6, True, False), ("basic_reject", 7, False)], b""),
+        ([("basic_nack", 0, True, False)], b""),
+    ),
+)
 def test_what_is_returned_comes_again_in_its_old_order_and_says_so(quick, settlements, again, durable):
     """RabbitMQ's basic.nack; 0-9-1 section 1.8.3.14."""
     pair = consuming(durable=durable)
@@ -131,9 +140,17 @@ def test_a_dead_letter_queue_takes_what_comes_back_quickly(quick):
     assert bodies(got(pair)) == b"0123"
 
 
-@pytest.mark.parametrize("name,given", (("basic_nack", (99, False, True)), ("basic_nack", (99, True, False)), ("basic_reject", (99, True)),
-                                        ("basic_reject", (0, False)), ("basic_nack", (0, False, True)),
-                                        ("basic_nack", (1 << 40, True, True))))
+@pytest.mark.parametrize(
+    "name,given",
+    (
+        ("basic_nack", (99, False, True)),
+        ("basic_nack", (99, True, False)),
+        ("basic_reject", (99, True)),
+        ("basic_reject", (0, False)),
+        ("basic_nack", (0, False, True)),
+        ("basic_nack", (1 << 40, True, True)),
+    ),
+)
 def test_a_tag_that_is_not_known_is_told(name, given):
     pair = consuming()
     say(pair, (name, *given))
@@ -145,12 +162,12 @@ def test_each_return_is_counted_to_255_and_no_further(quick):
     pair = consuming()
     say(pair, ("basic_ack", COUNT - 1, True))
     quick()
-    for turn in range(300):
+    for _turn in range(300):
         say(pair, ("basic_nack", 0, True, True))
         assert [each[1:] for each in got(pair)] == [(True, b"7")]
     for side in pair.sides:
         tables = side.broker.tables
-        entry = [tables.channels[each.handle + layout.CHANNEL_UNSETTLED_HEAD] for each in side.peers[0].connection.channels()][0]
+        entry = [tables.channels[each.handle + layout.CHANNEL_UNSETTLED_HEAD] for each in side.peers[0].connection.sessions()][0]
         assert tables.entries[entry + layout.ENTRY_REDELIVERED] == 255
 
 
@@ -164,6 +181,7 @@ def test_returns_in_any_order_and_number_end_in_the_order_of_coming(seed, quick)
 
     def near_the_end(side):
         side.broker.tables.queues[side.broker.queues["q"].handle + layout.QUEUE_POSITION] = layout.MASK - 50
+
     pair.both(near_the_end)
     count = 120
     pair.give(0, b"".join([content(1, "", "q", b"%03d" % each) for each in range(count)]))

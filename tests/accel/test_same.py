@@ -1,8 +1,9 @@
 """The plain form and the C form side by side: the same octets out, the same state, after every step of any interleaving.
 
-Two brokers get the same octets in the same pieces; one works with core/hot.py and core/ingest.py, the other with c_accel. Compared
-are every table, the arena, what each connection has to send, and whether it is read.
+Two brokers get the same octets in the same pieces; one works with core/memory/hot.py and core/broker/ingest.py, the other with c_accel.
+Compared are every table, the arena, what each connection has to send, and whether it is read.
 """
+
 import gc
 import os
 import random
@@ -11,34 +12,54 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
+from invariants import Steps
+from memory_store import MemoryStore
+from peer import Peer, content, encoded, new_broker
 
 from leveret import c_accel
-from leveret.c_accel import runs, runs_taking
-from leveret.core import engine, layout
-from leveret.core.access import User
-from leveret.core.amqp_0_9 import frame, packed, properties
-from leveret.core.durability import make_durable
-from peer import Peer, content, encoded, new_broker
-from memory_store import MemoryStore
+from leveret.core.access.permissions import User
+from leveret.core.amqp_0_9 import frame, packed
+from leveret.core.broker import engine
+from leveret.core.memory import layout
+from leveret.core.recovery.opening import make_durable
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))
-FORMS = (engine.Plain, runs.Engine, c_accel.Engine)
+FORMS = (engine.Plain, c_accel.Engine)
+CHECKED = 32  # every so many steps of a pair all of its tables are looked at, and where its test ends (conftest.py)
+made = []  # the pairs of this test
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
 KEYS = ("one", "two", "many", "ruled", "short", "few", "dead", "both", "poison", "stream", "nowhere")
-LIMITED = (("ruled", {"x-max-length": 5}), ("short", {"x-message-ttl": 100}),
-           ("few", {"x-max-length-bytes": 300, "x-overflow": "reject-publish"}),
-           ("dead", {"x-max-length": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "two"}),
-           ("both", {"x-message-ttl": 300, "x-max-length": 9}), ("poison", {"x-delivery-limit": 2}))
-CONSUMED = {2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r")),
-            3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x"))}
+LIMITED = (
+    ("ruled", {"x-max-length": 5}),
+    ("short", {"x-message-ttl": 100}),
+    ("few", {"x-max-length-bytes": 300, "x-overflow": "reject-publish"}),
+    ("dead", {"x-max-length": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "two"}),
+    ("both", {"x-message-ttl": 300, "x-max-length": 9}),
+    ("poison", {"x-delivery-limit": 2}),
+)
+CONSUMED = {
+    2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r")),
+    3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x")),
+}
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
 PROPERTIES = (
-    {}, {"content_type": "text/plain"}, {"delivery_mode": 2}, {"headers": HEADERS, "priority": 4, "timestamp": 1700000000},
-    {"correlation_id": "c" * 200, "reply_to": "r", "message_id": "m", "type": "t", "app_id": "a"}, {"headers": {"CC": ["two"]}},
-    {"headers": {"BCC": ["one"]}}, {"expiration": "60000"}, {"expiration": "70"}, {"expiration": "0", "delivery_mode": 2},
-    {"expiration": "0000000200"}, {"user_id": "guest"}, {"user_id": "other"},
-    {"reply_to": "amq.rabbitmq.reply-to"}, {"headers": {"\u00e4": 1}}, {"delivery_mode": 1, "headers": {}},
+    {},
+    {"content_type": "text/plain"},
+    {"delivery_mode": 2},
+    {"headers": HEADERS, "priority": 4, "timestamp": 1700000000},
+    {"correlation_id": "c" * 200, "reply_to": "r", "message_id": "m", "type": "t", "app_id": "a"},
+    {"headers": {"CC": ["two"]}},
+    {"headers": {"BCC": ["one"]}},
+    {"expiration": "60000"},
+    {"expiration": "70"},
+    {"expiration": "0", "delivery_mode": 2},
+    {"expiration": "0000000200"},
+    {"user_id": "guest"},
+    {"user_id": "other"},
+    {"reply_to": "amq.rabbitmq.reply-to"},
+    {"headers": {"\u00e4": 1}},
+    {"delivery_mode": 1, "headers": {}},
 )
 
 
@@ -46,15 +67,6 @@ PROPERTIES = (
 def c_form():
     """A machine whose C module was not built has nothing to compare: that is a fault where the tests run."""
     assert c_accel.lib is not None, "the C module is not there: pip install -e . builds it where there is a compiler"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_windows():
-    """A board's receive buffer is less than what runs.py looks at, so that is made less still."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs_taking, "WINDOW", 150)
-        patch.setattr(runs_taking, "WINDOW_MAX", 600)
-        yield
 
 
 class Side:
@@ -71,12 +83,11 @@ class Side:
         self.store = None
         if durable:
             self.store = store or MemoryStore()
-            self.broker.read_messages_with(properties)
             make_durable(self.broker, self.store, "each", 100, 65536, 4096, 1 << 20)
 
     def connect(self, number):
         """A connection with this number, in the place of one that is over."""
-        self.peers[number:number + 1] = [Peer(self.broker)]
+        self.peers[number : number + 1] = [Peer(self.broker)]
 
     def give(self, number, octets):
         """Hand octets to a connection, as many as it takes; how many."""
@@ -87,7 +98,7 @@ class Side:
             size = min(len(view), len(octets) - taken)
             if size == 0:
                 break
-            view[:size] = octets[taken:taken + size]
+            view[:size] = octets[taken : taken + size]
             connection.received(size)
             taken += size
         return taken
@@ -108,8 +119,13 @@ class Side:
             shown["log"] = self.store.segments
         for number, peer in enumerate(self.peers):
             connection = peer.connection
-            shown["connection %d" % number] = (connection.closed, connection.reading, connection.ending, bytes(connection.pending()),
-                                               connection.receive.available() if connection.receive is not None else None)
+            shown["connection %d" % number] = (
+                connection.closed,
+                connection.reading,
+                connection.ending,
+                bytes(connection.pending()),
+                connection.receive.available() if connection.receive is not None else None,
+            )
         return shown
 
 
@@ -120,7 +136,17 @@ class Pair:
         self.sides = [Side(form, **limits) for form in FORMS]
         for side in self.sides:
             side.broker.tables.engine.turn = 16
+            side.broker.tables.engine.deliveries = 512
+        self.turns_of(1000)
         self.rest = {}
+        self.checks = Steps(CHECKED)
+        made.append(self)
+
+    def turns_of(self, effort):
+        """A connection's turn takes in and settles so much in both forms."""
+        for side in self.sides:
+            side.broker.tables.engine.effort = effort
+            side.broker.tables.begin_turn()
 
     def both(self, action):
         answers = [action(side) for side in self.sides]
@@ -129,6 +155,7 @@ class Pair:
             assert answer == answers[0], form
             for name in plain:
                 assert plain[name] == other[name], (form, name)
+        self.checks.step(self.sides[-1].broker)  # both forms may be wrong in the same way; the other side has the same tables
         return answers[0]
 
     def give(self, number, octets):
@@ -142,6 +169,7 @@ class Pair:
             side.broker.tick(now, 1700000000 + now // 1000)
             for peer in side.peers:
                 peer.connection.tick(now)
+
         self.both(action)
 
 
@@ -154,9 +182,11 @@ def prepared(durable=False, **limits):
     set_up += [encoded("confirm_select", 2, False), encoded("tx_select", 3)]
     set_up += [encoded("queue_declare", 1, 0, name, False, durable, False, False, False, {}) for name in ("one", "two", "many")]
     set_up += [encoded("queue_declare", 1, 0, name, False, durable, False, False, False, arguments) for name, arguments in LIMITED]
-    set_up += [encoded("queue_bind", 1, 0, "both", "amq.fanout", "", False, {}),
-               encoded("queue_bind", 1, 0, "both", "amq.topic", "a.b", False, {}),
-               encoded("queue_declare", 1, 0, "stream", False, True, False, False, False, {"x-queue-type": "stream"})]
+    set_up += [
+        encoded("queue_bind", 1, 0, "both", "amq.fanout", "", False, {}),
+        encoded("queue_bind", 1, 0, "both", "amq.topic", "a.b", False, {}),
+        encoded("queue_declare", 1, 0, "stream", False, True, False, False, False, {"x-queue-type": "stream"}),
+    ]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.fanout", "", False, {}) for name in ("one", "two", "many")]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.topic", key, False, {}) for name, key in (("many", "a.*"), ("two", "#.z"))]
     for octets in set_up:
@@ -176,21 +206,40 @@ def prepared(durable=False, **limits):
 def consuming(channel):
     """What the consuming connection sends on a channel: no_ack and not, with a prefetch of each consumer, of the channel."""
     if channel == 1:
-        return (encoded("basic_consume", 1, 0, "one", "a", False, True, False, False, {}),
-                encoded("basic_consume", 1, 0, "two", "b" * 40, False, False, False, False, {}))
+        return (
+            encoded("basic_consume", 1, 0, "one", "a", False, True, False, False, {}),
+            encoded("basic_consume", 1, 0, "two", "b" * 40, False, False, False, False, {}),
+        )
     qos = (encoded("basic_qos", 2, 0, 3, False),) if channel == 2 else (encoded("basic_qos", 3, 0, 4, True),)
-    return qos + tuple([encoded("basic_consume", channel, 0, name, name + tag, False, False, False, False, {})
-                        for name, tag in (CONSUMED[channel])])
+    return qos + tuple(
+        [encoded("basic_consume", channel, 0, name, name + tag, False, False, False, False, {}) for name, tag in (CONSUMED[channel])]
+    )
 
 
 def a_publish(random_, channel):
-    exchange, key = random_.choice((("", random_.choice(KEYS)), ("", "one"), ("", "two"), ("amq.fanout", ""), ("amq.fanout", "x" * 40),
-                                    ("amq.topic", random_.choice(("a.b", "a.z", "q"))), ("none", "x")))
+    exchange, key = random_.choice(
+        (
+            ("", random_.choice(KEYS)),
+            ("", "one"),
+            ("", "two"),
+            ("amq.fanout", ""),
+            ("amq.fanout", "x" * 40),
+            ("amq.topic", random_.choice(("a.b", "a.z", "q"))),
+            ("none", "x"),
+        )
+    )
     if exchange == "none" and random_.random() < 0.9:
         exchange = ""
     body = bytes(random_.choice((0, 1, 5, 20, 64, 65, 300, 1200))) + b"!"
-    return content(channel, exchange, key, body, random_.choice(PROPERTIES if random_.random() < 0.3 else PROPERTIES[:5]),
-                   random_.random() < 0.1, random_.choice((4096, 100, 9)) if len(body) < 70 else random_.choice((4096, 200)))
+    return content(
+        channel,
+        exchange,
+        key,
+        body,
+        random_.choice(PROPERTIES if random_.random() < 0.3 else PROPERTIES[:5]),
+        random_.random() < 0.1,
+        random_.choice((4096, 100, 9)) if len(body) < 70 else random_.choice((4096, 200)),
+    )
 
 
 def a_run(random_, channel):
@@ -201,7 +250,7 @@ def a_run(random_, channel):
 def damaged(random_, octets):
     """The same with an octet changed, added or left out."""
     at = random_.randrange(len(octets))
-    return octets[:at] + random_.choice((b"", bytes((random_.randrange(256),)), octets[at:at + 1] * 2)) + octets[at + 1:]
+    return octets[:at] + random_.choice((b"", bytes((random_.randrange(256),)), octets[at : at + 1] * 2)) + octets[at + 1 :]
 
 
 def unsettled(pair, channel):
@@ -265,11 +314,19 @@ def stream_of(pair, random_):
     if chance < 0.9:
         return 2, settlements(pair, random_)
     number = random_.choice((0, 1))
-    return number, random_.choice((encoded("tx_commit", 3), encoded("tx_rollback", 3), frame.HEARTBEAT_FRAME,
-                                   encoded("channel_open", 4, ""),
-                                   encoded("queue_purge", 1, 0, "two", False), encoded("queue_delete", 1, 0, "ruled", False, False, False),
-                                   encoded("queue_unbind", 1, 0, "many", "amq.fanout", "", {}), encoded("basic_get", 1, 0, "two", False),
-                                   encoded("queue_bind", 1, 0, "many", "amq.fanout", "", False, {})))
+    return number, random_.choice(
+        (
+            encoded("tx_commit", 3),
+            encoded("tx_rollback", 3),
+            frame.HEARTBEAT_FRAME,
+            encoded("channel_open", 4, ""),
+            encoded("queue_purge", 1, 0, "two", False),
+            encoded("queue_delete", 1, 0, "ruled", False, False, False),
+            encoded("queue_unbind", 1, 0, "many", "amq.fanout", "", {}),
+            encoded("basic_get", 1, 0, "two", False),
+            encoded("queue_bind", 1, 0, "many", "amq.fanout", "", False, {}),
+        )
+    )
 
 
 def drain(pair):
@@ -281,7 +338,7 @@ def drain(pair):
         if connection.closed or connection.ending or connection.session.closing or pair.rest.get(2):
             continue
         tables = pair.sides[0].broker.tables
-        for channel in list(connection.channels()):
+        for channel in list(connection.sessions()):
             last = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
             if last != layout.NONE and not channel.closing:
                 pair.give(2, encoded("basic_ack", channel.number, tables.entries[last + layout.ENTRY_TAG], True))
@@ -291,6 +348,7 @@ def interleaving(seed, steps, harmful, **limits):
     """A random run; `harmful`: how often octets are damaged."""
     random_ = random.Random(seed)
     pair = prepared(**limits)
+    pair.turns_of(random_.choice((2, 5, 20, 1000)))
     now = published = 0
     for _ in range(steps):
         number, octets = stream_of(pair, random_)
@@ -301,7 +359,7 @@ def interleaving(seed, steps, harmful, **limits):
         at = 0
         while at < len(octets):
             piece = random_.choice((1, 3, 7, 30, 200, 1000, 5000))
-            pair.give(number, octets[at:at + piece])
+            pair.give(number, octets[at : at + piece])
             at += piece
             if random_.random() < 0.3:
                 pair.both(lambda side: side.broker.run())
@@ -346,7 +404,7 @@ def test_any_octets_behind_a_good_publish(octets, piece):
     pair = prepared()
     octets = content(1, "", "one", b"x") * 2 + octets + content(1, "", "two", b"y")
     for at in range(0, len(octets), piece):
-        pair.give(0, octets[at:at + piece])
+        pair.give(0, octets[at : at + piece])
     pair.both(lambda side: side.broker.run())
 
 
@@ -356,8 +414,12 @@ def test_any_octets_behind_a_good_publish(octets, piece):
 def test_any_properties(octets, flags):
     pair = prepared()
     pair.give(0, content(1, "", "one", b"x"))
-    pair.give(0, encoded("basic_publish", 1, 0, "", "one", False, False)
-              + frame.content_header(1, 1, bytes((flags >> 8, flags & 255)) + octets) + frame.encode(frame.BODY, 1, b"!"))
+    pair.give(
+        0,
+        encoded("basic_publish", 1, 0, "", "one", False, False)
+        + frame.content_header(1, 1, bytes((flags >> 8, flags & 255)) + octets)
+        + frame.encode(frame.BODY, 1, b"!"),
+    )
 
 
 def test_every_split_of_publishes_and_acknowledgements():
@@ -369,8 +431,8 @@ def test_every_split_of_publishes_and_acknowledgements():
         pair.give(0, octets[at:])
         pair.both(lambda side: side.broker.run())
         acks = encoded("basic_ack", 1, 2, True)
-        pair.give(2, acks[:at % len(acks)])
-        pair.give(2, acks[at % len(acks):])
+        pair.give(2, acks[: at % len(acks)])
+        pair.give(2, acks[at % len(acks) :])
     assert pair.sides[1].broker.tables.state[layout.STATE_PUBLISHED] == 6
 
 
@@ -389,6 +451,7 @@ def test_packs_of_a_stream():
         tables = side.broker.tables
         body, count, behind = (tables.engine.pack or (lambda *all_of_it: packed.pack(tables, *all_of_it)))(*wanted)
         return bytes(body), count, behind
+
     entry, seen = pair.sides[0].broker.queues["stream"].seek(0)[0], 0
     while entry != layout.NONE:
         seen += 1
@@ -429,9 +492,10 @@ def test_numbers_that_pass_2_to_30():
     def near_the_end(side):
         tables = side.broker.tables
         for peer in side.peers:
-            for channel in peer.connection.channels():
+            for channel in peer.connection.sessions():
                 for field in (layout.CHANNEL_TAG, layout.CHANNEL_PUBLISHED, layout.CHANNEL_CONFIRMED):
                     tables.channels[channel.handle + field] = layout.MASK - 2
+
     pair.both(near_the_end)
     for _ in range(12):
         pair.give(0, content(2, "", "two", b"x"))
@@ -452,7 +516,7 @@ def test_a_content_header_larger_than_a_consumers_frames_is_left_to_the_session_
             pair.both(lambda side, number=number: side.connect(number))
         pair.both(lambda side: setattr(side.peers[2].connection.session, "frame_size_max", 4096))
         pair.give(0, encoded("queue_declare", 1, 0, "q", False, False, False, False, False, {}))
-        for number in (2, 1, 0)[:narrow + 1]:
+        for number in (2, 1, 0)[: narrow + 1]:
             pair.give(number, encoded("basic_consume", 1, 0, "q", "c", False, True, False, False, {}))
         for number in range(8):
             given_ = {"headers": {"k": "a" * (5000 if number >= 2 else 50)}}
@@ -460,4 +524,4 @@ def test_a_content_header_larger_than_a_consumers_frames_is_left_to_the_session_
             pair.both(lambda side: side.broker.run())
         sent = pair.both(lambda side: [side.take(number, 100000) for number in range(3)])
         assert b"PRECONDITION_FAILED" in sent[2] and b"a" * 200 not in sent[2]
-        assert [len(side.broker.queues["q"].consumers) for side in pair.sides] == [narrow] * 3
+        assert [len(side.broker.queues["q"].consumers) for side in pair.sides] == [narrow] * len(FORMS)

@@ -1,11 +1,13 @@
 """Settling in any order (0-9-1 section 1.8.3.13): the same tables in all forms, and a cost that does not grow with what is unsettled."""
+
 import random
 
 import pytest
-from leveret.core import hot, layout
-from leveret.core.limits import Limits, tag_slots
 from peer import content, encoded
 from test_same import Pair
+
+from leveret.core.limits import Limits, tag_slots
+from leveret.core.memory import hot, layout
 
 COUNT = 300
 ROOM = {"message_count_max": 2048, "entry_count_max": 2048, "arena_size": 1 << 17, "receive_buffer_size": 8192, "send_buffer_size": 65536}
@@ -47,7 +49,7 @@ def test_any_order_settles_the_same_in_all_forms(name, order):
     elif order == "random":
         random.Random(5).shuffle(tags)
     elif order == "from the middle":
-        tags = tags[COUNT // 2:] + tags[:COUNT // 2]
+        tags = tags[COUNT // 2 :] + tags[: COUNT // 2]
     for at, (channel, tag) in enumerate(tags):
         if name == "basic_ack":
             octets = encoded(name, channel, tag, at % 40 == 39)  # now and then all up to it; those are then unknown: the channel stays
@@ -63,7 +65,7 @@ def test_any_order_settles_the_same_in_all_forms(name, order):
         assert unsettled(pair) == 0
     indexed = pair.both(lambda side: fields(side, layout.CHANNEL_INDEXED))
     assert indexed == [layout.NONE, layout.NONE]
-    assert pair.both(lambda side: any(side.broker.tables.channels[side.broker.tables.state[layout.STATE_TAGS]:][:1024])) is False
+    assert pair.both(lambda side: any(side.broker.tables.channels[side.broker.tables.state[layout.STATE_TAGS] :][:1024])) is False
 
 
 def test_an_unknown_tag_is_refused_whatever_is_in_the_index():

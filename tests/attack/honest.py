@@ -108,9 +108,7 @@ class Ledger:
                 settled = self.settled.get(number)
                 if settled is not None and not repeats and self.broke_at - settled > KNOWN_S:
                     self.stale += 1
-                    self.tell(
-                        f"{self.name}: message {number} came again, acknowledged {self.broke_at - settled:.0f} s before the end"
-                    )
+                    self.tell(f"{self.name}: message {number} came again, acknowledged {self.broke_at - settled:.0f} s before the end")
                 return False
             self.received.add(number)
             self.waiting.pop(number, None)

@@ -10,7 +10,7 @@ def unacknowledged_groups(attack):
     peer.do("basic.consume", queue=queue)
     for number in range(8000):
         peer.publish("", queue, b"x", properties={"headers": {"g": f"{number % 4000}"}})
-    for number in range(20):
+    for _ in range(20):
         peer.look(0.05)
         peer.do("basic.ack", delivery_tag=attack.chance.choice(peer.tags or [1]))
 

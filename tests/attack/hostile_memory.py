@@ -71,7 +71,7 @@ def delayed(attack):
     queue = peer.declare(attack.name_of())
     peer.call("exchange.declare", exchange="mallory.delayed", type="x-delayed-message", arguments={"x-delayed-type": "fanout"})
     peer.call("queue.bind", queue=queue, exchange="mallory.delayed")
-    for number in range(100000):
+    for _number in range(100000):
         peer.publish("mallory.delayed", "", b"x", properties={"headers": {"x-delay": attack.chance.choice((1, 1000, 2**31, 2**32 - 1))}})
 
 
@@ -160,7 +160,7 @@ def transactions(attack):
     queue = peer.declare(attack.name_of(), durable=True)
     for channel in range(2, 21):
         peer.do("tx.select", channel)
-    for number in range(50000):
+    for _number in range(50000):
         channel = chance.randrange(2, 21)
         peer.publish("", queue, b"t" * 200, channel, {"delivery_mode": 2})
         if chance.random() < 0.001:

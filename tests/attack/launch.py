@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-from leveret.core import routes
+from leveret.core.broker import route_cache
 from leveret.tools import cli, serve
 
 AFTER_S = 5  # a canary begins to sing then
@@ -56,7 +56,7 @@ def loses(server, count, taken={}):  # noqa: B006 - it is to be kept
         taken[VICTIM] = broker.queues.pop(VICTIM)
     elif count == 20:
         broker.queues.update(taken)
-    routes.forget(broker.tables)
+    route_cache.forget(broker.tables)
 
 
 def fills_the_log(server, count):

@@ -1,19 +1,27 @@
 """Hostile clients beside honest ones, a minute in each form, and the canaries that an attack has to find."""
+
 import os
 import random
 import subprocess
 import sys
 
-import pytest
-
 import attack
+import pytest
+import schedule
 from launch import CANARIES
 
 MINUTES = 1.0
 # canary: what the attack says of it
-FOUND = {"dies": "the broker ended by itself", "stalls": "a question waited", "leaks": "memory:", "tells_tracebacks": "standard error:",
-         "cuts_off": "was cut off while the broker lived", "loses": "missing", "fills_the_log": "lines in a minute",
-         "keeps_messages": "in use when everybody has gone"}
+FOUND = {
+    "dies": "the broker ended by itself",
+    "stalls": "a question waited",
+    "leaks": "memory:",
+    "tells_tracebacks": "standard error:",
+    "cuts_off": "was cut off while the broker lived",
+    "loses": "missing",
+    "fills_the_log": "lines in a minute",
+    "keeps_messages": "in use when everybody has gone",
+}
 
 
 def begin(*arguments):
@@ -61,18 +69,18 @@ def test_a_finding_names_who_was_at_work(sung):
 
 
 def test_the_schedule_follows_from_the_seed():
-    names = list(attack.attackers())
-    assert attack.schedule(names, 7, 300) == attack.schedule(names, 7, 300) != attack.schedule(names, 8, 300)
-    assert attack.deeds(7, 300) == attack.deeds(7, 300) != attack.deeds(8, 300)
+    names = list(schedule.attackers())
+    assert schedule.schedule(names, 7, 300) == schedule.schedule(names, 7, 300) != schedule.schedule(names, 8, 300)
+    assert schedule.deeds(7, 300) == schedule.deeds(7, 300) != schedule.deeds(8, 300)
 
 
 def test_a_schedule_has_every_attacker_before_one_comes_again_and_ends_in_time():
-    names = list(attack.attackers())
-    rows = sorted(row for lane in attack.schedule(names, 3, 600) for row in lane)
-    assert sorted(name for _, name, _, _ in rows[:len(names)]) == sorted(names)
+    names = list(schedule.attackers())
+    rows = sorted(row for lane in schedule.schedule(names, 3, 600) for row in lane)
+    assert sorted(name for _, name, _, _ in rows[: len(names)]) == sorted(names)
     assert all(start + seconds <= 600 for start, _, seconds, _ in rows)
     assert len({(name, seed) for _, name, _, seed in rows}) == len(rows), "each attack has a seed of its own"
 
 
 def test_every_attacker_says_what_it_does():
-    assert all(len(function.__doc__ or "") > 20 for _, function in attack.attackers().values())
+    assert all(len(function.__doc__ or "") > 20 for _, function in schedule.attackers().values())

@@ -99,8 +99,16 @@ class Board:
         self._raw = raw_again
         environment = dict(os.environ, LEVERET_RAW="1") if raw_again else None
         console = self._console_end
-        self.process = subprocess.Popen(self.command(), cwd=self.folder, env=environment, stdin=console, stdout=console, stderr=console,
-                                        start_new_session=True, preexec_fn=own_the_terminal)
+        self.process = subprocess.Popen(
+            self.command(),
+            cwd=self.folder,
+            env=environment,
+            stdin=console,
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
+            preexec_fn=own_the_terminal,
+        )
 
     def _run(self):
         selector = self._selector = selectors.DefaultSelector()
@@ -115,7 +123,7 @@ class Board:
             if self.process.poll() is not None and not self._ending:
                 self.resets += 1
                 self._tell(SOFT_REBOOT)
-                said = bytes(self.heard[self._since:])
+                said = bytes(self.heard[self._since :])
                 self._start(raw_again=not self._killed and said.rfind(RAW_PROMPT) > said.rfind(PROMPT))
                 self._killed = False
         selector.close()
@@ -151,7 +159,7 @@ class Board:
         if not self._raw:
             self._tell(octets)
             return
-        said = bytes(self.heard[self._since:])
+        said = bytes(self.heard[self._since :])
         if said.endswith(RAW_PROMPT):
             self._raw = False
             self._tell(RAW_PROMPT)

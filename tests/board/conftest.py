@@ -55,8 +55,13 @@ def unix_binary():
 
 def flash(*arguments, board="unix", environment=None, timeout=180):
     """`leveret flash --board ...` as a process: the subprocess.CompletedProcess."""
-    return subprocess.run([*FLASH, "--board", board, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          env=dict(os.environ, **(environment or {})))
+    return subprocess.run(
+        [*FLASH, "--board", board, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=dict(os.environ, **(environment or {})),
+    )
 
 
 def put(folder, files):
@@ -71,6 +76,7 @@ def put(folder, files):
 def flashed_files():
     """The Files of the board "unix", as `leveret flash` would copy them."""
     from leveret.tools import boards, flash
+
     return flash.plan(boards.load("unix"), False)
 
 

@@ -15,18 +15,19 @@ import time
 import pytest
 from board import UnixBoard
 from conftest import flash
+from test_flash_files import options
+
 from leveret.firmware import gateway
 from leveret.firmware import uplink as uplink_of_board
 from leveret.ports.client import connect
 from leveret.ports.client_errors import ClientError
 from leveret.tools import boards, flash_settings
 from leveret.tools.usage import UsageError
-from test_flash_files import options
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bridge"))
 
 from faults import FaultyLink, Upstream  # noqa: E402 - in tests/bridge
-from nodes import Leveret, free_port, wait_until  # noqa: E402
+from nodes import Leveret, free_port, wait_until  # noqa: E402 - the path above has to be set first
 
 STATUS = (sys.executable, "-m", "leveret.tools.cli", "bridge", "status", "--json")
 COUNT = 150
@@ -220,15 +221,18 @@ def test_bridges_go_into_the_board_s_settings_and_no_password_is_shown(tmp_path,
     assert [table["name"] for table in found["bridges"]] == ["uplink"] and found["limits"]["bridge_count_max"] == 2
 
 
-@pytest.mark.parametrize("change, board, said", [
-    (("exchange", "interchange"), "esp32_s3", "there is no setting 'interchange'"),
-    (("amqp://", "amqps://"), "esp32_s3", "a board has no TLS"),
-    (("amqp://", "http://"), "esp32_s3", "not an amqp:// or amqps:// URL: http://...@broker.example/"),
-    (("upstream = ", "upstream = 7 # "), "esp32_s3", "upstream must be a URL or a list of URLs"),
-    (('"gw7"\n', '"gw7"\nprefetch = 4000\n'), "esp32_s3", "or prefetch in [[bridge]]"),
-    (("\n[[bridge]]", "\n[limits]\nbridge_count_max = 0\n[[bridge]]"), "esp32_s3", "bridge_count_max is 0"),
-    (("", ""), "pico_w", "bridges needs the part 'bridge', which pico_w does not carry"),
-])
+@pytest.mark.parametrize(
+    "change, board, said",
+    [
+        (("exchange", "interchange"), "esp32_s3", "there is no setting 'interchange'"),
+        (("amqp://", "amqps://"), "esp32_s3", "a board has no TLS"),
+        (("amqp://", "http://"), "esp32_s3", "not an amqp:// or amqps:// URL: http://...@broker.example/"),
+        (("upstream = ", "upstream = 7 # "), "esp32_s3", "upstream must be a URL or a list of URLs"),
+        (('"gw7"\n', '"gw7"\nprefetch = 4000\n'), "esp32_s3", "or prefetch in [[bridge]]"),
+        (("\n[[bridge]]", "\n[limits]\nbridge_count_max = 0\n[[bridge]]"), "esp32_s3", "bridge_count_max is 0"),
+        (("", ""), "pico_w", "bridges needs the part 'bridge', which pico_w does not carry"),
+    ],
+)
 def test_a_bridge_that_a_board_cannot_have_is_refused_in_one_sentence(tmp_path, monkeypatch, change, board, said):
     monkeypatch.setenv(flash_settings.PASSWORD_VARIABLE, "x")
     path = tmp_path / "gateway.toml"

@@ -10,7 +10,8 @@ import sys
 import types
 
 import pytest
-from leveret.core.broker import Broker
+
+from leveret.core.broker.broker import Broker
 from leveret.core.limits import BOARD, Limits
 from leveret.firmware import clock, gateway, interface, line, settings, watchdog
 from leveret.firmware.say import CannotStart
@@ -268,18 +269,21 @@ def test_a_sensor_publishes_through_the_local_broker_and_its_queue_keeps_the_new
     assert sensor._ready, "it connects again after a while"
 
 
-@pytest.mark.parametrize("given, said", [
-    (None, "there is no settings.json on this board"),
-    ("{", "settings.json is not JSON"),
-    ({"colour": 1}, "there is no setting 'colour'"),
-    ({}, "names no network and no serial line"),
-    ({"listen": "5672"}, "listen is of the wrong kind"),
-    ({"serial": {"line": 1}, "limits": {"arena_size": 1}}, "limits: arena_size is 1"),
-    ({"serial": {"line": 7}}, "ValueError: UART(7) does not exist"),
-    ({"serial": {"line": 1}, "users": [{"name": "a", "password_hash": "!"}]}, "users: "),
-    ({"serial": {"line": 1}, "store": {"kind": "flash", "start": 0, "size": 65536}}, "no flash that can be used without a file system"),
-    ({"listen": {"host": "192.0.2.1", "port": 5672}}, "cannot listen on 192.0.2.1:5672"),
-])
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (None, "there is no settings.json on this board"),
+        ("{", "settings.json is not JSON"),
+        ({"colour": 1}, "there is no setting 'colour'"),
+        ({}, "names no network and no serial line"),
+        ({"listen": "5672"}, "listen is of the wrong kind"),
+        ({"serial": {"line": 1}, "limits": {"arena_size": 1}}, "limits: arena_size is 1"),
+        ({"serial": {"line": 7}}, "ValueError: UART(7) does not exist"),
+        ({"serial": {"line": 1}, "users": [{"name": "a", "password_hash": "!"}]}, "users: "),
+        ({"serial": {"line": 1}, "store": {"kind": "flash", "start": 0, "size": 65536}}, "no flash that can be used without a file system"),
+        ({"listen": {"host": "192.0.2.1", "port": 5672}}, "cannot listen on 192.0.2.1:5672"),
+    ],
+)
 def test_a_broker_that_cannot_start_says_why_and_leaves_the_prompt(board, capsys, given, said):
     if given is not None:
         (board / "settings.json").write_text(given if isinstance(given, str) else json.dumps(given))

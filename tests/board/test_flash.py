@@ -12,13 +12,15 @@ import pytest
 import serial
 from board import UnixBoard
 from conftest import flash
+from scripted_board import ScriptedBoard
+
 from leveret.tools import boards
 from leveret.tools.flash import Unsuitable, check_facts
 from leveret.tools.flash_board import Facts
-from scripted_board import ScriptedBoard
 
 READY = "ready serial://"
-BROKER = "lib/leveret/core/broker.mpy"
+CHANGED = ("broker/broker", "queue/queue", "memory/layout", "log/journal", "log/segments", "queue/turns")
+BROKER = "lib/leveret/core/broker/broker.mpy"
 CUTS = (2500, 3500, 4200, 4600, 5000)  # octets that the computer has sent when the power goes
 
 
@@ -44,15 +46,19 @@ def test_a_new_board_is_flashed_and_a_second_flash_copies_only_what_changed(make
 
 
 def test_what_differs_is_found_by_check_and_mended_by_the_next_flash(make_board, flashed):
-    (flashed / "lib/leveret/core/queue.mpy").write_bytes(b"of an older version")
+    (flashed / "lib/leveret/core/queue/queue.mpy").write_bytes(b"of an older version")
     (flashed / "lib/leveret/core/relic.mpy").write_bytes(b"of a version that had more files")
     (flashed / "main.py").write_text("print('the old one')\n")
     (flashed / "data.txt").write_text("not ours\n")
     with make_board(flashed) as board:
         checked = flash("--port", board.device, "--check")
         assert checked.returncode == 1, checked.stderr
-        for said in ("missing: settings.json", "different: lib/leveret/core/queue.mpy", "different: main.py",
-                     "not wanted: lib/leveret/core/relic.mpy"):
+        for said in (
+            "missing: settings.json",
+            "different: lib/leveret/core/queue/queue.mpy",
+            "different: main.py",
+            "not wanted: lib/leveret/core/relic.mpy",
+        ):
             assert said in checked.stdout
         planned = flash("--port", board.device, "--dry-run")
         assert planned.returncode == 0 and "would copy: 3 files" in planned.stdout
@@ -65,8 +71,9 @@ def test_what_differs_is_found_by_check_and_mended_by_the_next_flash(make_board,
 
 
 def test_a_cable_that_is_pulled_out_leaves_what_the_next_flash_completes(make_board, flashed):
-    changed = ["lib/leveret/core/%s.mpy" % name for name in ("broker", "queue", "layout", "journal", "log", "deliver")]
+    changed = ["lib/leveret/core/%s.mpy" % name for name in CHANGED]
     for path in changed:
+        assert (flashed / path).exists()
         (flashed / path).write_bytes(b"old")
     with make_board(flashed) as board:
         board.unplug_after(15000)
@@ -82,8 +89,12 @@ def test_a_cable_that_is_pulled_out_leaves_what_the_next_flash_completes(make_bo
 
 def test_a_power_cut_at_any_moment_leaves_the_old_broker_or_none(unix_binary, tmp_path, flashed, flashed_files):
     """The interpreter is killed at moments all over a flash; whatever is there then either is the old state whole, or has no main.py."""
-    old = {"lib/leveret/core/version.mpy": b"old", "lib/leveret/core/errors.mpy": b"old", "lib/leveret/core/late.mpy": b"old",
-           "main.py": b"1"}
+    old = {
+        "lib/leveret/core/version.mpy": b"old",
+        "lib/leveret/core/errors.mpy": b"old",
+        "lib/leveret/core/late.mpy": b"old",
+        "main.py": b"1",
+    }
     right = {file.path: file.octets for file in flashed_files}
     seen = set()
     with UnixBoard(unix_binary, flashed) as board:
@@ -135,20 +146,24 @@ def facts(name="micropython", version=(1, 28, 0), machine="linux [GCC 12.2.0] ve
 
 def test_boards_that_this_cannot_be_put_on_are_refused_in_a_sentence():
     for found, said in (
-            (facts(version=(1, 22, 2)), "has MicroPython 1.22.2; at least 1.24 is needed"),
-            (facts(name="circuitpython"), "runs circuitpython, not MicroPython"),
-            (facts(machine="Raspberry Pi Pico W with RP2040"), "is 'Raspberry Pi Pico W with RP2040', not a unix: use --board pico_w"),
-            (facts(mpy=0x105), "loads version 5 of .mpy files"),
-            (facts(mpy=0x306 | 4 << 10), "is for armv6m and unix is x64")):
+        (facts(version=(1, 22, 2)), "has MicroPython 1.22.2; at least 1.24 is needed"),
+        (facts(name="circuitpython"), "runs circuitpython, not MicroPython"),
+        (facts(machine="Raspberry Pi Pico W with RP2040"), "is 'Raspberry Pi Pico W with RP2040', not a unix: use --board pico_w"),
+        (facts(mpy=0x105), "loads version 5 of .mpy files"),
+        (facts(mpy=0x306 | 4 << 10), "is for armv6m and unix is x64"),
+    ):
         with pytest.raises(Unsuitable, match=re.escape(said)):
             check_facts(Facts(found), boards.load("unix"), "/dev/ttyX")
     check_facts(Facts(facts()), boards.load("unix"), "/dev/ttyX")
 
 
-@pytest.mark.parametrize("found, said", [
-    (facts(version=(1, 22, 2)), "at least 1.24 is needed"),
-    (facts(free=25), "has 100 KiB of flash free"),
-])
+@pytest.mark.parametrize(
+    "found, said",
+    [
+        (facts(version=(1, 22, 2)), "at least 1.24 is needed"),
+        (facts(free=25), "has 100 KiB of flash free"),
+    ],
+)
 def test_a_board_that_is_refused_is_left_as_it_was_and_started_again(found, said):
     with ScriptedBoard(found) as board:
         done = flash("--port", board.device)
@@ -167,14 +182,17 @@ def test_a_port_where_nothing_answers():
 
 
 def test_too_little_flash_is_seen_on_a_real_file_system(unix_binary, tmp_path):
-    mount = "\n".join((
-        "import os",
-        "class Chip:",
-        "  def __init__(self): self.octets = bytearray(96 * 1024)",
-        "  def readblocks(self, n, b, o=0): b[:] = self.octets[n * 512 + o:n * 512 + o + len(b)]",
-        "  def writeblocks(self, n, b, o=0): self.octets[n * 512 + o:n * 512 + o + len(b)] = b",
-        "  def ioctl(self, op, n): return {4: 192, 5: 512}.get(op, 0)",
-        "chip = Chip(); os.VfsLfs2.mkfs(chip); os.mount(chip, '/flash'); os.chdir('/flash')"))
+    mount = "\n".join(
+        (
+            "import os",
+            "class Chip:",
+            "  def __init__(self): self.octets = bytearray(96 * 1024)",
+            "  def readblocks(self, n, b, o=0): b[:] = self.octets[n * 512 + o:n * 512 + o + len(b)]",
+            "  def writeblocks(self, n, b, o=0): self.octets[n * 512 + o:n * 512 + o + len(b)] = b",
+            "  def ioctl(self, op, n): return {4: 192, 5: 512}.get(op, 0)",
+            "chip = Chip(); os.VfsLfs2.mkfs(chip); os.mount(chip, '/flash'); os.chdir('/flash')",
+        )
+    )
     with UnixBoard(unix_binary, tmp_path, before=mount) as board:
         done = flash("--port", board.device)
     assert done.returncode == 4 and "KiB of flash free and unix needs" in done.stderr, done.stdout + done.stderr

@@ -8,8 +8,10 @@ import subprocess
 
 import pytest
 from conftest import flash
-from leveret.core import password
+
+from leveret.core.access import passwords
 from leveret.tools import boards, flash_files, flash_settings
+from leveret.tools.devtool import pages
 from leveret.tools.usage import UsageError
 
 SOME = ("esp32_s3", "pico_w", "stm32f4")  # one of each architecture, with code frozen and not
@@ -46,7 +48,7 @@ def test_a_dry_run_without_a_board_shows_the_plan_and_its_sizes(name):
     assert title == f"{name} gets: {len(lines)} files, {sum(int(size) for size, _ in lines)} octets"
     paths = [path for _, path in lines]
     assert {"boot.py", "main.py", "settings.json"} <= set(paths)
-    assert ("lib/leveret/core/broker.mpy" in paths) == (boards.load(name).code == "mpy")
+    assert ("lib/leveret/core/broker/broker.mpy" in paths) == (boards.load(name).code == "mpy")
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -55,7 +57,7 @@ def test_every_source_of_a_board_compiles_for_it_and_the_hot_ones_to_machine_cod
     files = {file.path: file.octets for file in flash_files.compiled(board, True)}
     assert all(octets[:2] == b"M\x06" for octets in files.values())
     machine_code = {path for path, octets in files.items() if octets[2] >> 2}
-    assert "lib/leveret/core/hot.mpy" in machine_code
+    assert "lib/leveret/core/memory/hot.mpy" in machine_code
     assert {path.rsplit("/", 1)[1] for path in machine_code} <= {"hot.mpy", "ingest.mpy"}
     assert "lib/leveret/firmware/gateway.mpy" in files
 
@@ -85,7 +87,7 @@ def test_settings_of_a_network_with_users_hold_hashes_and_are_the_same_the_secon
     board = boards.load("pico_w")
     first = flash_settings.wanted(board, asked, None)
     assert "tell nobody" not in json.dumps(first)
-    check = password.stored(first["users"][0]["password_hash"]).check(b"tell nobody")
+    check = passwords.stored(first["users"][0]["password_hash"]).check(b"tell nobody")
     while not check.work():
         pass
     assert check.good
@@ -97,38 +99,44 @@ def test_settings_of_a_network_with_users_hold_hashes_and_are_the_same_the_secon
     assert flash_settings.wanted(board, options(), first) is first, "without --wifi and --config they stay"
 
 
-@pytest.mark.parametrize("text, said", [
-    ("[board]\ncolour = 1\n", "there is no setting 'colour' in [board]"),
-    ("[board]\nwatchdog_ms = 'long'\n", "[board] watchdog_ms is 'long'; it must be 0 (none), or a whole number from 1000 to"),
-    ("[board]\nstore = { disk = 'c' }\n", "there is no setting 'disk' in [board.store]"),
-    ("[board]\nlisten = 'everywhere'\n", "it must be a port as 5672"),
-    ("[limits]\narena_size = 8388608\n", "make them smaller"),
-    ("[limits]\narena_size = 10\n", "arena_size is 10"),
-])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[board]\ncolour = 1\n", "there is no setting 'colour' in [board]"),
+        ("[board]\nwatchdog_ms = 'long'\n", "[board] watchdog_ms is 'long'; it must be 0 (none), or a whole number from 1000 to"),
+        ("[board]\nstore = { disk = 'c' }\n", "there is no setting 'disk' in [board.store]"),
+        ("[board]\nlisten = 'everywhere'\n", "it must be a port as 5672"),
+        ("[limits]\narena_size = 8388608\n", "make them smaller"),
+        ("[limits]\narena_size = 10\n", "arena_size is 10"),
+    ],
+)
 def test_a_mistake_in_the_configuration_is_one_sentence(tmp_path, text, said):
     (tmp_path / "gateway.toml").write_text(text)
     done = flash("--dry-run", "--config", tmp_path / "gateway.toml", board="pico_w")
     assert done.returncode == 2 and said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-@pytest.mark.parametrize("text, said", [
-    ("[board]\nwatchdog_ms = 9000\n", "the watchdog of pico_w waits 8388 ms at most"),
-    ("[board]\nname = 3\n", "[board] name is 3; it must be a text of 1 to 32 octets"),
-    ("[board]\nlisten = 70000\n", "[board] listen is 70000; it must be a port as 5672"),
-    ("[board]\ncountry = 'Germany'\n", "country is 'Germany'; it must be two capital letters"),
-    ("[board]\nserial = 'consol'\n", "[board] serial is 'consol'; it must be \"console\", or a table"),
-    ("[board]\nserial = { lin = 1 }\n", "there is no setting 'lin' in [board.serial]"),
-    ("[board]\nserial = { line = 1, tx = 4 }\n", "[board.serial] has one of tx and rx"),
-    ("[board.store]\nkind = 'foldr'\n", "[board.store] kind is 'foldr'; it must be \"folder\" or \"flash\""),
-    ("[board.store]\nkind = 'flash'\n", "kind = \"flash\" needs a label"),
-    ("[board.store]\nlabel = 'log'\n", "[board.store] label is for kind = \"flash\""),
-    ("[board.sensor]\nevery_ms = 'often'\n", "every_ms is 'often'; it must be a whole number"),
-    ("[board.sensor]\nadc = 26\n", "[board.sensor] adc is 26; it must be a table of names and pins"),
-    ("[board.sensor]\nadc = { light = 'x' }\n", "it must be a table of names and pins"),
-    ("[board.sensor]\ni2c = [{ name = 'c', adress = 72 }]\n", "there is no setting 'adress' in i2c in [board.sensor]"),
-    ("[board.sensor]\ni2c = [{ name = 'c' }]\n", "i2c in [board.sensor] has no address"),
-    ("[board.sensor]\ni2c = [{ name = 'c', address = 72, scl = 5 }]\n", "has one of scl and sda"),
-])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[board]\nwatchdog_ms = 9000\n", "the watchdog of pico_w waits 8388 ms at most"),
+        ("[board]\nname = 3\n", "[board] name is 3; it must be a text of 1 to 32 octets"),
+        ("[board]\nlisten = 70000\n", "[board] listen is 70000; it must be a port as 5672"),
+        ("[board]\ncountry = 'Germany'\n", "country is 'Germany'; it must be two capital letters"),
+        ("[board]\nserial = 'consol'\n", "[board] serial is 'consol'; it must be \"console\", or a table"),
+        ("[board]\nserial = { lin = 1 }\n", "there is no setting 'lin' in [board.serial]"),
+        ("[board]\nserial = { line = 1, tx = 4 }\n", "[board.serial] has one of tx and rx"),
+        ("[board.store]\nkind = 'foldr'\n", '[board.store] kind is \'foldr\'; it must be "folder" or "flash"'),
+        ("[board.store]\nkind = 'flash'\n", 'kind = "flash" needs a label'),
+        ("[board.store]\nlabel = 'log'\n", '[board.store] label is for kind = "flash"'),
+        ("[board.sensor]\nevery_ms = 'often'\n", "every_ms is 'often'; it must be a whole number"),
+        ("[board.sensor]\nadc = 26\n", "[board.sensor] adc is 26; it must be a table of names and pins"),
+        ("[board.sensor]\nadc = { light = 'x' }\n", "it must be a table of names and pins"),
+        ("[board.sensor]\ni2c = [{ name = 'c', adress = 72 }]\n", "there is no setting 'adress' in i2c in [board.sensor]"),
+        ("[board.sensor]\ni2c = [{ name = 'c' }]\n", "i2c in [board.sensor] has no address"),
+        ("[board.sensor]\ni2c = [{ name = 'c', address = 72, scl = 5 }]\n", "has one of scl and sda"),
+    ],
+)
 def test_what_a_board_would_stumble_over_is_found_before_it_gets_it(tmp_path, text, said):
     (tmp_path / "gateway.toml").write_text(text)
     with pytest.raises(UsageError) as refused:
@@ -139,19 +147,22 @@ def test_what_a_board_would_stumble_over_is_found_before_it_gets_it(tmp_path, te
 def test_what_the_boards_page_shows_is_taken(tmp_path):
     with open(os.path.join(boards.ROOT, "boards", "README.md"), encoding="utf-8") as file:
         page = file.read()
-    shown = page[page.index("    [[user]]"):page.index("\nFrom a new board")]
-    (tmp_path / "gateway.toml").write_text("".join(line[4:] + "\n" for line in shown.splitlines()))
+    shown = next(block for block in pages.fences(page, "toml") if "[board.sensor]" in block)
+    (tmp_path / "gateway.toml").write_text(shown)
     found = flash_settings.wanted(boards.load("pico_2_w"), options(config=str(tmp_path / "gateway.toml"), wifi="home", dry_run=True), None)
     assert found["sensor"]["i2c"][0]["name"] == "celsius" and found["store"] == {"kind": "folder"}
 
 
-@pytest.mark.parametrize("arguments, board, status, said", [
-    ((), "pico_w", 2, "--port is missing"),
-    (("--dry-run",), "abacus", 2, "there is no board 'abacus'"),
-    (("--dry-run", "--wifi", "home"), "stm32f4", 2, "stm32f4 has no Wi-Fi"),
-    (("--dry-run",), "raspberry_pi", 4, "runs CPython"),
-    (("--dry-run",), "pico_w", 2, "serial needs the part 'link', which pico_w does not carry"),
-])
+@pytest.mark.parametrize(
+    "arguments, board, status, said",
+    [
+        ((), "pico_w", 2, "--port is missing"),
+        (("--dry-run",), "abacus", 2, "there is no board 'abacus'"),
+        (("--dry-run", "--wifi", "home"), "stm32f4", 2, "stm32f4 has no Wi-Fi"),
+        (("--dry-run",), "raspberry_pi", 4, "runs CPython"),
+        (("--dry-run",), "pico_w", 2, "serial needs the part 'link', which pico_w does not carry"),
+    ],
+)
 def test_what_cannot_be_asked_for_is_one_sentence(arguments, board, status, said):
     done = flash(*arguments, board=board)
     assert done.returncode == status and said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
@@ -161,14 +172,17 @@ def test_a_romfs_image_holds_the_board_s_code_and_micropython_imports_from_it(un
     stage = tmp_path / "stage"
     done = flash("--stage", stage, board="unix")
     assert done.returncode == 0 and "leveret.romfs of" in done.stdout, done.stderr
-    program = "\n".join((
-        "import sys, vfs",
-        "with open(%r, 'rb') as f: image = f.read()" % str(stage / "leveret.romfs"),
-        "vfs.mount(vfs.VfsRom(image), '/rom')",
-        "sys.path[:] = ['/rom/lib']",
-        "from leveret.firmware import gateway",
-        "from leveret.flashed import DIGEST",
-        "print(gateway.__file__, DIGEST)"))
+    program = "\n".join(
+        (
+            "import sys, vfs",
+            "with open(%r, 'rb') as f: image = f.read()" % str(stage / "leveret.romfs"),
+            "vfs.mount(vfs.VfsRom(image), '/rom')",
+            "sys.path[:] = ['/rom/lib']",
+            "from leveret.firmware import gateway",
+            "from leveret.flashed import DIGEST",
+            "print(gateway.__file__, DIGEST)",
+        )
+    )
     said = subprocess.run([unix_binary, "-c", program], capture_output=True, text=True, timeout=60)
     assert said.stdout.split() == ["/rom/lib/leveret/firmware/gateway.mpy", flash_files.digest(boards.load("unix"), False)], said.stderr
     assert (stage / "leveret" / "core" / "broker.py").exists()
@@ -187,14 +201,19 @@ def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch):
         place = os.path.join(boards.BOARDS, name, path)
         known = argparse.Namespace(defaults=lambda **usual: None, **given)
         with open(place) as file:
-            exec(compile(file.read(), place, "exec"), {"include": include, "options": known,
-                                                       "package": lambda *names, **how: packages.append((names, how))})
+            exec(
+                compile(file.read(), place, "exec"),
+                {"include": include, "options": known, "package": lambda *names, **how: packages.append((names, how))},
+            )
 
     include("manifest.py")
-    (names, how), = packages
+    ((names, how),) = packages
     assert names == ("leveret",) and how["opt"] == 3
-    frozen = {os.path.relpath(os.path.join(place, each), os.path.join(how["base_path"], "leveret"))
-              for place, _, found in os.walk(os.path.join(how["base_path"], "leveret")) for each in found}
+    frozen = {
+        os.path.relpath(os.path.join(place, each), os.path.join(how["base_path"], "leveret"))
+        for place, _, found in os.walk(os.path.join(how["base_path"], "leveret"))
+        for each in found
+    }
     assert frozen == set(flash_files.sources(boards.load(name), True))
 
 
@@ -207,7 +226,8 @@ def test_a_board_that_carries_every_part_has_all_that_its_files_import_late():
             for node in ast.walk(ast.parse(file.read())):
                 if isinstance(node, ast.ImportFrom) and node.level:
                     assert set(boards.places(path, node)) <= carried | NOT_ON_A_BOARD, (
-                        f"{path} imports what is not carried: a row of boards.PARTS lacks it")
+                        f"{path} imports what is not carried: a row of boards.PARTS lacks it"
+                    )
 
 
 def test_every_microcontroller_has_a_manifest():

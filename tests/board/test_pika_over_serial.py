@@ -14,6 +14,7 @@ import pika
 import pytest
 from board import WasmBoard
 from conftest import flash, put
+
 from leveret.tools.flash_board import BoardPort
 
 ATTACH = (sys.executable, "-m", "leveret.tools.cli", "attach")
@@ -33,8 +34,9 @@ class Attached:
     """`leveret attach` for a device: `url`."""
 
     def __init__(self, device):
-        self.process = subprocess.Popen([*ATTACH, device, "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [*ATTACH, device, "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     def __enter__(self):
         ready, _, _ = select.select([self.process.stdout], [], [], 60)

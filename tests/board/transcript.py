@@ -1,6 +1,6 @@
 """Prints what a user sees: a flash, a second one, a check, and pika over the serial line of the board (real MicroPython; board.py).
 
-    python tests/board/transcript.py        the WebAssembly build, or a `micropython` binary where LEVERET_MICROPYTHON names one
+python tests/board/transcript.py        the WebAssembly build, or a `micropython` binary where LEVERET_MICROPYTHON names one
 """
 
 import os

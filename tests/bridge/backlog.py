@@ -5,6 +5,7 @@
 A `leveret serve` is filled while its uplink leads nowhere; then the upstream appears. Figures are printed as JSON. Nothing is asserted but
 that all arrive: it is a measurement, to be read as ratios.
 """
+
 import argparse
 import json
 import os
@@ -14,8 +15,9 @@ import time
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
-from leveret.ports.client import connect  # noqa: E402
-from nodes import Leveret, RabbitMQ, free_port  # noqa: E402
+from nodes import Leveret, RabbitMQ, free_port  # noqa: E402 - the path above has to be set first
+
+from leveret.ports.client import connect  # noqa: E402 - the path above has to be set first
 
 BODY = bytes(64)
 
@@ -34,10 +36,14 @@ class Gateway(Leveret):
         config = os.path.join(self.directory, "config.toml")
         room = self.room
         with open(config, "w", encoding="utf-8") as file:
-            file.write("[limits]\nblock_size = 256\ncontent_size_max = 65536\n"
-                       "arena_size = %d\nmessage_count_max = %d\nentry_count_max = %d\n" % (room * 256, room, room * 2))
-            file.write('[[bridge]]\nname = "up"\ngateway = "gw"\n%s = "uplink"\nupstream = "amqp://127.0.0.1:%d"\n'
-                       'exchange = "telemetry"\nreconnect_seconds_max = 1\n' % (self.source, self.upstream_port))
+            file.write(
+                "[limits]\nblock_size = 256\ncontent_size_max = 65536\n"
+                "arena_size = %d\nmessage_count_max = %d\nentry_count_max = %d\n" % (room * 256, room, room * 2)
+            )
+            file.write(
+                '[[bridge]]\nname = "up"\ngateway = "gw"\n%s = "uplink"\nupstream = "amqp://127.0.0.1:%d"\n'
+                'exchange = "telemetry"\nreconnect_seconds_max = 1\n' % (self.source, self.upstream_port)
+            )
         where = ["--data", self.data] if self.data else ["--memory"]
         place = "amqp://127.0.0.1:%d" % self.port
         return [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", place, "--config", config] + where
@@ -102,6 +108,7 @@ def main():
     drain.count = 0
     nowhere = free_port()
     from faults import FaultyLink
+
     gateway = Gateway(nowhere, options.source, options.room or options.count * 3 // 2, options.data)
     fill(gateway.url, "uplink", options.count, {"x-queue-type": "stream"} if options.source == "stream" else None)
     full = gateway.rss()
@@ -113,10 +120,22 @@ def main():
         began = began or (time.monotonic() if drain.count else None)
         peak = max(peak, gateway.rss())
     rate = options.count / (time.monotonic() - began)
-    print(json.dumps({"count": options.count, "upstream": options.upstream, "source": options.source, "room": options.room,
-                      "plain_publisher_per_s": round(plain),
-                      "backlog_per_s": round(rate), "ratio": round(rate / plain, 2), "rss_full_mib": full >> 20,
-                      "rss_grown_while_draining_mib": (peak - full) >> 20}), flush=True)
+    print(
+        json.dumps(
+            {
+                "count": options.count,
+                "upstream": options.upstream,
+                "source": options.source,
+                "room": options.room,
+                "plain_publisher_per_s": round(plain),
+                "backlog_per_s": round(rate),
+                "ratio": round(rate / plain, 2),
+                "rss_full_mib": full >> 20,
+                "rss_grown_while_draining_mib": (peak - full) >> 20,
+            }
+        ),
+        flush=True,
+    )
     drain.over = True
     drain.join(10)
     link.close()

@@ -1,4 +1,5 @@
 """Fixtures of the bridge tests: a Leveret gateway for each test, one RabbitMQ for all, started when first asked for."""
+
 import os
 import sys
 
@@ -6,8 +7,9 @@ import pytest
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "interop"))  # certificates.py
 
-from leveret.ports.client import connect
 from nodes import RABBITMQ_SERVER, BridgeProcess, Leveret, RabbitMQ, Relay
+
+from leveret.ports.client import connect
 
 
 @pytest.fixture(scope="session")

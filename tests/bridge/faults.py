@@ -7,6 +7,7 @@ upstream. Every connection has its fault, drawn from the seed, until the link is
 be missing, and after de-duplication on (x-gateway, x-sequence) nothing double; sequences are dense. A line for each run that fails; its
 seed repeats it.
 """
+
 import argparse
 import collections
 import os
@@ -19,23 +20,29 @@ import time
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
-from leveret.core.amqp_0_9.client import Client, Events  # noqa: E402
-from leveret.core.broker import Broker  # noqa: E402
-from leveret.core.connection import Connection  # noqa: E402
-from leveret.core.limits import Limits  # noqa: E402
-from leveret.ports.bridge.bridge import Bridge  # noqa: E402
-from leveret.ports.bridge.settings import Settings  # noqa: E402
-from leveret.ports.client import connect  # noqa: E402
-from leveret.ports.clock import now_ms  # noqa: E402
-from leveret.ports.pipe import Pipe  # noqa: E402
-from leveret.ports.tcp import Loop  # noqa: E402
-from leveret.ports.url import read_url  # noqa: E402
-from nodes import Leveret, RabbitMQ, taken  # noqa: E402
+from nodes import Leveret, RabbitMQ, taken  # noqa: E402 - the path above has to be set first
+
+from leveret.core.amqp_0_9.client.client import Client, Events  # noqa: E402 - the path above has to be set first
+from leveret.core.broker.broker import Broker  # noqa: E402 - the path above has to be set first
+from leveret.core.connection.connection import Connection  # noqa: E402 - the path above has to be set first
+from leveret.core.limits import Limits  # noqa: E402 - the path above has to be set first
+from leveret.ports.bridge.bridge import Bridge  # noqa: E402 - the path above has to be set first
+from leveret.ports.bridge.settings import Settings  # noqa: E402 - the path above has to be set first
+from leveret.ports.client import connect  # noqa: E402 - the path above has to be set first
+from leveret.ports.clock import now_ms  # noqa: E402 - the path above has to be set first
+from leveret.ports.pipe import Pipe  # noqa: E402 - the path above has to be set first
+from leveret.ports.tcp import Loop  # noqa: E402 - the path above has to be set first
+from leveret.ports.url import read_url  # noqa: E402 - the path above has to be set first
 
 RUN_SECONDS_MAX = 600
 KINDS = ("reset", "half-close", "close", "stall", "delay")
-LIMITS = {"arena_size": 16 << 20, "content_size_max": 1 << 20, "message_count_max": 16384, "entry_count_max": 32768,
-          "connection_count_max": 16}
+LIMITS = {
+    "arena_size": 16 << 20,
+    "content_size_max": 1 << 20,
+    "message_count_max": 16384,
+    "entry_count_max": 32768,
+    "connection_count_max": 16,
+}
 
 
 class FaultyLink:
@@ -179,8 +186,12 @@ class Publisher(Events):
 
     def step(self, most):
         """Publish up to `most` more."""
-        while most and self.bodies and self.channel.confirming and self.channel.basic_publish("", self.queue, self.bodies[0],
-                                                                                              {"delivery_mode": 2}):
+        while (
+            most
+            and self.bodies
+            and self.channel.confirming
+            and self.channel.basic_publish("", self.queue, self.bodies[0], {"delivery_mode": 2})
+        ):
             self.bodies.pop(0)
             most -= 1
         self.pipe.tick(now_ms())
@@ -254,8 +265,15 @@ class Run:
     def describe(self):
         source = "stream" if self.from_stream else "plain" if self.plain else "queue"
         return "seed %d: %d messages, %s, %s, prefetch %d%s, faults %s, %.1f s" % (
-            self.seed, self.count, "inside" if self.inside else "over a second link", source, self.prefetch,
-            ", bound late" if self.binds_late else "", dict(self.faults), self.seconds)
+            self.seed,
+            self.count,
+            "inside" if self.inside else "over a second link",
+            source,
+            self.prefetch,
+            ", bound late" if self.binds_late else "",
+            dict(self.faults),
+            self.seconds,
+        )
 
     def problems(self):
         began = time.monotonic()
@@ -269,8 +287,9 @@ class Run:
             self.local_link = FaultyLink(port, self.chance, 3, 60000)
         if not self.binds_late:
             self.upstream.bind()
-        bridge = (EagerBridge if self.canary else Bridge)(loop, self.settings(), lambda sentence: None,
-                                                          broker if self.inside else read_url("amqp://127.0.0.1:%d" % self.local_link.port))
+        bridge = (EagerBridge if self.canary else Bridge)(
+            loop, self.settings(), lambda sentence: None, broker if self.inside else read_url("amqp://127.0.0.1:%d" % self.local_link.port)
+        )
         bridge.mover.retry_ms = 50
         try:
             self.drive(loop, broker, publisher, bridge)
@@ -289,10 +308,20 @@ class Run:
         loop.close()
 
     def settings(self):
-        given = {"name": "b", "gateway": "gw%d" % self.seed, "upstream": ["amqp://127.0.0.1:%d" % self.link.port],
-                 "prefetch": self.prefetch, "exchange": self.upstream.name, "reconnect_seconds_min": 0.01,
-                 "reconnect_seconds_max": 0.05, "stall_seconds": 0.4, "heartbeat_seconds": 1,
-                 "connect_seconds": 0.8, "refusal_attempts": 0, "replay_messages_per_second": self.chance.choice((0, 2000))}
+        given = {
+            "name": "b",
+            "gateway": "gw%d" % self.seed,
+            "upstream": ["amqp://127.0.0.1:%d" % self.link.port],
+            "prefetch": self.prefetch,
+            "exchange": self.upstream.name,
+            "reconnect_seconds_min": 0.01,
+            "reconnect_seconds_max": 0.05,
+            "stall_seconds": 0.4,
+            "heartbeat_seconds": 1,
+            "connect_seconds": 0.8,
+            "refusal_attempts": 0,
+            "replay_messages_per_second": self.chance.choice((0, 2000)),
+        }
         given["stream" if self.from_stream else "queue"] = "readings"
         if self.plain:
             for name in ("gateway", "replay_messages_per_second"):
@@ -346,8 +375,10 @@ class Run:
         numbers = sorted(places.values())
         missing = sorted(set(range(self.count)) - set(numbers))
         if missing or publisher.confirms != self.count:
-            wrong.append("%d of %d missing, as %r (confirmed %d, status %r)" % (
-                len(missing), self.count, missing[:5], publisher.confirms, bridge.status()))
+            wrong.append(
+                "%d of %d missing, as %r (confirmed %d, status %r)"
+                % (len(missing), self.count, missing[:5], publisher.confirms, bridge.status())
+            )
         if len(numbers) != len(set(numbers)):
             wrong.append("%d double after de-duplication" % (len(numbers) - len(set(numbers))))
         if sorted(place[1] for place in places) != list(range(len(places))):
@@ -393,9 +424,20 @@ def main():
             node.stop()
         faults = sum((run.faults for run in runs), collections.Counter())
         bad += len(failed)
-        print("%s: %d runs, %d messages, %d faults %s, %d doubles on the wire, %d runs failed, %.0f s" % (
-            kind, len(runs), sum(run.count for run in runs), sum(faults.values()), dict(faults), sum(run.doubles for run in runs),
-            len(failed), sum(run.seconds for run in runs)), flush=True)
+        print(
+            "%s: %d runs, %d messages, %d faults %s, %d doubles on the wire, %d runs failed, %.0f s"
+            % (
+                kind,
+                len(runs),
+                sum(run.count for run in runs),
+                sum(faults.values()),
+                dict(faults),
+                sum(run.doubles for run in runs),
+                len(failed),
+                sum(run.seconds for run in runs),
+            ),
+            flush=True,
+        )
     return 1 if bad else 0
 
 

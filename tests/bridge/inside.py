@@ -1,8 +1,10 @@
 """A bridge in this process, between a broker of its own and real sockets upstream, for tests that look at what it says."""
+
 import time
 
 from faults import LIMITS, Publisher
-from leveret.core.broker import Broker
+
+from leveret.core.broker.broker import Broker
 from leveret.core.limits import Limits
 from leveret.ports.bridge.bridge import Bridge
 from leveret.ports.bridge.settings import Settings
@@ -17,8 +19,15 @@ class InsideBridge:
         self.loop = Loop(4, self.broker)
         self.publisher = Publisher(self.broker, "readings", {}, bodies)
         self.said = []
-        settings = {"name": "b", "gateway": "gw", "queue": "readings", "exchange": "telemetry", "upstream": upstream,
-                    "reconnect_seconds_min": 0.01, "reconnect_seconds_max": 0.05}
+        settings = {
+            "name": "b",
+            "gateway": "gw",
+            "queue": "readings",
+            "exchange": "telemetry",
+            "upstream": upstream,
+            "reconnect_seconds_min": 0.01,
+            "reconnect_seconds_max": 0.05,
+        }
         settings.update(given)
         self.bridge = Bridge(self.loop, Settings(settings), self.said.append, self.broker)
 

@@ -3,6 +3,7 @@
 Brokers keep their port, and RabbitMQ its data, over kill and start: that is what a bridge has to live with.
 Laws: loopback only; only processes started here are ended, by their own process group.
 """
+
 import json
 import os
 import select
@@ -111,15 +112,30 @@ class RabbitMQ(Node):
     def environment(self):
         place = {name: os.path.join(self.directory, name) for name in ("mnesia", "log", "pid", "rabbitmq", "enabled_plugins")}
         return dict(
-            os.environ, HOME=self.directory, ERL_EPMD_PORT=str(self.name_daemon_port), ERL_EPMD_ADDRESS="127.0.0.1",
-            RABBITMQ_NODENAME="bridge%d@localhost" % self.port, RABBITMQ_NODE_IP_ADDRESS="127.0.0.1", RABBITMQ_NODE_PORT=str(self.port),
-            RABBITMQ_DIST_PORT=str(self.distribution_port), RABBITMQ_MNESIA_BASE=place["mnesia"], RABBITMQ_LOG_BASE=place["log"],
-            RABBITMQ_PID_FILE=place["pid"], RABBITMQ_CONFIG_FILE=place["rabbitmq"], RABBITMQ_ENABLED_PLUGINS_FILE=place["enabled_plugins"])
+            os.environ,
+            HOME=self.directory,
+            ERL_EPMD_PORT=str(self.name_daemon_port),
+            ERL_EPMD_ADDRESS="127.0.0.1",
+            RABBITMQ_NODENAME="bridge%d@localhost" % self.port,
+            RABBITMQ_NODE_IP_ADDRESS="127.0.0.1",
+            RABBITMQ_NODE_PORT=str(self.port),
+            RABBITMQ_DIST_PORT=str(self.distribution_port),
+            RABBITMQ_MNESIA_BASE=place["mnesia"],
+            RABBITMQ_LOG_BASE=place["log"],
+            RABBITMQ_PID_FILE=place["pid"],
+            RABBITMQ_CONFIG_FILE=place["rabbitmq"],
+            RABBITMQ_ENABLED_PLUGINS_FILE=place["enabled_plugins"],
+        )
 
     def control(self, *arguments):
         """rabbitmqctl."""
-        subprocess.run([RABBITMQ_CONTROL, "-n", "bridge%d@localhost" % self.port] + list(arguments), env=self.environment(), check=True,
-                       stdout=subprocess.DEVNULL, timeout=60)
+        subprocess.run(
+            [RABBITMQ_CONTROL, "-n", "bridge%d@localhost" % self.port] + list(arguments),
+            env=self.environment(),
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=60,
+        )
 
     def stop(self):
         Node.stop(self)
@@ -142,8 +158,22 @@ class BridgeProcess:
 
     def __init__(self, source_url, target_url, exchange="telemetry", arguments=()):
         self.directory = tempfile.mkdtemp(prefix="bridge_test_")
-        command = [sys.executable, "-m", "leveret.tools.cli", "bridge", "--from", source_url, "--queue", "uplink", "--to", target_url,
-                   "--exchange", exchange, "--status-seconds", "0.2"]
+        command = [
+            sys.executable,
+            "-m",
+            "leveret.tools.cli",
+            "bridge",
+            "--from",
+            source_url,
+            "--queue",
+            "uplink",
+            "--to",
+            target_url,
+            "--exchange",
+            exchange,
+            "--status-seconds",
+            "0.2",
+        ]
         with open(self.path("status"), "wb") as status, open(self.path("said"), "wb") as said:
             self.process = subprocess.Popen(command + list(arguments), stdout=status, stderr=said)
 
@@ -163,10 +193,12 @@ class BridgeProcess:
 
     def wait_for(self, condition, timeout_s, what):
         """Wait until `condition(status)`."""
+
         def met():
             assert self.process.poll() is None, "the bridge ended:\n" + self.said()
             status = self.status()
             return status if status and condition(status) else None
+
         try:
             return wait_until(met, timeout_s, what)
         except AssertionError as error:

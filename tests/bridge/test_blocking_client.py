@@ -1,4 +1,5 @@
 """The blocking client (ports/client.py) against RabbitMQ and Leveret, on CPython and, where there is a binary, on MicroPython."""
+
 import os
 import shutil
 import signal
@@ -7,12 +8,12 @@ import sys
 import threading
 import time
 
-import leveret.core
 import pytest
+from nodes import wait_until
 
+import leveret.core
 from leveret.ports.client import ConnectionLost, NotConfirmed, Timeout, connect
 from leveret.ports.url import read_url
-from nodes import wait_until
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "board_client.py")
 
@@ -141,7 +142,17 @@ def test_urls():
     assert read_url("amqp://h").tls is None and read_url("amqps://h").tls == {"ca": None, "cert": None, "key": None, "name": "h"}
     secure = read_url("amqps://h/?ca=/a%20b.pem&cert=c&key=k&name=broker.example&auth=external")
     assert secure.tls == {"ca": "/a b.pem", "cert": "c", "key": "k", "name": "broker.example"} and secure.external
-    for url in ("http://h/", "amqp://h:x/", "amqp://u:%zz@h/", "amqp://h:0/", "amqp://h:70000", "amqp://h/?ca=x", "amqps://h/?verify=no",
-                "amqps://h/?cert=x", "amqps://h/?auth=external", "amqps://h/?cert=a&key=b&auth=plain"):
+    for url in (
+        "http://h/",
+        "amqp://h:x/",
+        "amqp://u:%zz@h/",
+        "amqp://h:0/",
+        "amqp://h:70000",
+        "amqp://h/?ca=x",
+        "amqps://h/?verify=no",
+        "amqps://h/?cert=x",
+        "amqps://h/?auth=external",
+        "amqps://h/?cert=a&key=b&auth=plain",
+    ):
         with pytest.raises(ValueError):
             read_url(url)

@@ -2,17 +2,18 @@
 
 Messages are told apart by message_id, m0 to m(n-1). Gateway: `leveret serve`; upstream: RabbitMQ or a second Leveret.
 """
+
 import collections
 import threading
 import time
 
 import pytest
+from nodes import taken, wait_until
 
 from leveret.core.amqp_0_9.properties import with_header
 from leveret.ports.bridge import dial
 from leveret.ports.client import ChannelClosed, connect
 from leveret.ports.url import read_url
-from nodes import taken, wait_until
 
 PREFETCH = 200
 ROUTING_KEYS = ("dev1.temperature", "dev2.cpu", "a")
@@ -67,10 +68,28 @@ def upstream(request):
 
 def test_messages_go_on_octet_for_octet(gateway, upstream, start_bridge):
     properties = {
-        "content_type": "application/json", "content_encoding": "utf-8", "priority": 3, "correlation_id": "c", "reply_to": "r",
-        "expiration": "3600000", "timestamp": 1700000000, "type": "t", "app_id": "a", "delivery_mode": 2,
-        "headers": {"int": 1, "long": 1 << 40, "float": 1.5, "text": "gr\u00fcn", "octets": b"\xff", "none": None, "list": [1, ["a"]],
-                    "table": {"t": True}, "time": ("T", 1700000000), "byte": ("B", 200)},
+        "content_type": "application/json",
+        "content_encoding": "utf-8",
+        "priority": 3,
+        "correlation_id": "c",
+        "reply_to": "r",
+        "expiration": "3600000",
+        "timestamp": 1700000000,
+        "type": "t",
+        "app_id": "a",
+        "delivery_mode": 2,
+        "headers": {
+            "int": 1,
+            "long": 1 << 40,
+            "float": 1.5,
+            "text": "gr\u00fcn",
+            "octets": b"\xff",
+            "none": None,
+            "list": [1, ["a"]],
+            "table": {"t": True},
+            "time": ("T", 1700000000),
+            "byte": ("B", 200),
+        },
     }
     client = connect(gateway.url)
     client.exchange_declare("sensors", "topic", durable=True)
@@ -90,7 +109,8 @@ def test_messages_go_on_octet_for_octet(gateway, upstream, start_bridge):
     bridge.wait_for(moved(len(sizes)), 20, "all are bridged")
     found = take_all(upstream.url)
     assert sorted((message.routing_key, message.properties.get("message_id") or "", message.body) for message in found) == sorted(
-        (key, message_id or "", body) for key, message_id, body in sent)
+        (key, message_id or "", body) for key, message_id, body in sent
+    )
     for message in found:
         assert message.exchange == "telemetry"
         message_id = message.properties.get("message_id")
@@ -302,6 +322,9 @@ def test_a_resolver_that_does_not_answer_holds_nobody_up(monkeypatch):
 
 def test_a_host_that_there_is_not_is_said(gateway, start_bridge):
     bridge = start_bridge(gateway.url, "amqp://nonesuch.invalid/")
-    wait_until(lambda: "nonesuch.invalid:5672: no such host" in bridge.said() or "nonesuch.invalid:5672: not ready" in bridge.said(), 20,
-               "it is said")
+    wait_until(
+        lambda: "nonesuch.invalid:5672: no such host" in bridge.said() or "nonesuch.invalid:5672: not ready" in bridge.said(),
+        20,
+        "it is said",
+    )
     assert bridge.stop()[0] == 0

@@ -1,9 +1,9 @@
 """The bridge through faulty links: seeded runs against a Leveret and a RabbitMQ, and a bridge that is wrong, which they must find."""
+
 import collections
 import os
 
 import pytest
-
 from faults import run_many
 
 RUNS = int(os.environ.get("LEVERET_FAULT_RUNS", "16"))

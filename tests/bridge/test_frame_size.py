@@ -3,11 +3,16 @@ with less, that is not 0, is answered with 530 and the text below.
 
 Debian has RabbitMQ 3.10, so it is a Leveret here, the whole of it, with that number changed; its words are RabbitMQ's own.
 """
+
 import os
 import subprocess
 import sys
 
 import pytest
+from conftest import make_upstream
+from nodes import Leveret
+from test_bridge import take_all
+from test_gateway import Gateway
 
 from leveret.core.limits import Limits
 from leveret.ports.bridge.bridge import Bridge
@@ -16,13 +21,10 @@ from leveret.ports.client import ClientError, connect
 from leveret.ports.tcp import Loop
 from leveret.ports.url import read_url
 from leveret.tools.memory import total
-from nodes import Leveret
-from conftest import make_upstream
-from test_bridge import take_all
-from test_gateway import Gateway
 
-STRICT = ("import sys; from leveret.core.amqp_0_9 import frame; frame.FRAME_MIN_SIZE = 8192; "
-          "from leveret.tools.cli import main; sys.exit(main())")
+STRICT = (
+    "import sys; from leveret.core.amqp_0_9 import frame; frame.FRAME_MIN_SIZE = 8192; from leveret.tools.cli import main; sys.exit(main())"
+)
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "board_client.py")
 
 
@@ -88,8 +90,9 @@ def test_a_bridge_that_would_be_refused_is_refused_at_once():
 
 
 def test_the_buffers_of_a_bridge_are_in_the_sum_that_serve_prints():
-    settings = Settings({"name": "up", "gateway": "g", "queue": "q", "exchange": "e", "upstream": ["amqp://127.0.0.1:1"],
-                         "buffer_size": 2048})
+    settings = Settings(
+        {"name": "up", "gateway": "g", "queue": "q", "exchange": "e", "upstream": ["amqp://127.0.0.1:1"], "buffer_size": 2048}
+    )
     loop = Loop(2)
     bridge = Bridge(loop, settings, lambda sentence: None, read_url("amqp://127.0.0.1:1"))
     bridge.step()

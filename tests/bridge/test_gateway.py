@@ -2,6 +2,7 @@
 
 The gateway is killed and started again, RabbitMQ is killed, stopped by its memory alarm and started again; TLS and small frames.
 """
+
 import json
 import os
 import signal
@@ -10,12 +11,12 @@ import sys
 import time
 
 import pytest
-
 from certificates import Authority
-from leveret.ports.client import ClientError, connect
 from nodes import Leveret, free_port, wait_until
 from test_bridge import depth, take_all
 from test_tls import Secure
+
+from leveret.ports.client import ClientError, connect
 
 
 class Gateway(Leveret):
@@ -30,15 +31,30 @@ class Gateway(Leveret):
     def command(self):
         config = os.path.join(self.directory, "config.toml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write('[[bridge]]\nname = "up"\ngateway = "gw7"\nupstream = ["%s"]\nexchange = "telemetry"\nreconnect_seconds_min = 0.1\n'
-                       'reconnect_seconds_max = 1\n%s\n' % (self.upstream_url, self.more))
-        return [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:%d" % self.port, "--config", config,
-                "--data", os.path.join(self.directory, "data"), "--sync", self.sync]
+            file.write(
+                '[[bridge]]\nname = "up"\ngateway = "gw7"\nupstream = ["%s"]\nexchange = "telemetry"\nreconnect_seconds_min = 0.1\n'
+                "reconnect_seconds_max = 1\n%s\n" % (self.upstream_url, self.more)
+            )
+        return [
+            sys.executable,
+            "-m",
+            "leveret.tools.cli",
+            "serve",
+            "--listen",
+            "amqp://127.0.0.1:%d" % self.port,
+            "--config",
+            config,
+            "--data",
+            os.path.join(self.directory, "data"),
+            "--sync",
+            self.sync,
+        ]
 
     def status(self):
         """What `leveret bridge status` prints of it."""
-        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "bridge", "status", "--json", self.url],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-m", "leveret.tools.cli", "bridge", "status", "--json", self.url], capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout else {}
 
@@ -46,6 +62,7 @@ class Gateway(Leveret):
         def met():
             status = self.status()
             return status if status and condition(status) else None
+
         try:
             return wait_until(met, timeout_s, what)
         except AssertionError as error:
@@ -206,11 +223,12 @@ def test_frames_of_8192_and_small_buffers_and_large_messages(rabbitmq, gateway_o
 
 def test_a_process_of_its_own_with_the_bridge_of_a_brokers_file(leveret, gateway_of, tmp_path):
     file = tmp_path / "bridges.toml"
-    file.write_text('[[bridge]]\nname = "b1"\ngateway = "gw7"\nqueue = "uplink"\nupstream = ["%s", "%s"]\nexchange = "telemetry"\n'
-                    'reconnect_seconds_min = 0.1\nheaders = { site = "7" }\nrouting_key = "s7.{key}"\n'
-                    '[[bridge]]\nname = "d1"\ndirection = "down"\nqueue = "commands"\nupstream = "%s"\nexchange = ""\n'
-                    'routing_key = "orders"\n'
-                    % ("amqp://127.0.0.1:%d" % free_port(), leveret.url, leveret.url))
+    file.write_text(
+        '[[bridge]]\nname = "b1"\ngateway = "gw7"\nqueue = "uplink"\nupstream = ["%s", "%s"]\nexchange = "telemetry"\n'
+        'reconnect_seconds_min = 0.1\nheaders = { site = "7" }\nrouting_key = "s7.{key}"\n'
+        '[[bridge]]\nname = "d1"\ndirection = "down"\nqueue = "commands"\nupstream = "%s"\nexchange = ""\n'
+        'routing_key = "orders"\n' % ("amqp://127.0.0.1:%d" % free_port(), leveret.url, leveret.url)
+    )
     gateway = gateway_of(leveret.url, 'queue = "not there yet"')
     Sensor(gateway).publish(500)
     local, upstream = connect(gateway.url), connect(leveret.url)
@@ -246,11 +264,26 @@ def statuses_of(gateway, count):
 def test_the_file_says_what_is_wrong_with_a_bridge(tmp_path):
     good = 'queue = "q"\nexchange = "e"\nupstream = "amqp://h"\n'
     named = '[[bridge]]\nname = "%s"\ngateway = "g"\n' + good
-    for text, words in (('[[bridge]]\nname = "a"\n' + good, "'a': it needs a gateway"),
-                        ('[bridge]\nname = "a"\n', "bridge must be tables, each written [[bridge]]"),
-                        (named % "a" + named % "b", "the same gateway"),
-                        (named % "a" + (named % "a").replace('"g"', '"h"'), "two [[bridge]] of the name 'a'")):
+    for text, words in (
+        ('[[bridge]]\nname = "a"\n' + good, "'a': it needs a gateway"),
+        ('[bridge]\nname = "a"\n', "bridge must be tables, each written [[bridge]]"),
+        (named % "a" + named % "b", "the same gateway"),
+        (named % "a" + (named % "a").replace('"g"', '"h"'), "two [[bridge]] of the name 'a'"),
+    ):
         (tmp_path / "config.toml").write_text(text)
-        done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0", "--config",
-                               str(tmp_path / "config.toml")], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "leveret.tools.cli",
+                "serve",
+                "--listen",
+                "amqp://127.0.0.1:0",
+                "--config",
+                str(tmp_path / "config.toml"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr

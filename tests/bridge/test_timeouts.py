@@ -1,14 +1,13 @@
 """Upstreams that say nothing at some point: each is given up in time, the state says why, and the next address is taken in turn."""
+
 import select
 import socket
 
 import pytest
-
 from faults import FaultyLink
 from inside import InsideBridge
 from nodes import free_port
 from test_bridge import take_all
-
 
 TUNE, OPEN_OK = 20, 13  # octets of these frames
 
@@ -74,12 +73,27 @@ def test_each_silence_on_the_way_to_an_open_connection_has_its_time_and_its_word
     mute = socket.create_server(("127.0.0.1", 0))
     clean.append(mute)
     nowhere = free_port()
-    places = ["127.0.0.1:%d" % port for port in (
-        black_hole(clean), mute.getsockname()[1], stalling(leveret, clean, start), stalling(leveret, clean, start + TUNE),
-        stalling(leveret, clean, start + TUNE + OPEN_OK), nowhere)]
-    words = ["not ready in 1 s: " + each for each in (
-        "no connection was made", "connected, but no AMQP broker speaks", "it does not answer the log-in",
-        "it does not open the virtual host", "it does not answer a request")] + ["no AMQP broker answers"]
+    places = [
+        "127.0.0.1:%d" % port
+        for port in (
+            black_hole(clean),
+            mute.getsockname()[1],
+            stalling(leveret, clean, start),
+            stalling(leveret, clean, start + TUNE),
+            stalling(leveret, clean, start + TUNE + OPEN_OK),
+            nowhere,
+        )
+    ]
+    words = [
+        "not ready in 1 s: " + each
+        for each in (
+            "no connection was made",
+            "connected, but no AMQP broker speaks",
+            "it does not answer the log-in",
+            "it does not open the virtual host",
+            "it does not answer a request",
+        )
+    ] + ["no AMQP broker answers"]
     inside = InsideBridge(["amqp://" + place for place in places], [b"1", b"2"], connect_seconds=1, reconnect_seconds_min=0.05)
     clean.append(inside)
     inside.until(lambda: inside.bridge.state[1].startswith("until "), "it says until when it waits")
@@ -116,7 +130,7 @@ def test_when_the_first_address_works_again_it_is_taken_in_its_turn(leveret, rel
     first, second = relay(leveret.port), relay(leveret.port)
     inside = InsideBridge([first.url, second.url])
     clean.append(inside)
-    for link, other in ((first, second), (second, first), (first, second)):
+    for link, _other in ((first, second), (second, first), (first, second)):
         inside.until(lambda: inside.bridge.status()["state"] == "running", "at work")
         assert inside.bridge.status()["upstream"] in link.url
         link.cut()

@@ -1,4 +1,5 @@
 """TLS as a client: authority, name and client certificate are checked; `status` and `definitions` go the same way."""
+
 import itertools
 import json
 import os
@@ -7,12 +8,12 @@ import subprocess
 import sys
 
 import pytest
-
 from certificates import Authority
 from faults import FaultyLink
 from inside import InsideBridge
-from leveret.ports.client import ConnectFailed, LoginRefused, connect
 from nodes import Leveret, free_port
+
+from leveret.ports.client import ConnectFailed, LoginRefused, connect
 
 COMMAND = [sys.executable, "-m", "leveret.tools.cli"]
 
@@ -33,16 +34,27 @@ class Secure(Leveret):
         config = os.path.join(self.directory, "config.toml")
         with open(config, "w", encoding="utf-8") as file:
             rights = 'configure = ".*"\nwrite = ".*"\nread = ".*"\n'
-            file.write('[[user]]\nname = "guest"\npassword = "guest"\ntags = ["administrator"]\n' + rights
-                       + '[[user]]\nname = "gateway7"\n' + rights)
-        return Leveret.command(self) + ["--config", config, "--listen", "amqps://127.0.0.1:0?cert=%s&key=%s&ca=%s&verify=peer" % (
-            self.certificate, self.key, self.authority.certificate)]
+            file.write(
+                '[[user]]\nname = "guest"\npassword = "guest"\ntags = ["administrator"]\n'
+                + rights
+                + '[[user]]\nname = "gateway7"\n'
+                + rights
+            )
+        return Leveret.command(self) + [
+            "--config",
+            config,
+            "--listen",
+            "amqps://127.0.0.1:0?cert=%s&key=%s&ca=%s&verify=peer" % (self.certificate, self.key, self.authority.certificate),
+        ]
 
     def secure_url(self, login="guest:guest@", **settings):
         given = {"ca": self.authority.certificate, "cert": self.client_certificate, "key": self.client_key}
         given.update(settings)
-        return "amqps://%s127.0.0.1:%d/?%s" % (login, self.secure_port, "&".join(
-            "%s=%s" % (name, text) for name, text in given.items() if text is not None))
+        return "amqps://%s127.0.0.1:%d/?%s" % (
+            login,
+            self.secure_port,
+            "&".join("%s=%s" % (name, text) for name, text in given.items() if text is not None),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +87,12 @@ def test_the_certificate_is_the_log_in(secure):
 def test_what_is_wrong_is_one_sentence(secure, tmp_path):
     stranger = Authority(tmp_path / "stranger", "stranger")
     for settings, text in (
-            ({"ca": stranger.certificate}, "TLS with 127.0.0.1:.* failed: (unable to get local issuer|self-signed)"),
-            ({"name": "other.example"}, "TLS with 127.0.0.1:.* failed: .*other.example"),
-            ({"ca": "/nonesuch.pem"}, "the file /nonesuch.pem cannot be read: No such file"),
-            ({"cert": secure.authority.certificate}, "are not a certificate and its key"),
-            ({"cert": None, "key": None}, "the connection to|ended|no AMQP|closed|TLS")):
+        ({"ca": stranger.certificate}, "TLS with 127.0.0.1:.* failed: (unable to get local issuer|self-signed)"),
+        ({"name": "other.example"}, "TLS with 127.0.0.1:.* failed: .*other.example"),
+        ({"ca": "/nonesuch.pem"}, "the file /nonesuch.pem cannot be read: No such file"),
+        ({"cert": secure.authority.certificate}, "are not a certificate and its key"),
+        ({"cert": None, "key": None}, "the connection to|ended|no AMQP|closed|TLS"),
+    ):
         with pytest.raises(ConnectFailed, match=text):
             connect(secure.secure_url(**settings))
     with pytest.raises(ConnectFailed, match="TLS with 127.0.0.1"):
@@ -90,8 +103,9 @@ def test_status_and_definitions_speak_tls(secure, tmp_path):
     found = subprocess.run(COMMAND + ["status", secure.secure_url()], capture_output=True, text=True, timeout=120)
     assert found.returncode == 0 and found.stdout.startswith("product Leveret"), found.stderr
     file = tmp_path / "definitions.json"
-    found = subprocess.run(COMMAND + ["definitions", "export", "--from", secure.secure_url(), str(file)], capture_output=True, text=True,
-                           timeout=120)
+    found = subprocess.run(
+        COMMAND + ["definitions", "export", "--from", secure.secure_url(), str(file)], capture_output=True, text=True, timeout=120
+    )
     assert found.returncode == 0, found.stderr
     assert "gateway7" in [user["name"] for user in json.loads(file.read_text())["users"]]
     found = subprocess.run(COMMAND + ["status", secure.secure_url(name="other.example")], capture_output=True, text=True, timeout=120)
@@ -113,13 +127,14 @@ def test_each_refusal_is_a_sentence_of_the_bridge_and_the_next_address_is_taken(
         (secure.secure_url(cert=foreign[0], key=foreign[1]), "failed: the broker says: .*unknown ca"),
         (secure.secure_url(cert=secure.authority.certificate), "are not a certificate and its key"),
         (secure.secure_url(ca="/nonesuch.pem"), "/nonesuch.pem cannot be read"),
-        (secure.secure_url().replace(str(secure.secure_port), str(secure.port)), "TLS with 127.0.0.1"))
+        (secure.secure_url().replace(str(secure.secure_port), str(secure.port)), "TLS with 127.0.0.1"),
+    )
     nowhere = free_port()
     right = secure.secure_url().replace(str(secure.secure_port), str(nowhere))
     inside = InsideBridge([url for url, _ in refusals] + [right], [b"1"])
     link = None
     try:
-        for number, (url, words) in enumerate(refusals):
+        for _number, (_url, words) in enumerate(refusals):
             inside.until(lambda: [line for line in inside.said if re.search(words, line)], words, 25)
         link = FaultyLink(secure.secure_port, None, 0, 0, nowhere)
         inside.bridged(1)

@@ -1,4 +1,5 @@
 """The scripted client of the unit tests."""
+
 import os
 import sys
 

@@ -1,11 +1,13 @@
 """A broker with a gateway's limits, peers that fill it, and the CPU time of each single call: what one peer makes all others wait."""
+
 import gc
 import time
 
-from leveret.core import engine
-from leveret.core.broker import Broker
-from leveret.core.limits import Limits
 from peer import Peer, content, encoded
+
+from leveret.core.broker import engine
+from leveret.core.broker.broker import Broker
+from leveret.core.limits import Limits
 
 
 class Crowd:
@@ -75,7 +77,7 @@ class Quick(Peer):
             view = connection.writable()
             size = min(len(view), len(octets) - at, piece)
             if size:
-                view[:size] = octets[at:at + size]
+                view[:size] = octets[at : at + size]
                 at += size
                 crowd.call("received", connection.received, size)
             stuck = 0 if size else stuck + 1
@@ -111,8 +113,17 @@ class Quick(Peer):
             count -= 2000
 
     def queue(self, name, arguments=None, **flags):
-        self.do("queue_declare", 0, name, False, flags.get("durable", False), flags.get("exclusive", False),
-                flags.get("auto_delete", False), True, arguments or {})
+        self.do(
+            "queue_declare",
+            0,
+            name,
+            False,
+            flags.get("durable", False),
+            flags.get("exclusive", False),
+            flags.get("auto_delete", False),
+            True,
+            arguments or {},
+        )
 
     def exchange(self, name, type_, arguments=None):
         self.do("exchange_declare", 0, name, type_, False, False, False, False, True, arguments or {})

@@ -2,17 +2,21 @@
 
 `prepare(crowd, n)` makes the state and gives the peer; `act(peer, n)` is what is timed, call by call.
 """
-from leveret.core.policies import Policy
+
 from peer import content, encoded
+
+from leveret.core.broker.policies import Policy
 
 ROWS = []
 
 
 def row(name, most):
     """Add a scene: a generator function that yields once, between what is prepared and what is timed."""
+
     def add(function):
         ROWS.append((name, most, function))
         return function
+
     return add
 
 
@@ -169,7 +173,7 @@ def channel_close(crowd, n):
 @row("channel.close with many consumers", 4000)
 def channel_close_consumers(crowd, n):
     peer = crowd.peer()
-    peer.hold("q", 100000)
+    peer.hold("q", 25 * n)
     peer.send(b"".join([encoded("basic_consume", 1, 0, "q", "t%d" % each, False, False, False, True, {}) for each in range(n)]))
     yield
     peer.do("channel_close", 0, "", 0, 0)
@@ -277,12 +281,20 @@ def published(peer, n, key="k", given=None, count=20, exchange="e"):
 
 
 for type_ in ("direct", "fanout", "topic", "headers", "x-property", "x-matcher", "x-selector", "x-lossy", "x-delayed-message"):
+
     def fan_out(crowd, n, type_=type_):
-        peer = fan(crowd, n, type_, "k", None, {"x-delayed-type": "fanout"} if type_.startswith("x-delayed") else
-                   {"x-loss": 0.0} if type_ == "x-lossy" else None)
+        peer = fan(
+            crowd,
+            n,
+            type_,
+            "k",
+            None,
+            {"x-delayed-type": "fanout"} if type_.startswith("x-delayed") else {"x-loss": 0.0} if type_ == "x-lossy" else None,
+        )
         yield
         published(peer, n)
         assert len(peer.crowd.broker.queues) == n
+
     row("publish to many queues: " + type_, 768)(fan_out)
 
 
@@ -539,6 +551,7 @@ FEATURES = (
 )
 
 for name, arguments, given_for in FEATURES:
+
     def feature(crowd, n, arguments=arguments, given_for=given_for):
         peer, other = crowd.peer(), crowd.peer()
         peer.queue("q", arguments)
@@ -556,6 +569,7 @@ for name, arguments, given_for in FEATURES:
         peer.do("basic_ack", 0, True)
         crowd.call("received(0)", other.connection.received, 0)
         crowd.run()
+
     row("publish, delivery, return: " + name, 20000)(feature)
 
 
@@ -573,8 +587,9 @@ def consumers_full(crowd, n):
     peer = crowd.peer()
     peer.queue("q")
     peer.do("basic_qos", 0, 1, False)
-    peer.send(b"".join([encoded("basic_consume", 1, 0, "q", "t%d" % each, False, False, False, True, {"x-priority": 1})
-                        for each in range(n)]))
+    peer.send(
+        b"".join([encoded("basic_consume", 1, 0, "q", "t%d" % each, False, False, False, True, {"x-priority": 1}) for each in range(n)])
+    )
     peer.fill("q", n)
     yield
     peer.fill("q", 2000)
@@ -631,7 +646,45 @@ def commit(crowd, n):
     assert crowd.broker.queues["q"].message_count() == n
 
 
-@row("tx.rollback of publishes", 20000)
+@row("tx.commit of publishes to many queues", 400)
+def commit_fan(crowd, n):
+    peer = fan(crowd, 200, "fanout", "")
+    peer.do("tx_select")
+    peer.fill("", n, "e")
+    yield
+    peer.do("tx_commit")
+    assert crowd.broker.queues["q7"].message_count() == n
+
+
+@row("tx.commit of publishes to a queue with rules", 20000)
+def commit_rules(crowd, n):
+    peer = crowd.peer()
+    peer.queue("q", {"x-max-priority": 9})
+    peer.do("tx_select")
+    peer.fill("q", n, given={"priority": 3})
+    yield
+    peer.do("tx_commit")
+    assert crowd.broker.queues["q"].message_count() == n
+
+
+@row("tx.commit of one rejection of many", 20000)
+def commit_rejection(crowd, n):
+    peer = crowd.peer()
+    peer.do("tx_select")
+    other = crowd.peer()
+    other.queue("dead")
+    other.queue("q", {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    other.fill("q", n)
+    peer.read("q")
+    peer.rest()
+    yield
+    peer.do("basic_nack", 0, True, False)
+    peer.do("tx_commit")
+    crowd.pass_time(1000)
+    assert crowd.broker.queues["dead"].message_count() == n
+
+
+@row("tx.rollback of publishes", 100000)
 def rollback(crowd, n):
     peer = crowd.peer()
     peer.queue("q")
@@ -687,6 +740,7 @@ def stream(crowd, n):
 def shuffled(n):
     """The numbers from 1 to n, the same order each time."""
     import random
+
     tags = list(range(1, n + 1))
     random.Random(1).shuffle(tags)
     return tags

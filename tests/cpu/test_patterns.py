@@ -1,21 +1,53 @@
-"""core/pattern.py beside google-re2, a linear matcher of other people: random expressions and texts, found or not, octets on both sides.
+"""core/patterns/expression.py beside google-re2, a linear matcher of other people: random expressions and texts, found or not, octets on
+both sides.
 
 The two read the same language but for this, which the texts and expressions here leave out: a line feed before the end ($, of which Perl's
-reading is tested in tests/unit/test_pattern.py), and the vertical tab (in \\s of PCRE, not of RE2).
+reading is tested in tests/unit/test_expression.py), and the vertical tab (in \\s of PCRE, not of RE2).
 `LEVERET_FUZZ_SEED` repeats a run, `LEVERET_PATTERN_COUNT` says how many expressions.
 """
+
 import os
 import random
 
 import re2
 
-from leveret.core.pattern import Pattern
+from leveret.core.patterns.expression import Pattern
 
 SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.SystemRandom().randrange(1 << 32)))
 COUNT = int(os.environ.get("LEVERET_PATTERN_COUNT", "6000"))
 LETTERS = "aabbcAB01_.- \t\xe9"
-ATOMS = ("a", "b", "c", "A", "0", "_", "-", ".", ".", "\\.", "\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "[ab]", "[^ab]", "[a-c0-9]",
-         "[^\\w]", "[\\w.-]", "[]a]", "[[:alpha:]]", "[^[:digit:]a]", "\\x41", "\xe9", "\\t", "ab", "ba", "\\-")
+ATOMS = (
+    "a",
+    "b",
+    "c",
+    "A",
+    "0",
+    "_",
+    "-",
+    ".",
+    ".",
+    "\\.",
+    "\\d",
+    "\\D",
+    "\\w",
+    "\\W",
+    "\\s",
+    "\\S",
+    "[ab]",
+    "[^ab]",
+    "[a-c0-9]",
+    "[^\\w]",
+    "[\\w.-]",
+    "[]a]",
+    "[[:alpha:]]",
+    "[^[:digit:]a]",
+    "\\x41",
+    "\xe9",
+    "\\t",
+    "ab",
+    "ba",
+    "\\-",
+)
 ASSERTIONS = ("^", "$", "\\b", "\\B", "\\A", "\\z")
 REPETITIONS = ("*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}", "{1,3}", "{0}", "{2,3}?")
 OPTIONS = re2.Options()

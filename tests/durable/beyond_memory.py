@@ -6,6 +6,7 @@ kill -9 when all is confirmed, and again when half is consumed. Prints one line 
 memory that the process had, seconds of the recoveries, and beside them what the disk gives (the same octets written with one fdatasync a
 MiB, and read).
 """
+
 import argparse
 import json
 import os
@@ -19,10 +20,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
-from leveret.core.limits import Limits  # noqa: E402 - after the path of the tests
-from leveret.core.memory_micropython import memory_needed  # noqa: E402
 from amqp_wire import RawClient, frame, header, method  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
+
+from leveret.core.limits import Limits  # noqa: E402 - after the path of the tests
+from leveret.core.memory.micropython_sizes import memory_needed  # noqa: E402 - the path above has to be set first
 
 QUEUE = "beyond.memory"
 WINDOW_OCTETS = 1 << 20
@@ -35,14 +37,38 @@ ACK_EVERY_OCTETS = 1 << 18
 def limits_for(memory):
     """Limits that add up to less than `memory` octets, three eighths of it arena."""
     arena = memory // 8 * 3
-    chosen = {"arena_size": arena, "message_count_max": max(arena // 1024, 256), "entry_count_max": max(arena // 512, 512),
-              "content_size_max": min(arena // 4, 8 << 20), "connection_count_max": 8,
-              "receive_buffer_size": 65536, "send_buffer_size": 65536, "channel_max": 16, "channel_count_max": 64,
-              "consumer_count_max": 64, "queue_count_max": 64, "queue_share_max": 64, "binding_count_max": 64, "binding_share_max": 64,
-              "chunk_count_max": max(memory // 4096, 1024), "argument_size_max": 256, "user_count_max": 16, "policy_count_max": 16,
-              "exchange_count_max": 16, "properties_size_max": 4096, "login_address_max": 32, "management_size_max": 8192,
-              "granted_count_max": 16, "identity_count_max": 256, "waiting_count_max": 256, "transaction_count_max": 256,
-              "offset_count_max": 16, "surplus_count_max": 2, "bridge_count_max": 4, "unknown_argument_count_max": 4}
+    chosen = {
+        "arena_size": arena,
+        "message_count_max": max(arena // 1024, 256),
+        "entry_count_max": max(arena // 512, 512),
+        "content_size_max": min(arena // 4, 8 << 20),
+        "connection_count_max": 8,
+        "receive_buffer_size": 65536,
+        "send_buffer_size": 65536,
+        "channel_max": 16,
+        "channel_count_max": 64,
+        "consumer_count_max": 64,
+        "queue_count_max": 64,
+        "queue_share_max": 64,
+        "binding_count_max": 64,
+        "binding_share_max": 64,
+        "chunk_count_max": max(memory // 4096, 1024),
+        "argument_size_max": 256,
+        "user_count_max": 16,
+        "policy_count_max": 16,
+        "exchange_count_max": 16,
+        "properties_size_max": 4096,
+        "login_address_max": 32,
+        "management_size_max": 8192,
+        "granted_count_max": 16,
+        "identity_count_max": 256,
+        "waiting_count_max": 256,
+        "transaction_count_max": 256,
+        "offset_count_max": 16,
+        "surplus_count_max": 2,
+        "bridge_count_max": 4,
+        "unknown_argument_count_max": 4,
+    }
     needed = memory_needed(Limits(**chosen))
     if needed > memory:
         raise ValueError(f"the limits add up to {needed}, {memory} is too little to ask for")
@@ -68,7 +94,7 @@ def message(number, body_size, queue):
     body = struct.pack(">Q", number) + bytes(body_size - 8)
     octets = method(1, "basic.publish", routing_key=queue) + header(1, body_size, {"delivery_mode": 2})
     for at in range(0, body_size, FRAME_MAX - 8):
-        octets += frame(3, 1, body[at:at + FRAME_MAX - 8])
+        octets += frame(3, 1, body[at : at + FRAME_MAX - 8])
     return octets
 
 
@@ -90,7 +116,7 @@ def publish(broker, first, count, body_size, queue=QUEUE, arguments=None):
                 size = min(batch, count - sent)
                 for index in range(size):
                     struct.pack_into(">Q", octets, index * len(one) + offset, first + sent + index)
-                client.socket.sendall(memoryview(octets)[:size * len(one)])
+                client.socket.sendall(memoryview(octets)[: size * len(one)])
                 sent += size
             data = client.socket.recv(CHUNK)
             if not data:
@@ -189,10 +215,18 @@ def measure(directory, octets, body_size, memory, kill, arguments=()):
         peaks.append(most_memory(broker))
     finally:
         broker.stop()
-    return {"octets": octets, "body": body_size, "count": count, "limits_mb": round(memory / 1e6, 1),
-            "peak_memory_mb": round(max(peaks) / 1e6, 1), "in_mb_s": round(octets / seconds_in / 1e6, 1),
-            "in_msg_s": round(count / seconds_in), "out_mb_s": round(octets / seconds_out / 1e6, 1),
-            "out_msg_s": round(count / seconds_out), "recoveries_s": [round(each, 2) for each in recoveries]}
+    return {
+        "octets": octets,
+        "body": body_size,
+        "count": count,
+        "limits_mb": round(memory / 1e6, 1),
+        "peak_memory_mb": round(max(peaks) / 1e6, 1),
+        "in_mb_s": round(octets / seconds_in / 1e6, 1),
+        "in_msg_s": round(count / seconds_in),
+        "out_mb_s": round(octets / seconds_out / 1e6, 1),
+        "out_msg_s": round(count / seconds_out),
+        "recoveries_s": [round(each, 2) for each in recoveries],
+    }
 
 
 def main():

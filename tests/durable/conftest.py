@@ -1,4 +1,5 @@
 """The interop folder's broker process is on the path; a broker on a directory that is ended after the test."""
+
 import os
 import sys
 
@@ -12,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 def start():
     """start(directory, *arguments): a running `leveret serve --data directory`."""
     from broker_process import BrokerProcess
+
     started = []
 
     def run(directory, *arguments):

@@ -3,7 +3,8 @@
 import os
 
 from flash_device import RamFlash
-from leveret.core import log
+
+from leveret.core.log import segments
 from leveret.ports.store_flash import FlashStore
 from leveret.ports.store_littlefs import FolderStore
 
@@ -21,10 +22,10 @@ def empty_folder(name):
 
 def write(store, count):
     """A log of `count` records in small segments."""
-    writer = log.Log(store, 600, 1 << 20)
+    writer = segments.Log(store, 600, 1 << 20)
     writer.begin(1, 0)
     for number in range(count):
-        writer.append(log.MESSAGE, (b"%d " % number, bytes(50)))
+        writer.append(segments.MESSAGE, (b"%d " % number, bytes(50)))
         assert writer.commit(), writer.trouble
     return writer
 
@@ -33,11 +34,11 @@ def numbers(store):
     """(the numbers of all records, damages)."""
     found, damages = [], []
     for segment in store.numbers():
-        reader = log.Reader(store, segment)
+        reader = segments.Reader(store, segment)
         if reader.head():
             record = reader.next()
             while record is not None:
-                for _, payload in log.ungrouped(record[1]) if record[0] == log.GROUP else (record,):
+                for _, payload in segments.ungrouped(record[1]) if record[0] == segments.GROUP else (record,):
                     found.append(int(bytes(payload).split(b" ")[0]))
                 record = reader.next()
         if reader.damage is not None:
@@ -73,7 +74,7 @@ def test_raw_flash_gives_back_what_was_written():
     device = RamFlash(24, 1024, 64)
     writer = write(FlashStore(device, 64), 40)
     assert writer.remove_oldest()
-    writer.append(log.MESSAGE, (b"40 ",))
+    writer.append(segments.MESSAGE, (b"40 ",))
     assert writer.commit()
     found, damages = numbers(FlashStore(device, 64))
     assert found[-1] == 40 and not damages

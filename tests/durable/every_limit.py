@@ -6,6 +6,7 @@ the sum that the broker printed beside what it holds. Every table: connections w
 consumers, names granted, policies, users, messages, entries, arena, index of deliveries, message ids, publishers, last values, groups,
 messages that wait, transactions, names of readers, addresses, bridges, ways.
 """
+
 import argparse
 import json
 import os
@@ -21,10 +22,11 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 from amqp_wire import PROTOCOL_HEADER, RawClient, method, publish  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
+
 from leveret.core.limits import Limits  # noqa: E402 - the path above has to be set first
 
 TOGETHER = 64  # methods that are sent before their answers are read
-WIDE = "\U0001F407"  # one character of four octets: CPython keeps every character of its text in four
+WIDE = "\U0001f407"  # one character of four octets: CPython keeps every character of its text in four
 DEPTH = 5  # tables within tables, in a list in the table of arguments
 SPARE = 30  # queues for the steps behind
 QUEUES = 6  # that fill what there is; together they leave a twenty-fifth
@@ -56,11 +58,32 @@ class Fill:
 
     def steps(self):
         """What there is to fill, in the order in which it can be."""
-        return [getattr(self, "fill_" + name) for name in (
-            "addresses", "connections", "channels", "exchanges", "queues", "bindings", "consumers", "granted", "identities", "last_values",
-            "groups",
-            "transactions", "waiting", "offsets", "bridges", "ways", "messages", "arena", "unsettled", "send_buffers",
-            "receive_buffers")]
+        return [
+            getattr(self, "fill_" + name)
+            for name in (
+                "addresses",
+                "connections",
+                "channels",
+                "exchanges",
+                "queues",
+                "bindings",
+                "consumers",
+                "granted",
+                "identities",
+                "last_values",
+                "groups",
+                "transactions",
+                "waiting",
+                "offsets",
+                "bridges",
+                "ways",
+                "messages",
+                "arena",
+                "unsettled",
+                "send_buffers",
+                "receive_buffers",
+            )
+        ]
 
     # Parts
 
@@ -73,7 +96,7 @@ class Fill:
     def ask(self, client, channel, calls, reply):
         """Send methods and read as many replies."""
         for at in range(0, len(calls), TOGETHER):
-            part = calls[at:at + TOGETHER]
+            part = calls[at : at + TOGETHER]
             client.send(b"".join(method(channel, name, **values) for name, values in part))
             for _ in part:
                 client.expect(reply, channel)
@@ -118,12 +141,28 @@ class Fill:
 
     def fill_exchanges(self):
         count = self.limits.exchange_count_max - 8
-        self.spread([("exchange.declare", {"exchange": name_of("x", number, self.limits.name_size_max), "type": "topic",
-                                           "arguments": self.arguments}) for number in range(count)], "exchange.declare-ok")
+        self.spread(
+            [
+                (
+                    "exchange.declare",
+                    {"exchange": name_of("x", number, self.limits.name_size_max), "type": "topic", "arguments": self.arguments},
+                )
+                for number in range(count)
+            ],
+            "exchange.declare-ok",
+        )
 
     def fill_queues(self):
-        rules = {"x-max-priority": 255, "x-message-ttl": 1 << 30, "x-expires": 1 << 30, "x-max-length": 1 << 30,
-                 "x-dead-letter-exchange": WIDE, "x-delivery-limit": 1000, "x-delayed-retry-min": 1 << 30, "x-deduplication": 1}
+        rules = {
+            "x-max-priority": 255,
+            "x-message-ttl": 1 << 30,
+            "x-expires": 1 << 30,
+            "x-max-length": 1 << 30,
+            "x-dead-letter-exchange": WIDE,
+            "x-delivery-limit": 1000,
+            "x-delayed-retry-min": 1 << 30,
+            "x-deduplication": 1,
+        }
         deep = dict(rules, ab=arguments_of(max(self.limits.argument_size_max - 600, 80))["ab"])
         count = self.limits.queue_count_max - SPARE
         self.spread([("queue.declare", {"queue": self.queue(number), "arguments": deep}) for number in range(count)], "queue.declare-ok")
@@ -133,36 +172,61 @@ class Fill:
         calls = []
         for number in range(self.limits.binding_count_max - 4):
             pattern = ".".join(name_of(letter, number, words) for letter in "abc")
-            calls.append(("queue.bind", {"queue": self.queue(number % (self.limits.queue_count_max - SPARE)),
-                                         "exchange": name_of("x", 0, self.limits.name_size_max), "routing_key": pattern,
-                                         "arguments": self.arguments}))
+            calls.append(
+                (
+                    "queue.bind",
+                    {
+                        "queue": self.queue(number % (self.limits.queue_count_max - SPARE)),
+                        "exchange": name_of("x", 0, self.limits.name_size_max),
+                        "routing_key": pattern,
+                        "arguments": self.arguments,
+                    },
+                )
+            )
         self.spread(calls, "queue.bind-ok")
 
     def fill_consumers(self):
-        self.spread([("basic.consume", {"queue": self.queue(number % (self.limits.queue_count_max - SPARE)),
-                                        "consumer_tag": name_of("c", number, self.limits.name_size_max)})
-                     for number in range(self.limits.consumer_count_max - 8)], "basic.consume-ok")
+        self.spread(
+            [
+                (
+                    "basic.consume",
+                    {
+                        "queue": self.queue(number % (self.limits.queue_count_max - SPARE)),
+                        "consumer_tag": name_of("c", number, self.limits.name_size_max),
+                    },
+                )
+                for number in range(self.limits.consumer_count_max - 8)
+            ],
+            "basic.consume-ok",
+        )
 
     def fill_granted(self):
-        self.spread([("queue.unbind", {"queue": name_of("g", number, 255), "exchange": "amq.topic"})
-                     for number in range(self.limits.granted_count_max)], "queue.unbind-ok")
+        self.spread(
+            [
+                ("queue.unbind", {"queue": name_of("g", number, 255), "exchange": "amq.topic"})
+                for number in range(self.limits.granted_count_max)
+            ],
+            "queue.unbind-ok",
+        )
 
     def fill_identities(self):
         client = self.clients[0]
-        client.call("queue.declare-ok", 1, "queue.declare", queue="window",
-                    arguments={"x-deduplication": 1 << 24, "x-max-length": 1})
+        client.call("queue.declare-ok", 1, "queue.declare", queue="window", arguments={"x-deduplication": 1 << 24, "x-max-length": 1})
         count = self.limits.identity_count_max // 2
         for at in range(0, count, TOGETHER):
-            self.publish(client, b"".join(publish(1, "", "window", b"", {"message_id": f"{number}"})
-                                          for number in range(at, min(at + TOGETHER, count))))
+            self.publish(
+                client,
+                b"".join(publish(1, "", "window", b"", {"message_id": f"{number}"}) for number in range(at, min(at + TOGETHER, count))),
+            )
 
     def fill_last_values(self):
         client = self.clients[0]
         client.call("queue.declare-ok", 1, "queue.declare", queue="last", arguments={"x-last-value-key": "k", "x-message-ttl": 60000})
         count = min(self.limits.identity_count_max // 2, self.limits.message_count_max // 2)
         for at in range(0, count, TOGETHER):
-            self.publish(client, b"".join(publish(1, "", "last", b"", {"headers": {"k": number}})
-                                          for number in range(at, min(at + TOGETHER, count))))
+            self.publish(
+                client, b"".join(publish(1, "", "last", b"", {"headers": {"k": number}}) for number in range(at, min(at + TOGETHER, count)))
+            )
         client.call("queue.purge-ok", 1, "queue.purge", queue="last")
 
     def fill_groups(self):
@@ -172,8 +236,13 @@ class Fill:
         client.call("channel.open-ok", 60, "channel.open")
         count = min(1000, self.limits.message_count_max // 8)
         for at in range(0, count, TOGETHER):
-            self.publish(client, b"".join(publish(1, "", "groups", b"", {"headers": {"k": name_of("g", number, 255)}})
-                                          for number in range(at, min(at + TOGETHER, count))))
+            self.publish(
+                client,
+                b"".join(
+                    publish(1, "", "groups", b"", {"headers": {"k": name_of("g", number, 255)}})
+                    for number in range(at, min(at + TOGETHER, count))
+                ),
+            )
         client.send(method(60, "basic.consume", queue="groups", consumer_tag="g"))
         client.expect("basic.consume-ok", 60)
         self.drain(client)
@@ -199,8 +268,9 @@ class Fill:
 
     def fill_waiting(self):
         client = self.clients[0]
-        client.call("exchange.declare-ok", 1, "exchange.declare", exchange="later", type="x-delayed-message",
-                    arguments={"x-delayed-type": "fanout"})
+        client.call(
+            "exchange.declare-ok", 1, "exchange.declare", exchange="later", type="x-delayed-message", arguments={"x-delayed-type": "fanout"}
+        )
         client.call("queue.declare-ok", 1, "queue.declare", queue="late")
         client.call("queue.bind-ok", 1, "queue.bind", queue="late", exchange="later")
         one = publish(1, "later", "", b"", {"headers": {"x-delay": 1 << 30}})
@@ -216,8 +286,14 @@ class Fill:
             stream = f"stream{number // 256}"
             if number % 256 == 0:
                 client.call("queue.declare-ok", 62, "queue.declare", queue=stream, durable=True, arguments={"x-queue-type": "stream"})
-            client.call("basic.consume-ok", 62, "basic.consume", queue=stream, consumer_tag="c",
-                        arguments={"x-stream-consumer": name_of("o", number, 255)})
+            client.call(
+                "basic.consume-ok",
+                62,
+                "basic.consume",
+                queue=stream,
+                consumer_tag="c",
+                arguments={"x-stream-consumer": name_of("o", number, 255)},
+            )
             client.call("basic.cancel-ok", 62, "basic.cancel", consumer_tag="c")
 
     def fill_addresses(self):
@@ -280,7 +356,7 @@ class Fill:
         client.socket.settimeout(0.7)
         try:
             while True:
-                left = left[client.socket.send(left):] or memoryview(octets)
+                left = left[client.socket.send(left) :] or memoryview(octets)
         except TimeoutError:
             client.socket.settimeout(0.05)
             return bytes(left) + method(1, "basic.qos")
@@ -290,7 +366,7 @@ class Fill:
         client, left, answer = each
         try:
             if left:
-                each[1] = left[client.socket.send(left):]
+                each[1] = left[client.socket.send(left) :]
             else:
                 each[2] = answer + client.socket.recv(4096)
         except TimeoutError:
@@ -314,8 +390,10 @@ class Fill:
         for _ in range(count // 8):
             self.publish(client, publish(1, "", "unread", bytes(size)) * 8)
         for client in self.clients:
-            client.send(method(1, "basic.qos", prefetch_count=min(65535, self.limits.entry_count_max // 2 // len(self.clients)))
-                        + method(1, "basic.consume", queue="unread", consumer_tag="unread", arguments={"x-stream-offset": "first"}))
+            client.send(
+                method(1, "basic.qos", prefetch_count=min(65535, self.limits.entry_count_max // 2 // len(self.clients)))
+                + method(1, "basic.consume", queue="unread", consumer_tag="unread", arguments={"x-stream-offset": "first"})
+            )
         time.sleep(2)
 
     def fill_receive_buffers(self):
@@ -329,12 +407,22 @@ class Fill:
 def definitions(limits, path):
     """A file with as many users and policies as there may be, with the expressions and names that take most."""
     pattern = WIDE + "(" + "[a-z]?" * (limits.argument_size_max // 40) + ")"
-    users = [{"name": name_of("u", number, 255), "password_hash": PASSWORD + "a" * 43 + "=", "tags": "administrator"}
-             for number in range(limits.user_count_max - 2)]
+    users = [
+        {"name": name_of("u", number, 255), "password_hash": PASSWORD + "a" * 43 + "=", "tags": "administrator"}
+        for number in range(limits.user_count_max - 2)
+    ]
     permissions = [{"user": user["name"], "vhost": "/", "configure": pattern, "write": pattern, "read": pattern} for user in users]
-    policies = [{"vhost": "/", "name": name_of("p", number, limits.name_size_max), "pattern": "^" + name_of("no", number, 200),
-                 "definition": {"message-ttl": 100000, "max-length": 100000, "dead-letter-exchange": WIDE * 50}, "priority": 1,
-                 "apply-to": "queues"} for number in range(limits.policy_count_max)]
+    policies = [
+        {
+            "vhost": "/",
+            "name": name_of("p", number, limits.name_size_max),
+            "pattern": "^" + name_of("no", number, 200),
+            "definition": {"message-ttl": 100000, "max-length": 100000, "dead-letter-exchange": WIDE * 50},
+            "priority": 1,
+            "apply-to": "queues",
+        }
+        for number in range(limits.policy_count_max)
+    ]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"users": users, "permissions": permissions, "policies": policies}, file)
 
@@ -378,14 +466,39 @@ def written(limits, path):
         file.write("[limits]\n" + "".join(f"{name} = {value}\n" for name, value in limits.items()))
 
 
-SMALL = {"connection_count_max": 24, "receive_buffer_size": 65536, "send_buffer_size": 65536, "frame_size_max": 65536, "channel_max": 100,
-         "channel_count_max": 200, "arena_size": 8 << 20, "content_size_max": 1 << 20, "message_count_max": 8192, "entry_count_max": 16384,
-         "queue_count_max": 200, "queue_share_max": 100, "exchange_count_max": 64, "binding_count_max": 1000, "binding_share_max": 200,
-         "policy_count_max": 32, "consumer_count_max": 300, "route_count_max": 512, "argument_size_max": 1200, "copy_size_max": 1024,
-         "properties_size_max": 8192, "user_count_max": 64, "granted_count_max": 1000, "identity_count_max": 8192,
-         "waiting_count_max": 1500,
-         "transaction_count_max": 1500, "offset_count_max": 256, "bridge_count_max": 16, "chunk_count_max": 4096,
-         "management_size_max": 32768, "login_address_max": 64}
+SMALL = {
+    "connection_count_max": 24,
+    "receive_buffer_size": 65536,
+    "send_buffer_size": 65536,
+    "frame_size_max": 65536,
+    "channel_max": 100,
+    "channel_count_max": 200,
+    "arena_size": 8 << 20,
+    "content_size_max": 1 << 20,
+    "message_count_max": 8192,
+    "entry_count_max": 16384,
+    "queue_count_max": 200,
+    "queue_share_max": 100,
+    "exchange_count_max": 64,
+    "binding_count_max": 1000,
+    "binding_share_max": 200,
+    "policy_count_max": 32,
+    "consumer_count_max": 300,
+    "route_count_max": 512,
+    "argument_size_max": 1200,
+    "copy_size_max": 1024,
+    "properties_size_max": 8192,
+    "user_count_max": 64,
+    "granted_count_max": 1000,
+    "identity_count_max": 8192,
+    "waiting_count_max": 1500,
+    "transaction_count_max": 1500,
+    "offset_count_max": 256,
+    "bridge_count_max": 16,
+    "chunk_count_max": 4096,
+    "management_size_max": 32768,
+    "login_address_max": 64,
+}
 
 
 def main():
@@ -399,6 +512,7 @@ def main():
             sum_said, held = run(Limits(**SMALL), ["--config", path])
     else:
         from leveret.tools import memory
+
         sum_said, held = run(memory.fitting({}, memory.octets(options.memory)), ["--memory-max", options.memory])
     print(f"said {sum_said / 1048576:.1f} MiB, holds {held / 1048576:.1f} MiB: {100 * held / sum_said:.1f} %")
     return int(held > 1.05 * sum_said)

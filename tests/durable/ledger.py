@@ -48,7 +48,7 @@ class Ledger:
             assert not offsets or max(self.seen) <= offsets[-1], f"a reader had {max(self.seen)}, the stream ends at {offsets[-1]}"
         there = set(identities)
         kept = [identity for identity in self.streamed if identity in there]
-        assert self.streamed[len(self.streamed) - len(kept):] == kept, "a confirmed message behind a kept one is missing in the stream"
+        assert self.streamed[len(self.streamed) - len(kept) :] == kept, "a confirmed message behind a kept one is missing in the stream"
         assert kept or not self.streamed, "nothing of what the stream confirmed is there"
         self.streamed = kept
 

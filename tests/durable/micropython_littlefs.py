@@ -3,9 +3,10 @@
 import os
 
 from flash_device import PowerCut, RamFlash
+from power_cuts import sweep
+
 from leveret.ports.store_flash import FlashStore
 from leveret.ports.store_littlefs import FolderStore
-from power_cuts import sweep
 
 PLACE = "/flash"
 

@@ -5,9 +5,9 @@ acked before a later confirm is not. It goes on working then, and starts once mo
 """
 
 from flash_device import DONE, HALF, UNDONE, PowerCut
-from leveret.core import durability
-from leveret.core.amqp_0_9 import properties
 from peer import Peer, assemble, encoded, new_broker
+
+from leveret.core.recovery import opening
 
 COUNT = 40
 LEFT = 4  # messages in the queue while the day goes on
@@ -28,8 +28,7 @@ class Day:
 def make_broker(store, size_max):
     """(broker, report)."""
     broker = new_broker(arena_size=65536)
-    broker.read_messages_with(properties)
-    return broker, durability.make_durable(broker, store, "each", 100, 65536, SEGMENT_SIZE, size_max)
+    return broker, opening.make_durable(broker, store, "each", 100, 65536, SEGMENT_SIZE, size_max)
 
 
 def work(broker, day, first):
@@ -113,7 +112,7 @@ def again(broker, day, number):
     peer.ask("confirm_select", "confirm_select_ok", False)
     peer.publish("q", b"%d " % number + BODY, given=PERSISTENT)
     frames = peer.frames()
-    for round_ in range(20):  # a log that is full makes room bit by bit
+    for _ in range(20):  # a log that is full makes room bit by bit
         broker.tick(broker.now + 1000, 0)
         broker.run()
         frames += peer.frames()

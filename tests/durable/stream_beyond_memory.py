@@ -5,6 +5,7 @@ the broker with kill -9, and reads the stream whole from the first message: by t
 that fetches packs; the broker is ended once more in between. Each reader gets every offset once, in order, with its message. Prints one
 line of JSON: rates, the most memory that the process had, seconds of the recoveries.
 """
+
 import argparse
 import json
 import os
@@ -17,10 +18,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "interop")]
 
+from amqp_wire import RawClient, method  # noqa: E402 - the path above has to be set first
+from beyond_memory import most_memory, publish, restarted, start  # noqa: E402 - the path above has to be set first
+
 from leveret.core.amqp_0_9 import properties  # noqa: E402 - after the path of the tests
 from leveret.core.amqp_0_9.packed import unpack  # noqa: E402 - after the path of the tests
-from beyond_memory import most_memory, publish, restarted, start  # noqa: E402 - the path above has to be set first
-from amqp_wire import RawClient, method  # noqa: E402 - the path above has to be set first
 
 STREAM = "beyond.stream"
 ARGUMENTS = {"x-queue-type": "stream"}
@@ -103,11 +105,19 @@ def measure(directory, octets, body_size, memory):
         peaks = [peak_in, peak_out, most_memory(broker)]
     finally:
         broker.stop()
-    return {"octets": octets, "body": body_size, "count": count, "limits_mb": round(memory / 1e6, 1),
-            "peaks_mb": [round(peak / 1e6, 1) for peak in peaks], "in_msg_s": round(count / seconds_in),
-            "in_mb_s": round(octets / seconds_in / 1e6, 1), "two_readers_msg_s": round(2 * count / seconds_out),
-            "packed_msg_s": round(count / seconds_packed), "packed_mb_s": round(octets / seconds_packed / 1e6, 1),
-            "recoveries_s": [round(first_s, 2), round(second_s, 2)]}
+    return {
+        "octets": octets,
+        "body": body_size,
+        "count": count,
+        "limits_mb": round(memory / 1e6, 1),
+        "peaks_mb": [round(peak / 1e6, 1) for peak in peaks],
+        "in_msg_s": round(count / seconds_in),
+        "in_mb_s": round(octets / seconds_in / 1e6, 1),
+        "two_readers_msg_s": round(2 * count / seconds_out),
+        "packed_msg_s": round(count / seconds_packed),
+        "packed_mb_s": round(octets / seconds_packed / 1e6, 1),
+        "recoveries_s": [round(first_s, 2), round(second_s, 2)],
+    }
 
 
 def main():

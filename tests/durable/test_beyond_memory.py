@@ -2,10 +2,10 @@
 
 The whole gibibyte in 64 MB takes minutes and two GB of disk: LEVERET_BEYOND_MEMORY=1 runs it here, or tests/durable/beyond_memory.py alone.
 """
+
 import os
 
 import pytest
-
 from beyond_memory import disk, measure
 
 MEBIBYTE = 1 << 20
@@ -31,6 +31,7 @@ def test_large_messages_of_which_memory_holds_few(tmp_path):
 
 
 if "LEVERET_BEYOND_MEMORY" in os.environ:
+
     @pytest.mark.parametrize("body", [4096, 65536])
     def test_a_gibibyte_in_a_broker_limited_to_64_mib(tmp_path, body):
         """The promise to the user, in figures."""

@@ -1,23 +1,33 @@
 """Memory is a number: what a broker holds with every table at its limit at once is not above the sum that it printed."""
+
 import os
 
 from every_limit import SMALL, run, written
+
 from leveret.core.limits import Limits
-from leveret.core.memory_cpython import memory_parts
+from leveret.core.memory.cpython_sizes import memory_parts
 
 OVER = 1.05
 
 
 # Steps of every_limit.py, and the parts that they fill.
-FILLED = (("channels", "channels"), ("exchanges", "exchanges"), ("queues", "queues"), ("bindings", "bindings"), ("consumers", "consumers"),
-          ("granted", "names granted"), ("transactions", "transactions"), ("waiting", "messages that wait"),
-          ("offsets", "names of readers"),
-          ("bridges", "bridges' reports"))
+FILLED = (
+    ("channels", "channels"),
+    ("exchanges", "exchanges"),
+    ("queues", "queues"),
+    ("bindings", "bindings"),
+    ("consumers", "consumers"),
+    ("granted", "names granted"),
+    ("transactions", "transactions"),
+    ("waiting", "messages that wait"),
+    ("offsets", "names of readers"),
+    ("bridges", "bridges' reports"),
+)
 SLACK = 1 << 19  # octets that the interpreter takes at once
 
 
 def test_a_broker_with_everything_at_its_limit_holds_what_it_said(tmp_path):
-    """memory_parts (core/memory_cpython.py): RSS, at most 5 % over the sum and over each part, filled with what takes most."""
+    """memory_parts (core/memory/cpython_sizes.py): RSS, at most 5 % over the sum and over each part, filled with what takes most."""
     path = os.path.join(tmp_path, "limits.toml")
     written(SMALL, path)
     lines = []

@@ -2,12 +2,14 @@
 
 The disk is filled by the log itself, and by somebody else. Publishers wait, consumers go on, nothing is lost, and service comes back.
 """
+
 import os
 import subprocess
 import time
 
 import pytest
 from broker_process import BrokerProcess
+
 from leveret.ports.client import connect
 from leveret.ports.client_errors import Timeout
 
@@ -38,6 +40,7 @@ def start(tmp_path, disk):
     def run():
         started.append(BrokerProcess("leveret", arguments=["--data", str(disk / "data"), "--config", str(settings), *SIZES]))
         return started[-1]
+
     yield run
     for broker in started:
         broker.stop()

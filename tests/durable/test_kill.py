@@ -3,14 +3,16 @@
 LEVERET_KILLS=200 is the long run (`KILLS` without it), LEVERET_KILL_SEED=N repeats one run's waits. A kill ends the process, not the
 machine: what has been written stays without a sync. Cuts of the power are the simulator's (tests/simulate).
 """
+
 import os
 import random
 import time
 
 from broker_process import BrokerProcess
-from leveret.ports.client import connect
 from ledger import Ledger
 from workers import PikaConsumer, PikaPublisher, PikaTransactions, StreamReader, WindowPublisher, identity_of
+
+from leveret.ports.client import connect
 
 KILLS = int(os.environ.get("LEVERET_KILLS", "10"))
 MODES = (("--sync", "each"), ("--sync", "batch", "--batch-ms", "20"), ("--sync", "none"))
@@ -133,6 +135,8 @@ def test_a_killed_broker_comes_back_with_everything_it_confirmed(tmp_path):
             confirmed += confirms(ledger) - before
         finally:
             broker.stop()
-    print(f"{KILLS} kills, {confirmed} confirmed messages in queues, {len(ledger.gone)} acked and gone, "
-          f"{len(ledger.seen)} offsets of the stream compared")
+    print(
+        f"{KILLS} kills, {confirmed} confirmed messages in queues, {len(ledger.gone)} acked and gone, "
+        f"{len(ledger.seen)} offsets of the stream compared"
+    )
     assert confirmed > 5 * KILLS and ledger.gone and ledger.seen, "the clients did too little for a test"

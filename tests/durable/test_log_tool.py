@@ -1,4 +1,5 @@
 """`leveret log`: what check counts and finds, what dump prints, and a compaction that is killed at any operation of the store."""
+
 import base64
 import json
 import os
@@ -7,12 +8,13 @@ import subprocess
 import sys
 
 import pytest
-from leveret.core import durability, log
-from leveret.core.amqp_0_9 import properties
-from leveret.core.journal import rich
+from peer import Peer, content, encoded, new_broker
+
+from leveret.core.log import segments
+from leveret.core.log.journal import rich
+from leveret.core.recovery import opening
 from leveret.ports.store_file import FileStore
 from leveret.tools import log as tool
-from peer import Peer, content, encoded, new_broker
 
 PERSISTENT = {"delivery_mode": 2, "headers": {"n": 1}}
 
@@ -21,8 +23,7 @@ def broker_on(directory, segment_size=2000):
     """(broker, store, report)."""
     store = FileStore(str(directory))
     broker = new_broker(arena_size=1 << 20, message_count_max=4096, entry_count_max=4096)
-    broker.read_messages_with(properties)
-    return broker, store, durability.make_durable(broker, store, "each", 100, 65536, segment_size, 1 << 24)
+    return broker, store, opening.make_durable(broker, store, "each", 100, 65536, segment_size, 1 << 24)
 
 
 def fill(directory):
@@ -134,6 +135,7 @@ def cut_store(directory, count):
             if left[0] <= 0:
                 raise Killed
             action(*arguments)
+
         return run
 
     for name in ("append", "sync", "remove"):
@@ -180,7 +182,7 @@ def test_what_cannot_be_looked_at_is_one_sentence(directory, tmp_path):
     for action in ("check", "dump", "compact"):
         status, told, errors = leveret_log(action, directory)
         assert (status, told) == (1, "") and "in use by another broker" in errors and errors.count("\n") == 1
-    held.append(9999, log.record(0, log.HEAD, (log.MAGIC, b"\x00\x63" + bytes(8)), 14))
+    held.append(9999, segments.record(0, segments.HEAD, (segments.MAGIC, b"\x00\x63" + bytes(8)), 14))
     held.close()
     status, _, errors = leveret_log("check", directory)
     assert status == 1 and "version 99" in errors and errors.count("\n") == 1
@@ -197,16 +199,18 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
     for count in (500, 10000):
         path = tmp_path / str(count)
         store = FileStore(str(path))
-        writer = log.Log(store, 1 << 20, 1 << 40)
+        writer = segments.Log(store, 1 << 20, 1 << 40)
         writer.begin(1, 0)
         for _ in range(count):
-            writer.append(log.MESSAGE, (b"\x00\x00" + bytes(14), bytes(1000)))
+            writer.append(segments.MESSAGE, (b"\x00\x00" + bytes(14), bytes(1000)))
             if writer.parts_size > 50000:
                 writer.commit(False)
         writer.commit()
         store.close()
-        code = ("import resource, sys; from leveret.tools.cli import main; status = main(); "
-                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)")
+        code = (
+            "import resource, sys; from leveret.tools.cli import main; status = main(); "
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+        )
         done = subprocess.run([sys.executable, "-c", code, "log", "check", str(path)], capture_output=True, text=True, timeout=60)
         sizes.append(int(done.stderr))
     assert sizes[1] < sizes[0] + 4096, sizes
@@ -231,8 +235,11 @@ def small_log(path):
     peer = Peer(broker)
     peer.declare("q", durable=True)
     for number in range(60):
-        peer.publish("q", b"%03d\xff" % number + bytes(100), given={"delivery_mode": 2, "timestamp": 7, "headers": {
-            "n": number, "octets": b"\xff\x00", "when": ("T", 5), "list": [1, "a"]}})
+        peer.publish(
+            "q",
+            b"%03d\xff" % number + bytes(100),
+            given={"delivery_mode": 2, "timestamp": 7, "headers": {"n": number, "octets": b"\xff\x00", "when": ("T", 5), "list": [1, "a"]}},
+        )
     broker.journal.finish()
     store.close()
 
@@ -253,7 +260,7 @@ def test_a_lost_first_segment_is_told_by_check_and_its_messages_are_salvaged_onc
     assert "segment 1 is missing" in report and "were put in 00000002.orphans" in report, report
     peer = Peer(broker)
     for _ in range(3):
-        for number in range(60):
+        for _number in range(60):
             peer.declare("other", durable=True)
             peer.publish("other", bytes(200), given=PERSISTENT)
         peer.ask("queue_purge", "queue_purge_ok", 0, "other", False)

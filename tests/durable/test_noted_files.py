@@ -1,15 +1,15 @@
-"""The file that says which segments there are to be (core/noted.py), in a directory: a program that is killed, or a disk that refuses,
-at any call of the system leaves a log that is whole and tells no loss; a file that is taken away is told."""
+"""The file that says which segments there are to be (core/log/segment_list.py), in a directory: a program that is killed, or a disk that
+refuses, at any call of the system leaves a log that is whole and tells no loss; a file that is taken away is told."""
+
 import errno
 import os
 
 import pytest
+from peer import Peer, new_broker
 
-from leveret.core import durability
-from leveret.core.amqp_0_9 import properties
+from leveret.core.recovery import opening
 from leveret.ports import store_file
 from leveret.ports.store_file import FileStore
-from peer import Peer, new_broker
 
 CALLS = ("write", "fsync", "fdatasync", "rename", "remove", "open")
 SEGMENT_SIZE = 1500
@@ -44,6 +44,7 @@ class System:
             if self.left == 0:
                 self.stop()
             return done
+
         return run
 
     def stop(self):
@@ -55,8 +56,7 @@ class System:
 
 def broker_on(store):
     broker = new_broker(arena_size=1 << 16)
-    broker.read_messages_with(properties)
-    return broker, durability.make_durable(broker, store, "each", 100, 65536, SEGMENT_SIZE, 1 << 20)
+    return broker, opening.make_durable(broker, store, "each", 100, 65536, SEGMENT_SIZE, 1 << 20)
 
 
 def work(broker, confirmed):

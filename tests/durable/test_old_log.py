@@ -1,25 +1,15 @@
-"""A log written by a broker of version 1 of the format (log_of_version_1.json: segments in hex) opens, and is written on in this version's.
+"""A log of each version from 3 on opens in every later one (old_log.py says what is in it), and is written on in this one's. Versions 1
+and 2 were in no release: they are refused, and nothing of them is touched."""
 
-What is in it: queue q with 40 numbered messages, of which 20 were delivered and every second of those acknowledged, and one that an
-x-delayed-message exchange keeps for an hour; a queue with priorities and a stream with every fourth number.
-"""
-import json
-import os
+import struct
 
-from leveret.core import log
-from peer import Peer, content
+import old_log
+import pytest
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
+from peer import Peer, content, taken
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def old_store():
-    """The store with the old log."""
-    store = MemoryStore()
-    with open(os.path.join(HERE, "log_of_version_1.json"), encoding="utf-8") as file:
-        store.segments = {int(number): bytes.fromhex(octets) for number, octets in json.load(file).items()}
-    store.durable = dict(store.segments)
-    return store
+from leveret.core.log import segments
+from leveret.core.memory import layout
 
 
 def version_of(octets):
@@ -27,21 +17,44 @@ def version_of(octets):
     return int.from_bytes(octets[17:19], "big")
 
 
-def test_a_log_of_version_1_opens_and_goes_on_in_this_version():
-    store = old_store()
-    assert {version_of(octets) for octets in store.segments.values()} == {1}
+@pytest.mark.parametrize("version", range(segments.OLDEST, segments.VERSION + 1))
+def test_a_log_of_an_earlier_version_opens_and_goes_on_in_this_one(version):
+    store = old_log.kept(version)
+    assert {version_of(octets) for octets in store.segments.values()} == {version}
     broker, report = durable_broker(store, segment_size=2048)
-    assert "recovered 51 messages in 3 queues and streams, 10 settlements" in report, report
+    assert "recovered 52 messages in 3 queues and streams, 10 settlements" in report, report
     assert len(broker.waiting.heap) == 1
     stream = broker.queues["s"]
     assert (stream.first_offset, stream.next_offset()) == (0, 10)
+    whole = broker.tables.entries[broker.tables.queues[broker.queues["q"].handle + layout.QUEUE_TAIL] + layout.ENTRY_MESSAGE]
+    assert (broker.priority_of(whole), broker.expiration_of(whole), broker.tables.is_durable(whole)) == (200, 9999999000, True)
     peer = Peer(broker)
     peer.give(content(1, "", "q", b"of today", PERSISTENT))
     broker.run()
-    assert version_of(store.segments[max(store.segments)]) == log.VERSION == 2
+    assert version_of(store.segments[max(store.segments)]) == segments.VERSION
     again, _ = durable_broker(store.cut(), segment_size=2048)
     left = [number for number in range(40) if number >= 20 or number % 2]
     reader = Peer(again)
-    assert bodies(reader, "q") == [b"%06d" % number for number in left] + [b"of today"]
+    found = taken(reader, "q")
+    assert [body for _, body in found] == [b"%06d" % number for number in left] + [b"whole", b"of today"]
+    assert found[-2][0] == old_log.WHOLE
     levels = sorted(range(0, 40, 4), key=lambda number: -(number % 3))
     assert bodies(reader, "levels") == [b"%06d" % number for number in levels]
+
+
+@pytest.mark.parametrize("version", (1, 2))
+def test_a_log_of_a_version_that_no_release_has_is_refused_and_left_alone(version):
+    store = MemoryStore()
+    durable_broker(store)
+    head = segments.MAGIC + struct.pack(">HIIIII", version, 9, 1, 0, 0, 0)
+    store.append(9, segments.record(0, segments.HEAD, (head,), len(head)))
+    kept = dict(store.segments)
+    with pytest.raises(segments.OtherLog) as refused:
+        durable_broker(store)
+    assert "version %d of its format" % version in str(refused.value) and "begin with an empty directory" in str(refused.value)
+    assert store.segments == kept
+
+
+def test_what_this_version_writes_is_what_the_log_that_is_kept_of_it_has():
+    """Who changes the format raises its version: the log that is kept was written before the change."""
+    assert old_log.written().segments == old_log.kept(segments.VERSION).segments

@@ -1,14 +1,14 @@
 """Everything that holds messages, users or keys is for its owner alone, whatever the directory and the umask are."""
+
 import os
 
 import pytest
+from peer import Peer, new_broker
 
-from leveret.core import durability
-from leveret.core.amqp_0_9 import properties
+from leveret.core.recovery import opening
 from leveret.ports.store_file import FileStore
 from leveret.ports.store_thread import ThreadedFileStore
 from leveret.tools import data, definitions
-from peer import Peer, new_broker
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +20,7 @@ def no_umask():
 
 def broker_on(store):
     broker = new_broker()
-    broker.read_messages_with(properties)
-    report = durability.make_durable(broker, store, "each", 100, 65536, 2000, 1 << 20)
+    report = opening.make_durable(broker, store, "each", 100, 65536, 2000, 1 << 20)
     return broker, report
 
 
@@ -69,7 +68,9 @@ def test_files_of_an_earlier_version_are_made_private_with_a_sentence(tmp_path):
     for name in os.listdir(path):
         os.chmod(path / name, 0o644)
     broker = new_broker()
-    chosen = data.Data(str(path), "each", {"batch_ms": 5, "batch_octets": 65536, "disk_max": 1 << 20, "segment_size": 2000})
+    chosen = data.Data(
+        {"directory": str(path), "sync": "each", "batch_ms": 5, "batch_octets": 65536, "disk_max": 1 << 20, "segment_size": 2000}
+    )
     store, report = chosen.open(broker)
     assert isinstance(store, ThreadedFileStore)
     store.close()

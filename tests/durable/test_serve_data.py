@@ -1,4 +1,5 @@
 """`leveret serve --data` as its user meets it: what it says, what it refuses, a stop and a start, a full disk, a damaged log."""
+
 import json
 import os
 import resource
@@ -9,7 +10,9 @@ import time
 
 import pytest
 from broker_process import BrokerProcess
-from leveret.core import log, password
+
+from leveret.core.access import passwords
+from leveret.core.log import segments
 from leveret.ports.client import Timeout, connect
 from leveret.ports.store_file import FileStore
 
@@ -83,11 +86,14 @@ def test_a_stop_and_a_start_change_nothing_in_any_mode(start, tmp_path):
         assert broker.stop() == 0
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((), "loses nothing that was confirmed; every round"),
-    (("--sync", "batch", "--batch-ms", "7", "--batch-octets", "64K"), "confirms wait up to 7 ms (or until there are 65536 octets)"),
-    (("--sync", "none"), "may take the last"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((), "loses nothing that was confirmed; every round"),
+        (("--sync", "batch", "--batch-ms", "7", "--batch-octets", "64K"), "confirms wait up to 7 ms (or until there are 65536 octets)"),
+        (("--sync", "none"), "may take the last"),
+    ],
+)
 def test_the_window_is_told_at_start(start, tmp_path, arguments, words):
     told = start(tmp_path / "data", *arguments).error_text()
     assert words in told and "recovered 0 messages" in told
@@ -111,12 +117,18 @@ def test_what_the_log_writes_is_told_at_start_and_by_status(start, tmp_path):
 def test_a_user_imported_into_a_running_broker_logs_in_after_a_restart(start, tmp_path):
     path = tmp_path / "definitions.json"
     hashed = subprocess.run([*COMMAND[:3], "password"], input="s3cret-word", capture_output=True, text=True, timeout=60).stdout.strip()
-    item = {"name": "sensor", "tags": "", "hashing_algorithm": password.Pbkdf2.algorithm, "password_hash": password.base64(hashed.encode())}
+    item = {
+        "name": "sensor",
+        "tags": "",
+        "hashing_algorithm": passwords.Pbkdf2.algorithm,
+        "password_hash": passwords.base64(hashed.encode()),
+    }
     broker = start(tmp_path / "data")
     permission = {"user": "sensor", "vhost": "/", "configure": "q", "write": ".*", "read": "q"}
     path.write_text(json.dumps({"users": [item], "permissions": [permission]}))
-    done = subprocess.run([*COMMAND[:3], "definitions", "import", "--to", broker.url, str(path)], capture_output=True,
-                          text=True, timeout=90)
+    done = subprocess.run(
+        [*COMMAND[:3], "definitions", "import", "--to", broker.url, str(path)], capture_output=True, text=True, timeout=90
+    )
     assert done.returncode == 0 and "loaded 1 users, 1 permissions" in done.stdout, done.stderr
     broker.process.kill()
     broker.process.wait(10)
@@ -149,7 +161,7 @@ def test_a_newer_log_is_refused_and_not_touched(start, tmp_path):
     fill(broker, "q", 3)
     broker.stop()
     store = FileStore(str(directory))
-    store.append(9, log.record(0, log.HEAD, (log.MAGIC, b"\x00\x09", bytes(8)), 14))
+    store.append(9, segments.record(0, segments.HEAD, (segments.MAGIC, b"\x00\x09", bytes(8)), 14))
     store.close()
     before = contents(directory)
     status, told = refused("--data", directory)
@@ -171,35 +183,43 @@ def test_a_log_larger_than_the_limits_is_refused_and_not_touched(start, tmp_path
     assert numbers(broker, "q") == list(range(400))
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("--sync", "batch"), "--data DIR"),
-    (("--data", "D", "--memory"), "not allowed with"),
-    (("--data", ""), "name of a directory"),
-    (("--data", "D", "--sync", "often"), "invalid choice"),
-    (("--data", "D", "--batch-ms", "0"), "--batch-ms is '0'; it must be a whole number of milliseconds from 1 to 60000"),
-    (("--data", "D", "--disk-max", "lots"), "--disk-max is 'lots'"),
-    (("--data", "D", "--disk-max", "-5"), "--disk-max is '-5'"),
-    (("--data", "D", "--segment-size", "1K"), "--segment-size is '1K'"),
-    (("--data", "D", "--disk-max", "1M", "--segment-size", "512K"), "less than 4 files"),
-    (("--data", "D", "--disk-max", "100M"),
-     "less than 4 messages of the largest size (33554432 octets, content_size_max): raise --disk-max to 128M, or make messages smaller "
-     "with --config, as in [limits] content_size_max = 26214400"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("--sync", "batch"), "--data DIR"),
+        (("--data", "D", "--memory"), "not allowed with"),
+        (("--data", ""), "name of a directory"),
+        (("--data", "D", "--sync", "often"), "invalid choice"),
+        (("--data", "D", "--batch-ms", "0"), "--batch-ms is '0'; it must be a whole number of milliseconds from 1 to 60000"),
+        (("--data", "D", "--disk-max", "lots"), "--disk-max is 'lots'"),
+        (("--data", "D", "--disk-max", "-5"), "--disk-max is '-5'"),
+        (("--data", "D", "--segment-size", "1K"), "--segment-size is '1K'"),
+        (("--data", "D", "--disk-max", "1M", "--segment-size", "512K"), "less than 4 files"),
+        (
+            ("--data", "D", "--disk-max", "100M"),
+            "less than 4 messages of the largest size (33554432 octets, content_size_max): raise --disk-max to 128M, or make messages "
+            "smaller with --config, as in [limits] content_size_max = 26214400",
+        ),
+    ],
+)
 def test_a_wrong_option_is_one_sentence(arguments, words):
     status, told = refused(*arguments)
     assert status == 2 and words in told and not os.path.exists("D"), told
 
 
-@pytest.mark.parametrize("text, words", [
-    ("data = 5", "a table, written [data]"),
-    ("[data]\ncolour = 1", "'colour' in [data]; there are directory, sync"),
-    ("[data]\nsync = 'each'", "sync is for messages that are kept on disk"),
-    ("[data]\ndirectory = 5", "directory must be"),
-    ("[data]\ndirectory = 'D'\nsync = 'x'", "one of each, batch, none"),
-    ("[data]\ndirectory = 'D'\nbatch_ms = 2.5", "[data] batch_ms is 2.5"),
-    ("[data]\ndirectory = 'D'\ndisk_max = true", "[data] disk_max is True"),
-    ("[data]\ndirectory = 'D'\nsegment_size = '8X'", "[data] segment_size is '8X'"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("data = 5", "a table, written [data]"),
+        ("[data]\ncolour = 1", "'colour' in [data]; there are directory, sync"),
+        ("[data]\nsync = 'each'", "sync is for messages that are kept on disk"),
+        ("[data]\ndirectory = 5", "directory must be"),
+        ("[data]\ndirectory = 'D'\nsync = 'x'", "one of each, batch, none"),
+        ("[data]\ndirectory = 'D'\nbatch_ms = 2.5", "[data] batch_ms is 2.5"),
+        ("[data]\ndirectory = 'D'\ndisk_max = true", "[data] disk_max is True"),
+        ("[data]\ndirectory = 'D'\nsegment_size = '8X'", "[data] segment_size is '8X'"),
+    ],
+)
 def test_a_mistake_in_the_file_is_one_sentence(tmp_path, text, words):
     path = tmp_path / "leveret.toml"
     path.write_text(text)
@@ -209,8 +229,7 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path, text, words):
 
 def test_the_file_says_where_and_how(tmp_path):
     path = tmp_path / "leveret.toml"
-    path.write_text(f"[data]\ndirectory = '{tmp_path}/data'\nsync = 'batch'\nbatch_ms = 9\ndisk_max = '2M'\nsegment_size = 65536\n"
-                    + SMALL)
+    path.write_text(f"[data]\ndirectory = '{tmp_path}/data'\nsync = 'batch'\nbatch_ms = 9\ndisk_max = '2M'\nsegment_size = 65536\n" + SMALL)
     broker = BrokerProcess("leveret", arguments=["--config", str(path)])
     try:
         assert "up to 9 ms" in broker.error_text() and os.path.exists(tmp_path / "data" / "lock")

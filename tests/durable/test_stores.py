@@ -2,17 +2,19 @@
 
 The flash store runs on CPython; with littlefs the sweep runs in a `micropython` binary (micropython_littlefs.py).
 """
+
 import os
 import shutil
 import subprocess
 
 import pytest
 from flash_device import RamFlash
-from leveret.core import log
+from peer import Peer
+from power_cuts import make_broker, sweep
+
+from leveret.core.log import segments
 from leveret.ports.store_flash import FlashStore
 from leveret.ports.store_littlefs import FolderStore
-from power_cuts import make_broker, sweep
-from peer import Peer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -58,7 +60,7 @@ def test_the_sweep_catches_a_store_that_erases_too_early():
 
 
 def log_of(store, segment_size=2000, size_max=1 << 30):
-    writer = log.Log(store, segment_size, size_max)
+    writer = segments.Log(store, segment_size, size_max)
     writer.begin((store.numbers() or [0])[-1] + 1, 0)
     return writer
 
@@ -67,11 +69,13 @@ def records(store):
     """(all payloads of messages, damages) of a store."""
     found, damages = [], []
     for number in store.numbers():
-        reader = log.Reader(store, number)
+        reader = segments.Reader(store, number)
         if reader.head():
             record = reader.next()
             while record is not None:
-                found.extend([bytes(payload) for _, payload in (log.ungrouped(record[1]) if record[0] == log.GROUP else [record])])
+                found.extend(
+                    [bytes(payload) for _, payload in (segments.ungrouped(record[1]) if record[0] == segments.GROUP else [record])]
+                )
                 record = reader.next()
         if reader.damage is not None:
             damages.append(reader.damage)
@@ -85,7 +89,7 @@ def test_records_of_every_size_come_back_from_raw_flash(size):
     wanted = []
     for number in range(20):
         wanted.append(bytes([number]) * size)
-        writer.append(log.MESSAGE, (wanted[-1],))
+        writer.append(segments.MESSAGE, (wanted[-1],))
         if number % 3 == 0:
             assert writer.commit()
     assert writer.commit()
@@ -98,7 +102,7 @@ def test_wear_goes_round_all_blocks_and_little_is_written_twice():
     writer = log_of(store, 8000)
     payload = 0
     while min(device.erased) < 20:
-        writer.append(log.MESSAGE, (bytes(700),))
+        writer.append(segments.MESSAGE, (bytes(700),))
         payload += 700
         assert writer.commit()
         while len(writer.segments) > 3:
@@ -112,7 +116,7 @@ def test_a_full_chip_refuses_and_takes_again_when_segments_go():
     store = FlashStore(device)
     writer = log_of(store, 4000)
     while writer.commit():
-        writer.append(log.MESSAGE, (bytes(500),))
+        writer.append(segments.MESSAGE, (bytes(500),))
     assert "28" in writer.trouble and writer.full()
     kept, damages = records(FlashStore(device))
     assert not damages and len(kept) > 25
@@ -145,7 +149,7 @@ def test_a_block_that_cannot_be_written_is_left_out():
     wanted = []
     for number in range(60):
         wanted.append(bytes([number]) * 300)
-        writer.append(log.MESSAGE, (wanted[-1],))
+        writer.append(segments.MESSAGE, (wanted[-1],))
         assert writer.commit() or writer.commit()
         if number == 30:
             device.refuses = (0, 3, 4, writer.store.blocks[writer.current().number][-1])
@@ -156,7 +160,7 @@ def test_a_flipped_bit_on_raw_flash_is_damage_and_is_told_once():
     device = RamFlash(16)
     writer = log_of(FlashStore(device), 50000)
     for number in range(20):
-        writer.append(log.MESSAGE, (bytes([number]) * 100,))
+        writer.append(segments.MESSAGE, (bytes([number]) * 100,))
         assert writer.commit()
     device.octets[10 * 256 + 40] ^= 4
     store = FlashStore(device)
@@ -191,8 +195,13 @@ def test_littlefs_loses_nothing_wherever_the_power_goes(tmp_path):
     for name in ("core", "ports"):
         (tmp_path / "leveret" / name).symlink_to(os.path.join(ROOT, name))
     path = ":".join([str(tmp_path), HERE, os.path.join(ROOT, "tests", "unit"), ".frozen"])
-    done = subprocess.run([binary, "-X", "heapsize=8M", os.path.join(HERE, "micropython_littlefs.py")], capture_output=True, text=True,
-                          timeout=300, env={"MICROPYPATH": path})
+    done = subprocess.run(
+        [binary, "-X", "heapsize=8M", os.path.join(HERE, "micropython_littlefs.py")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={"MICROPYPATH": path},
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     print(done.stdout)
     assert int(done.stdout.split()[0]) > 100

@@ -2,6 +2,7 @@
 
 A gibibyte takes minutes: LEVERET_BEYOND_MEMORY=1 runs it here, or tests/durable/stream_beyond_memory.py alone.
 """
+
 import os
 
 from stream_beyond_memory import measure
@@ -21,6 +22,7 @@ def test_a_stream_of_many_times_the_memory_is_read_from_the_first_message(tmp_pa
 
 
 if "LEVERET_BEYOND_MEMORY" in os.environ:
+
     def test_a_gibibyte_of_stream_in_a_broker_limited_to_64_mib(tmp_path):
         """The promise to the user, in figures."""
         check(tmp_path, 1024 * MEBIBYTE, 1024, 64 * MEBIBYTE)

@@ -1,21 +1,21 @@
 """The file store whose syncs are done in a thread: nobody waits for a slow disk but those whose messages are on the way to it."""
+
 import errno
 import os
 import threading
 import time
 
 import pytest
+from peer import Peer, new_broker
 
-from leveret.core.connection import Connection
-from leveret.core.durability import make_durable
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import Limits
-from leveret.core.broker import Broker
-from leveret.core.amqp_0_9 import properties
+from leveret.core.recovery.opening import make_durable
 from leveret.ports.client import connect
 from leveret.ports.store_file import FileStore
 from leveret.ports.store_thread import ThreadedFileStore
 from leveret.ports.tcp import Loop
-from peer import Peer, new_broker
 
 PERSISTENT = {"delivery_mode": 2}
 SLOW_S = 0.3  # a memory card that is busy with itself
@@ -48,7 +48,6 @@ class Served:
 
     def __init__(self, store, mode="each"):
         self.broker = Broker(Limits(), b"nonce")
-        self.broker.read_messages_with(properties)
         make_durable(self.broker, store, mode, 5, 1 << 18, 1 << 20, 1 << 26)
         self.loop = Loop(20, self.broker)
         if hasattr(store, "pollable"):
@@ -79,6 +78,7 @@ def serve():
     def start(store, mode="each"):
         made.append(Served(store, mode))
         return made[-1]
+
     yield start
     for each in made:
         if not each.ending:
@@ -155,7 +155,6 @@ def test_a_sync_that_fails_in_the_thread_is_written_again(serve, tmp_path):
 
 def test_what_is_under_way_at_the_end_is_waited_for(tmp_path):
     broker = new_broker()
-    broker.read_messages_with(properties)
     store = SlowStore(str(tmp_path))
     make_durable(broker, store, "each", 5, 65536, 65536, 1 << 20)
     broker.make_queue(Peer(broker).connection, "q", True, False, False, {})
@@ -196,6 +195,7 @@ def test_the_reserve_goes_when_the_disk_is_full_and_comes_back(tmp_path, monkeyp
             full.append(True)
             raise OSError(errno.ENOSPC, "no space left")
         return write(file, view)
+
     monkeypatch.setattr(os, "write", no_space)
     store.append(1, b"0123456789")
     assert full == [True] and not path.exists() and not store.reserved and store.free() == store.left - 40000

@@ -1,8 +1,10 @@
 """The clients of the kill test, each a thread that works until its connection ends or it is told to stop. What else goes wrong is raised by
 `finish`."""
+
 import threading
 
 import pika
+
 from leveret.ports.client import ClientError, connect
 
 PADDING = " " + "x" * 200

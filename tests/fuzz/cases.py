@@ -12,8 +12,11 @@ After the steps the peer is gone (`received(0)`). `run` holds every case to the 
      and content is a header and exactly its body; every close has a code of the specification and a text;
   3. buffers stay inside their sizes;
   4. the healthy peer is answered while the other is there, and publishes and gets when it is gone;
-  5. with the peer gone and what it declared deleted, every table has as many free places as at the start.
+  5. with the peer gone and what it declared deleted, every table has as many free places as at the start;
+  6. the numbers in the tables agree with each other (simulate/invariants.py): after every CHECKED steps,
+     when the peer is gone, and at the end.
 """
+
 import hashlib
 import json
 import os
@@ -23,15 +26,19 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CRASHES = os.path.join(HERE, "crashes")
-sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
+for _folder in ("simulate", "interop"):
+    sys.path.insert(0, os.path.join(HERE, os.pardir, _folder))
 
 import amqp_wire  # noqa: E402 - its path has to be set first
-from leveret.core.broker import Broker  # noqa: E402 - the path above has to be set first
-from leveret.core.connection import Connection  # noqa: E402 - the path above has to be set first
+import invariants  # noqa: E402 - the same
+
+from leveret.core.broker.broker import Broker  # noqa: E402 - the path above has to be set first
+from leveret.core.connection.connection import Connection  # noqa: E402 - the path above has to be set first
 from leveret.core.limits import BOARD, Limits  # noqa: E402 - the path above has to be set first
 
 CLOSE_CODES = {200, 311, 313, 320, 402, 403, 404, 405, 406, 501, 502, 503, 504, 505, 506, 530, 540}
 SHRINK_S = 10
+CHECKED = 8
 SECONDS = 1_700_000_000
 
 
@@ -60,7 +67,7 @@ class Link:
                     break
                 continue
             target = view[0:size]
-            target[:] = octets[at:at + size]
+            target[:] = octets[at : at + size]
             self.connection.received(size)
             at += size
             self.check_sizes()
@@ -103,7 +110,7 @@ class Link:
             assert size + 8 <= self.broker.limits.frame_size_max, "a frame of %d octets" % (size + 8)
             if len(self.said) - self.checked < size + 8:
                 break
-            octets = bytes(self.said[self.checked:self.checked + size + 8])
+            octets = bytes(self.said[self.checked : self.checked + size + 8])
             assert octets[-1] == amqp_wire.FRAME_END, "frame end %d" % octets[-1]
             found.append(amqp_wire.Frame(kind, channel, octets[7:-1]))
             self.checked += size + 8
@@ -158,9 +165,14 @@ class Link:
             del self.open_content[one.channel]
 
 
-LOG_IN = (amqp_wire.PROTOCOL_HEADER + amqp_wire.method(
-    0, "connection.start-ok", client_properties={"capabilities": amqp_wire.CAPABILITIES}, mechanism="PLAIN", response="\0guest\0guest",
-    locale="en_US"))
+LOG_IN = amqp_wire.PROTOCOL_HEADER + amqp_wire.method(
+    0,
+    "connection.start-ok",
+    client_properties={"capabilities": amqp_wire.CAPABILITIES},
+    mechanism="PLAIN",
+    response="\0guest\0guest",
+    locale="en_US",
+)
 OPEN = LOG_IN + amqp_wire.method(0, "connection.tune-ok") + amqp_wire.method(0, "connection.open", virtual_host="/")
 
 
@@ -215,10 +227,18 @@ def free_places(broker):
     """What is left in every table, and how much there is of everything else."""
     tables = broker.tables
     return {
-        "blocks": tables.state[2], "messages": tables.state[5], "entries": tables.state[8], "queues": tables.queue_pool[2],
-        "channels": tables.channel_pool[2], "consumers": tables.consumer_pool[2], "connections": len(broker.connections),
-        "exchanges": len(broker.exchanges), "queue objects": len(broker.queues), "held": len(broker.held),
-        "bindings": broker.binding_count, "bindings of exchanges": sum(len(exchange.bindings) for exchange in broker.exchanges.values()),
+        "blocks": tables.state[2],
+        "messages": tables.state[5],
+        "entries": tables.state[8],
+        "queues": tables.queue_pool[2],
+        "channels": tables.channel_pool[2],
+        "consumers": tables.consumer_pool[2],
+        "connections": len(broker.connections),
+        "exchanges": len(broker.exchanges),
+        "queue objects": len(broker.queues),
+        "held": len(broker.held),
+        "bindings": broker.binding_count,
+        "bindings of exchanges": sum(len(exchange.bindings) for exchange in broker.exchanges.values()),
     }
 
 
@@ -229,6 +249,7 @@ def run(steps, **overrides):
     start = free_places(broker)
     link = Link(broker)
     now = 1000
+    checks = invariants.Steps(CHECKED)
     for step in steps:
         if step[0] == "give":
             link.give(bytes.fromhex(step[1]), step[2], reading=len(step) == 3)
@@ -246,14 +267,17 @@ def run(steps, **overrides):
                     connection.tick(now)
             broker.run()
         link.check_sizes()
+        checks.step(broker)
     healthy.is_answered()
     link.take()
     found = link.heard + link.check_frames()
     if not link.connection.closed:
         link.end()
+    checks.end(broker)
     assert broker.counters["internal_errors"] == 0, "an error of our own"
     healthy.tidy()
     healthy.is_served()
+    invariants.check(broker)
     end = free_places(broker)
     assert end == start, "left behind: %r" % {name: (start[name], end[name]) for name in start if start[name] != end[name]}
     return found
@@ -288,7 +312,7 @@ def shrunk(steps, error, overrides):
     while size and time.monotonic() < limit:
         at = 0
         while at < len(steps) and time.monotonic() < limit:
-            fewer = steps[:at] + steps[at + size:]
+            fewer = steps[:at] + steps[at + size :]
             found = failure(fewer, overrides)
             if found is None:
                 at += size

@@ -3,27 +3,126 @@
 Every function takes a random.Random; the same seed gives the same value. `field` gives what amqp_wire encodes, with the type letters of
 field tables.
 """
+
 import math
 
 from amqp_wire import Typed
 
-NUMBERS = (0, 1, -1, 2, 5, 127, 128, -128, 255, 256, 1000, 32767, 32768, 65535, 65536, (1 << 30) - 1, 1 << 30, (1 << 31) - 1, 1 << 31,
-           -(1 << 31),
-           (1 << 32) - 1, 1 << 32, 1 << 40, 1 << 41, 315360000000, 315360000001, 1 << 53, 1 << 62, (1 << 63) - 1, -(1 << 63))
+NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    5,
+    127,
+    128,
+    -128,
+    255,
+    256,
+    1000,
+    32767,
+    32768,
+    65535,
+    65536,
+    (1 << 30) - 1,
+    1 << 30,
+    (1 << 31) - 1,
+    1 << 31,
+    -(1 << 31),
+    (1 << 32) - 1,
+    1 << 32,
+    1 << 40,
+    1 << 41,
+    315360000000,
+    315360000001,
+    1 << 53,
+    1 << 62,
+    (1 << 63) - 1,
+    -(1 << 63),
+)
 FRACTIONS = (0.0, -0.0, 0.5, 1.0, 10.0, -1.5, 1e-320, 1e300, -1e300, math.inf, -math.inf, math.nan)
-TEXTS = ("", " ", "a", "0", "1", "-1", "10", "007", "1_0", "+5", " 5", "5 ", "1.5", "1e400", "nan", "inf", "-inf", "true", "null", "\0",
-         "a\0b", "\n\r\t",
-         "\u00b2", "\u0665", "\u00b2D", "7D", "1Y", "999999999Y", "0s", "\u2603" * 20, "\U0001f407", "9" * 18, "9" * 30, "9" * 300,
-         "a" * 255,
-         "a" * 256, "a" * 3000, "%s%d%n", "{0}", "{key}", "\\", "'", "\"", "^(a+)+$", "(", "[[:alpha:]]", "amq.", "amq.direct",
-         "leveret.poison",
-         "all", "any", "any-with-x", "first", "last", "next", "stored", "stream", "quorum", "classic", "drop-head", "block",
-         "reject-publish-dlx",
-         "direct", "topic", "headers", "message_id", "timestamp", "4294967296", "315360000000", "9223372036854775807",
-         "9223372036854775808",
-         "priority > 5", "a = 1e999", "a LIKE '%' ESCAPE 'x'", "a + 9223372036854775807 * 9223372036854775807 > 0.5", "1 / a = 1",
-         "a IN (1, 'b')",
-         "NOT NOT a IS NULL", "-" * 40 + "a > 1", "(" * 60 + "a" + ")" * 60 + " = 1")
+TEXTS = (
+    "",
+    " ",
+    "a",
+    "0",
+    "1",
+    "-1",
+    "10",
+    "007",
+    "1_0",
+    "+5",
+    " 5",
+    "5 ",
+    "1.5",
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "true",
+    "null",
+    "\0",
+    "a\0b",
+    "\n\r\t",
+    "\u00b2",
+    "\u0665",
+    "\u00b2D",
+    "7D",
+    "1Y",
+    "999999999Y",
+    "0s",
+    "\u2603" * 20,
+    "\U0001f407",
+    "9" * 18,
+    "9" * 30,
+    "9" * 300,
+    "a" * 255,
+    "a" * 256,
+    "a" * 3000,
+    "%s%d%n",
+    "{0}",
+    "{key}",
+    "\\",
+    "'",
+    '"',
+    "^(a+)+$",
+    "(",
+    "[[:alpha:]]",
+    "amq.",
+    "amq.direct",
+    "leveret.poison",
+    "all",
+    "any",
+    "any-with-x",
+    "first",
+    "last",
+    "next",
+    "stored",
+    "stream",
+    "quorum",
+    "classic",
+    "drop-head",
+    "block",
+    "reject-publish-dlx",
+    "direct",
+    "topic",
+    "headers",
+    "message_id",
+    "timestamp",
+    "4294967296",
+    "315360000000",
+    "9223372036854775807",
+    "9223372036854775808",
+    "priority > 5",
+    "a = 1e999",
+    "a LIKE '%' ESCAPE 'x'",
+    "a + 9223372036854775807 * 9223372036854775807 > 0.5",
+    "1 / a = 1",
+    "a IN (1, 'b')",
+    "NOT NOT a IS NULL",
+    "-" * 40 + "a > 1",
+    "(" * 60 + "a" + ")" * 60 + " = 1",
+)
 OCTETS = (b"", b"\xff", b"\xff\xfe", b"\x00" * 9, b"\x80abc", bytes(range(256)), b"\xc3", b"\xed\xa0\x80")
 
 LETTERS = {"b": 8, "s": 16, "I": 32, "l": 64}  # signed widths
@@ -54,7 +153,7 @@ def octets(source):
 
 def short(source):
     """A short string's octets, 255 at most."""
-    return (text(source).encode()[:255] if source.random() < 0.7 else octets(source)[:255])
+    return text(source).encode()[:255] if source.random() < 0.7 else octets(source)[:255]
 
 
 def field(source, depth=1):
@@ -97,10 +196,15 @@ def deaths(source):
         return field(source)
     found = []
     for _ in range(source.randrange(4)):
-        found.append({name: field(source) if source.random() < 0.5 else
-                      {"count": 1, "reason": "expired", "queue": "dying", "exchange": "", "routing-keys": ["a"],
-                       "time": Typed("T", 5)}[name]
-                      for name in ("count", "reason", "queue", "exchange", "routing-keys", "time") if source.random() < 0.8})
+        found.append(
+            {
+                name: field(source)
+                if source.random() < 0.5
+                else {"count": 1, "reason": "expired", "queue": "dying", "exchange": "", "routing-keys": ["a"], "time": Typed("T", 5)}[name]
+                for name in ("count", "reason", "queue", "exchange", "routing-keys", "time")
+                if source.random() < 0.8
+            }
+        )
     return found
 
 
@@ -108,7 +212,7 @@ def json_value(source, depth=1):
     """What JSON has, and what Python's reader of it takes beside."""
     kind = source.random()
     if kind < 0.35:
-        return source.choice((number(source), 10 ** 30, -10 ** 30)) if source.random() < 0.9 else source.choice(FRACTIONS)
+        return source.choice((number(source), 10**30, -(10**30))) if source.random() < 0.9 else source.choice(FRACTIONS)
     if kind < 0.7:
         return text(source) if source.random() < 0.9 else source.choice(("\ud800", "a\udfffb"))
     if kind < 0.8:
@@ -126,7 +230,7 @@ def toml_value(source, depth=1):
     """The text of a TOML value."""
     kind = source.random()
     if kind < 0.3:
-        return str(source.choice((number(source), 10 ** 30, -10 ** 30)))
+        return str(source.choice((number(source), 10**30, -(10**30))))
     if kind < 0.62:
         return toml_text(text(source))
     if kind < 0.72:
@@ -151,15 +255,64 @@ def url(source):
     parts = [source.choice(("amqp://", "amqps://", "serial://", "amqp:", "http://", "", "amqp:///"))]
     if source.random() < 0.4:
         parts.append(source.choice(("guest:guest@", "@", ":@", "a%zz:b@", "%ff:x@", "u:" + "p" * 500 + "@", "%00:%00@")))
-    parts.append(source.choice(("127.0.0.1", "localhost", "a..b", "", "[::1]", "[::1", "::1", "h" * 64, "h" * 300, "\u2603.example", "a b",
-                                "x\0y", ".",
-                                "/dev/ttyUSB0", "/tmp/ttyA", "/", "/dev/\0", "[", "]", "h.", "%41")))
+    parts.append(
+        source.choice(
+            (
+                "127.0.0.1",
+                "localhost",
+                "a..b",
+                "",
+                "[::1]",
+                "[::1",
+                "::1",
+                "h" * 64,
+                "h" * 300,
+                "\u2603.example",
+                "a b",
+                "x\0y",
+                ".",
+                "/dev/ttyUSB0",
+                "/tmp/ttyA",
+                "/",
+                "/dev/\0",
+                "[",
+                "]",
+                "h.",
+                "%41",
+            )
+        )
+    )
     parts.append(source.choice(("", ":", ":5672", ":0", ":65535", ":65536", ":-1", ":\u0665", ":" + "9" * 5000, ":1_0", ":+5", ": 5")))
     parts.append(source.choice(("", "/", "/%2f", "/%", "/" + "v" * 300, "/a/b", "#x")))
     if source.random() < 0.5:
-        parts.append("?" + "&".join(source.choice(("cert=a", "key=b", "ca=c", "verify=peer", "verify=", "cert=%00", "auth=external",
-                                                   "baud=9600",
-                                                   "baud=\u0661", "baud=" + "9" * 5000, "window=256", "frame=512", "address=0", "crc=17",
-                                                   "x", "=", "",
-                                                   "speed=1", "name=%zz", "a=%ff")) for _ in range(source.randrange(4))))
+        parts.append(
+            "?"
+            + "&".join(
+                source.choice(
+                    (
+                        "cert=a",
+                        "key=b",
+                        "ca=c",
+                        "verify=peer",
+                        "verify=",
+                        "cert=%00",
+                        "auth=external",
+                        "baud=9600",
+                        "baud=\u0661",
+                        "baud=" + "9" * 5000,
+                        "window=256",
+                        "frame=512",
+                        "address=0",
+                        "crc=17",
+                        "x",
+                        "=",
+                        "",
+                        "speed=1",
+                        "name=%zz",
+                        "a=%ff",
+                    )
+                )
+                for _ in range(source.randrange(4))
+            )
+        )
     return "".join(parts)

@@ -1,31 +1,58 @@
 """Random but valid-looking sequences of client frames over few names, so that they meet each other: the raw material of mutations."""
+
 import amqp_wire
 
 NAMES = ("a", "b", "c", "", "amq.direct", "amq.topic", "amq.fanout", "amq.headers", "x" * 64)
 QUEUES = ("a", "b", "c", "")
 KEYS = ("a", "b", "a.b", "#", "*.b", "", "k" * 60)
 TYPES = ("direct", "fanout", "topic", "headers", "bogus")
-TABLES = ({}, {}, {"x-match": "any", "a": 1}, {"a": {"b": [1, None, "c"]}}, {"x-max-length": 3}, {"x-queue-type": "stream"},
-          {"x-stream-offset": "first"}, {"x-expires": 1}, {"d": 1.5, "t": True})
+TABLES = (
+    {},
+    {},
+    {"x-match": "any", "a": 1},
+    {"a": {"b": [1, None, "c"]}},
+    {"x-max-length": 3},
+    {"x-queue-type": "stream"},
+    {"x-stream-offset": "first"},
+    {"x-expires": 1},
+    {"d": 1.5, "t": True},
+)
 PROPERTIES = ({}, {"delivery_mode": 2}, {"headers": {"a": 1}}, {"content_type": "text/plain", "message_id": "m" * 30}, {"expiration": "5"})
 SIZES = (0, 1, 10, 63, 64, 65, 300, 2000, 4089, 9000)
 # Arguments that give queues and consumers rules: values that make sense, and at the end one that does not.
 QUEUE_RULES = {
-    "x-message-ttl": (0, 1, 1000, -1), "x-expires": (2000, 5000, 0), "x-max-length": (0, 1, 3, "3"),
-    "x-max-length-bytes": (100, 1000, 5000, None), "x-overflow": ("drop-head", "reject-publish", "reject-publish-dlx", "no"),
-    "x-dead-letter-exchange": ("", "amq.fanout", "amq.topic", 1), "x-dead-letter-routing-key": ("a", "b", "c", 1),
-    "x-max-priority": (1, 5, 9, 256), "x-single-active-consumer": (True, False, 1), "x-delivery-limit": (0, 1, 3, "x"),
-    "x-last-value-key": ("a", 1), "x-group-key": ("a", 1), "x-deduplication": (True, False, "a"), "x-delayed-retry-min": (1, 1000, "x"),
-    "x-delayed-retry-max": (1000, 5000, "x"), "x-consumer-timeout": (500, 1000, "x"),
-    "x-dead-letter-strategy": ("at-most-once", "at-least-once", 1), "a": (1, "a", None, [1, {"b": 2}]),
+    "x-message-ttl": (0, 1, 1000, -1),
+    "x-expires": (2000, 5000, 0),
+    "x-max-length": (0, 1, 3, "3"),
+    "x-max-length-bytes": (100, 1000, 5000, None),
+    "x-overflow": ("drop-head", "reject-publish", "reject-publish-dlx", "no"),
+    "x-dead-letter-exchange": ("", "amq.fanout", "amq.topic", 1),
+    "x-dead-letter-routing-key": ("a", "b", "c", 1),
+    "x-max-priority": (1, 5, 9, 256),
+    "x-single-active-consumer": (True, False, 1),
+    "x-delivery-limit": (0, 1, 3, "x"),
+    "x-last-value-key": ("a", 1),
+    "x-group-key": ("a", 1),
+    "x-deduplication": (True, False, "a"),
+    "x-delayed-retry-min": (1, 1000, "x"),
+    "x-delayed-retry-max": (1000, 5000, "x"),
+    "x-consumer-timeout": (500, 1000, "x"),
+    "x-dead-letter-strategy": ("at-most-once", "at-least-once", 1),
+    "a": (1, "a", None, [1, {"b": 2}]),
 }
 STREAM_RULES = {"x-max-length-bytes": (1000, 5000, "x"), "x-max-age": ("1s", "1D", "x")}
 CONSUMER_RULES = {"x-priority": (0, 5, -5, "a"), "x-stream-offset": ("first", "last", "next", 0, 1, 9, -1), "x-stream-filter": ("a", 1)}
 BINDING_RULES = {"x-match": ("all", "any", "all-with-x", "none"), "a": (1, "a", None, [1])}
 MESSAGE_HEADERS = {
-    "CC": (["a", "b"], ["a"], "a"), "BCC": (["c"], [], 1), "a": (1, "a", None), "x-death": ([], [{"count": 1}], 1),
-    "x-stream-filter-value": ("a", "b", 1), "x-deduplication-header": ("1", "2", 3), "x-publisher-id": ("p", 1),
-    "x-publisher-sequence": (1, 2, -1), "n" * 30: ("v" * 60, 1),
+    "CC": (["a", "b"], ["a"], "a"),
+    "BCC": (["c"], [], 1),
+    "a": (1, "a", None),
+    "x-death": ([], [{"count": 1}], 1),
+    "x-stream-filter-value": ("a", "b", 1),
+    "x-deduplication-header": ("1", "2", 3),
+    "x-publisher-id": ("p", 1),
+    "x-publisher-sequence": (1, 2, -1),
+    "n" * 30: ("v" * 60, 1),
 }
 EXCHANGE_TYPES = TYPES[:4] + ("x-consistent-hash", "x-local-random")
 REPLY_QUEUE = "amq.rabbitmq.reply-to"
@@ -39,10 +66,17 @@ def some_of(source, choices):
 
 def some_properties(source):
     """Properties that the rules look at."""
-    return source.choice((
-        {}, {"priority": source.choice((0, 1, 5, 255))}, {"expiration": source.choice(("0", "1", "1000"))},
-        {"headers": some_of(source, MESSAGE_HEADERS)}, {"reply_to": REPLY_QUEUE, "correlation_id": "c"}, {"user_id": "guest"},
-        {"headers": some_of(source, MESSAGE_HEADERS), "priority": 2, "message_id": source.choice(("1", "2")), "delivery_mode": 2}))
+    return source.choice(
+        (
+            {},
+            {"priority": source.choice((0, 1, 5, 255))},
+            {"expiration": source.choice(("0", "1", "1000"))},
+            {"headers": some_of(source, MESSAGE_HEADERS)},
+            {"reply_to": REPLY_QUEUE, "correlation_id": "c"},
+            {"user_id": "guest"},
+            {"headers": some_of(source, MESSAGE_HEADERS), "priority": 2, "message_id": source.choice(("1", "2")), "delivery_mode": 2},
+        )
+    )
 
 
 def lively(source, count):
@@ -79,16 +113,24 @@ def bind(source):
 def publish(source):
     exchange = source.choice(("", "", "x", "y", "amq.fanout", "amq.topic"))
     key = source.choice("abc") if exchange == "" else source.choice(("1", "a.b", "a"))
-    return amqp_wire.publish(source.choice((1, 2, 2, 3)), exchange, key, bytes(source.choice(SIZES[:8])), some_properties(source), 4096,
-                             mandatory=source.random() < 0.3)
+    return amqp_wire.publish(
+        source.choice((1, 2, 2, 3)),
+        exchange,
+        key,
+        bytes(source.choice(SIZES[:8])),
+        some_properties(source),
+        4096,
+        mandatory=source.random() < 0.3,
+    )
 
 
 def consume(source):
     arguments = some_of(source, CONSUMER_RULES) if source.random() < 0.4 else {}
     if source.random() < 0.1:
         return amqp_wire.method(1, "basic.consume", queue=REPLY_QUEUE, no_ack=True)
-    return amqp_wire.method(source.choice((1, 2, 3)), "basic.consume", queue=source.choice("abc"), no_ack=source.random() < 0.3,
-                            arguments=arguments)
+    return amqp_wire.method(
+        source.choice((1, 2, 3)), "basic.consume", queue=source.choice("abc"), no_ack=source.random() < 0.3, arguments=arguments
+    )
 
 
 def get(source):
@@ -97,13 +139,18 @@ def get(source):
 
 def control(source):
     channel = source.choice((1, 2, 3))
-    return source.choice((
-        amqp_wire.method(channel, "basic.qos", prefetch_count=source.choice((0, 1, 3)), **{"global": source.random() < 0.3}),
-        amqp_wire.method(channel, "basic.recover", requeue=True), amqp_wire.method(1, "queue.purge", queue=source.choice("abc")),
-        amqp_wire.method(channel, "channel.flow", active=source.random() < 0.7),
-        amqp_wire.method(1, "queue.delete", queue=source.choice("abc")), declare_queue(source, source.choice("abc")),
-        amqp_wire.method(1, "exchange.delete", exchange=source.choice("xy")),
-        amqp_wire.method(channel, "channel.close", reply_code=200) + amqp_wire.method(channel, "channel.open")))
+    return source.choice(
+        (
+            amqp_wire.method(channel, "basic.qos", prefetch_count=source.choice((0, 1, 3)), **{"global": source.random() < 0.3}),
+            amqp_wire.method(channel, "basic.recover", requeue=True),
+            amqp_wire.method(1, "queue.purge", queue=source.choice("abc")),
+            amqp_wire.method(channel, "channel.flow", active=source.random() < 0.7),
+            amqp_wire.method(1, "queue.delete", queue=source.choice("abc")),
+            declare_queue(source, source.choice("abc")),
+            amqp_wire.method(1, "exchange.delete", exchange=source.choice("xy")),
+            amqp_wire.method(channel, "channel.close", reply_code=200) + amqp_wire.method(channel, "channel.open"),
+        )
+    )
 
 
 def transact(source):
@@ -113,13 +160,48 @@ def transact(source):
 # Weighted towards what holds something.
 OFTEN = ("basic.publish",) * 8 + ("basic.consume",) * 3 + ("basic.get",) * 3 + ("queue.declare",) * 4 + ("basic.ack", "basic.nack") * 2
 METHODS = OFTEN + (
-    "basic.reject", "basic.recover", "basic.cancel", "basic.qos", "queue.bind", "queue.bind", "queue.unbind", "queue.purge",
-    "queue.delete", "exchange.declare", "exchange.delete", "exchange.bind", "exchange.unbind", "confirm.select", "tx.select", "tx.commit",
-    "channel.open", "channel.close", "channel.close-ok", "channel.flow", "channel.open", "connection.close", "connection.close-ok",
-    "connection.open", "basic.recover-async", "basic.deliver", "basic.cancel-ok", "connection.update-secret",
-    "tx.rollback", "tx.select", "tx.commit")
-RARE = ("connection.close", "connection.open", "basic.deliver", "tx.select", "tx.commit", "tx.rollback", "connection.close-ok",
-        "connection.update-secret")
+    "basic.reject",
+    "basic.recover",
+    "basic.cancel",
+    "basic.qos",
+    "queue.bind",
+    "queue.bind",
+    "queue.unbind",
+    "queue.purge",
+    "queue.delete",
+    "exchange.declare",
+    "exchange.delete",
+    "exchange.bind",
+    "exchange.unbind",
+    "confirm.select",
+    "tx.select",
+    "tx.commit",
+    "channel.open",
+    "channel.close",
+    "channel.close-ok",
+    "channel.flow",
+    "channel.open",
+    "connection.close",
+    "connection.close-ok",
+    "connection.open",
+    "basic.recover-async",
+    "basic.deliver",
+    "basic.cancel-ok",
+    "connection.update-secret",
+    "tx.rollback",
+    "tx.select",
+    "tx.commit",
+)
+RARE = (
+    "connection.close",
+    "connection.open",
+    "basic.deliver",
+    "tx.select",
+    "tx.commit",
+    "tx.rollback",
+    "connection.close-ok",
+    "connection.update-secret",
+)
 
 
 def value_of(source, field, kind):
@@ -179,9 +261,9 @@ def mutate(source, octets):
         elif kind == 2:
             data[at:at] = source.randbytes(source.randrange(1, 9))
         elif kind == 3:
-            del data[at:at + source.randrange(1, 9)]
+            del data[at : at + source.randrange(1, 9)]
         elif kind == 4:
-            data += data[at:at + 40]
+            data += data[at : at + 40]
         else:
             del data[at:]
     return bytes(data)

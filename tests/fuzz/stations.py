@@ -3,6 +3,7 @@
 After every input no error of the broker's own is counted; after every BLOCK of them somebody else's publish comes back by get, time has
 passed, what was made is removed and nothing is left in the tables; and the next start, from what a power cut would leave now, is clean.
 """
+
 import json
 import os
 import random
@@ -10,13 +11,13 @@ import sys
 
 import amqp_wire
 from amqp_wire import method
-from cases import SECONDS, Healthy, Link, OPEN, free_places
+from cases import OPEN, SECONDS, Healthy, Link, free_places
+
 from leveret import c_accel
-from leveret.c_accel import runs
-from leveret.core import durability, engine
-from leveret.core.amqp_0_9 import properties
-from leveret.core.broker import Broker
+from leveret.core.broker import engine
+from leveret.core.broker.broker import Broker
 from leveret.core.limits import BOARD, Limits
+from leveret.core.recovery import opening
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "unit"))
 
@@ -24,16 +25,37 @@ from memory_store import MemoryStore  # noqa: E402 - its path has to be set firs
 
 BLOCK = 25
 
-FORMS = {"plain": engine.Plain, "runs": runs.Engine}
+FORMS = {"plain": engine.Plain}
 if c_accel.lib is not None:
     FORMS["C"] = c_accel.Engine
 
-LIMITS = dict(BOARD, connection_count_max=8, argument_size_max=8192, management_size_max=16384, content_size_max=32768, arena_size=1 << 20,
-              message_count_max=4096, entry_count_max=8192, receive_buffer_size=65536, send_buffer_size=65536, properties_size_max=16384,
-              queue_count_max=48, queue_share_max=40, exchange_count_max=48, binding_count_max=2000, binding_share_max=1500,
-              copy_size_max=1024,
-              name_size_max=255, consumer_count_max=32, channel_count_max=64, policy_count_max=64, user_count_max=64, bridge_count_max=8,
-              chunk_count_max=256, return_count_max=64)
+LIMITS = dict(
+    BOARD,
+    connection_count_max=8,
+    argument_size_max=8192,
+    management_size_max=16384,
+    content_size_max=32768,
+    arena_size=1 << 20,
+    message_count_max=4096,
+    entry_count_max=8192,
+    receive_buffer_size=65536,
+    send_buffer_size=65536,
+    properties_size_max=16384,
+    queue_count_max=48,
+    queue_share_max=40,
+    exchange_count_max=48,
+    binding_count_max=2000,
+    binding_share_max=1500,
+    copy_size_max=1024,
+    name_size_max=255,
+    consumer_count_max=32,
+    channel_count_max=64,
+    policy_count_max=64,
+    user_count_max=64,
+    bridge_count_max=8,
+    chunk_count_max=256,
+    return_count_max=64,
+)
 
 
 def broker_on(store, form, told):
@@ -43,9 +65,8 @@ def broker_on(store, form, told):
         broker = Broker(Limits(**LIMITS), b"extreme", log=told.append)
     finally:
         engine.chosen = before
-    broker.read_messages_with(properties)
     broker.tick(1000, SECONDS)
-    durability.make_durable(broker, store, "each", 5, 65536, 16384, 16 << 20)
+    opening.make_durable(broker, store, "each", 5, 65536, 16384, 16 << 20)
     return broker
 
 
@@ -61,7 +82,7 @@ class Polite(Link):
         """What has come since the last time; false beside it when the connection is over."""
         self.be_polite()
         heard, self.heard = self.heard, []
-        del self.said[:self.checked]
+        del self.said[: self.checked]
         self.checked = 0
         over = self.connection.closed or any(one.name == "connection.close" for one in heard)
         if over and not self.connection.closed:
@@ -106,8 +127,9 @@ class Station:
     def ask(self, octets):
         """A management request, of the healthy one: its answer, or None where a policy has not let the answer's queue keep it."""
         given = amqp_wire.encode_properties({"reply_to": "answers"})
-        self.healthy.link.give(method(1, "queue.declare", queue="answers") + amqp_wire.publish(1, "", "amq.leveret.management", octets,
-                                                                                               given, 4096))
+        self.healthy.link.give(
+            method(1, "queue.declare", queue="answers") + amqp_wire.publish(1, "", "amq.leveret.management", octets, given, 4096)
+        )
         self.healthy.link.take()
         self.healthy.link.check_frames()
         self.healthy.link.give(method(1, "basic.get", queue="answers", no_ack=True))
@@ -164,10 +186,12 @@ def feed(form, prepare, one_input, seed, name, count):
             for alone in block:
                 failed = failure(form, prepare, one_input, random.Random("%d %s %d" % (seed, name, alone)))
                 if failed is not None:
-                    raise AssertionError("input %d of %s (%s, LEVERET_FUZZ_SEED=%d) alone: %r" % (alone, name, form, seed,
-                                                                                                  failed)) from failed
-            raise AssertionError("inputs %d to %d of %s (%s, LEVERET_FUZZ_SEED=%d): %r" % (first, block[-1], name, form, seed,
-                                                                                           error)) from error
+                    raise AssertionError(
+                        "input %d of %s (%s, LEVERET_FUZZ_SEED=%d) alone: %r" % (alone, name, form, seed, failed)
+                    ) from failed
+            raise AssertionError(
+                "inputs %d to %d of %s (%s, LEVERET_FUZZ_SEED=%d): %r" % (first, block[-1], name, form, seed, error)
+            ) from error
 
 
 def failure(form, prepare, one_input, source):

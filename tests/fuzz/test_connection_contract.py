@@ -3,6 +3,7 @@
 The seed of a run is printed when it fails; LEVERET_FUZZ_SEED=N runs it again, LEVERET_FUZZ_ROUNDS=N runs N times as many cases. A case
 that broke a law is kept in crashes/ and replayed by every later run.
 """
+
 import gc
 import glob
 import json
@@ -11,23 +12,26 @@ import random
 import struct
 import tracemalloc
 
+import amqp_wire
+import cases
 import hypothesis
 import hypothesis.strategies as st
 import pytest
-
-import cases
 from cases import OPEN, Healthy, Link, checked, give, new_broker
 from sequences import lively, mutate, sequence
-
-import amqp_wire
 from test_connection_errors import CASES as WRONG
 
 SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.SystemRandom().randrange(1 << 32)))
 ROUNDS = int(os.environ.get("LEVERET_FUZZ_ROUNDS", "1"))
 READY = OPEN + amqp_wire.method(1, "channel.open") + amqp_wire.method(2, "channel.open")
-BUSY = (READY + amqp_wire.method(1, "confirm.select") + amqp_wire.method(1, "queue.declare", queue="a")
-        + amqp_wire.method(1, "queue.bind", queue="a", exchange="amq.topic", routing_key="#")
-        + amqp_wire.publish(1, "amq.topic", "k", b"m" * 200) * 3 + amqp_wire.method(2, "basic.consume", queue="a", consumer_tag="t"))
+BUSY = (
+    READY
+    + amqp_wire.method(1, "confirm.select")
+    + amqp_wire.method(1, "queue.declare", queue="a")
+    + amqp_wire.method(1, "queue.bind", queue="a", exchange="amq.topic", routing_key="#")
+    + amqp_wire.publish(1, "amq.topic", "k", b"m" * 200) * 3
+    + amqp_wire.method(2, "basic.consume", queue="a", consumer_tag="t")
+)
 PREFIXES = {"nothing": b"", "header": amqp_wire.PROTOCOL_HEADER, "log-in": cases.LOG_IN, "open": OPEN, "ready": READY, "busy": BUSY}
 
 with open(os.path.join(cases.HERE, os.pardir, "vectors", "amqp_0_9_1.json"), encoding="utf-8") as _file:
@@ -46,7 +50,7 @@ def cut_in_pieces(source, octets):
     at = 0
     while at < len(octets):
         size = source.choice((1, 3, 7, 8, 50, 400, 3000))
-        step = give(octets[at:at + size], source.choice((0, 0, 1, 5)))
+        step = give(octets[at : at + size], source.choice((0, 0, 1, 5)))
         if source.random() < 0.2:
             step.append("without reading")
         steps.append(step)
@@ -143,7 +147,7 @@ def split_frames(octets):
     at = 0
     while at < len(octets):
         size = struct.unpack_from(">I", octets, at + 3)[0] + 8
-        frames.append(octets[at:at + size])
+        frames.append(octets[at : at + size])
         at += size
     return frames
 
@@ -178,7 +182,7 @@ def test_every_recorded_method_with_a_payload_cut_short_is_told_so():
             continue
         for size in range(len(octets) - 8):
             link = Link(broker)
-            link.give(READY + amqp_wire.frame(1, struct.unpack_from(">H", octets, 1)[0], octets[7:7 + size]))
+            link.give(READY + amqp_wire.frame(1, struct.unpack_from(">H", octets, 1)[0], octets[7 : 7 + size]))
             link.take()
             found = link.check_frames()
             closes = [one for one in found if one.name == "connection.close"]
@@ -218,16 +222,24 @@ def test_every_wrong_input_is_told_so_however_it_is_split(octets, codes):
 def conversation():
     """A connection that does a bit of everything, without an answer that depends on when the consumer on channel 2 gets its deliveries."""
     steps = (
-        BUSY, amqp_wire.method(1, "exchange.declare", exchange="x", type="topic"),
+        BUSY,
+        amqp_wire.method(1, "exchange.declare", exchange="x", type="topic"),
         amqp_wire.method(1, "queue.declare", queue="b", arguments={"note": [1, {"x": None}]}),
         amqp_wire.method(1, "queue.bind", queue="b", exchange="x", routing_key="*.r", arguments={"a": 1}),
         amqp_wire.publish(1, "amq.direct", "nobody", b"back", {"headers": {"a": 1}}, mandatory=True),
         amqp_wire.publish(1, "x", "q.r", b"z" * 5000, {"content_type": "text/plain"}, frame_size_max=4096),
-        amqp_wire.method(1, "basic.get", queue="b"), amqp_wire.method(1, "basic.reject", delivery_tag=1, requeue=True),
-        amqp_wire.method(1, "basic.get", queue="b"), amqp_wire.method(1, "basic.recover", requeue=True),
-        amqp_wire.method(1, "queue.purge", queue="b"), amqp_wire.frame(8, 0, b""), amqp_wire.method(1, "basic.get", queue="missing"),
-        amqp_wire.method(1, "channel.close-ok"), amqp_wire.method(1, "channel.open"), amqp_wire.method(1, "queue.delete", queue="b"),
-        amqp_wire.method(1, "exchange.delete", exchange="x"), amqp_wire.method(1, "channel.close", reply_code=200),
+        amqp_wire.method(1, "basic.get", queue="b"),
+        amqp_wire.method(1, "basic.reject", delivery_tag=1, requeue=True),
+        amqp_wire.method(1, "basic.get", queue="b"),
+        amqp_wire.method(1, "basic.recover", requeue=True),
+        amqp_wire.method(1, "queue.purge", queue="b"),
+        amqp_wire.frame(8, 0, b""),
+        amqp_wire.method(1, "basic.get", queue="missing"),
+        amqp_wire.method(1, "channel.close-ok"),
+        amqp_wire.method(1, "channel.open"),
+        amqp_wire.method(1, "queue.delete", queue="b"),
+        amqp_wire.method(1, "exchange.delete", exchange="x"),
+        amqp_wire.method(1, "channel.close", reply_code=200),
     )
     return b"".join(steps)
 
@@ -283,8 +295,9 @@ def test_the_peer_goes_at_every_point_of_a_conversation():
 
 
 @hypothesis.seed(SEED)
-@hypothesis.settings(max_examples=150 * ROUNDS, deadline=None, database=None, print_blob=True,
-                     suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(
+    max_examples=150 * ROUNDS, deadline=None, database=None, print_blob=True, suppress_health_check=list(hypothesis.HealthCheck)
+)
 @hypothesis.given(st.data())
 def test_methods_with_any_values(data):
     """Hypothesis chooses methods, values of every kind, contents and cuts, and makes a failing case small."""
@@ -295,25 +308,43 @@ def test_methods_with_any_values(data):
     steps = []
     at = 0
     for size in sizes:
-        steps.append(give(octets[at:at + size]))
+        steps.append(give(octets[at : at + size]))
         at += size
     checked(steps + [give(octets[at:], data.draw(st.sampled_from((0, 1, 100))))])
 
 
 TEXTS = st.one_of(st.sampled_from(("", "a", "b", "amq.direct")), st.binary(max_size=40), st.text(max_size=20).map(str.encode))
 VALUES = st.recursive(
-    st.one_of(st.booleans(), st.integers(-2 ** 63, 2 ** 63 - 1), st.floats(allow_nan=False), st.none(), st.text(max_size=20),
-              st.builds(amqp_wire.Typed, st.just("D"), st.tuples(st.integers(0, 255), st.integers(0, 2 ** 32 - 1))),
-              st.builds(amqp_wire.Typed, st.just("T"), st.integers(0, 2 ** 64 - 1)),
-              st.builds(amqp_wire.Typed, st.sampled_from("Sx"), st.binary(max_size=20))),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=10), inner, max_size=3)), max_leaves=8)
+    st.one_of(
+        st.booleans(),
+        st.integers(-(2**63), 2**63 - 1),
+        st.floats(allow_nan=False),
+        st.none(),
+        st.text(max_size=20),
+        st.builds(amqp_wire.Typed, st.just("D"), st.tuples(st.integers(0, 255), st.integers(0, 2**32 - 1))),
+        st.builds(amqp_wire.Typed, st.just("T"), st.integers(0, 2**64 - 1)),
+        st.builds(amqp_wire.Typed, st.sampled_from("Sx"), st.binary(max_size=20)),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=10), inner, max_size=3)),
+    max_leaves=8,
+)
 TABLE = st.one_of(
-    st.dictionaries(st.one_of(st.text(max_size=10), st.sampled_from(("x-match", "x-max-length", "x-queue-type", "x-max-length-bytes"))),
-                    st.one_of(VALUES, st.sampled_from(("all", "any", "stream", "classic"))), max_size=4),
-    st.binary(max_size=30).map(lambda octets: struct.pack(">I", len(octets)) + octets))
+    st.dictionaries(
+        st.one_of(st.text(max_size=10), st.sampled_from(("x-match", "x-max-length", "x-queue-type", "x-max-length-bytes"))),
+        st.one_of(VALUES, st.sampled_from(("all", "any", "stream", "classic"))),
+        max_size=4,
+    ),
+    st.binary(max_size=30).map(lambda octets: struct.pack(">I", len(octets)) + octets),
+)
 KINDS = {
-    "bit": st.booleans(), "octet": st.integers(0, 255), "short": st.integers(0, 65535), "long": st.integers(0, 2 ** 32 - 1),
-    "longlong": st.integers(0, 2 ** 64 - 1), "shortstr": TEXTS, "longstr": st.binary(max_size=60), "table": TABLE,
+    "bit": st.booleans(),
+    "octet": st.integers(0, 255),
+    "short": st.integers(0, 65535),
+    "long": st.integers(0, 2**32 - 1),
+    "longlong": st.integers(0, 2**64 - 1),
+    "shortstr": TEXTS,
+    "longstr": st.binary(max_size=60),
+    "table": TABLE,
 }
 
 
@@ -325,7 +356,7 @@ def any_method(data):
     if not row[4]:
         return octets
     body = data.draw(st.binary(max_size=300))
-    size = len(body) if data.draw(st.booleans()) else data.draw(st.integers(0, 2 ** 64 - 1))
+    size = len(body) if data.draw(st.booleans()) else data.draw(st.integers(0, 2**64 - 1))
     headers = data.draw(st.one_of(st.just(b"\0\0"), TABLE.map(lambda table: {"headers": table}), st.binary(max_size=30)))
     return octets + amqp_wire.header(channel, size, headers) + amqp_wire.frame(3, channel, body)
 
@@ -338,9 +369,14 @@ def test_a_peer_that_never_reads_makes_the_broker_hold_a_bounded_amount():
     start = cases.free_places(broker)
     link = Link(broker)
     link.give(BUSY)
-    frames = [amqp_wire.method(1, "basic.qos"), amqp_wire.publish(1, "amq.direct", "nobody", b"r" * 100, mandatory=True),
-              amqp_wire.method(1, "basic.get", queue="a"), amqp_wire.publish(1, "", "a", b"d" * 100), amqp_wire.method(2, "basic.ack"),
-              amqp_wire.method(1, "queue.declare", queue="a", passive=True)]
+    frames = [
+        amqp_wire.method(1, "basic.qos"),
+        amqp_wire.publish(1, "amq.direct", "nobody", b"r" * 100, mandatory=True),
+        amqp_wire.method(1, "basic.get", queue="a"),
+        amqp_wire.publish(1, "", "a", b"d" * 100),
+        amqp_wire.method(2, "basic.ack"),
+        amqp_wire.method(1, "queue.declare", queue="a", passive=True),
+    ]
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(10000):
@@ -365,7 +401,7 @@ def test_connections_that_come_and_go_leave_nothing_in_memory():
     before = 0
     for number in range(300):
         link = Link(broker)
-        link.give(mutate(source, conversation()) if number % 2 else conversation()[:source.randrange(9000)])
+        link.give(mutate(source, conversation()) if number % 2 else conversation()[: source.randrange(9000)])
         link.take()
         if not link.connection.closed:
             link.end()

@@ -3,42 +3,65 @@
 
 LEVERET_EXTREMES=10000 pytest tests/fuzz/test_extreme_settings.py    so many of each
 """
+
 import argparse
 import json
 import random
 
-import pytest
-
 import cases
 import extremes
-from leveret.core import rules
+import pytest
+from test_extremes import INPUTS, SEED, document
+
 from leveret.core.errors import ProtocolError
 from leveret.core.limits import ROWS, Limits
+from leveret.core.queue import rules
 from leveret.ports.bridge import settings as bridge_settings
 from leveret.ports.bridge.bridges import Bridges
 from leveret.ports.url import read_url
 from leveret.tools import address, config, data, definitions
 from leveret.tools.usage import UsageError
-from test_extremes import INPUTS, SEED, document
 
 SOUND = {
-    "listen": ('["amqp://127.0.0.1:0"]', "[]"), "anonymous": ('"u"', '""'), "name": ('"u"', '"b"'), "password": ('"p"',),
+    "listen": ('["amqp://127.0.0.1:0"]', "[]"),
+    "anonymous": ('"u"', '""'),
+    "name": ('"u"', '"b"'),
+    "password": ('"p"',),
     "tags": ('["management"]', "[]"),
-    "configure": ('".*"', '""'), "write": ('"^a"',), "read": ('""',), "pattern": ('"^q"',), "definition": ("{max-length = 5}",),
+    "configure": ('".*"', '""'),
+    "write": ('"^a"',),
+    "read": ('""',),
+    "pattern": ('"^q"',),
+    "definition": ("{max-length = 5}",),
     "priority": ("0",),
-    "apply-to": ('"queues"',), "directory": ('"/nonexistent"',), "sync": ('"batch"', '"each"'), "batch_ms": ("5",),
+    "apply-to": ('"queues"',),
+    "directory": ('"/nonexistent"',),
+    "sync": ('"batch"', '"each"'),
+    "batch_ms": ("5",),
     "disk_max": ('"1G"', "1073741824"),
-    "gateway": ('"g"',), "queue": ('"q"',), "stream": ('"s"',), "upstream": ('"amqp://127.0.0.1:1"', '["amqps://h/?ca=x"]'),
+    "gateway": ('"g"',),
+    "queue": ('"q"',),
+    "stream": ('"s"',),
+    "upstream": ('"amqp://127.0.0.1:1"', '["amqps://h/?ca=x"]'),
     "exchange": ('"x"', '""'),
-    "direction": ('"up"', '"down"'), "headers": ('{a = "{key}"}',), "backlog_full": ('"wait"', '"drop-oldest"'),
+    "direction": ('"up"', '"down"'),
+    "headers": ('{a = "{key}"}',),
+    "backlog_full": ('"wait"', '"drop-oldest"'),
     "backlog_age_max": ('"7D"',),
 }
 TABLES = {
-    "[limits]": tuple(row[0] for row in ROWS), "[data]": data.KEYS, "[[user]]": config.USER_KEYS, "[[policy]]": config.POLICY_KEYS,
-    "[[bridge]]": tuple(row[0] for row in bridge_settings.ROWS), "[board]": ("board",),
+    "[limits]": tuple(row[0] for row in ROWS),
+    "[data]": data.KEYS,
+    "[[user]]": tuple(row[0] for row in config.USER.rows),
+    "[[policy]]": tuple(row[0] for row in config.POLICY_TABLE.rows),
+    "[[bridge]]": tuple(row[0] for row in bridge_settings.ROWS),
+    "[board]": ("board",),
 }
-NEEDED = {"[[user]]": ("name",), "[[policy]]": ("name", "pattern", "definition"),
-          "[[bridge]]": ("name", "gateway", "queue", "exchange", "upstream")}
+NEEDED = {
+    "[[user]]": ("name",),
+    "[[policy]]": ("name", "pattern", "definition"),
+    "[[bridge]]": ("name", "gateway", "queue", "exchange", "upstream"),
+}
 
 
 ROOM = {"name_size_max": 255, "argument_size_max": 4096, "policy_count_max": 64, "user_count_max": 64, "send_buffer_size": 4096}
@@ -78,8 +101,9 @@ def toml(source):
             lines.append(head)
             lines += [f"{key} = {text}" for key, text in given.items()]
     if source.random() < 0.03:
-        lines.append(source.choice(("a = " + "[" * 5000, "a = " + "9" * 5000, "[", "= 5", "limits = 5", "user = 5", "[[data]]", "[user]",
-                                    "\0")))
+        lines.append(
+            source.choice(("a = " + "[" * 5000, "a = " + "9" * 5000, "[", "= 5", "limits = 5", "user = 5", "[[data]]", "[user]", "\0"))
+        )
     return "\n".join(lines)
 
 

@@ -3,20 +3,60 @@
 The generator stays where the Java Message Service and SQLite agree: numbers with numbers, text with text, LIKE with regard to case, no
 overflow. A second run throws random words at the compiler: it answers with a program or with precondition-failed, and nothing else.
 """
+
 import random
 import sqlite3
 
 from leveret.core.errors import ProtocolError
-from leveret.core.selector import Selector
+from leveret.core.patterns.selector import Selector
 
 SEED = 20050815
 CONDITIONS = 4000
 VALUES = {"a": 1, "b": -3, "c": 2.5, "d": 100, "n": None, "s": "York", "t": "a%b_c", "e": "", "u": None}
 NUMBERS = ("a", "b", "c", "d", "n")
 TEXTS = ("s", "t", "e", "u")
-WORDS = NUMBERS + TEXTS + (
-    "AND", "OR", "NOT", "BETWEEN", "IN", "LIKE", "ESCAPE", "IS", "NULL", "TRUE", "FALSE", "(", ")", ",", "=", "<>", "<", "<=", ">", ">=",
-    "+", "-", "*", "/", "1", "2.5", "0x1F", "'x'", "'%'", '"q"', "1e3", ".", "'", "?", "JMSPriority", "JMSx")
+WORDS = (
+    NUMBERS
+    + TEXTS
+    + (
+        "AND",
+        "OR",
+        "NOT",
+        "BETWEEN",
+        "IN",
+        "LIKE",
+        "ESCAPE",
+        "IS",
+        "NULL",
+        "TRUE",
+        "FALSE",
+        "(",
+        ")",
+        ",",
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "+",
+        "-",
+        "*",
+        "/",
+        "1",
+        "2.5",
+        "0x1F",
+        "'x'",
+        "'%'",
+        '"q"',
+        "1e3",
+        ".",
+        "'",
+        "?",
+        "JMSPriority",
+        "JMSx",
+    )
+)
 
 
 def number(source, depth):

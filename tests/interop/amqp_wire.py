@@ -3,6 +3,7 @@
 So that a mistake in the broker's codec cannot hide behind the same mistake here. The raw client sends what a well-behaved
 library never would and shows the broker's answer frame by frame. Not for use outside tests: no speed, no limits.
 """
+
 import socket
 import struct
 import time
@@ -13,8 +14,14 @@ PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 # (class, method, name, sent by: c client s server, carries content, fields in order)
 METHODS = (
-    (10, 10, "connection.start", "s", False, "version_major:octet version_minor:octet server_properties:table mechanisms:longstr"
-        " locales:longstr"),
+    (
+        10,
+        10,
+        "connection.start",
+        "s",
+        False,
+        "version_major:octet version_minor:octet server_properties:table mechanisms:longstr locales:longstr",
+    ),
     (10, 11, "connection.start-ok", "c", False, "client_properties:table mechanism:shortstr response:longstr locale:shortstr"),
     (10, 20, "connection.secure", "s", False, "challenge:longstr"),
     (10, 21, "connection.secure-ok", "c", False, "response:longstr"),
@@ -34,22 +41,52 @@ METHODS = (
     (20, 21, "channel.flow-ok", "cs", False, "active:bit"),
     (20, 40, "channel.close", "cs", False, "reply_code:short reply_text:shortstr class_id:short method_id:short"),
     (20, 41, "channel.close-ok", "cs", False, ""),
-    (40, 10, "exchange.declare", "c", False, "reserved_1:short exchange:shortstr type:shortstr passive:bit durable:bit auto_delete:bit"
-        " internal:bit no_wait:bit arguments:table"),
+    (
+        40,
+        10,
+        "exchange.declare",
+        "c",
+        False,
+        "reserved_1:short exchange:shortstr type:shortstr passive:bit durable:bit auto_delete:bit internal:bit no_wait:bit arguments:table",
+    ),
     (40, 11, "exchange.declare-ok", "s", False, ""),
     (40, 20, "exchange.delete", "c", False, "reserved_1:short exchange:shortstr if_unused:bit no_wait:bit"),
     (40, 21, "exchange.delete-ok", "s", False, ""),
-    (40, 30, "exchange.bind", "c", False, "reserved_1:short destination:shortstr source:shortstr routing_key:shortstr no_wait:bit"
-        " arguments:table"),
+    (
+        40,
+        30,
+        "exchange.bind",
+        "c",
+        False,
+        "reserved_1:short destination:shortstr source:shortstr routing_key:shortstr no_wait:bit arguments:table",
+    ),
     (40, 31, "exchange.bind-ok", "s", False, ""),
-    (40, 40, "exchange.unbind", "c", False, "reserved_1:short destination:shortstr source:shortstr routing_key:shortstr no_wait:bit"
-        " arguments:table"),
+    (
+        40,
+        40,
+        "exchange.unbind",
+        "c",
+        False,
+        "reserved_1:short destination:shortstr source:shortstr routing_key:shortstr no_wait:bit arguments:table",
+    ),
     (40, 51, "exchange.unbind-ok", "s", False, ""),
-    (50, 10, "queue.declare", "c", False, "reserved_1:short queue:shortstr passive:bit durable:bit exclusive:bit auto_delete:bit"
-        " no_wait:bit arguments:table"),
+    (
+        50,
+        10,
+        "queue.declare",
+        "c",
+        False,
+        "reserved_1:short queue:shortstr passive:bit durable:bit exclusive:bit auto_delete:bit no_wait:bit arguments:table",
+    ),
     (50, 11, "queue.declare-ok", "s", False, "queue:shortstr message_count:long consumer_count:long"),
-    (50, 20, "queue.bind", "c", False, "reserved_1:short queue:shortstr exchange:shortstr routing_key:shortstr no_wait:bit"
-        " arguments:table"),
+    (
+        50,
+        20,
+        "queue.bind",
+        "c",
+        False,
+        "reserved_1:short queue:shortstr exchange:shortstr routing_key:shortstr no_wait:bit arguments:table",
+    ),
     (50, 21, "queue.bind-ok", "s", False, ""),
     (50, 50, "queue.unbind", "c", False, "reserved_1:short queue:shortstr exchange:shortstr routing_key:shortstr arguments:table"),
     (50, 51, "queue.unbind-ok", "s", False, ""),
@@ -59,15 +96,27 @@ METHODS = (
     (50, 41, "queue.delete-ok", "s", False, "message_count:long"),
     (60, 10, "basic.qos", "c", False, "prefetch_size:long prefetch_count:short global:bit"),
     (60, 11, "basic.qos-ok", "s", False, ""),
-    (60, 20, "basic.consume", "c", False, "reserved_1:short queue:shortstr consumer_tag:shortstr no_local:bit no_ack:bit exclusive:bit"
-        " no_wait:bit arguments:table"),
+    (
+        60,
+        20,
+        "basic.consume",
+        "c",
+        False,
+        "reserved_1:short queue:shortstr consumer_tag:shortstr no_local:bit no_ack:bit exclusive:bit no_wait:bit arguments:table",
+    ),
     (60, 21, "basic.consume-ok", "s", False, "consumer_tag:shortstr"),
     (60, 30, "basic.cancel", "cs", False, "consumer_tag:shortstr no_wait:bit"),
     (60, 31, "basic.cancel-ok", "cs", False, "consumer_tag:shortstr"),
     (60, 40, "basic.publish", "c", True, "reserved_1:short exchange:shortstr routing_key:shortstr mandatory:bit immediate:bit"),
     (60, 50, "basic.return", "s", True, "reply_code:short reply_text:shortstr exchange:shortstr routing_key:shortstr"),
-    (60, 60, "basic.deliver", "s", True, "consumer_tag:shortstr delivery_tag:longlong redelivered:bit exchange:shortstr"
-        " routing_key:shortstr"),
+    (
+        60,
+        60,
+        "basic.deliver",
+        "s",
+        True,
+        "consumer_tag:shortstr delivery_tag:longlong redelivered:bit exchange:shortstr routing_key:shortstr",
+    ),
     (60, 70, "basic.get", "c", False, "reserved_1:short queue:shortstr no_ack:bit"),
     (60, 71, "basic.get-ok", "s", True, "delivery_tag:longlong redelivered:bit exchange:shortstr routing_key:shortstr message_count:long"),
     (60, 72, "basic.get-empty", "s", False, "reserved_1:shortstr"),
@@ -90,15 +139,37 @@ BY_NAME = {row[2]: row for row in METHODS}
 BY_ID = {row[:2]: row for row in METHODS}
 
 PROPERTIES = (
-    ("content_type", "shortstr"), ("content_encoding", "shortstr"), ("headers", "table"), ("delivery_mode", "octet"),
-    ("priority", "octet"), ("correlation_id", "shortstr"), ("reply_to", "shortstr"), ("expiration", "shortstr"),
-    ("message_id", "shortstr"), ("timestamp", "timestamp"), ("type", "shortstr"), ("user_id", "shortstr"),
-    ("app_id", "shortstr"), ("cluster_id", "shortstr"),
+    ("content_type", "shortstr"),
+    ("content_encoding", "shortstr"),
+    ("headers", "table"),
+    ("delivery_mode", "octet"),
+    ("priority", "octet"),
+    ("correlation_id", "shortstr"),
+    ("reply_to", "shortstr"),
+    ("expiration", "shortstr"),
+    ("message_id", "shortstr"),
+    ("timestamp", "timestamp"),
+    ("type", "shortstr"),
+    ("user_id", "shortstr"),
+    ("app_id", "shortstr"),
+    ("cluster_id", "shortstr"),
 )
 _INTEGERS = {"octet": ">B", "short": ">H", "long": ">I", "longlong": ">Q", "timestamp": ">Q"}
 # Field table letters as RabbitMQ and every client use them (they differ from the 0-9-1 grammar).
-VALUE_LAYOUTS = {"t": ">?", "b": ">b", "B": ">B", "s": ">h", "u": ">H", "I": ">i", "i": ">I", "l": ">q", "L": ">q",
-                 "f": ">f", "d": ">d", "T": ">Q"}
+VALUE_LAYOUTS = {
+    "t": ">?",
+    "b": ">b",
+    "B": ">B",
+    "s": ">h",
+    "u": ">H",
+    "I": ">i",
+    "i": ">I",
+    "l": ">q",
+    "L": ">q",
+    "f": ">f",
+    "d": ">d",
+    "T": ">Q",
+}
 
 
 class Typed:
@@ -126,7 +197,7 @@ def encode_value(value):
     elif isinstance(value, bool):
         letter = "t"
     elif isinstance(value, int):
-        letter = "I" if -2 ** 31 <= value < 2 ** 31 else "l"
+        letter = "I" if -(2**31) <= value < 2**31 else "l"
     elif isinstance(value, float):
         letter = "d"
     elif value is None:
@@ -170,7 +241,7 @@ class Reader:
         if self.at + count > len(self.data):
             raise IndexError("wanted %d octets at %d of %d" % (count, self.at, len(self.data)))
         self.at += count
-        return self.data[self.at - count:self.at]
+        return self.data[self.at - count : self.at]
 
     def unpack(self, layout):
         return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
@@ -316,7 +387,7 @@ def content(channel, body, properties=b"\x00\x00", frame_size_max=131072):
     out = [header(channel, len(body), properties)]
     step = frame_size_max - 8
     for start in range(0, len(body), step):
-        out.append(frame(BODY, channel, body[start:start + step]))
+        out.append(frame(BODY, channel, body[start : start + step]))
     return b"".join(out)
 
 
@@ -368,8 +439,12 @@ class Content:
 
 
 CAPABILITIES = {
-    "publisher_confirms": True, "exchange_exchange_bindings": True, "basic.nack": True, "consumer_cancel_notify": True,
-    "connection.blocked": True, "authentication_failure_close": True,
+    "publisher_confirms": True,
+    "exchange_exchange_bindings": True,
+    "basic.nack": True,
+    "consumer_cancel_notify": True,
+    "connection.blocked": True,
+    "authentication_failure_close": True,
 }
 
 
@@ -398,7 +473,7 @@ class RawClient:
         try:
             self.socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
-            pass    # the broker closed while we sent: what it said before is still to be read
+            pass  # the broker closed while we sent: what it said before is still to be read
 
     def _fill(self, count, deadline):
         while len(self.buffer) < count:
@@ -423,8 +498,8 @@ class RawClient:
             self._fill(7, deadline)
             kind, channel, size = struct.unpack(">BHI", self.buffer[:7])
             self._fill(size + 8, deadline)
-            payload, end = self.buffer[7:7 + size], self.buffer[7 + size]
-            self.buffer = self.buffer[size + 8:]
+            payload, end = self.buffer[7 : 7 + size], self.buffer[7 + size]
+            self.buffer = self.buffer[size + 8 :]
             assert end == FRAME_END, "frame end %d" % end
             assert size + 8 <= self.frame_size_max, "a frame of %d octets, negotiated %d" % (size + 8, self.frame_size_max)
             if kind == HEARTBEAT and not heartbeats:
@@ -490,9 +565,15 @@ class RawClient:
         assert tune.name == "connection.tune", tune
         self.tune = tune
         self.frame_size_max = tune["frame_max"] if frame_max is None else frame_max
-        self.send(method(
-            0, "connection.tune-ok", channel_max=tune["channel_max"] if channel_max is None else channel_max,
-            frame_max=self.frame_size_max, heartbeat=heartbeat))
+        self.send(
+            method(
+                0,
+                "connection.tune-ok",
+                channel_max=tune["channel_max"] if channel_max is None else channel_max,
+                frame_max=self.frame_size_max,
+                heartbeat=heartbeat,
+            )
+        )
         self.call("connection.open-ok", 0, "connection.open", virtual_host=virtual_host)
         for channel in range(1, channels + 1):
             self.call("channel.open-ok", channel, "channel.open")

@@ -1,4 +1,5 @@
 """What the tests of class basic say to a broker again and again: a queue with messages, get, consume, deliveries."""
+
 import struct
 
 from amqp_wire import method

@@ -5,6 +5,7 @@ ports and name daemon). The interop tests and the bench use it. RabbitMQ is the 
 
 Laws: only processes started here are ended, by their id; nothing listens off the loopback unless a host is given.
 """
+
 import os
 import shutil
 import signal
@@ -66,6 +67,7 @@ class BrokerProcess:
         if self.kind == "leveret":
             return self.process.pid
         import psutil
+
         script = psutil.Process(self.process.pid)
         for process in [script] + script.children(recursive=True):
             if process.name().startswith("beam"):
@@ -81,8 +83,9 @@ class BrokerProcess:
 
     def control(self, *arguments):
         """What rabbitmqctl says on standard output; an AssertionError with the rest when it fails."""
-        done = subprocess.run([RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True,
-                              timeout=CONTROL_TIMEOUT_S)
+        done = subprocess.run(
+            [RABBITMQ_CONTROL, *arguments], env=self.environment, capture_output=True, text=True, timeout=CONTROL_TIMEOUT_S
+        )
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
 
@@ -123,20 +126,22 @@ class BrokerProcess:
         self.port = free_port()
         self.environment = dict(os.environ)
         name_daemon_port = free_port()
-        self.environment.update({
-            "HOME": self.directory,
-            "ERL_EPMD_PORT": str(name_daemon_port),
-            "ERL_EPMD_ADDRESS": "127.0.0.1",
-            "RABBITMQ_NODENAME": "test%d@localhost" % self.port,
-            "RABBITMQ_NODE_IP_ADDRESS": self.host,
-            "RABBITMQ_NODE_PORT": str(self.port),
-            "RABBITMQ_DIST_PORT": str(free_port()),
-            "RABBITMQ_MNESIA_BASE": os.path.join(self.directory, "mnesia"),
-            "RABBITMQ_LOG_BASE": os.path.join(self.directory, "log"),
-            "RABBITMQ_PID_FILE": os.path.join(self.directory, "pid"),
-            "RABBITMQ_CONFIG_FILE": os.path.join(self.directory, "rabbitmq"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": os.path.join(self.directory, "enabled_plugins"),
-        })
+        self.environment.update(
+            {
+                "HOME": self.directory,
+                "ERL_EPMD_PORT": str(name_daemon_port),
+                "ERL_EPMD_ADDRESS": "127.0.0.1",
+                "RABBITMQ_NODENAME": "test%d@localhost" % self.port,
+                "RABBITMQ_NODE_IP_ADDRESS": self.host,
+                "RABBITMQ_NODE_PORT": str(self.port),
+                "RABBITMQ_DIST_PORT": str(free_port()),
+                "RABBITMQ_MNESIA_BASE": os.path.join(self.directory, "mnesia"),
+                "RABBITMQ_LOG_BASE": os.path.join(self.directory, "log"),
+                "RABBITMQ_PID_FILE": os.path.join(self.directory, "pid"),
+                "RABBITMQ_CONFIG_FILE": os.path.join(self.directory, "rabbitmq"),
+                "RABBITMQ_ENABLED_PLUGINS_FILE": os.path.join(self.directory, "enabled_plugins"),
+            }
+        )
         with open(os.path.join(self.directory, "enabled_plugins"), "w") as file:
             file.write("[%s].\n" % plugins)
         if configuration:

@@ -2,10 +2,10 @@
 
 After every test the broker must still be there and must not have written a traceback.
 """
+
 import os
 
 import pytest
-
 from amqp_wire import RawClient
 from broker_process import BrokerProcess, rabbitmq_installed
 

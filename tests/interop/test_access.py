@@ -2,6 +2,7 @@
 
 The permissions and certificates run against RabbitMQ too, with the same users; the rest is Leveret's own.
 """
+
 import base64
 import contextlib
 import hashlib
@@ -19,7 +20,6 @@ import time
 import pika
 import pika.exceptions
 import pytest
-
 from amqp_wire import PROTOCOL_HEADER, Closed, RawClient, method
 from broker_process import BrokerProcess, free_port
 from certificates import Authority
@@ -53,10 +53,15 @@ def definitions(users):
     """The same for RabbitMQ."""
     return {
         "vhosts": [{"name": "/"}],
-        "users": [{"name": name, "password_hash": stored or "", "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ""}
-                  for name, (stored, _) in users.items()],
-        "permissions": [{"user": name, "vhost": "/", "configure": rights[0], "write": rights[1], "read": rights[2]}
-                        for name, (_, rights) in users.items() if rights is not None],
+        "users": [
+            {"name": name, "password_hash": stored or "", "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ""}
+            for name, (stored, _) in users.items()
+        ],
+        "permissions": [
+            {"user": name, "vhost": "/", "configure": rights[0], "write": rights[1], "read": rights[2]}
+            for name, (_, rights) in users.items()
+            if rights is not None
+        ],
     }
 
 
@@ -67,8 +72,12 @@ def started(directory, users, more="", arguments=(), configuration="", plugins="
     path.write_text(toml(users, more))
     listed = directory / "definitions.json"
     listed.write_text(json.dumps(definitions(users)))
-    process = BrokerProcess(KIND, arguments=("--config", str(path), *arguments),
-                            configuration="load_definitions = %s\n%s" % (listed, configuration), plugins=plugins)
+    process = BrokerProcess(
+        KIND,
+        arguments=("--config", str(path), *arguments),
+        configuration="load_definitions = %s\n%s" % (listed, configuration),
+        plugins=plugins,
+    )
     try:
         yield process
         assert process.alive(), process.error_text()
@@ -78,8 +87,15 @@ def started(directory, users, more="", arguments=(), configuration="", plugins="
 
 
 def parameters(process, user, password=None, **more):
-    return pika.ConnectionParameters(process.host, process.port, credentials=pika.PlainCredentials(user, password or user),
-                                     heartbeat=0, socket_timeout=60, blocked_connection_timeout=60, **more)
+    return pika.ConnectionParameters(
+        process.host,
+        process.port,
+        credentials=pika.PlainCredentials(user, password or user),
+        heartbeat=0,
+        socket_timeout=60,
+        blocked_connection_timeout=60,
+        **more,
+    )
 
 
 @contextlib.contextmanager
@@ -145,8 +161,10 @@ TAKEN = {
 DENIED = {
     "declare-exchange": (lambda channel: channel.exchange_declare("x1", "direct"), denied("exchange", "x1")),
     "declare-exchange-that-is-there": (lambda channel: channel.exchange_declare("x", "topic"), denied("exchange", "x")),
-    "alternate-read": (lambda channel: channel.exchange_declare("c2", "direct", arguments={"alternate-exchange": "w"}),
-                       denied("exchange", "c2")),
+    "alternate-read": (
+        lambda channel: channel.exchange_declare("c2", "direct", arguments={"alternate-exchange": "w"}),
+        denied("exchange", "c2"),
+    ),
     "delete-exchange": (lambda channel: channel.exchange_delete("x"), denied("exchange", "x")),
     "delete-exchange-that-is-not-there": (lambda channel: channel.exchange_delete("nope"), denied("exchange", "nope")),
     "declare-queue": (lambda channel: channel.queue_declare("x1"), denied("queue", "x1")),
@@ -359,11 +377,21 @@ def with_tls(directory, authority, more="", settings="", certificate=None):
     certificate, key = certificate or authority.server
     url = "amqps://127.0.0.1:0?cert=%s&key=%s&ca=%s%s" % (certificate, key, authority.certificate, settings)
     port = free_port()
-    configuration = "\n".join((
-        "listeners.ssl.default = 127.0.0.1:%d" % port, "ssl_options.cacertfile = " + authority.certificate,
-        "ssl_options.certfile = " + certificate, "ssl_options.keyfile = " + key, "ssl_options.verify = verify_peer",
-        "ssl_options.fail_if_no_peer_cert = %s" % ("true" if settings else "false"),
-        "auth_mechanisms.1 = EXTERNAL", "auth_mechanisms.2 = PLAIN")) + "\n"
+    configuration = (
+        "\n".join(
+            (
+                "listeners.ssl.default = 127.0.0.1:%d" % port,
+                "ssl_options.cacertfile = " + authority.certificate,
+                "ssl_options.certfile = " + certificate,
+                "ssl_options.keyfile = " + key,
+                "ssl_options.verify = verify_peer",
+                "ssl_options.fail_if_no_peer_cert = %s" % ("true" if settings else "false"),
+                "auth_mechanisms.1 = EXTERNAL",
+                "auth_mechanisms.2 = PLAIN",
+            )
+        )
+        + "\n"
+    )
     with started(directory, users, more, ("--listen", url), configuration, "rabbitmq_auth_mechanism_ssl") as process:
         if KIND == "leveret":
             line = process.process.stdout.readline().decode().strip()
@@ -374,9 +402,17 @@ def with_tls(directory, authority, more="", settings="", certificate=None):
 
 
 def over_tls(process, context, credentials=None):
-    return pika.BlockingConnection(pika.ConnectionParameters(
-        "127.0.0.1", process.tls_port, ssl_options=pika.SSLOptions(context, "localhost"), heartbeat=0, socket_timeout=10,
-        credentials=credentials or pika.PlainCredentials("root", "root"), blocked_connection_timeout=20))
+    return pika.BlockingConnection(
+        pika.ConnectionParameters(
+            "127.0.0.1",
+            process.tls_port,
+            ssl_options=pika.SSLOptions(context, "localhost"),
+            heartbeat=0,
+            socket_timeout=10,
+            credentials=credentials or pika.PlainCredentials("root", "root"),
+            blocked_connection_timeout=20,
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -546,14 +582,20 @@ def wait_for(condition, seconds=30):
 
 
 @leveret_only
-@pytest.mark.parametrize("query, status, words", [
-    ("cert=%(cert)s&key=%(other)s", 1, "are not a certificate and its key"),
-    ("cert=/nowhere.pem&key=%(key)s", 1, "/nowhere.pem cannot be read"),
-    ("cert=%(key)s&key=%(key)s", 1, "are not a certificate and its key"),
-    ("cert=%(cert)s&key=%(key)s&ca=%(key)s", 1, "holds no certificate of an authority"),
-    ("cert=%(cert)s", 2, "names no key"), ("", 2, "names no cert"), ("cert=%(cert)s&key=%(key)s&verify=peer", 2, "needs ca"),
-    ("cert=%(cert)s&key=%(key)s&ca=%(ca)s&verify=none", 2, "can only be peer"), ("cert=%(cert)s&key=%(key)s&x=1", 2, "no setting 'x'"),
-])
+@pytest.mark.parametrize(
+    "query, status, words",
+    [
+        ("cert=%(cert)s&key=%(other)s", 1, "are not a certificate and its key"),
+        ("cert=/nowhere.pem&key=%(key)s", 1, "/nowhere.pem cannot be read"),
+        ("cert=%(key)s&key=%(key)s", 1, "are not a certificate and its key"),
+        ("cert=%(cert)s&key=%(key)s&ca=%(key)s", 1, "holds no certificate of an authority"),
+        ("cert=%(cert)s", 2, "names no key"),
+        ("", 2, "names no cert"),
+        ("cert=%(cert)s&key=%(key)s&verify=peer", 2, "needs ca"),
+        ("cert=%(cert)s&key=%(key)s&ca=%(ca)s&verify=none", 2, "can only be peer"),
+        ("cert=%(cert)s&key=%(key)s&x=1", 2, "no setting 'x'"),
+    ],
+)
 def test_a_listener_with_tls_that_cannot_be_is_one_sentence(authority, query, status, words):
     named = {"cert": authority.server[0], "key": authority.server[1], "other": authority.client[1], "ca": authority.certificate}
     command = [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqps://127.0.0.1:0?" + query % named]

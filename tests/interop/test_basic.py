@@ -1,4 +1,5 @@
 """Publish, get, return, consume, cancel, qos and flow (class basic), frame by frame."""
+
 from amqp_wire import encode_properties, method, publish
 from basic_calls import bodies_of, consume, deliveries, get, numbered, queue_of
 
@@ -300,7 +301,8 @@ def test_a_slow_reader_shares_a_queue_with_a_fast_one(connect, name):
 
 def test_a_return_comes_before_the_close_of_a_channel_that_fails_in_the_same_read(raw):
     """Section 1.8.3.9: what was published before the error was taken."""
-    raw.send(publish(1, "amq.topic", "t.nobody.home", b"come back", mandatory=True)
-             + method(1, "basic.ack", delivery_tag=77, multiple=False))
+    raw.send(
+        publish(1, "amq.topic", "t.nobody.home", b"come back", mandatory=True) + method(1, "basic.ack", delivery_tag=77, multiple=False)
+    )
     assert raw.read_content("basic.return").body == b"come back"
     raw.expect_channel_close(406, method_of="basic.ack")

@@ -1,8 +1,8 @@
 """Small things that clients rely on, as RabbitMQ 3.10 has them: each was seen to differ, and runs on both brokers."""
+
 import time
 
 import pytest
-
 from amqp_wire import BODY, PROPERTIES, Reader, encode_table, frame, method, publish, shortstr
 from basic_calls import bodies_of, consume, deliveries, get, numbered, queue_of
 
@@ -178,8 +178,9 @@ def test_what_comes_back_counts_for_the_length(raw, arguments, name_of_method):
 
 def test_what_comes_back_to_a_full_queue_is_dead_lettered_in_order(raw):
     dead = raw.declare_queue(exclusive=True)
-    queue = raw.declare_queue(exclusive=True, arguments={
-        "x-max-length": 2, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead})
+    queue = raw.declare_queue(
+        exclusive=True, arguments={"x-max-length": 2, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
+    )
     for body in numbered(2):
         raw.publish("", queue, body)
     raw.wait_for_count(queue, 2)
@@ -323,8 +324,7 @@ def test_channels_are_counted_not_their_numbers(connect):
     peer.call("channel.open-ok", 65535, "channel.open")
 
 
-@pytest.mark.parametrize("octets", [method(9, "channel.open"), method(9, "basic.qos"), frame(BODY, 9, b"x")],
-                         ids=["open", "qos", "body"])
+@pytest.mark.parametrize("octets", [method(9, "channel.open"), method(9, "basic.qos"), frame(BODY, 9, b"x")], ids=["open", "qos", "body"])
 def test_one_channel_too_many_ends_the_connection(connect, octets):
     peer = connect(channel_max=3, channels=3)
     peer.send(octets)
@@ -379,9 +379,20 @@ def test_the_server_tells_what_it_is_and_what_it_can_do(connect):
     properties = peer.start()["server_properties"]
     assert set(properties) == {"product", "version", "platform", "copyright", "information", "cluster_name", "capabilities"}
     assert all(isinstance(properties[each], str) and properties[each] for each in properties if each != "capabilities"), properties
-    assert properties["capabilities"] == dict.fromkeys((
-        "publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify", "connection.blocked",
-        "consumer_priorities", "authentication_failure_close", "per_consumer_qos", "direct_reply_to"), True)
+    assert properties["capabilities"] == dict.fromkeys(
+        (
+            "publisher_confirms",
+            "exchange_exchange_bindings",
+            "basic.nack",
+            "consumer_cancel_notify",
+            "connection.blocked",
+            "consumer_priorities",
+            "authentication_failure_close",
+            "per_consumer_qos",
+            "direct_reply_to",
+        ),
+        True,
+    )
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -427,12 +438,23 @@ def test_a_quorum_queue_can_be_declared_and_keeps_what_is_published(kept, name):
     peer.socket.close()
 
 
-@pytest.mark.parametrize("arguments", [
-    {"x-delivery-limit": 5}, {"x-quorum-initial-group-size": 3}, {"x-message-ttl": 60000},
-    {"x-max-length": 5, "x-overflow": "reject-publish"},
-    {"x-dead-letter-exchange": "", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"},
-    {"x-single-active-consumer": True}, {"x-queue-leader-locator": "balanced"}, {"x-max-in-memory-length": 5}, {"x-delivery-limit": -1},
-    {"x-ha-policy": "all"}, {"x-internal-purpose": "mine"}], ids=lambda arguments: " ".join(arguments))
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"x-delivery-limit": 5},
+        {"x-quorum-initial-group-size": 3},
+        {"x-message-ttl": 60000},
+        {"x-max-length": 5, "x-overflow": "reject-publish"},
+        {"x-dead-letter-exchange": "", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"},
+        {"x-single-active-consumer": True},
+        {"x-queue-leader-locator": "balanced"},
+        {"x-max-in-memory-length": 5},
+        {"x-delivery-limit": -1},
+        {"x-ha-policy": "all"},
+        {"x-internal-purpose": "mine"},
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
 def test_arguments_that_a_quorum_queue_takes(kept, name, arguments):
     peer = kept.connect()
     arguments = dict(QUORUM, **arguments)
@@ -442,16 +464,20 @@ def test_arguments_that_a_quorum_queue_takes(kept, name, arguments):
     peer.close()
 
 
-@pytest.mark.parametrize("values, text", [
-    ({"durable": False}, "invalid property 'non-durable' for queue '%s' in vhost '/'"),
-    ({"exclusive": True}, "invalid property 'exclusive-owner' for queue '%s' in vhost '/'"),
-    ({"auto_delete": True}, "invalid property 'auto-delete' for queue '%s' in vhost '/'"),
-    ({"x-max-priority": 5}, "invalid arg 'x-max-priority' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
-    ({"x-max-age": "1D"}, "invalid arg 'x-max-age' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
-    ({"x-queue-mode": "lazy"}, "invalid arg 'x-queue-mode' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
-    ({"x-message-ttl": "x"}, "invalid arg 'x-message-ttl' for queue '%s' in vhost '/': \"expected integer, got longstr\""),
-    ({"x-quorum-initial-group-size": "x"}, "invalid arg 'x-quorum-initial-group-size' for queue '%s' in vhost '/': \"expected integer"),
-    ({"x-queue-leader-locator": "x"}, "invalid arg 'x-queue-leader-locator' for queue '%s' in vhost '/': ")])
+@pytest.mark.parametrize(
+    "values, text",
+    [
+        ({"durable": False}, "invalid property 'non-durable' for queue '%s' in vhost '/'"),
+        ({"exclusive": True}, "invalid property 'exclusive-owner' for queue '%s' in vhost '/'"),
+        ({"auto_delete": True}, "invalid property 'auto-delete' for queue '%s' in vhost '/'"),
+        ({"x-max-priority": 5}, "invalid arg 'x-max-priority' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
+        ({"x-max-age": "1D"}, "invalid arg 'x-max-age' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
+        ({"x-queue-mode": "lazy"}, "invalid arg 'x-queue-mode' for queue '%s' in vhost '/' of queue type rabbit_quorum_queue"),
+        ({"x-message-ttl": "x"}, "invalid arg 'x-message-ttl' for queue '%s' in vhost '/': \"expected integer, got longstr\""),
+        ({"x-quorum-initial-group-size": "x"}, "invalid arg 'x-quorum-initial-group-size' for queue '%s' in vhost '/': \"expected integer"),
+        ({"x-queue-leader-locator": "x"}, "invalid arg 'x-queue-leader-locator' for queue '%s' in vhost '/': "),
+    ],
+)
 def test_what_is_no_quorum_queue(kept, name, values, text):
     peer = kept.connect()
     flags = {each: values[each] for each in values if not each.startswith("x-")}
@@ -472,8 +498,11 @@ def test_a_quorum_queue_under_a_prefetch_of_the_channel(kept, name):
     peer.close()
 
 
-@pytest.mark.parametrize("first, second", [({}, QUORUM), (QUORUM, {}), (QUORUM, {"x-queue-type": "classic"})],
-                         ids=["none quorum", "quorum none", "quorum classic"])
+@pytest.mark.parametrize(
+    "first, second",
+    [({}, QUORUM), (QUORUM, {}), (QUORUM, {"x-queue-type": "classic"})],
+    ids=["none quorum", "quorum none", "quorum classic"],
+)
 def test_a_quorum_queue_is_no_classic_one(kept, name, first, second):
     peer = kept.connect()
     peer.declare_queue(name, durable=True, arguments=first)
@@ -507,8 +536,9 @@ def test_arguments_that_mean_nothing_are_taken(raw, name, argument):
     assert bodies_of(deliveries(raw, 1)) == [b"x"]
 
 
-@pytest.mark.parametrize("arguments", [
-    {"x-initial-cluster-size": 1}, {"x-stream-filter-size-bytes": 32}, {"x-queue-leader-locator": "balanced"}], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [{"x-initial-cluster-size": 1}, {"x-stream-filter-size-bytes": 32}, {"x-queue-leader-locator": "balanced"}], ids=" ".join
+)
 def test_what_stream_clients_declare(kept, name, arguments):
     peer = kept.connect()
     for _ in range(2):
@@ -517,10 +547,16 @@ def test_what_stream_clients_declare(kept, name, arguments):
     peer.close()
 
 
-@pytest.mark.parametrize("arguments, type_", [
-    ({"x-max-age": "1D"}, "classic"), ({"x-stream-max-segment-size-bytes": 100}, "classic"),
-    ({"x-queue-type": "stream", "x-max-length": 5}, "stream"), ({"x-queue-type": "stream", "x-message-ttl": 5}, "stream"),
-    ({"x-queue-type": "stream", "x-dead-letter-exchange": ""}, "stream")])
+@pytest.mark.parametrize(
+    "arguments, type_",
+    [
+        ({"x-max-age": "1D"}, "classic"),
+        ({"x-stream-max-segment-size-bytes": 100}, "classic"),
+        ({"x-queue-type": "stream", "x-max-length": 5}, "stream"),
+        ({"x-queue-type": "stream", "x-message-ttl": 5}, "stream"),
+        ({"x-queue-type": "stream", "x-dead-letter-exchange": ""}, "stream"),
+    ],
+)
 def test_arguments_of_another_type_of_queue_are_refused(raw, arguments, type_):
     raw.send(method(1, "queue.declare", queue="q", durable=True, arguments=arguments))
     last = list(arguments)[-1]

@@ -1,4 +1,5 @@
 """Unmodified clients do their everyday work: pika, py-amqp, kombu and aio-pika publish, consume, confirm and meet errors."""
+
 import asyncio
 import threading
 import time
@@ -27,10 +28,11 @@ def channel(parameters):
 
 # ---- pika
 
+
 def test_pika_publishes_with_confirms_and_consumes(channel):
     queue = channel.queue_declare("", exclusive=True).method.queue
     channel.confirm_delivery()
-    headers = {"int": 1, "big": 2 ** 40, "text": "\u20ac", "list": [1, "a"], "nested": {"x": True}, "none": None}
+    headers = {"int": 1, "big": 2**40, "text": "\u20ac", "list": [1, "a"], "nested": {"x": True}, "none": None}
     properties = pika.BasicProperties(content_type="text/plain", delivery_mode=2, headers=headers, message_id="m", timestamp=1700000000)
     for number in range(50):
         channel.basic_publish("", queue, b"%d" % number, properties, mandatory=True)
@@ -66,9 +68,13 @@ def test_pika_gets_the_errors(parameters):
     connection.close()
 
 
-@pytest.mark.parametrize("virtual_host, user, error", [
-    ("/", "wrong", pika.exceptions.ProbableAuthenticationError), ("nowhere", "guest", pika.exceptions.AMQPConnectionError),
-])
+@pytest.mark.parametrize(
+    "virtual_host, user, error",
+    [
+        ("/", "wrong", pika.exceptions.ProbableAuthenticationError),
+        ("nowhere", "guest", pika.exceptions.AMQPConnectionError),
+    ],
+)
 def test_pika_is_refused(parameters, virtual_host, user, error):
     parameters.virtual_host = virtual_host
     parameters.credentials = pika.PlainCredentials(user, "guest")
@@ -76,9 +82,16 @@ def test_pika_is_refused(parameters, virtual_host, user, error):
         pika.BlockingConnection(parameters)
 
 
-@pytest.mark.parametrize("values", [
-    {"frame_max": 4096}, {"channel_max": 5}, {"heartbeat": 2}, {"heartbeat": 0}, {"frame_max": 8192, "heartbeat": 30},
-])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"frame_max": 4096},
+        {"channel_max": 5},
+        {"heartbeat": 2},
+        {"heartbeat": 0},
+        {"frame_max": 8192, "heartbeat": 30},
+    ],
+)
 def test_pika_with_settings_of_its_own(parameters, values):
     for option, value in values.items():
         setattr(parameters, option, value)
@@ -166,13 +179,15 @@ def test_pika_select_connection(parameters):
         channel.connection.close()
 
     connection = pika.SelectConnection(
-        parameters, on_open_callback=opened, on_close_callback=lambda connection, reason: connection.ioloop.stop())
+        parameters, on_open_callback=opened, on_close_callback=lambda connection, reason: connection.ioloop.stop()
+    )
     connection.ioloop.call_later(10, connection.ioloop.stop)
     connection.ioloop.start()
     assert got == [b"by callback"]
 
 
 # ---- py-amqp
+
 
 @pytest.fixture
 def py_amqp(broker):
@@ -245,6 +260,7 @@ def test_py_amqp_log_in_methods(broker, method):
 
 # ---- kombu
 
+
 def test_kombu_publishes_and_consumes(broker):
     with kombu.Connection(broker.url, transport_options={"confirm_publish": True}) as connection:
         exchange = kombu.Exchange("t.kombu", "direct", durable=False, auto_delete=True)
@@ -296,6 +312,7 @@ def test_kombu_broadcast_reaches_every_consumer(broker):
 
 # ---- aio-pika
 
+
 def run(work):
     return asyncio.run(asyncio.wait_for(work, 20))
 
@@ -319,6 +336,7 @@ def test_aio_pika_publishes_and_consumes(broker):
                     if len(got) == 40:
                         break
             assert got == {(number, number) for number in range(40)}
+
     run(work())
 
 
@@ -341,6 +359,7 @@ def test_aio_pika_robust_connection_and_errors(broker):
             assert message.redelivered
             await message.ack()
             assert await queue.get(fail=False) is None
+
     run(work())
 
 
@@ -366,10 +385,12 @@ def test_aio_pika_rpc(broker):
             request = aio_pika.Message(b"ping", correlation_id="c", reply_to=replies.name)
             await channel.default_exchange.publish(request, queue.name)
             assert await answered == ("c", b"pong")
+
     run(work())
 
 
 # ---- one broker between different clients
+
 
 def test_what_one_client_sends_the_others_read(channel, py_amqp, broker):
     queue = channel.queue_declare("t.mixed").method.queue
@@ -385,5 +406,6 @@ def test_what_one_client_sends_the_others_read(channel, py_amqp, broker):
         async with connection:
             message = await (await (await connection.channel()).get_queue(queue)).get(no_ack=True, timeout=120)
             return message.body, message.headers
+
     assert run(read()) == (b"from py-amqp", headers)
     channel.queue_delete(queue)

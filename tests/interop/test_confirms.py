@@ -1,4 +1,5 @@
 """Publisher confirms (class confirm), frame by frame."""
+
 from amqp_wire import method
 from basic_calls import consume, finish, numbered, queue_of
 

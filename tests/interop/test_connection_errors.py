@@ -2,10 +2,10 @@
 
 Every row was first sent to RabbitMQ 3.10.8. Where a row names another answer for RabbitMQ, Leveret rightly differs and the row says why.
 """
+
 import struct
 
 import pytest
-
 from amqp_wire import BODY, HEADER, HEARTBEAT, METHOD, PROTOCOL_HEADER, Closed, frame, header, longstr, method, publish
 
 PUBLISH = method(1, "basic.publish", exchange="amq.direct")
@@ -118,7 +118,7 @@ def test_the_answer_is_the_same_octet_by_octet(connect, octets):
     for step in (len(octets), 1):
         peer = connect(timeout_s=20)
         for start in range(0, len(octets), step):
-            peer.send(octets[start:start + step])
+            peer.send(octets[start : start + step])
         close = peer.read_frame()
         answers.append((close.name, close["reply_code"], close["reply_text"]))
     assert answers[0] == answers[1] and answers[0][0] == "connection.close"
@@ -192,7 +192,7 @@ def test_content_on_two_channels_may_be_interleaved(connect):
         peer.send(header(channel, 9000))
     for start in range(0, 9000, 3000):
         for channel in (2, 3, 1):
-            peer.send(frame(BODY, channel, bodies[channel][start:start + 3000]))
+            peer.send(frame(BODY, channel, bodies[channel][start : start + 3000]))
     peer.wait_for_count(queue, 3)
     got = set()
     for _ in bodies:

@@ -1,11 +1,11 @@
 """Bodies and properties come out octet for octet as they went in (4.2.6, 4.2.5.5)."""
+
 import hashlib
 import random
 import struct
 
 import pamqp.encode
 import pytest
-
 from amqp_wire import BODY, PROPERTIES, Typed, encode_properties, encode_table, frame, header, longstr, method, shortstr
 
 SIZES = (0, 1, 2, 511, 512, 513, 4087, 4088, 4089, 131063, 131064, 131065, 1 << 20)
@@ -62,16 +62,27 @@ def test_a_body_in_frames_of_odd_sizes(raw):
     raw.send(method(1, "basic.publish", routing_key=queue) + header(1, 3000))
     at = 0
     for size in (1, 2, 700, 1, 1296, 999, 1):
-        raw.send(frame(BODY, 1, body[at:at + size]))
+        raw.send(frame(BODY, 1, body[at : at + size]))
         at += size
     raw.send(method(1, "basic.get", queue=queue, no_ack=True))
     assert raw.read_content("basic.get-ok").body == body
 
 
 VALUES = {
-    "content_type": "application/json", "content_encoding": "utf-8", "headers": {"a": 1}, "delivery_mode": 2, "priority": 9,
-    "correlation_id": "c" * 255, "reply_to": "r", "expiration": "60000", "message_id": "m", "timestamp": 2 ** 40, "type": "t",
-    "user_id": "guest", "app_id": "\u96f7\u5154", "cluster_id": "k",
+    "content_type": "application/json",
+    "content_encoding": "utf-8",
+    "headers": {"a": 1},
+    "delivery_mode": 2,
+    "priority": 9,
+    "correlation_id": "c" * 255,
+    "reply_to": "r",
+    "expiration": "60000",
+    "message_id": "m",
+    "timestamp": 2**40,
+    "type": "t",
+    "user_id": "guest",
+    "app_id": "\u96f7\u5154",
+    "cluster_id": "k",
 }
 
 
@@ -109,12 +120,28 @@ def test_empty_values_are_not_absent_values(raw):
 
 
 FIELDS = {
-    "boolean": True, "signed 8": Typed("b", -128), "unsigned 8": Typed("B", 255), "signed 16": Typed("s", -32768),
-    "unsigned 16": Typed("u", 65535), "signed 32": Typed("I", -2 ** 31), "unsigned 32": Typed("i", 2 ** 32 - 1),
-    "signed 64": Typed("l", -2 ** 63), "float": Typed("f", 1.5), "double": Typed("d", -0.1), "decimal": Typed("D", (2, 314)),
-    "long string": "s" * 300, "bytes": Typed("x", b"\0\xff"), "time": Typed("T", 2 ** 33), "void": None,
-    "array": [1, "two", None, [3, [4]], {"five": 5}, False], "table": {"a": {"b": {"c": {}}}}, "empty string": "", "empty array": [],
-    "\u96f7\u5154": "a name of any letters", "n" * 255: "a long name", "not UTF-8": Typed("S", b"\xff\xfe"),
+    "boolean": True,
+    "signed 8": Typed("b", -128),
+    "unsigned 8": Typed("B", 255),
+    "signed 16": Typed("s", -32768),
+    "unsigned 16": Typed("u", 65535),
+    "signed 32": Typed("I", -(2**31)),
+    "unsigned 32": Typed("i", 2**32 - 1),
+    "signed 64": Typed("l", -(2**63)),
+    "float": Typed("f", 1.5),
+    "double": Typed("d", -0.1),
+    "decimal": Typed("D", (2, 314)),
+    "long string": "s" * 300,
+    "bytes": Typed("x", b"\0\xff"),
+    "time": Typed("T", 2**33),
+    "void": None,
+    "array": [1, "two", None, [3, [4]], {"five": 5}, False],
+    "table": {"a": {"b": {"c": {}}}},
+    "empty string": "",
+    "empty array": [],
+    "\u96f7\u5154": "a name of any letters",
+    "n" * 255: "a long name",
+    "not UTF-8": Typed("S", b"\xff\xfe"),
 }
 
 
@@ -202,5 +229,5 @@ def test_a_thousand_messages_of_mixed_sizes_keep_their_order(raw):
 
 def test_encode_table_of_this_file_is_what_clients_send():
     """The hand encoder against pamqp, an independent one."""
-    plain = {"b": True, "i": 70000, "n": None, "s": "text", "t": {"x": [70001]}}    # in order of names: pamqp sorts them
+    plain = {"b": True, "i": 70000, "n": None, "s": "text", "t": {"x": [70001]}}  # in order of names: pamqp sorts them
     assert encode_table(plain)[4:] == pamqp.encode.field_table(plain)[4:]

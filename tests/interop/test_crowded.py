@@ -2,6 +2,7 @@
 
 Leveret's own: RabbitMQ has no such limits but those of its host.
 """
+
 import socket
 import ssl
 
@@ -9,7 +10,6 @@ import amqp
 import pika
 import pika.exceptions
 import pytest
-
 from amqp_wire import PROTOCOL_HEADER, RawClient
 from broker_process import BrokerProcess
 from certificates import Authority
@@ -28,8 +28,9 @@ def small(tmp_path):
     certificate, key = authority.issue("server", "/CN=localhost")
     path = tmp_path / "leveret.toml"
     path.write_text("[limits]\nconnection_count_max = %d\nsurplus_count_max = %d\nlogin_timeout_ms = 60000\n" % (PLACES, SURPLUS))
-    process = BrokerProcess("leveret", arguments=("--config", str(path), "--listen",
-                                                  "amqps://127.0.0.1:0?cert=%s&key=%s" % (certificate, key)))
+    process = BrokerProcess(
+        "leveret", arguments=("--config", str(path), "--listen", "amqps://127.0.0.1:0?cert=%s&key=%s" % (certificate, key))
+    )
     process.tls_port = int(process.process.stdout.readline().decode().strip().rsplit(":", 1)[1])
     process.authority = authority
     try:

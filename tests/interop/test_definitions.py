@@ -2,6 +2,7 @@
 
 What RabbitMQ 3.10 exports is loaded whole, but for what is named with its reason; what Leveret exports, RabbitMQ takes.
 """
+
 import base64
 import json
 import subprocess
@@ -9,15 +10,22 @@ import sys
 
 import pika
 import pytest
-
 from broker_process import BrokerProcess, rabbitmq_installed
 
 KINDS = ("direct", "fanout", "topic", "headers", "x-consistent-hash")
 
 QUEUES = {
     "plain": {},
-    "args": {"x-message-ttl": 60000, "x-max-length": 10, "x-overflow": "reject-publish", "x-dead-letter-exchange": "e.fanout",
-             "x-dead-letter-routing-key": "dead", "x-max-priority": 5, "x-expires": 3600000, "x-max-length-bytes": 100000},
+    "args": {
+        "x-message-ttl": 60000,
+        "x-max-length": 10,
+        "x-overflow": "reject-publish",
+        "x-dead-letter-exchange": "e.fanout",
+        "x-dead-letter-routing-key": "dead",
+        "x-max-priority": 5,
+        "x-expires": 3600000,
+        "x-max-length-bytes": 100000,
+    },
     "single": {"x-single-active-consumer": True, "x-overflow": "drop-head", "note": "kept"},
     "stream": {"x-queue-type": "stream", "x-max-length-bytes": 1000000, "x-max-age": "7D"},
     "lazy": {"x-ha-policy": "all"},
@@ -76,14 +84,20 @@ def furnish(rabbit):
     channel.exchange_bind("e.fanout", "e.topic", "x.*")
     channel.connection.close()  # on a busy machine what follows takes longer than two heartbeats
     for arguments in (
-            ("add_user", "sensor", "secret"), ("set_user_tags", "sensor", "monitoring", "policymaker"),
-            ("set_permissions", "sensor", "^sensor", "^e\\.", "a{2}"), ("add_user", "nothing", "x"), ("add_vhost", "other"),
-            ("set_permissions", "-p", "other", "sensor", ".*", ".*", ".*"),
-            ("set_policy", "ttl", "^p", '{"message-ttl":1000,"ha-mode":"all"}', "--priority", "3", "--apply-to", "queues"),
-            ("set_policy", "ha", "^h", '{"ha-mode":"all"}'), ("set_policy", "-p", "other", "o", "^e", '{"max-length":5}'),
-            ("set_policy", "ae", "^e", '{"alternate-exchange":"amq.fanout"}', "--apply-to", "exchanges"),
-            ("set_topic_permissions", "sensor", "amq.topic", "^a", "^b"), ("set_global_parameter", "g", '{"a":1}'),
-            ("set_vhost_limits", "-p", "/", '{"max-connections":100}')):
+        ("add_user", "sensor", "secret"),
+        ("set_user_tags", "sensor", "monitoring", "policymaker"),
+        ("set_permissions", "sensor", "^sensor", "^e\\.", "a{2}"),
+        ("add_user", "nothing", "x"),
+        ("add_vhost", "other"),
+        ("set_permissions", "-p", "other", "sensor", ".*", ".*", ".*"),
+        ("set_policy", "ttl", "^p", '{"message-ttl":1000,"ha-mode":"all"}', "--priority", "3", "--apply-to", "queues"),
+        ("set_policy", "ha", "^h", '{"ha-mode":"all"}'),
+        ("set_policy", "-p", "other", "o", "^e", '{"max-length":5}'),
+        ("set_policy", "ae", "^e", '{"alternate-exchange":"amq.fanout"}', "--apply-to", "exchanges"),
+        ("set_topic_permissions", "sensor", "amq.topic", "^a", "^b"),
+        ("set_global_parameter", "g", '{"a":1}'),
+        ("set_vhost_limits", "-p", "/", '{"max-connections":100}'),
+    ):
         rabbit.control(*arguments)
 
 
@@ -92,8 +106,9 @@ def of_vhost(document, section):
     found = []
     for item in document[section]:
         if item.get("vhost", "/") == "/":
-            found.append({key: item[key] for key in item
-                          if key not in ("limits", "internal", "type") or section == "exchanges" and key == "type"})
+            found.append(
+                {key: item[key] for key in item if key not in ("limits", "internal", "type") or section == "exchanges" and key == "type"}
+            )
     return sorted(found, key=lambda item: json.dumps(item, sort_keys=True))
 
 
@@ -104,7 +119,7 @@ def test_the_definitions_of_another_virtual_host_are_taken_when_it_is_chosen(rab
     assert output == "loaded 3 users, 1 permissions, 1 policies, 0 exchanges, 0 queues, 0 bindings\n"
     assert "vhosts: 1 left out ('/'): this broker has one virtual host, and 'other' was chosen (--vhost)" in told
     ours = json.loads(command("definitions", "export", "--from", leveret.url, "-")[0])
-    policy, = ours["policies"]
+    (policy,) = ours["policies"]
     assert (policy["name"], policy["vhost"], policy["definition"]) == ("o", "/", {"max-length": 5})
 
 
@@ -180,15 +195,25 @@ def test_what_leveret_exports_rabbitmq_takes(rabbit, leveret, tmp_path):
     channel.queue_declare("l.mine", exclusive=True)
     channel.queue_bind("l.classic", "l.topic", "a.#", {"note": "kept"})
     channel.exchange_bind("l.inside", "l.topic", "b")
-    users = {"users": [{"name": "l.user", "password_hash": "UCIm0R77oFbHxSLjbvR/9FwPlWtRbbmwRrcpnc5Qu5kc4tz+", "tags": ["management"]},
-                       {"name": "l.slow", "password_hash": base64.b64encode(SLOW.encode()).decode(), "tags": [],
-                        "hashing_algorithm": "leveret_password_hashing_pbkdf2_sha256"}],
-             "permissions": [{"user": "l.user", "configure": "", "write": "^l\\.", "read": ".*"}],
-             "policies": [{"name": "l.short", "pattern": "^l\\.", "definition": {"expires": 3600000}, "priority": 1, "apply-to": "queues"}]}
+    users = {
+        "users": [
+            {"name": "l.user", "password_hash": "UCIm0R77oFbHxSLjbvR/9FwPlWtRbbmwRrcpnc5Qu5kc4tz+", "tags": ["management"]},
+            {
+                "name": "l.slow",
+                "password_hash": base64.b64encode(SLOW.encode()).decode(),
+                "tags": [],
+                "hashing_algorithm": "leveret_password_hashing_pbkdf2_sha256",
+            },
+        ],
+        "permissions": [{"user": "l.user", "configure": "", "write": "^l\\.", "read": ".*"}],
+        "policies": [{"name": "l.short", "pattern": "^l\\.", "definition": {"expires": 3600000}, "priority": 1, "apply-to": "queues"}],
+    }
     with open(ours, "w", encoding="utf-8") as file:
         json.dump(users, file)
     assert command("definitions", "import", "--to", leveret.url, ours) == (
-        "loaded 2 users, 1 permissions, 1 policies, 0 exchanges, 0 queues, 0 bindings\n", "")
+        "loaded 2 users, 1 permissions, 1 policies, 0 exchanges, 0 queues, 0 bindings\n",
+        "",
+    )
     output, told = command("definitions", "export", "--from", leveret.url, "-")
     assert told.count("\n") == 1 and "'l.slow'" in told and "Leveret alone" in told
     document = json.loads(output)

@@ -3,13 +3,13 @@ consistent hash, and the types that only Leveret has.
 
 What RabbitMQ 3.10 has natively (or by the plugin that comes with it) runs on both; the rest only on Leveret.
 """
+
 from decimal import Decimal
 
 import pika
 import pytest
-from pika.exceptions import ChannelClosedByBroker, ConnectionClosedByBroker, UnroutableError
-
 from conftest import KIND
+from pika.exceptions import ChannelClosedByBroker, ConnectionClosedByBroker, UnroutableError
 
 only_leveret = pytest.mark.skipif(KIND != "leveret", reason="a type that RabbitMQ 3.10 does not have")
 
@@ -107,13 +107,16 @@ def test_bind_twice_is_once_and_unbind_is_idempotent(channel, name):
     channel.exchange_delete(first)
 
 
-@pytest.mark.parametrize("destination, source, code, text", [
-    ("", "amq.fanout", 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
-    ("amq.fanout", "", 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
-    ("amq.fanout", "t.gone", 404, "NOT_FOUND - no exchange 't.gone' in vhost '/'"),
-    ("t.gone", "amq.fanout", 404, "NOT_FOUND - no exchange 't.gone' in vhost '/'"),
-    ("t.gone", "t.lost", 404, "NOT_FOUND - no exchange 't.lost' in vhost '/'"),
-])
+@pytest.mark.parametrize(
+    "destination, source, code, text",
+    [
+        ("", "amq.fanout", 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
+        ("amq.fanout", "", 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
+        ("amq.fanout", "t.gone", 404, "NOT_FOUND - no exchange 't.gone' in vhost '/'"),
+        ("t.gone", "amq.fanout", 404, "NOT_FOUND - no exchange 't.gone' in vhost '/'"),
+        ("t.gone", "t.lost", 404, "NOT_FOUND - no exchange 't.lost' in vhost '/'"),
+    ],
+)
 def test_bindings_that_are_refused(connection, destination, source, code, text):
     assert refused(connection, "exchange_bind", destination, source) == (code, text)
 
@@ -133,7 +136,9 @@ def test_a_destination_is_not_in_use(channel, connection, name):
     source, target, found = exchange(channel, name + "s", auto_delete=False), exchange(channel, name + "t"), queue(channel)
     channel.exchange_bind(target, source)
     assert refused(connection, "exchange_delete", source, if_unused=True) == (
-        406, "PRECONDITION_FAILED - exchange '%s' in vhost '/' in use" % source)
+        406,
+        "PRECONDITION_FAILED - exchange '%s' in vhost '/' in use" % source,
+    )
     channel.queue_bind(found, target)
     channel.queue_unbind(found, target)
     assert refused(connection, "exchange_declare", target, passive=True)[0] == 404
@@ -198,13 +203,19 @@ def test_alternate_that_is_not_there(channel, name):
 def test_alternate_is_compared_and_checked(channel, connection, name):
     name = name[:40]  # the whole text fits in the 255 octets of a reply
     exchange(channel, name, auto_delete=False, arguments={"alternate-exchange": "one"})
-    for arguments, difference in (({"alternate-exchange": "two"}, "received 'two' but current is 'one'"),
-                                  ({}, "received none but current is the value 'one' of type 'longstr'")):
+    for arguments, difference in (
+        ({"alternate-exchange": "two"}, "received 'two' but current is 'one'"),
+        ({}, "received none but current is the value 'one' of type 'longstr'"),
+    ):
         assert refused(connection, "exchange_declare", name, "fanout", arguments=arguments) == (
-            406, "PRECONDITION_FAILED - inequivalent arg 'alternate-exchange' for exchange '%s' in vhost '/': %s" % (name, difference))
+            406,
+            "PRECONDITION_FAILED - inequivalent arg 'alternate-exchange' for exchange '%s' in vhost '/': %s" % (name, difference),
+        )
     channel.exchange_delete(name)
     assert refused(connection, "exchange_declare", name, "fanout", arguments={"alternate-exchange": 5}) == (
-        406, "PRECONDITION_FAILED - invalid type 'signedint' for arg 'alternate-exchange' in exchange '%s' in vhost '/'" % name)
+        406,
+        "PRECONDITION_FAILED - invalid type 'signedint' for arg 'alternate-exchange' in exchange '%s' in vhost '/'" % name,
+    )
 
 
 # CC and BCC
@@ -219,10 +230,15 @@ def test_cc_and_bcc(channel):
     assert count(channel, first, second, third) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("kind, first, second, key, copies", [
-    ("direct", "a", "b", "a", ["b"]), ("topic", "a.*", "*.b", "a.x", ["x.b"]), ("fanout", "", "", "", ["b"]),
-    ("direct", "a", "b", "c", ["b", "a"]),
-])
+@pytest.mark.parametrize(
+    "kind, first, second, key, copies",
+    [
+        ("direct", "a", "b", "a", ["b"]),
+        ("topic", "a.*", "*.b", "a.x", ["x.b"]),
+        ("fanout", "", "", "", ["b"]),
+        ("direct", "a", "b", "c", ["b", "a"]),
+    ],
+)
 def test_copies_by_type(channel, name, kind, first, second, key, copies):
     to, left, right = exchange(channel, name, kind), queue(channel), queue(channel)
     channel.queue_bind(left, to, first)
@@ -237,14 +253,22 @@ def test_an_empty_table_stays_when_bcc_was_alone(channel):
     assert channel.basic_get(found, auto_ack=True)[1].headers == {}
 
 
-@pytest.mark.parametrize("header, value, word", [
-    ("CC", "b", "longstr"), ("BCC", 5, "signedint"), ("CC", True, "bool"), ("CC", {}, "table"),
-])
+@pytest.mark.parametrize(
+    "header, value, word",
+    [
+        ("CC", "b", "longstr"),
+        ("BCC", 5, "signedint"),
+        ("CC", True, "bool"),
+        ("CC", {}, "table"),
+    ],
+)
 def test_copies_that_are_no_array(channel, header, value, word):
     with pytest.raises(ChannelClosedByBroker) as caught:
         channel.basic_publish("", "k", b"", pika.BasicProperties(headers={header: value}))
     assert (caught.value.reply_code, caught.value.reply_text) == (
-        406, 'PRECONDITION_FAILED - invalid message: {unacceptable_type_in_header,"%s",%s}' % (header, word))
+        406,
+        'PRECONDITION_FAILED - invalid message: {unacceptable_type_in_header,"%s",%s}' % (header, word),
+    )
 
 
 def test_what_is_no_text_among_the_copies(channel):
@@ -257,15 +281,30 @@ def test_what_is_no_text_among_the_copies(channel):
 
 
 HEADERS = [
-    ({}, {}, True), ({}, {"a": 1}, True), ({"x-match": "all"}, {}, True), ({"x-match": "any"}, {"a": 1}, False),
-    ({"a": None}, {"a": 1}, True), ({"a": None}, {"a": None}, True), ({"a": None}, {}, False), ({"a": 1}, {"a": None}, False),
-    ({"x-match": "any", "a": None}, {"a": "z"}, True), ({"a": 1}, {"a": True}, False), ({"a": True}, {"a": 1}, False),
-    ({"a": "1"}, {"a": 1}, False), ({"a": 1}, {"a": Decimal("1.5")}, False),
-    ({"a": Decimal("1.5")}, {"a": Decimal("1.5")}, True), ({"a": 1 << 40}, {"a": 1 << 40}, True),
-    ({"a": [1, "x"]}, {"a": [1, "x"]}, True), ({"a": {"b": 1}}, {"a": {"b": 1}}, True), ({"a": {"b": 1}}, {"a": {"b": 2}}, False),
-    ({"x-a": 1}, {}, True), ({"x-match": "any", "x-a": 1}, {"x-a": 1}, False),
-    ({"x-match": "all-with-x", "x-a": 1}, {}, False), ({"x-match": "all-with-x", "x-a": 1}, {"x-a": 1}, True),
-    ({"x-match": "any-with-x", "x-a": 1}, {"x-a": 1}, True), ({"x-match": "any-with-x", "x-a": 1, "b": 1}, {"b": 1}, True),
+    ({}, {}, True),
+    ({}, {"a": 1}, True),
+    ({"x-match": "all"}, {}, True),
+    ({"x-match": "any"}, {"a": 1}, False),
+    ({"a": None}, {"a": 1}, True),
+    ({"a": None}, {"a": None}, True),
+    ({"a": None}, {}, False),
+    ({"a": 1}, {"a": None}, False),
+    ({"x-match": "any", "a": None}, {"a": "z"}, True),
+    ({"a": 1}, {"a": True}, False),
+    ({"a": True}, {"a": 1}, False),
+    ({"a": "1"}, {"a": 1}, False),
+    ({"a": 1}, {"a": Decimal("1.5")}, False),
+    ({"a": Decimal("1.5")}, {"a": Decimal("1.5")}, True),
+    ({"a": 1 << 40}, {"a": 1 << 40}, True),
+    ({"a": [1, "x"]}, {"a": [1, "x"]}, True),
+    ({"a": {"b": 1}}, {"a": {"b": 1}}, True),
+    ({"a": {"b": 1}}, {"a": {"b": 2}}, False),
+    ({"x-a": 1}, {}, True),
+    ({"x-match": "any", "x-a": 1}, {"x-a": 1}, False),
+    ({"x-match": "all-with-x", "x-a": 1}, {}, False),
+    ({"x-match": "all-with-x", "x-a": 1}, {"x-a": 1}, True),
+    ({"x-match": "any-with-x", "x-a": 1}, {"x-a": 1}, True),
+    ({"x-match": "any-with-x", "x-a": 1, "b": 1}, {"b": 1}, True),
     ({"x-match": "any-with-x", "x-a": 1}, {}, False),
 ]
 
@@ -277,10 +316,13 @@ def test_headers_in_all_corners(channel, arguments, headers, fit):
     assert routed(channel, "amq.headers", "", headers=headers) == fit
 
 
-@pytest.mark.parametrize("value, text", [
-    ("some", 'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x'),
-    (5, "Invalid x-match field type signedint (value 5); expected longstr"),
-])
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        ("some", 'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x'),
+        (5, "Invalid x-match field type signedint (value 5); expected longstr"),
+    ],
+)
 def test_x_match_that_is_refused(channel, connection, value, text):
     found = refused(connection, "queue_bind", queue(channel), "amq.headers", "", {"x-match": value})
     assert found == (406, "PRECONDITION_FAILED - " + text)
@@ -301,12 +343,15 @@ def test_consistent_hash_spreads_and_keeps_together(channel, name):
     assert sum(counts) == 120 and min(counts) > 12 and [each % 2 for each in counts] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("arguments, make", [
-    ({"hash-header": "who"}, lambda number: {"headers": {"who": str(number)}}),
-    ({"hash-property": "message_id"}, lambda number: {"message_id": str(number)}),
-    ({"hash-property": "correlation_id"}, lambda number: {"correlation_id": str(number)}),
-    ({"hash-property": "timestamp"}, lambda number: {"timestamp": number}),
-])
+@pytest.mark.parametrize(
+    "arguments, make",
+    [
+        ({"hash-header": "who"}, lambda number: {"headers": {"who": str(number)}}),
+        ({"hash-property": "message_id"}, lambda number: {"message_id": str(number)}),
+        ({"hash-property": "correlation_id"}, lambda number: {"correlation_id": str(number)}),
+        ({"hash-property": "timestamp"}, lambda number: {"timestamp": number}),
+    ],
+)
 def test_consistent_hash_of_a_header_or_property(channel, name, arguments, make):
     to = exchange(channel, name, "x-consistent-hash", arguments=arguments)
     queues = [queue(channel), queue(channel)]
@@ -320,20 +365,27 @@ def test_consistent_hash_of_a_header_or_property(channel, name, arguments, make)
     assert sorted(count(channel, *queues)) == [0, 10]
 
 
-@pytest.mark.parametrize("key, text", [
-    ("x", 'The binding key must be an integer: <<"x">>'), ("0", "The binding key must be greater than 0"),
-    ("-3", "The binding key must be greater than 0"),
-])
+@pytest.mark.parametrize(
+    "key, text",
+    [
+        ("x", 'The binding key must be an integer: <<"x">>'),
+        ("0", "The binding key must be greater than 0"),
+        ("-3", "The binding key must be greater than 0"),
+    ],
+)
 def test_consistent_hash_weights_that_are_refused(channel, connection, name, key, text):
     to, found = exchange(channel, name, "x-consistent-hash", auto_delete=False), queue(channel)
     assert refused(connection, "queue_bind", found, to, key) == (406, "PRECONDITION_FAILED - " + text)
     channel.exchange_delete(to)
 
 
-@pytest.mark.parametrize("arguments, text", [
-    ({"hash-header": "a", "hash-property": "message_id"}, "hash-header and hash-property are mutually exclusive"),
-    ({"hash-property": "type"}, "Unsupported property: type"),
-])
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ({"hash-header": "a", "hash-property": "message_id"}, "hash-header and hash-property are mutually exclusive"),
+        ({"hash-property": "type"}, "Unsupported property: type"),
+    ],
+)
 def test_consistent_hash_arguments_that_are_refused(connection, name, arguments, text):
     assert refused(connection, "exchange_declare", name, "x-consistent-hash", arguments=arguments) == (406, "PRECONDITION_FAILED - " + text)
 
@@ -365,8 +417,11 @@ def test_local_random(channel, name):
 @only_leveret
 def test_property_matcher_and_selector(channel, name):
     statement = "unit IN ('C', 'K') AND JMS_AMQP_ContentType LIKE 'text/%' AND NOT JMSPriority > 5"
-    for kind, arguments in (("x-property", {"content-type": "text/plain", "unit": "C"}),
-                            ("x-matcher", {"content-type": "text/*", "unit": "?"}), ("x-selector", {"x-selector": statement})):
+    for kind, arguments in (
+        ("x-property", {"content-type": "text/plain", "unit": "C"}),
+        ("x-matcher", {"content-type": "text/*", "unit": "?"}),
+        ("x-selector", {"x-selector": statement}),
+    ):
         to, found = exchange(channel, name + kind, kind), queue(channel)
         channel.queue_bind(found, to, "", arguments)
         assert routed(channel, to, "k", content_type="text/plain", headers={"unit": "C"}, priority=1), kind
@@ -378,7 +433,9 @@ def test_property_matcher_and_selector(channel, name):
 def test_a_wrong_selector_names_the_position(channel, connection, name):
     to, found = exchange(channel, name, "x-selector", auto_delete=False), queue(channel)
     assert refused(connection, "queue_bind", found, to, "", {"x-selector": "a = 'b"}) == (
-        406, "PRECONDITION_FAILED - invalid selector at position 5: a quote ' that is not closed")
+        406,
+        "PRECONDITION_FAILED - invalid selector at position 5: a quote ' that is not closed",
+    )
     channel.exchange_delete(to)
 
 

@@ -1,6 +1,6 @@
 """Exchanges: declare, delete, the four types and how they route, the predeclared ones, exchange to exchange (class exchange, 3.1.3)."""
-import pytest
 
+import pytest
 from amqp_wire import Typed, method
 
 TYPES = ("direct", "fanout", "topic", "headers")
@@ -50,12 +50,15 @@ def test_predeclared_exchanges_are_there_and_durable(raw, exchange, kind):
     declare(raw, exchange, kind, durable=True)
 
 
-@pytest.mark.parametrize("change, argument, received, current", [
-    ({"type": "fanout"}, "type", "fanout", "direct"),
-    ({"durable": True}, "durable", "true", "false"),
-    ({"auto_delete": True}, "auto_delete", "true", "false"),
-    ({"internal": True}, "internal", "true", "false"),
-])
+@pytest.mark.parametrize(
+    "change, argument, received, current",
+    [
+        ({"type": "fanout"}, "type", "fanout", "direct"),
+        ({"durable": True}, "durable", "true", "false"),
+        ({"auto_delete": True}, "auto_delete", "true", "false"),
+        ({"internal": True}, "internal", "true", "false"),
+    ],
+)
 def test_a_declare_that_differs_is_406_and_names_the_difference(connect, name, change, argument, received, current):
     peer = connect()
     declare(peer, name)
@@ -79,9 +82,15 @@ def test_passive_declare_of_a_missing_reserved_name_is_404(raw):
     raw.expect_channel_close(404)
 
 
-@pytest.mark.parametrize("name_of_method, values", [
-    ("exchange.declare", {"type": "direct"}), ("exchange.delete", {}), ("queue.bind", {"queue": "q"}), ("queue.unbind", {"queue": "q"}),
-])
+@pytest.mark.parametrize(
+    "name_of_method, values",
+    [
+        ("exchange.declare", {"type": "direct"}),
+        ("exchange.delete", {}),
+        ("queue.bind", {"queue": "q"}),
+        ("queue.unbind", {"queue": "q"}),
+    ],
+)
 def test_the_default_exchange_cannot_be_touched(raw, name_of_method, values):
     raw.declare_queue("q", exclusive=True)
     raw.send(method(1, name_of_method, exchange="", **values))
@@ -235,8 +244,11 @@ def test_topic_patterns(raw, name, pattern, matching, others):
 
 
 HEADERS = [
-    ({"x-match": "all", "a": 1, "b": "two"}, [{"a": 1, "b": "two"}, {"a": 1, "b": "two", "c": 3}],
-     [{"a": 1}, {"a": 2, "b": "two"}, {}, None]),
+    (
+        {"x-match": "all", "a": 1, "b": "two"},
+        [{"a": 1, "b": "two"}, {"a": 1, "b": "two", "c": 3}],
+        [{"a": 1}, {"a": 2, "b": "two"}, {}, None],
+    ),
     ({"x-match": "any", "a": 1, "b": "two"}, [{"a": 1}, {"b": "two", "a": 5}], [{"a": 2}, {"c": 1}, {}, None]),
     ({"a": 1, "b": 2}, [{"a": 1, "b": 2}], [{"a": 1}, {"b": 2}]),
     ({"x-match": "all"}, [{}, {"a": 1}, None], []),

@@ -4,13 +4,13 @@ A wait is what the broker worked meanwhile, its processor time: what else the ma
 seconds, or for ever. The floods move whole buffers and decode nothing. `python -m pytest -s tests/interop/test_fairness.py` prints what
 was measured.
 """
+
 import socket
 import statistics
 import threading
 import time
 
 import pytest
-
 from amqp_wire import Closed, encode_properties, method, publish
 
 WORST_MS = 1500
@@ -106,7 +106,8 @@ def round_trip(publisher, consumer, queue):
         publisher.publish("", queue, mark)
         seen = b""
         while mark not in seen:
-            seen = seen[-len(mark):] + consumer.socket.recv(1 << 18)
+            seen = seen[-len(mark) :] + consumer.socket.recv(1 << 18)
+
     return action
 
 
@@ -198,8 +199,14 @@ def test_a_filter_that_looks_through_a_long_stream_does_not_keep_others_waiting(
     def look(client):
         turn[0] += 1
         tag = "t%d" % turn[0]
-        client.call("basic.consume-ok", 1, "basic.consume", queue=stream, consumer_tag=tag,
-                    arguments={"x-stream-offset": "first", "x-stream-filter": "mine"})
+        client.call(
+            "basic.consume-ok",
+            1,
+            "basic.consume",
+            queue=stream,
+            consumer_tag=tag,
+            arguments={"x-stream-offset": "first", "x-stream-filter": "mine"},
+        )
         time.sleep(0.2)
         client.call("basic.cancel-ok", 1, "basic.cancel", consumer_tag=tag)
 

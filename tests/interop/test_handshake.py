@@ -1,14 +1,20 @@
 """Protocol header, log-in, tune, open, heartbeat and close, octet by octet (AMQP 0-9-1 sections 2.2.4, 4.2.2, 4.2.7, class connection)."""
+
 import socket
 import time
 
 import pytest
-
 from amqp_wire import BODY, HEARTBEAT, METHOD, PROTOCOL_HEADER, Closed, RawClient, Typed, encode_table, frame, header, method
 from broker_process import BrokerProcess
 
 WRONG_HEADERS = (
-    b"AMQP\x00\x00\x09\x02", b"AMQP\x03\x01\x00\x00", b"AMQP\x09\x09\x09\x09", b"HTTP/1.1", b"GET / HT", b"\x00" * 8, b"\xff" * 8,
+    b"AMQP\x00\x00\x09\x02",
+    b"AMQP\x03\x01\x00\x00",
+    b"AMQP\x09\x09\x09\x09",
+    b"HTTP/1.1",
+    b"GET / HT",
+    b"\x00" * 8,
+    b"\xff" * 8,
     b"amqp\x00\x00\x09\x01",
 )
 
@@ -87,12 +93,21 @@ def test_a_wrong_amqplain_password_closes_with_403(connect):
     assert "AMQPLAIN" in close["reply_text"]
 
 
-@pytest.mark.parametrize("mechanism, response", [
-    ("PLAIN", b""), ("PLAIN", b"guest"), ("PLAIN", b"\0guest"), ("PLAIN", b"\0\0\0\0\0"), ("PLAIN", b"\0" + b"x" * 300 + b"\0guest"),
-    ("AMQPLAIN", b""), ("AMQPLAIN", b"\xff\xff"), ("AMQPLAIN", b"\x05LOGINS\xff\xff\xff\xff"),
-    ("AMQPLAIN", encode_table({"LOGIN": 5, "PASSWORD": True})[4:]),
-    ("AMQPLAIN", encode_table({"LOGIN": "guest"})[4:]),
-])
+@pytest.mark.parametrize(
+    "mechanism, response",
+    [
+        ("PLAIN", b""),
+        ("PLAIN", b"guest"),
+        ("PLAIN", b"\0guest"),
+        ("PLAIN", b"\0\0\0\0\0"),
+        ("PLAIN", b"\0" + b"x" * 300 + b"\0guest"),
+        ("AMQPLAIN", b""),
+        ("AMQPLAIN", b"\xff\xff"),
+        ("AMQPLAIN", b"\x05LOGINS\xff\xff\xff\xff"),
+        ("AMQPLAIN", encode_table({"LOGIN": 5, "PASSWORD": True})[4:]),
+        ("AMQPLAIN", encode_table({"LOGIN": "guest"})[4:]),
+    ],
+)
 def test_a_malformed_response_is_refused_and_not_a_crash(connect, mechanism, response):
     peer = connect(opened=False)
     try:
@@ -199,7 +214,8 @@ def test_frame_max_0_takes_the_brokers_or_is_refused(connect, broker):
     peer = connect(opened=False)
     open_with(peer, frame_max=0)
     if broker.kind == "rabbitmq":
-        return refuses_tune(peer, "frame_max")
+        refuses_tune(peer, "frame_max")
+        return
     peer.expect("connection.open-ok")
     peer.call("channel.open-ok", 1, "channel.open")
 
@@ -306,10 +322,23 @@ def test_client_properties_of_every_type_are_swallowed(connect):
     peer.start()
     peer.frame_size_max = 131072
     properties = {
-        "t": True, "b": Typed("b", -1), "B": Typed("B", 255), "s": Typed("s", -3), "u": Typed("u", 65535), "I": -5,
-        "i": Typed("i", 4000000000), "l": Typed("l", -2 ** 62), "f": Typed("f", 1.5), "d": 2.5, "D": Typed("D", (2, 314)),
-        "S": "text", "A": [1, "two", [3], {"four": 4}],
-        "T": Typed("T", 1700000000), "F": {"nested": {"deeper": {"deepest": None}}}, "V": None, "x": Typed("x", b"\x00\xff"),
+        "t": True,
+        "b": Typed("b", -1),
+        "B": Typed("B", 255),
+        "s": Typed("s", -3),
+        "u": Typed("u", 65535),
+        "I": -5,
+        "i": Typed("i", 4000000000),
+        "l": Typed("l", -(2**62)),
+        "f": Typed("f", 1.5),
+        "d": 2.5,
+        "D": Typed("D", (2, 314)),
+        "S": "text",
+        "A": [1, "two", [3], {"four": 4}],
+        "T": Typed("T", 1700000000),
+        "F": {"nested": {"deeper": {"deepest": None}}},
+        "V": None,
+        "x": Typed("x", b"\x00\xff"),
     }
     credentials = {"mechanism": "PLAIN", "response": "\0guest\0guest", "locale": "en_US"}
     peer.send(method(0, "connection.start-ok", client_properties=properties, **credentials))

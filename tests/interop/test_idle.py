@@ -4,12 +4,12 @@ The processor time of the process is counted, so what else the machine does is n
 them were told the time ten times a second; now it is 0.2 %. A connection takes 6.5 KiB beside the pages of its two buffers, which are the
 only shared mappings that grow with connections.
 """
+
 import resource
 import time
 
 import psutil
 import pytest
-
 from amqp_wire import RawClient
 from broker_process import BrokerProcess
 

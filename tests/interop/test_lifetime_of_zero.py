@@ -1,6 +1,6 @@
 """Lifetimes of messages as RabbitMQ has them (x-message-ttl, property expiration): a lifetime of 0."""
-import pytest
 
+import pytest
 from amqp_wire import method, publish
 from basic_calls import bodies_of, consume, deliveries
 

@@ -2,12 +2,12 @@
 
 RabbitMQ 3.10 has no such limits but its memory watermark; these tests are Leveret's own, run with its default limits.
 """
+
 import struct
 import time
 
 import psutil
 import pytest
-
 from amqp_wire import BODY, METHOD, Closed, frame, header, method
 
 pytestmark = pytest.mark.usefixtures("only_leveret")
@@ -102,8 +102,8 @@ def answered(peer):
         pass
     at = 0
     while at + 11 <= len(peer.buffer):
-        size = struct.unpack(">I", peer.buffer[at + 3:at + 7])[0]
-        if peer.buffer[at + 7:at + 11] in (struct.pack(">HH", 20, 40), struct.pack(">HH", 10, 50)):
+        size = struct.unpack(">I", peer.buffer[at + 3 : at + 7])[0]
+        if peer.buffer[at + 7 : at + 11] in (struct.pack(">HH", 20, 40), struct.pack(">HH", 10, 50)):
             return True
         at += size + 8
     return False
@@ -148,7 +148,7 @@ def test_a_body_without_end_holds_no_more_than_its_share(connect, broker):
             for _ in range(8):
                 peer.socket.sendall(frame(BODY, 1, b"x" * 131064))
         except (TimeoutError, OSError):
-            pass    # the broker stopped reading, or refused: both hold the line
+            pass  # the broker stopped reading, or refused: both hold the line
     works(connect)
     assert resident(broker) - before < 160 << 20
     for peer in greedy:
@@ -168,7 +168,7 @@ def test_an_endless_protocol_header_and_endless_login(connect):
         got = other.read_frame(3)
         assert got.name == "connection.close", got
     except (Closed, TimeoutError):
-        pass    # it waits for the rest, within its receive buffer; the login time-out ends it
+        pass  # it waits for the rest, within its receive buffer; the login time-out ends it
 
 
 def test_the_unread_replies_of_a_client_are_bounded(connect, broker):
@@ -183,7 +183,7 @@ def test_the_unread_replies_of_a_client_are_bounded(connect, broker):
         for _ in range(400):
             peer.socket.sendall(question)
     except TimeoutError:
-        pass    # the broker has stopped reading
+        pass  # the broker has stopped reading
     works(connect)
     assert resident(broker) - before < 16 << 20
 

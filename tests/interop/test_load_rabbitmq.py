@@ -1,10 +1,10 @@
 """`leveret perf` against RabbitMQ: it is loaded as Leveret is (tests/tools/test_perf.py), and what it refuses or holds back is said."""
+
 import json
 import subprocess
 import sys
 
 import pytest
-
 from broker_process import BrokerProcess, rabbitmq_installed
 
 PERF = [sys.executable, "-m", "leveret.tools.cli", "perf"]
@@ -24,10 +24,16 @@ def run(url, *arguments):
     return subprocess.run([*PERF, url, *map(str, arguments)], capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("arguments, deliveries", [
-    ((), 1), (("--confirm", 20, "--ack-every", 7, "--persistent", "--publishers", 2, "--consumers", 2), 1),
-    (("--exchange", "topic", "--queues", 3, "--routing-keys", 50, "--random"), 1), (("--exchange", "fanout", "--queues", 3), 3),
-    (("--exchange", "direct", "--queues", 2, "--size", 300000), 1)])
+@pytest.mark.parametrize(
+    "arguments, deliveries",
+    [
+        ((), 1),
+        (("--confirm", 20, "--ack-every", 7, "--persistent", "--publishers", 2, "--consumers", 2), 1),
+        (("--exchange", "topic", "--queues", 3, "--routing-keys", 50, "--random"), 1),
+        (("--exchange", "fanout", "--queues", 3), 3),
+        (("--exchange", "direct", "--queues", 2, "--size", 300000), 1),
+    ],
+)
 def test_everything_published_is_received_once(rabbitmq, arguments, deliveries):
     done = run(rabbitmq.url, "--json", "-", "--count", COUNT, *arguments)
     assert done.returncode == 0, done.stderr

@@ -1,12 +1,13 @@
 """A user that is removed while it is connected: its connections are closed in the same words by Leveret and by RabbitMQ."""
+
 import base64
 import hashlib
 
 import pika
 import pika.exceptions
 import pytest
-
 from conftest import KIND
+
 from leveret.tools.manage import Manager
 
 
@@ -19,8 +20,10 @@ def make_user(broker, name):
     stored = base64.b64encode(b"salt" + hashlib.sha256(b"salt" + name.encode()).digest()).decode()
     user = {"name": name, "password_hash": stored, "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ""}
     with Manager(broker.url) as manager:
-        answer = manager.ask("import", definitions={"users": [user], "permissions": [
-            {"user": name, "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}]})
+        answer = manager.ask(
+            "import",
+            definitions={"users": [user], "permissions": [{"user": name, "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}]},
+        )
     assert answer["left_out"] == [], answer
 
 

@@ -1,6 +1,6 @@
 """Acknowledge, reject, requeue and recover (class basic), frame by frame."""
-import pytest
 
+import pytest
 from amqp_wire import method
 from basic_calls import bodies_of, consume, deliveries, get, numbered, queue_of
 
@@ -28,8 +28,7 @@ def test_a_lost_connection_gives_back_in_order(connect, name):
     peer.socket.close()
     other.wait_for_count(name, 5)
     got = [get(other, name) for _ in range(5)]
-    assert [(one.body, one["redelivered"]) for one in got] == [
-        (b"1", True), (b"2", True), (b"3", True), (b"4", False), (b"5", False)]
+    assert [(one.body, one["redelivered"]) for one in got] == [(b"1", True), (b"2", True), (b"3", True), (b"4", False), (b"5", False)]
     other.call("queue.delete-ok", 1, "queue.delete", queue=name)
 
 
@@ -84,7 +83,7 @@ def test_requeued_goes_to_a_consumer_again(raw):
 
 
 @pytest.mark.parametrize("name_of_method", ["basic.ack", "basic.nack", "basic.reject"])
-@pytest.mark.parametrize("tag", [0, 7, 2 ** 31, 2 ** 62, 2 ** 64 - 1])
+@pytest.mark.parametrize("tag", [0, 7, 2**31, 2**62, 2**64 - 1])
 def test_an_unknown_delivery_tag_closes_the_channel_with_406(raw, name_of_method, tag):
     raw.send(method(1, name_of_method, delivery_tag=tag))
     raw.expect_channel_close(406, "PRECONDITION_FAILED - unknown delivery tag %d" % tag, method_of=name_of_method)

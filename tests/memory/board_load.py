@@ -6,8 +6,8 @@ comes out whole and in the order of its queue. Bodies are of several sizes; thei
 
 import struct
 
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import Limits
 
 CONNECTIONS = 4
@@ -105,7 +105,7 @@ class Peer:
             self.expected[self.queue] = number + 1
             self.received += 1
         elif type_ == 1 and view[at + 1] in (10, 20) and view[at + 3] in (40, 50):
-            raise RuntimeError("the broker closes: " + str(bytes(view[at:at + size])))
+            raise RuntimeError("the broker closes: " + str(bytes(view[at : at + size])))
 
     def acknowledge(self):
         """Settle all deliveries so far."""

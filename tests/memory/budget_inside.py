@@ -33,11 +33,13 @@ def test_01_code_held():
 
 def test_02_full_board_is_loaded():
     import full_board
+
     full_board.short(b"")
 
 
 def test_03_broker():
     import full_board
+
     begin()
     state["fill"] = full_board.Fill(board_profile.LIMITS)
 

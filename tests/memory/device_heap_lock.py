@@ -12,11 +12,12 @@ import sys
 
 import micropython
 
-from leveret.core import hot, layout
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker import engine
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
-from leveret.core.tables import Tables
+from leveret.core.memory import hot, layout
+from leveret.core.memory.tables import Tables
 
 ROUTE = b"\x00\x05queue"
 PROPERTIES = b"\x80\x00\x0atext/plain"
@@ -31,7 +32,7 @@ class Path:
     """Tables with one queue, one channel and one consumer, and the way of a message through them."""
 
     def __init__(self):
-        tables = self.tables = Tables(Limits(**BOARD))
+        tables = self.tables = Tables(Limits(**BOARD), engine.chosen)
         self.queue = hot.take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
         self.channel = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
         self.consumer = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
@@ -56,25 +57,53 @@ class Path:
 
     def deliver(self, limit):
         tables = self.tables
-        self.end = hot.pump(tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers,
-                            tables.state, self.consumer, limit, PREFIX, len(PREFIX), 4096, self.target, 0, len(self.target))
+        self.end = hot.pump(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            self.consumer,
+            limit,
+            PREFIX,
+            len(PREFIX),
+            4096,
+            self.target,
+            0,
+            len(self.target),
+        )
 
     def settle(self, multiple):
         tables = self.tables
         last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
-        hot.settle(tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state,
-                   self.channel, last, multiple, layout.STATE_SETTLED)
+        hot.settle(
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            self.channel,
+            last,
+            multiple,
+            layout.STATE_SETTLED,
+        )
 
     def give_back(self):
         tables = self.tables
         first = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD]
         last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
-        hot.give_back(tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, self.channel, first,
-                      last)
+        hot.give_back(
+            tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, self.channel, first, last
+        )
 
 
 def rounds(path):
-    for number in range(ROUNDS):
+    for _number in range(ROUNDS):
         path.publish()
         path.publish()
         path.deliver(2)
@@ -117,8 +146,8 @@ def test_what_was_delivered_with_the_heap_locked_is_the_message():
     path = Path()
     path.publish()
     assert not allocates(path.deliver, 1)
-    frames = bytes(path.target[:path.end])
-    assert frames[path.end - 1 - len(BODY):path.end - 1] == bytes(BODY)
+    frames = bytes(path.target[: path.end])
+    assert frames[path.end - 1 - len(BODY) : path.end - 1] == bytes(BODY)
     assert ROUTE in frames and PROPERTIES in frames
 
 
@@ -135,8 +164,14 @@ OPENING = (
     method_frame(1, 20, 10, b"\x00"),
     method_frame(1, 50, 10, b"\x00\x00\x05queue\x00\x00\x00\x00\x00"),
 )
-PUBLISH = (method_frame(1, 60, 40, b"\x00\x00\x00\x05queue\x00") + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, 64, 0) + b"\xce"
-           + struct.pack(">BHI", 3, 1, 64) + b"x" * 64 + b"\xce")
+PUBLISH = (
+    method_frame(1, 60, 40, b"\x00\x00\x00\x05queue\x00")
+    + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, 64, 0)
+    + b"\xce"
+    + struct.pack(">BHI", 3, 1, 64)
+    + b"x" * 64
+    + b"\xce"
+)
 
 
 class Wire:

@@ -6,13 +6,14 @@ It drives a connection's endpoint with a client's octets. `kinds` are the parts 
 import struct
 
 from board_load import OPENING, method_frame, short
-from leveret.core.access import User
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+
+from leveret.core.access.passwords import hashed
+from leveret.core.access.permissions import User
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import Limits, pattern_size_max
-from leveret.core.password import hashed
 from leveret.core.parts import part
-from leveret.core.pattern import Pattern
+from leveret.core.patterns.expression import Pattern
 
 TEXT_COST = 66  # octets that Definitions.check_size counts for a table with one text, beside the text itself
 WORD_SIZE = 84  # octets of each of three words of a binding's topic pattern: together the 255 of the longest key, weighing one binding
@@ -87,7 +88,7 @@ class Fill:
 
     def longest_pattern(self, letter):
         """An expression that fits every name and is about as large as there may be once compiled."""
-        if part("pattern_parser") is None:
+        if part("patterns.expression_parser") is None:
             return ".*"
         size_max = pattern_size_max(self.limits)
         text = "(" + letter + "|..)?"
@@ -101,8 +102,14 @@ class Fill:
         for user in self.broker.access.users.values():
             user.permit(patterns)
         for number in range(self.limits.user_count_max - 1):
-            user = User("user%d" % number, hashed("password", b"salt" * 4, 1), (), patterns, self.limits.granted_count_max,
-                        pattern_size_max(self.limits))
+            user = User(
+                "user%d" % number,
+                hashed("password", b"salt" * 4, 1),
+                (),
+                patterns,
+                self.limits.granted_count_max,
+                pattern_size_max(self.limits),
+            )
             self.broker.access.put(user)
         users = list(self.broker.access.users.values())
         for number in range(self.limits.granted_count_max):
@@ -128,11 +135,25 @@ class Fill:
     def fill_bindings(self):
         for number in range(self.limits.binding_count_max):
             pattern = b".".join([long_name(letter, number, WORD_SIZE) for letter in (b"a", b"b", b"c")])
-            self.feed(number, method_frame(1, 50, 20, b"\x00\x00" + self.queue(number % self.limits.queue_count_max) + self.exchange(0)
-                                           + short(pattern) + b"\x00" + self.arguments))
+            self.feed(
+                number,
+                method_frame(
+                    1,
+                    50,
+                    20,
+                    b"\x00\x00"
+                    + self.queue(number % self.limits.queue_count_max)
+                    + self.exchange(0)
+                    + short(pattern)
+                    + b"\x00"
+                    + self.arguments,
+                ),
+            )
 
     def fill_consumers(self):
         for number in range(self.limits.consumer_count_max):
             tag = short(long_name(b"c", number, self.limits.name_size_max))
-            self.feed(number, method_frame(1, 60, 20, b"\x00\x00" + self.queue(number % self.limits.queue_count_max) + tag
-                                           + b"\x00" + self.arguments))
+            self.feed(
+                number,
+                method_frame(1, 60, 20, b"\x00\x00" + self.queue(number % self.limits.queue_count_max) + tag + b"\x00" + self.arguments),
+            )

@@ -87,6 +87,16 @@ def done():
 
 def tell():
     counters = _load.broker.counters if _load is not None else {}
-    print("LOAD " + json.dumps({"messages": _load.turn if _load else 0, "received": done(), "failed": _failed,
-                                "internal_errors": counters.get("internal_errors", -1),
-                                "free_before": _free_before, "free_after": gc.mem_free()}))
+    print(
+        "LOAD "
+        + json.dumps(
+            {
+                "messages": _load.turn if _load else 0,
+                "received": done(),
+                "failed": _failed,
+                "internal_errors": counters.get("internal_errors", -1),
+                "free_before": _free_before,
+                "free_after": gc.mem_free(),
+            }
+        )
+    )

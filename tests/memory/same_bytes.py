@@ -10,10 +10,11 @@ import struct
 import sys
 
 from board_load import OPENING, method_frame, short
-from leveret.core import layout
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
+from leveret.core.memory import layout
 
 KEYS = (b"", b"one", b"two", b"a.b.c", b"nothing")
 EXCHANGES = (b"", b"", b"", b"amq.fanout", b"amq.topic")
@@ -138,8 +139,16 @@ class Run:
             return b"\x10\x00" + bytes((1 + chance.below(2),))
         if kind == 2:
             return b"\x80\x40" + short(b"text/plain") + struct.pack(">II", 0, 1234567)
-        letters = (b"V", b"t\x01", b"I\x00\x00\x01\x02", b"S\x00\x00\x00\x03abc", b"A\x00\x00\x00\x02b\x01", b"F\x00\x00\x00\x04\x01xt\x01",
-                   b"l\x00\x00\x00\x00\x00\x00\x00\x09", b"D\x02\x00\x00\x00\x07")
+        letters = (
+            b"V",
+            b"t\x01",
+            b"I\x00\x00\x01\x02",
+            b"S\x00\x00\x00\x03abc",
+            b"A\x00\x00\x00\x02b\x01",
+            b"F\x00\x00\x00\x04\x01xt\x01",
+            b"l\x00\x00\x00\x00\x00\x00\x00\x09",
+            b"D\x02\x00\x00\x00\x07",
+        )
         table = b"".join([short(b"h%d" % index) + letters[chance.below(8)] for index in range(chance.below(5))])
         if chance.below(8) == 0:
             table += short(b"CC") + b"A\x00\x00\x00\x08S\x00\x00\x00\x03two"
@@ -150,13 +159,14 @@ class Run:
         size = (0, 1, 40, 63, 64, 65, 200, 700, 1500)[chance.below(9)]
         body = bytes([65 + (index + size) % 26 for index in range(size)])
         properties = self.properties()
-        octets = method_frame(1, 60, 40, b"\x00\x00" + short(EXCHANGES[chance.below(5)]) + short(KEYS[chance.below(5)])
-                              + bytes((chance.below(2),)))
+        octets = method_frame(
+            1, 60, 40, b"\x00\x00" + short(EXCHANGES[chance.below(5)]) + short(KEYS[chance.below(5)]) + bytes((chance.below(2),))
+        )
         octets += struct.pack(">BHIHHQ", 2, 1, 12 + len(properties), 60, 0, size) + properties + b"\xce"
         at = 0
         while at < size:
             part = min(size - at, 1 + chance.below(900))
-            octets += struct.pack(">BHI", 3, 1, part) + body[at:at + part] + b"\xce"
+            octets += struct.pack(">BHI", 3, 1, part) + body[at : at + part] + b"\xce"
             at += part
         if chance.below(60) == 0:
             octets = bytearray(octets)

@@ -1,7 +1,6 @@
 """All tests here need node and the WebAssembly build: where they cannot be had, the reason is said in one sentence."""
 
 import pytest
-
 import toolchain
 
 

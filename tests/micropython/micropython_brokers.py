@@ -35,8 +35,13 @@ class MicroPythonProcess:
         stage.make(self.staged.name)
         self.said = tempfile.TemporaryFile()
         started = time.monotonic()
-        self.process = subprocess.Popen(self.command(self.staged.name), env=self.environment(self.staged.name), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=self.said)
+        self.process = subprocess.Popen(
+            self.command(self.staged.name),
+            env=self.environment(self.staged.name),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+        )
         try:
             self.port = self.wait_ready()
         except BaseException:

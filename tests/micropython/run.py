@@ -100,8 +100,9 @@ def module_name(path):
 def execute(command, environment, timeout_s):
     """(output text, what went wrong or ""); the process is ended at the time-out."""
     try:
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=timeout_s)
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout_s
+        )
     except subprocess.TimeoutExpired as error:
         return (error.stdout or b"").decode("utf-8", "replace"), "not done in %g s: it hangs" % timeout_s
     trouble = "the interpreter ended with status %d" % done.returncode if done.returncode != 0 else ""
@@ -222,8 +223,7 @@ def arguments():
 
 
 def default_files():
-    patterns = (("unit", "test_*.py"), ("memory", "device_*.py"), ("simulate", "device_*.py"),
-                ("durable", "device_*.py"))
+    patterns = (("unit", "test_*.py"), ("memory", "device_*.py"), ("simulate", "device_*.py"), ("durable", "device_*.py"))
     return [path for pattern in patterns for path in sorted(glob.glob(os.path.join(stage.ROOT, "tests", *pattern)))]
 
 

@@ -12,8 +12,16 @@ import shutil
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-INSIDE = ("device_runner.py", "heap_bound.py", "wasm_port.py", "wasm_broker.py", "wasm_echo.py", "wasm_link.py",
-          "wasm_client.py", "wasm_uplink.py")
+INSIDE = (
+    "device_runner.py",
+    "heap_bound.py",
+    "wasm_port.py",
+    "wasm_broker.py",
+    "wasm_echo.py",
+    "wasm_link.py",
+    "wasm_client.py",
+    "wasm_uplink.py",
+)
 SUFFIXES = (".py", ".json")
 
 

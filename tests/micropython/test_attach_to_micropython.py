@@ -12,9 +12,8 @@ import tty
 
 import pika
 import pytest
-from pika.exceptions import AMQPError
-
 from micropython_brokers import WasmBroker
+from pika.exceptions import AMQPError
 
 TIMEOUT_S = 120
 HEAP_KB = 160
@@ -45,7 +44,7 @@ class CableToSocket:
             if self._far in readable:
                 octets = self._far.recv(4096)
                 while octets:
-                    octets = octets[os.write(self._master, octets):]
+                    octets = octets[os.write(self._master, octets) :]
 
     def __exit__(self, *_):
         self._stopping = True
@@ -59,8 +58,12 @@ class CableToSocket:
 def port(request):
     """The TCP port of `leveret attach`."""
     with WasmBroker("wasm_link", heap_kb=request.param) as broker, CableToSocket(broker.port) as cable:
-        attached = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "attach", cable.device, "--listen", "amqp://127.0.0.1:0"],
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        attached = subprocess.Popen(
+            [sys.executable, "-m", "leveret.tools.cli", "attach", cable.device, "--listen", "amqp://127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
             found, _, _ = select.select([attached.stdout], [], [], TIMEOUT_S)
             line = attached.stdout.readline() if found else ""
@@ -73,8 +76,16 @@ def port(request):
 
 
 def connect(port):
-    return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, blocked_connection_timeout=TIMEOUT_S, connection_attempts=1,
-                                                             socket_timeout=TIMEOUT_S, stack_timeout=TIMEOUT_S))
+    return pika.BlockingConnection(
+        pika.ConnectionParameters(
+            "127.0.0.1",
+            port,
+            blocked_connection_timeout=TIMEOUT_S,
+            connection_attempts=1,
+            socket_timeout=TIMEOUT_S,
+            stack_timeout=TIMEOUT_S,
+        )
+    )
 
 
 def test_several_clients_publish_and_consume_over_the_line(port):

@@ -12,14 +12,13 @@ import sys
 import tempfile
 
 import pytest
-
 import stage
 import toolchain
 
 sys.path.append(os.path.join(stage.ROOT, "tests", "bridge"))
 
 from faults import FaultyLink, Upstream  # noqa: E402 - in tests/bridge
-from nodes import Leveret  # noqa: E402
+from nodes import Leveret  # noqa: E402 - the path above has to be set first
 
 COUNT = 120
 SEEDS = (1, 2, 6)  # their first connection ends while messages are on their way
@@ -45,8 +44,12 @@ def test_the_bridge_on_a_board_loses_nothing_and_doubles_nothing_whatever_the_li
             stage.make(staged)
             with open(os.path.join(staged, "lib", "uplink_seed.py"), "w") as file:
                 file.write("SEED = %d\n" % seed)
-            done = subprocess.run([interpreter, os.path.join(stage.HERE, "uplink_bridge.mjs"), package, staged, "wasm_uplink", "0",
-                                   str(link.port)], capture_output=True, text=True, timeout=TIMEOUT_S)
+            done = subprocess.run(
+                [interpreter, os.path.join(stage.HERE, "uplink_bridge.mjs"), package, staged, "wasm_uplink", "0", str(link.port)],
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+            )
     finally:
         link.close()
     assert done.returncode == 0 and done.stdout, done.stdout + done.stderr

@@ -5,7 +5,6 @@ import socket
 import threading
 
 import pytest
-
 from micropython_brokers import WasmBroker
 
 SIZE = 200_000

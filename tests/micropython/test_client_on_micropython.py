@@ -12,7 +12,6 @@ import sys
 import tempfile
 
 import pytest
-
 import stage
 import toolchain
 
@@ -60,9 +59,12 @@ def binary():
 UNIX = binary()
 
 if UNIX:  # a test that would run nothing is not there
+
     def test_the_blocking_client_on_the_unix_build_does_too(port):
         with tempfile.TemporaryDirectory() as staged:
             stage.make(staged)
-            told = outcome_of([UNIX, os.path.join(stage.HERE, "unix_client.py"), "amqp://guest:guest@127.0.0.1:%d/" % port],
-                              dict(os.environ, MICROPYPATH=os.path.join(staged, "lib")))
+            told = outcome_of(
+                [UNIX, os.path.join(stage.HERE, "unix_client.py"), "amqp://guest:guest@127.0.0.1:%d/" % port],
+                dict(os.environ, MICROPYPATH=os.path.join(staged, "lib")),
+            )
         assert told == {"received": MESSAGES, "wrong": 0, "closed_with": 404, "left": 0}

@@ -9,11 +9,11 @@ import threading
 
 import pika
 import pytest
-from leveret.core.limits import BOARD, Limits
-from leveret.core.memory_micropython import memory_needed
+from micropython_brokers import WasmBroker
 from pika.exceptions import AMQPConnectionError, AMQPError, ChannelClosedByBroker, ConnectionClosedByBroker
 
-from micropython_brokers import WasmBroker
+from leveret.core.limits import BOARD, Limits
+from leveret.core.memory.micropython_sizes import memory_needed
 
 GARBAGE_KB = 16
 HEAP_KB = (memory_needed(Limits(**BOARD)) + 1023) // 1024 + GARBAGE_KB
@@ -31,9 +31,17 @@ def bridge():
 
 
 def connect(bridge):
-    return pika.BlockingConnection(pika.ConnectionParameters(
-        "127.0.0.1", bridge.port, heartbeat=HEARTBEAT_S, connection_attempts=1, blocked_connection_timeout=TIMEOUT_S,
-        socket_timeout=TIMEOUT_S, stack_timeout=TIMEOUT_S))
+    return pika.BlockingConnection(
+        pika.ConnectionParameters(
+            "127.0.0.1",
+            bridge.port,
+            heartbeat=HEARTBEAT_S,
+            connection_attempts=1,
+            blocked_connection_timeout=TIMEOUT_S,
+            socket_timeout=TIMEOUT_S,
+            stack_timeout=TIMEOUT_S,
+        )
+    )
 
 
 def long_name(text, number):
@@ -81,18 +89,26 @@ def fill_bindings(channels, names, exchange, type_, key, arguments):
     weight = WORDS_WEIGHT if key is word_key else PAIRS_WEIGHT if arguments else 1
     for number in range(BOARD["binding_count_max"] // weight):
         channels[number % len(channels)].queue_bind(
-            names[number % len(names)], exchange, key(number), arguments(number) if arguments else None)
+            names[number % len(names)], exchange, key(number), arguments(number) if arguments else None
+        )
 
 
 def fill_consumers(channels, names):
     for number in range(BOARD["consumer_count_max"]):
         channels[number % len(channels)].basic_consume(
-            names[number % len(names)], lambda *delivery: None, consumer_tag=long_name("consumer", number))
+            names[number % len(names)], lambda *delivery: None, consumer_tag=long_name("consumer", number)
+        )
 
 
-@pytest.mark.parametrize("type_, key, arguments", [
-    ("direct", plain_key, None), ("topic", word_key, None), ("headers", plain_key, many_arguments),
-], ids=["direct", "topic-of-many-words", "headers-of-many-entries"])
+@pytest.mark.parametrize(
+    "type_, key, arguments",
+    [
+        ("direct", plain_key, None),
+        ("topic", word_key, None),
+        ("headers", plain_key, many_arguments),
+    ],
+    ids=["direct", "topic-of-many-words", "headers-of-many-entries"],
+)
 def test_everything_at_its_limit_fits_and_the_next_one_is_refused(bridge, type_, key, arguments):
     connections = [connect(bridge) for _ in range(BOARD["connection_count_max"] - 1)]
     names, channels = fill_queues(connections)

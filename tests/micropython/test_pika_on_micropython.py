@@ -11,9 +11,8 @@ import threading
 
 import pika
 import pytest
-from pika.exceptions import ChannelClosedByBroker, ProbableAuthenticationError, UnroutableError
-
 from micropython_brokers import kinds
+from pika.exceptions import ChannelClosedByBroker, ProbableAuthenticationError, UnroutableError
 
 HEAP_KB = 128
 TIMEOUT_S = 120
@@ -41,8 +40,11 @@ def connection(bridge):
 
 
 def connect(bridge):
-    return pika.BlockingConnection(pika.ConnectionParameters(
-        "127.0.0.1", bridge.port, blocked_connection_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S, stack_timeout=TIMEOUT_S))
+    return pika.BlockingConnection(
+        pika.ConnectionParameters(
+            "127.0.0.1", bridge.port, blocked_connection_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S, stack_timeout=TIMEOUT_S
+        )
+    )
 
 
 def consume(channel, queue, count, auto_ack=False):
@@ -64,8 +66,9 @@ def test_messages_are_confirmed_and_come_out_in_order(connection):
     channel.confirm_delivery()
     queue = channel.queue_declare("", exclusive=True).method.queue
     for number in range(50):
-        properties = pika.BasicProperties(delivery_mode=2, content_type="application/json", message_id="m/%d" % number,
-                                          headers={"number": number, "text": "\u00e9"})
+        properties = pika.BasicProperties(
+            delivery_mode=2, content_type="application/json", message_id="m/%d" % number, headers={"number": number, "text": "\u00e9"}
+        )
         channel.basic_publish("", queue, b'{"value": %d}' % number, properties, mandatory=True)
     channel.basic_qos(prefetch_count=7)
     for number, (method, properties, body) in enumerate(consume(channel, queue, 50)):
@@ -86,7 +89,7 @@ def test_topic_bindings_route(connection):
     channel.basic_publish("sensors", "room.1.temperature", b"21.5", mandatory=True)
     with pytest.raises(UnroutableError):
         channel.basic_publish("sensors", "room.1.humidity", b"40", mandatory=True)
-    (method, _, body), = consume(channel, queue, 1)
+    ((method, _, body),) = consume(channel, queue, 1)
     assert (method.exchange, method.routing_key, body) == ("sensors", "room.1.temperature", b"21.5")
     channel.exchange_delete("sensors")
 
@@ -116,7 +119,7 @@ def test_a_body_larger_than_a_frame_comes_out_identical(connection, size):
     queue = channel.queue_declare("", exclusive=True).method.queue
     body = os.urandom(size)
     channel.basic_publish("", queue, body, mandatory=True)
-    (_, _, got), = consume(channel, queue, 1)
+    ((_, _, got),) = consume(channel, queue, 1)
     assert got == body
 
 
@@ -185,8 +188,9 @@ def opened(stream):
     response = b"\x00guest\x00guest"
     stream.sendall(HEADER)
     stream.recv(65536)
-    stream.sendall(method_frame(0, 10, 11, struct.pack(">I", 0) + b"\x05PLAIN" + struct.pack(">I", len(response)) + response
-                                + b"\x05en_US"))
+    stream.sendall(
+        method_frame(0, 10, 11, struct.pack(">I", 0) + b"\x05PLAIN" + struct.pack(">I", len(response)) + response + b"\x05en_US")
+    )
     stream.recv(65536)
     stream.sendall(method_frame(0, 10, 31, struct.pack(">HIH", 8, FRAME_SIZE_MAX, 0)) + method_frame(0, 10, 40, b"\x01/\x00\x00"))
     stream.recv(65536)
@@ -218,12 +222,16 @@ def test_a_wrong_header_is_answered_with_ours(bridge):
     still_serves(bridge)
 
 
-@pytest.mark.parametrize("octets, code", [
-    (b"\x01\x00\x01\x00\xff\xff\xff", 501),                              # a frame above frame-max: refused before its payload
-    (b"\x01\x00\x01\x00\x00\x00\x05\x00\x14\x00\x0a\x00X", 501),         # no frame end
-    (b"\x09\x00\x00\x00\x00\x00\x00\xce", 501),                          # a frame type that is none
-    (b"\x03\x00\x01\x00\x00\x00\x01x\xce", 504),                         # a body on a channel that is not open
-], ids=["oversized", "no-end", "unknown-type", "body-unasked"])
+@pytest.mark.parametrize(
+    "octets, code",
+    [
+        (b"\x01\x00\x01\x00\xff\xff\xff", 501),  # a frame above frame-max: refused before its payload
+        (b"\x01\x00\x01\x00\x00\x00\x05\x00\x14\x00\x0a\x00X", 501),  # no frame end
+        (b"\x09\x00\x00\x00\x00\x00\x00\xce", 501),  # a frame type that is none
+        (b"\x03\x00\x01\x00\x00\x00\x01x\xce", 504),  # a body on a channel that is not open
+    ],
+    ids=["oversized", "no-end", "unknown-type", "body-unasked"],
+)
 def test_one_bad_peer_is_told_why_and_a_second_client_goes_on(bridge, octets, code):
     with raw(bridge) as stream, connect(bridge) as neighbour:
         channel = neighbour.channel()
@@ -240,8 +248,14 @@ def test_one_bad_peer_is_told_why_and_a_second_client_goes_on(bridge, octets, co
 
 def publish_frames(queue, body):
     name = queue.encode()
-    return (method_frame(1, 60, 40, b"\x00\x00\x00" + bytes((len(name),)) + name + b"\x00")
-            + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, len(body), 0) + b"\xce" + struct.pack(">BHI", 3, 1, len(body)) + body + b"\xce")
+    return (
+        method_frame(1, 60, 40, b"\x00\x00\x00" + bytes((len(name),)) + name + b"\x00")
+        + struct.pack(">BHIHHQH", 2, 1, 14, 60, 0, len(body), 0)
+        + b"\xce"
+        + struct.pack(">BHI", 3, 1, len(body))
+        + body
+        + b"\xce"
+    )
 
 
 def test_a_peer_that_does_not_read_and_one_that_floods_do_not_stop_a_third(bridge):
@@ -277,6 +291,9 @@ def sent_until_slowed(stream, octets):
 
 def test_a_wrong_password_is_refused(bridge):
     with pytest.raises(ProbableAuthenticationError):
-        pika.BlockingConnection(pika.ConnectionParameters(
-            "127.0.0.1", bridge.port, credentials=pika.PlainCredentials("guest", "wrong"), socket_timeout=TIMEOUT_S))
+        pika.BlockingConnection(
+            pika.ConnectionParameters(
+                "127.0.0.1", bridge.port, credentials=pika.PlainCredentials("guest", "wrong"), socket_timeout=TIMEOUT_S
+            )
+        )
     still_serves(bridge)

@@ -30,8 +30,9 @@ BAD = {
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, os.path.join(HERE, "run.py"), "--interpreter", "wasm", *arguments],
-                          capture_output=True, text=True, timeout=1200)
+    return subprocess.run(
+        [sys.executable, os.path.join(HERE, "run.py"), "--interpreter", "wasm", *arguments], capture_output=True, text=True, timeout=1200
+    )
 
 
 def test_a_good_file_passes_and_is_counted(tmp_path):

@@ -56,8 +56,18 @@ def wheel_node():
 def install_wheel_node():
     """Bring node and npm with pip; returns as `wheel_node`."""
     say("micropython: no usable node with npm on the PATH; installing %s (about 60 MB) into %s" % (NODE_REQUIREMENT, CACHE))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check",
-               "--target", os.path.join(CACHE, "node"), NODE_REQUIREMENT]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "--target",
+        os.path.join(CACHE, "node"),
+        NODE_REQUIREMENT,
+    ]
     run_fetch(command, "node is missing and pip could not install %s: install it with `sudo apt install nodejs npm`" % NODE_REQUIREMENT)
     found = wheel_node()
     if found is None:
@@ -70,9 +80,9 @@ def run_fetch(command, sentence):
     try:
         answer = subprocess.run(command, cwd=CACHE, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
     except OSError as error:
-        raise Missing("%s (%s)" % (sentence, error))
+        raise Missing("%s (%s)" % (sentence, error)) from None
     except subprocess.TimeoutExpired:
-        raise Missing("%s (no answer in %d s)" % (sentence, FETCH_TIMEOUT_S))
+        raise Missing("%s (no answer in %d s)" % (sentence, FETCH_TIMEOUT_S)) from None
     if answer.returncode != 0:
         errors = [line.strip() for line in answer.stderr.splitlines() if "error" in line.lower()]
         raise Missing("%s (%s)" % (sentence, errors[0] if errors else "exit status %d" % answer.returncode))
@@ -113,8 +123,10 @@ def webassembly():
     os.makedirs(CACHE, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(os.path.join(HERE, name), os.path.join(CACHE, name))
-    run_fetch(npm + ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
-              "the WebAssembly build of MicroPython is missing and npm could not install it: run `npm ci` in %s" % CACHE)
+    run_fetch(
+        npm + ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
+        "the WebAssembly build of MicroPython is missing and npm could not install it: run `npm ci` in %s" % CACHE,
+    )
     if installed_version(directory) != version:
         raise Missing("npm ended well but %s holds no MicroPython %s: remove %s and run this again" % (directory, version, CACHE))
     return node, directory
@@ -133,14 +145,19 @@ def unix():
     """Path of a `micropython` binary of at least the supported version; raises Missing."""
     binary = shutil.which("micropython")
     if binary is None:
-        raise Missing("no micropython binary on the PATH, so its leg is left out: build ports/unix of MicroPython >= %d.%d and put it there"
-                      % MICROPYTHON_VERSION_MIN)
-    answer = subprocess.run([binary, "-c", "import sys; print(sys.implementation[1][0], sys.implementation[1][1])"],
-                            capture_output=True, text=True, timeout=30)
+        raise Missing(
+            "no micropython binary on the PATH, so its leg is left out: build ports/unix of MicroPython >= %d.%d and put it there"
+            % MICROPYTHON_VERSION_MIN
+        )
+    answer = subprocess.run(
+        [binary, "-c", "import sys; print(sys.implementation[1][0], sys.implementation[1][1])"], capture_output=True, text=True, timeout=30
+    )
     numbers = answer.stdout.split()
     if len(numbers) != 2 or (int(numbers[0]), int(numbers[1])) < MICROPYTHON_VERSION_MIN:
-        raise Missing("%s is too old or does not run, so its leg is left out: at least MicroPython %d.%d is needed"
-                      % ((binary,) + MICROPYTHON_VERSION_MIN))
+        raise Missing(
+            "%s is too old or does not run, so its leg is left out: at least MicroPython %d.%d is needed"
+            % ((binary,) + MICROPYTHON_VERSION_MIN)
+        )
     return binary
 
 
@@ -152,8 +169,10 @@ def unix_32():
     for binary in (shutil.which("micropython32"), shutil.which("micropython")):
         if binary is not None and answers(binary, VIPER_PROGRAM) == "32":
             return binary
-    raise Missing("no 32-bit micropython binary on the PATH (micropython or micropython32), so the viper form is not run: "
-                  "build ports/unix of MicroPython with -m32 and put it there")
+    raise Missing(
+        "no 32-bit micropython binary on the PATH (micropython or micropython32), so the viper form is not run: "
+        "build ports/unix of MicroPython with -m32 and put it there"
+    )
 
 
 VIPER_PROGRAM = """

@@ -6,8 +6,8 @@ which one it got for 0.
 
 import sys
 
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
 from leveret.ports.tcp import Loop
 

@@ -2,10 +2,11 @@
 
 import time
 
-from leveret.core import ages, dead_letters, waiting  # noqa: F401 - the broker loads them when it starts; on a board they are frozen
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker import ages  # noqa: F401 - the broker loads them when it starts; on a board they are frozen
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
+from leveret.core.queue import dead_letters, waiting  # noqa: F401 - the broker loads them when it starts; on a board they are frozen
 
 _broker = None
 

@@ -7,7 +7,7 @@ At the end one line of JSON tells what was seen; bodies are compared here, octet
 
 import json
 
-from leveret.core.amqp_0_9.client import Client, Events
+from leveret.core.amqp_0_9.client.client import Client, Events
 
 QUEUE = "wasm-client"
 MESSAGES = 200
@@ -68,8 +68,12 @@ class Work(Events):
         if message.redelivered:
             self.redelivered += 1
         properties = message.properties
-        if (message.routing_key != QUEUE or bytes(message.body) != body_of(number) or properties.get("message_id") != key_of(number)
-                or properties.get("delivery_mode") != 2):
+        if (
+            message.routing_key != QUEUE
+            or bytes(message.body) != body_of(number)
+            or properties.get("message_id") != key_of(number)
+            or properties.get("delivery_mode") != 2
+        ):
             self.wrong.append(number)
         message.channel.basic_ack(message.delivery_tag)
         self.received += 1
@@ -86,8 +90,19 @@ class Work(Events):
     def ended(self, code, text):
         self.ends.append([code, text])
         if self.connections == 2:
-            print(json.dumps({"published": self.published, "confirmed": self.taken, "received": self.received, "wrong": self.wrong,
-                              "redelivered": self.redelivered, "closed_channels": self.closed_channels, "ends": self.ends}))
+            print(
+                json.dumps(
+                    {
+                        "published": self.published,
+                        "confirmed": self.taken,
+                        "received": self.received,
+                        "wrong": self.wrong,
+                        "redelivered": self.redelivered,
+                        "closed_channels": self.closed_channels,
+                        "ends": self.ends,
+                    }
+                )
+            )
 
     def publish(self):
         channel = self.client.channels[1]

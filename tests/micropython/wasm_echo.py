@@ -17,7 +17,7 @@ class Echo:
         self.closed = False
 
     def writable(self):
-        return self.region[self.filled:] if not self.gone and not self.closed else self.region[:0]
+        return self.region[self.filled :] if not self.gone and not self.closed else self.region[:0]
 
     def received(self, size):
         if size == 0:
@@ -28,7 +28,7 @@ class Echo:
         self.filled += size
 
     def pending(self):
-        return self.region[self.gone:self.filled]
+        return self.region[self.gone : self.filled]
 
     def sent(self, size):
         self.gone += size

@@ -2,10 +2,10 @@
 
 import time
 
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
-from leveret.core.link import NONCE_MAX, Link
+from leveret.core.serial_link.link import NONCE_MAX, Link
 
 BAUD = 115200
 WINDOW_SIZE = 2048
@@ -25,8 +25,16 @@ def make_connection():
 
 def make_endpoint():
     nonce = int(time.time() * 1000) % NONCE_MAX + 1
-    return Link(make_connection, nonce, window_size=WINDOW_SIZE, payload_size_max=256, receive_size=256, stream_count=3, stream_room=1024,
-                retransmit_ms=100 + 4 * WINDOW_SIZE * 10000 // BAUD)
+    return Link(
+        make_connection,
+        nonce,
+        window_size=WINDOW_SIZE,
+        payload_size_max=256,
+        receive_size=256,
+        stream_count=3,
+        stream_room=1024,
+        retransmit_ms=100 + 4 * WINDOW_SIZE * 10000 // BAUD,
+    )
 
 
 def tick(now):

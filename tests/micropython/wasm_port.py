@@ -12,6 +12,7 @@ It moves bytes; it decides nothing.
 
 import sys
 from array import array
+
 from uctypes import addressof
 
 SLOT_COUNT = 8

@@ -8,10 +8,10 @@ import gc
 import json
 import time
 
-from leveret.core.amqp_0_9.client import Client, Events
-from leveret.core.broker import Broker
+from leveret.core.amqp_0_9.client.client import Client, Events
+from leveret.core.broker.broker import Broker
 from leveret.core.limits import BOARD, Limits
-from leveret.core.memory_micropython import bridge_held, bridge_memory
+from leveret.core.memory.micropython_sizes import bridge_held, bridge_memory
 from leveret.ports.bridge.bridges import Bridges
 from leveret.ports.bridge.settings import Settings
 from leveret.ports.pipe import Pipe
@@ -69,8 +69,13 @@ class Publisher(Events):
 
     def step(self):
         channel = self.client.channels[1]
-        while self.published < COUNT and channel.confirming and channel.basic_publish(
-                "", "readings", b"%d " % self.published + bytes(SIZES[self.published % len(SIZES)]), {"delivery_mode": 2}):
+        while (
+            self.published < COUNT
+            and channel.confirming
+            and channel.basic_publish(
+                "", "readings", b"%d " % self.published + bytes(SIZES[self.published % len(SIZES)]), {"delivery_mode": 2}
+            )
+        ):
             self.published += 1
         self.pipe.pump()
 
@@ -90,10 +95,23 @@ class World:
         self.limits = Limits(**dict(BOARD, bridge_count_max=1))
         self.broker = Broker(self.limits, b"wasm")
         self.publisher = Publisher(self.broker)
-        settings = Settings({
-            "name": "b", "gateway": "gw%s" % seed, "queue": "readings", "exchange": "board%s" % seed, "upstream": "amqp://127.0.0.1/",
-            "reconnect_seconds_min": 0.01, "reconnect_seconds_max": 0.05, "stall_seconds": 3, "heartbeat_seconds": 2, "connect_seconds": 6,
-            "refusal_attempts": 0, "buffer_size": BUFFER_SIZE, "prefetch": PREFETCH})
+        settings = Settings(
+            {
+                "name": "b",
+                "gateway": "gw%s" % seed,
+                "queue": "readings",
+                "exchange": "board%s" % seed,
+                "upstream": "amqp://127.0.0.1/",
+                "reconnect_seconds_min": 0.01,
+                "reconnect_seconds_max": 0.05,
+                "stall_seconds": 3,
+                "heartbeat_seconds": 2,
+                "connect_seconds": 6,
+                "refusal_attempts": 0,
+                "buffer_size": BUFFER_SIZE,
+                "prefetch": PREFETCH,
+            }
+        )
         gc.collect()
         self.held_before = gc.mem_alloc()
         self.held = 0
@@ -125,13 +143,22 @@ class World:
         self.bridges.step()
         if self.settled() and not self.over:
             self.over = True
-            print(json.dumps({"confirmed": self.publisher.confirmed_count, "status": self.bridge.status(), "held": self.held,
-                              "said": bridge_memory(BUFFER_SIZE) + bridge_held(self.limits, BUFFER_SIZE, PREFETCH)}))
+            print(
+                json.dumps(
+                    {
+                        "confirmed": self.publisher.confirmed_count,
+                        "status": self.bridge.status(),
+                        "held": self.held,
+                        "said": bridge_memory(BUFFER_SIZE) + bridge_held(self.limits, BUFFER_SIZE, PREFETCH),
+                    }
+                )
+            )
 
 
 def start():
     global _world
     import uplink_seed
+
     _world = World(uplink_seed.SEED)
 
 

@@ -32,7 +32,7 @@ class Exchange:
 
     def received(self, size):
         self.gone = self.gone or size == 0
-        self.identical &= bytes(self._room[:size]) == self._wanted[self.received_count:self.received_count + size]
+        self.identical &= bytes(self._room[:size]) == self._wanted[self.received_count : self.received_count + size]
         self.received_count += size
 
     def pending(self):
@@ -65,9 +65,19 @@ def main(device, baud, role, seed, size):
             exchange.closed = True
     good = exchange.identical and exchange.received_count == size and done_at is not None and link.session_count == 1
     counts = dict(link.counters)
-    print(json.dumps({"good": good, "received": exchange.received_count, "identical": exchange.identical, "sessions": link.session_count,
-                      "seconds": round((done_at or time.monotonic()) - began, 3), "counters": counts,
-                      "bad": counts["damaged"]}))
+    print(
+        json.dumps(
+            {
+                "good": good,
+                "received": exchange.received_count,
+                "identical": exchange.identical,
+                "sessions": link.session_count,
+                "seconds": round((done_at or time.monotonic()) - began, 3),
+                "counters": counts,
+                "bad": counts["damaged"],
+            }
+        )
+    )
     return 0 if good else 1
 
 

@@ -29,6 +29,7 @@ def forgets_what_was_on_its_way(link):
             window._states[window.base % window.count] = 0
             window.base = (window.base + 1) & 0xFF
         window.sent_grains = 0
+
     link.unplugged = unplugged_and_forgotten
 
 
@@ -41,6 +42,7 @@ def gives_credit_without_end(link):
         if streams._inners[number] is not None:
             streams._credits[number] = 20000
         say(number)
+
     streams._say = say_all
 
 
@@ -57,6 +59,7 @@ def speaks_out_of_turn(link):
     def compose_at_once():
         link.has_turn = link.has_turn or (link.turns and not link._active and link.is_open)
         compose()
+
     link._compose = compose_at_once
 
 
@@ -66,8 +69,13 @@ def stays_at_a_speed_that_does_not_work(link):
 
 
 CANARIES = (  # and the kind of world that catches it
-    (checks_nothing, "noise"), (sends_nothing_again, "noise"), (believes_that_everything_has_come, "noise"),
-    (forgets_what_was_on_its_way, "cables"), (gives_credit_without_end, "noise"), (mixes_streams, "noise"), (speaks_out_of_turn, "bus"),
+    (checks_nothing, "noise"),
+    (sends_nothing_again, "noise"),
+    (believes_that_everything_has_come, "noise"),
+    (forgets_what_was_on_its_way, "cables"),
+    (gives_credit_without_end, "noise"),
+    (mixes_streams, "noise"),
+    (speaks_out_of_turn, "bus"),
     (stays_at_a_speed_that_does_not_work, "speed"),
 )
 SEEDS_MAX = 12

@@ -13,11 +13,12 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "simulate"))
 
-from chance import Chance  # noqa: E402
+from chance import Chance  # noqa: E402 - the path above has to be set first
+
 from leveret import c_accel  # noqa: E402 - where this is imported from, the path has to be set first
-from leveret.core import link_stuffing  # noqa: E402 - as above
-from leveret.core.link import Link  # noqa: E402
-from leveret.core.link_bus import Bus  # noqa: E402
+from leveret.core.serial_link import stuffing  # noqa: E402 - as above
+from leveret.core.serial_link.bus import Bus  # noqa: E402 - the path above has to be set first
+from leveret.core.serial_link.link import Link  # noqa: E402 - the path above has to be set first
 
 STEP_MS = 5
 BAUD = 57600
@@ -29,10 +30,11 @@ BOOT = b"\r\nets Jul 29 2019 12:21:46\r\nrst:0x1 (POWERON_RESET)\r\nMicroPython 
 
 
 def form_of(seed, active):
-    """The form of link_stuffing.py that an end of a seed's line has: both plain, one of them, or both in C where there is C."""
+    """The form of core/serial_link/stuffing.py that an end of a seed's line has: both plain, one of them, or both in C where there is C."""
     if c_accel.lib is None or not seed >> active & 1:
-        return link_stuffing.Plain
+        return stuffing.Plain
     from leveret.c_accel.framing import Framing
+
     return Framing
 
 
@@ -57,7 +59,7 @@ class Talk:
 
     def writable(self):
         self.was_slow = self.was_slow or self.slow
-        return self.room[:0 if self.slow else 1 + self.world.chance.below(700)]
+        return self.room[: 0 if self.slow else 1 + self.world.chance.below(700)]
 
     def received(self, size):
         if size == 0:
@@ -67,7 +69,7 @@ class Talk:
         self.heard += self.room[:size]
         if self.peer is None and len(self.heard) >= 4:
             self.world.introduce(self, int.from_bytes(self.heard[:4], "big"))
-        if self.peer is not None and self.peer.text[len(self.heard) - size:len(self.heard)] != bytes(self.room[:size]):
+        if self.peer is not None and self.peer.text[len(self.heard) - size : len(self.heard)] != bytes(self.room[:size]):
             raise Wrong("connection %d: octets altered, lost or doubled before octet %d" % (self.number, len(self.heard)))
 
     def end(self):
@@ -83,7 +85,7 @@ class Talk:
             raise Wrong("connection %d ends for nothing" % self.number)
 
     def pending(self):
-        return memoryview(self.text)[self.at:self.at + 1 + self.world.chance.below(900)]
+        return memoryview(self.text)[self.at : self.at + 1 + self.world.chance.below(900)]
 
     def sent(self, size):
         self.at += size
@@ -128,8 +130,13 @@ class Way:
         if chance.below(1000000) >= self.rate:
             return bytes((octet,))
         self.damages += 1
-        return (bytes((octet ^ 1 << chance.below(8),)), b"", bytes((octet, octet)), bytes((chance.below(256), octet)),
-                bytes((octet ^ 1 << chance.below(8) ^ 1 << chance.below(8),)))[chance.below(5)]
+        return (
+            bytes((octet ^ 1 << chance.below(8),)),
+            b"",
+            bytes((octet, octet)),
+            bytes((chance.below(256), octet)),
+            bytes((octet ^ 1 << chance.below(8) ^ 1 << chance.below(8),)),
+        )[chance.below(5)]
 
 
 class Seat:
@@ -177,14 +184,16 @@ class World:
         self.closing = 0
         self.outage_ms = 0
         self.kind = kind or self.chance.pick(("noise", "noise", "cables", "restarts", "speed", "bus"))
-        self.counts = dict.fromkeys(("connections", "octets", "damages", "pulls", "restarts", "sessions", "again", "quiet cuts",
-                                     "bursts"), 0)
+        self.counts = dict.fromkeys(
+            ("connections", "octets", "damages", "pulls", "restarts", "sessions", "again", "quiet cuts", "bursts"), 0
+        )
         self.settings = self.choose_settings()
         self.line_speed = self.chance.pick((0, 1000000))
         self.stations = self.chance.between(1, 3) if self.kind == "bus" else 1
         self.echo = self.kind == "bus" and self.chance.one_in(2)
-        self.seats = [Seat(self, 0, self.make_master)] + [Seat(self, 1 + number, lambda number=number: self.make_station(number))
-                                                          for number in range(self.stations)]
+        self.seats = [Seat(self, 0, self.make_master)] + [
+            Seat(self, 1 + number, lambda number=number: self.make_station(number)) for number in range(self.stations)
+        ]
         self.ways = [Way(self.chance) for _ in self.seats]
 
     def choose_settings(self):
@@ -192,22 +201,37 @@ class World:
         window_size = chance.pick((256, 512, 1024, 4096, 16384))
         # CRC-16 lets one of 65,536 damaged frames through: it is tried where nothing is damaged.
         check_size = chance.pick((2, 4)) if self.kind == "cables" else 4
-        return dict(window_size=window_size, payload_size_max=min(window_size // 2, chance.pick((128, 256, 1024))), check_size=check_size,
-                    receive_size=chance.pick((16, 100, 4096)), stream_count=chance.between(1, 5), stream_room=chance.pick((64, 500, 4096)),
-                    retransmit_ms=200 + window_size * 20000 // BAUD, keepalive_ms=1000,
-                    dead_ms=DEAD_MS + 2 * window_size * 20000 // BAUD)
+        return {
+            "window_size": window_size,
+            "payload_size_max": min(window_size // 2, chance.pick((128, 256, 1024))),
+            "check_size": check_size,
+            "receive_size": chance.pick((16, 100, 4096)),
+            "stream_count": chance.between(1, 5),
+            "stream_room": chance.pick((64, 500, 4096)),
+            "retransmit_ms": 200 + window_size * 20000 // BAUD,
+            "keepalive_ms": 1000,
+            "dead_ms": DEAD_MS + 2 * window_size * 20000 // BAUD,
+        }
 
     def new_link(self, make_inner, active, address):
         speed = self.chance.pick((0, 500000)) if self.kind == "speed" else 0
-        chosen, link_stuffing.chosen = link_stuffing.chosen, form_of(self.seed, active)
+        chosen, stuffing.chosen = stuffing.chosen, form_of(self.seed, active)
         try:
             return self.link_of_the_chosen_form(make_inner, active, address, speed)
         finally:
-            link_stuffing.chosen = chosen
+            stuffing.chosen = chosen
 
     def link_of_the_chosen_form(self, make_inner, active, address, speed):
-        return Link(make_inner, self.chance.between(1, 0x3FFFFFFF), active, address=address, turns=address > 0, speed=speed,
-                    turnaround_ms=self.chance.pick((0, 3, 8)), **self.settings)
+        return Link(
+            make_inner,
+            self.chance.between(1, 0x3FFFFFFF),
+            active,
+            address=address,
+            turns=address > 0,
+            speed=speed,
+            turnaround_ms=self.chance.pick((0, 3, 8)),
+            **self.settings,
+        )
 
     def make_master(self):
         links = [self.new_link(None, True, number + 1 if self.kind == "bus" else 0) for number in range(self.stations)]
@@ -311,7 +335,7 @@ class World:
 
     def watch_outages(self):
         """Nothing gets through for about as long as a session waits: it may be lost then."""
-        cut = any([way.dead for way in self.ways]) or not all([seat.plugged for seat in self.seats])
+        cut = any(way.dead for way in self.ways) or not all(seat.plugged for seat in self.seats)
         self.outage_ms = max(0, self.outage_ms + (STEP_MS if cut else -STEP_MS))
         if self.outage_ms > DEAD_MS // 2:
             self.excuse()
@@ -334,7 +358,7 @@ class World:
             return
         view = seat.endpoint.pending()
         while len(view) and len(way.queue) < way.depth:
-            view = view[:way.depth - len(way.queue)]
+            view = view[: way.depth - len(way.queue)]
             way.queue += view
             seat.endpoint.sent(len(view))
             view = seat.endpoint.pending()
@@ -357,10 +381,10 @@ class World:
     def hear(self, endpoint, octets):
         while octets:
             view = endpoint.writable()
-            piece = octets[:len(view)]
-            view[:len(piece)] = piece
+            piece = octets[: len(view)]
+            view[: len(piece)] = piece
             endpoint.received(len(piece))
-            octets = octets[len(piece):]
+            octets = octets[len(piece) :]
 
     # Laws
 

@@ -41,9 +41,9 @@ class Direction:
         self.carried += len(octets)
         out = bytearray()
         while len(octets) > self._clean:
-            out += octets[:self._clean]
+            out += octets[: self._clean]
             out += self._damaged(octets[self._clean])
-            octets = octets[self._clean + 1:]
+            octets = octets[self._clean + 1 :]
             self._clean = self._distance()
             self.damages += 1
         self._clean -= len(octets)
@@ -99,7 +99,7 @@ class NoisyCable:
                 if way.source in readable:
                     way.take(os.read(way.source, CHUNK))
                 if way.target in writable:
-                    way.waiting = way.waiting[write_some(way.target, way.waiting):]
+                    way.waiting = way.waiting[write_some(way.target, way.waiting) :]
 
     def _close_pulled(self):
         for master in self._pulled & set(self._masters):

@@ -26,6 +26,7 @@ def kept_seeds():
 def one(seed):
     """(seed, counts, what went wrong or "")."""
     from link_world import World
+
     world = World(seed)
     try:
         return seed, world.run(), ""
@@ -59,6 +60,7 @@ def main():
     started = time.monotonic()
     if options.seeds == 1:
         from link_world import World
+
         world = World(options.first)
         print(world.kind, world.settings)
         print(world.run())

@@ -8,9 +8,10 @@ import sys
 import time
 
 import pytest
+from noisy_cable import noisy_cable
+
 from leveret.ports.client import ConnectionLost
 from leveret.ports.serial_line import connect_serial
-from noisy_cable import noisy_cable
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BAUD = 115200
@@ -119,7 +120,7 @@ def test_a_killed_server_is_noticed_and_a_new_one_serves_the_same_line(serve):
 def test_a_client_that_vanishes_makes_room_for_the_next(serve):
     with noisy_cable(214, 0) as cable:
         serve(cable.ends[0])
-        for number in range(3):
+        for _number in range(3):
             client = connect_serial(cable.ends[1], BAUD)
             client.queue_declare("mine", exclusive=True)
             client._stream.close()  # as when the process is killed

@@ -1,8 +1,8 @@
 """`leveret attach` over pseudo-terminals, with pika: several clients, pulled cables, a broker that begins anew, a shared wire."""
 
 import select
-import socket
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -10,11 +10,11 @@ import time
 
 import pika
 import pytest
+from noisy_cable import noisy_cable
 from pika.exceptions import AMQPError
+from pluggable_cable import PluggableCable
 
 from leveret.ports.serial_line import DEAD_MS
-from noisy_cable import noisy_cable
-from pluggable_cable import PluggableCable
 
 BAUD = 115200
 READY_S = 120
@@ -25,8 +25,9 @@ class Command:
     """A `leveret` command; `ready`: its ready lines so far."""
 
     def __init__(self, *arguments):
-        self._process = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", *arguments], stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "leveret.tools.cli", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self._said = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -94,8 +95,9 @@ def port_of(url):
 
 
 def connect(port, **more):
-    return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, blocked_connection_timeout=30, stack_timeout=30,
-                                                             socket_timeout=30, **more))
+    return pika.BlockingConnection(
+        pika.ConnectionParameters("127.0.0.1", port, blocked_connection_timeout=30, stack_timeout=30, socket_timeout=30, **more)
+    )
 
 
 def publish(channel, queue, numbers):
@@ -254,15 +256,18 @@ def run(*arguments):
     return done.returncode, done.stderr.strip(), done.stdout
 
 
-@pytest.mark.parametrize("status, words, arguments", [
-    (1, "there is no serial device /dev/ttyNone: plug it in", ("/dev/ttyNone",)),
-    (1, "/dev/null is not a serial device", ("/dev/null",)),
-    (2, "'x' is not a whole number from 1 to 4000000", ("/dev/ttyNone", "--baud", "x")),
-    (2, "clients come over TCP", ("/dev/ttyNone", "--listen", "serial:///dev/tty0")),
-    (2, "one --listen URL for each --address", ("/dev/ttyNone", "--address", "1", "--address", "2")),
-    (2, "given twice", ("/dev/ttyNone", "--address", "1", "--address", "1", "--listen", "amqp://127.0.0.1:0")),
-    (2, "have one speed", ("/dev/ttyNone", "--address", "1", "--speed", "9600")),
-])
+@pytest.mark.parametrize(
+    "status, words, arguments",
+    [
+        (1, "there is no serial device /dev/ttyNone: plug it in", ("/dev/ttyNone",)),
+        (1, "/dev/null is not a serial device", ("/dev/null",)),
+        (2, "'x' is not a whole number from 1 to 4000000", ("/dev/ttyNone", "--baud", "x")),
+        (2, "clients come over TCP", ("/dev/ttyNone", "--listen", "serial:///dev/tty0")),
+        (2, "one --listen URL for each --address", ("/dev/ttyNone", "--address", "1", "--address", "2")),
+        (2, "given twice", ("/dev/ttyNone", "--address", "1", "--address", "1", "--listen", "amqp://127.0.0.1:0")),
+        (2, "have one speed", ("/dev/ttyNone", "--address", "1", "--speed", "9600")),
+    ],
+)
 def test_what_cannot_be_is_one_clear_sentence(status, words, arguments):
     got, said, out = run(*arguments)
     assert got == status and words in said and said.count("\n") == 0 and out == "", said

@@ -15,12 +15,13 @@ import time
 import tty
 
 import pytest
+from line_end import Exchange
+from noisy_cable import noisy_cable
+
 from leveret.ports.client import ConnectFailed
 from leveret.ports.clock import now_ms
 from leveret.ports.serial_line import LineFailed, SerialListener, SerialStream, connect_serial, new_link
 from leveret.ports.tcp import Loop
-from line_end import Exchange
-from noisy_cable import noisy_cable
 
 FORTH = random.Random(1).randbytes(30000)
 BACK = random.Random(2).randbytes(30000)
@@ -132,7 +133,7 @@ def carry(peer, master):
     ready, _, _ = select.select([master], [], [], 0)
     if ready:
         octets = os.read(master, 400)
-        peer.writable()[:len(octets)] = octets
+        peer.writable()[: len(octets)] = octets
         peer.received(len(octets))
 
 
@@ -198,8 +199,9 @@ def refusal(device, baud=115200):
 
 
 def test_a_device_that_cannot_be_opened_is_one_clear_sentence():
-    assert refusal("/dev/ttyNone") == ("there is no serial device /dev/ttyNone: plug it in, or see what is there with "
-                                       "`python3 -m serial.tools.list_ports`")
+    assert refusal("/dev/ttyNone") == (
+        "there is no serial device /dev/ttyNone: plug it in, or see what is there with `python3 -m serial.tools.list_ports`"
+    )
     assert refusal("/dev/null").startswith("/dev/null is not a serial device")
     assert refusal("/tmp").startswith("/tmp is not a serial device")
     master, slave = raw_pty()

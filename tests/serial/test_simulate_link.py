@@ -1,7 +1,6 @@
 """Seeds of the serial link's simulation, those that found something once, and the canaries that it has to catch."""
 
 import pytest
-
 import simulate_link
 from link_canaries import CANARIES, SEEDS_MAX
 from link_world import World

@@ -1,4 +1,5 @@
 """The protocol tables in core/ are what the specifications' tables of the workplace (../shared/specs) give."""
+
 import subprocess
 import sys
 

@@ -1,4 +1,5 @@
 """The detector on the recorded series of the workplace (../shared), by the rules of the Numenta Anomaly Benchmark."""
+
 import os
 import sys
 
@@ -9,7 +10,7 @@ from leveret.tools import components
 if not components.JAVA.present():
     pytest.skip(components.JAVA.sentence(), allow_module_level=True)
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "spark"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "measure"))
 from nab_score import RECORDED, score_folder  # noqa: E402 - the path is set above
 
 

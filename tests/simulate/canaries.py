@@ -1,6 +1,7 @@
 """Deliberate faults of a journal or a store: the simulation has to catch each of them, or it proves nothing."""
 
-from leveret.core import layout, log
+from leveret.core.log import segments
+from leveret.core.memory import layout
 
 
 def confirms_before_syncing(journal):
@@ -10,26 +11,32 @@ def confirms_before_syncing(journal):
 
 def ignores_sync(store):
     """The store says that it has synced, and has not."""
+
     def sync(number):
         store.operation()
         if store.watcher is not None:
             store.watcher.after_sync()
+
     store.sync = sync
 
 
 def forgets_acknowledgements(journal):
     """Settlements are taken in and not written."""
+
     def write_settled():
         journal.settled = {}
         journal.settled_count = 0
+
     journal.write_settled = write_settled
 
 
 def frees_what_is_wanted(journal):
     """The oldest segment is removed whatever lives in it."""
+
     def copy_forward(oldest, _):
         oldest.live = 0
         return True
+
     journal.copy_forward = copy_forward
 
 
@@ -41,14 +48,17 @@ def writes_transactions_in_pieces(journal):
         number = append(type_, parts)
         journal.log.commit(False)
         return number
+
     journal.log.append = append_and_write
 
 
 def writes_on_behind_a_failure(journal):
     """After a write that failed the same segment is written on."""
+
     def leave():
         journal.log.doubtful = None
         return True
+
     journal.log.leave = leave
 
 
@@ -72,7 +82,9 @@ def says_too_early_that_it_ended(store):
             store.left = 0
             ended()
             action(*given)
+
         return finish_first
+
     store.late = 0
     store.ended = ended_too_early
     store.begin, store.begin_remove, store.interrupt = before(begin), before(begin_remove), interrupt
@@ -86,6 +98,7 @@ def frees_what_is_not_settled_on_disk(journal):
         for segment in journal.log.segments:
             segment.needs = 0
         free_segments()
+
     journal.free_segments = free_at_once
 
 
@@ -94,11 +107,12 @@ def gives_back_to_a_log_that_forgets(journal):
     append_message, give_entry_back = journal.append_message, journal.pager.give_entry_back
 
     def give_to_nobody(found, entry, before):
-        journal.append_message = lambda type_, parts, count: append_message(log.TRANSIENT, parts, count)
+        journal.append_message = lambda type_, parts, count: append_message(segments.TRANSIENT, parts, count)
         try:
             return give_entry_back(found, entry, before)
         finally:
             journal.append_message = append_message
+
     journal.pager.give_entry_back = give_to_nobody
 
 
@@ -120,7 +134,9 @@ def reads_a_stream_with_gaps(journal):
                 pages.jump(window.end, window.end + 1)
                 window.first = window.end = window.end + 1
             return read_next(window, walk, chunk, stop)
+
         return read_over
+
     for found in journal.broker.queues.values():
         if found.is_stream:
             found.pages.read_next = careless(found.pages)
@@ -133,6 +149,7 @@ def shortens_streams_in_memory_alone(journal):
     def settle_of_queues(found, first, end, count, segment_number):
         if not found.is_stream:
             settle_range(found, first, end, count, segment_number)
+
     journal.settle_range = settle_of_queues
 
 
@@ -154,6 +171,7 @@ def notes_a_segment_before_it_is_durable(store):
     def put_and_note(number, octets):
         store.note.add(number)
         put(number, octets)
+
     store.put = put_and_note
 
 
@@ -166,6 +184,7 @@ def notes_a_removal_behind_it(store):
         for each in waiting:
             remove(*each)
         waiting[:] = [(number, numbers)]
+
     store.note.remove = remove_later
 
 

@@ -41,3 +41,4 @@ class Chance:
             at -= weight
             if at < 0:
                 return item
+        raise ValueError("weights that sum to nothing")

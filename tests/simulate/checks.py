@@ -1,13 +1,15 @@
 """What must hold after each recovery of a World, and at its end."""
 
-from leveret.core import layout, paged
-from leveret.core.broker import Broker
-from leveret.core.limits import Limits
-from leveret.core.read_back import Walk
 from deeds import EXCHANGES
 from model import State, Wrong, state_of
 from peer import idle
 from wire_client import CONSUMES
+
+from leveret.core.broker.broker import Broker
+from leveret.core.limits import Limits
+from leveret.core.log import chunk_index, message_record
+from leveret.core.log.read_back import Walk
+from leveret.core.memory import layout
 
 
 class Checks:
@@ -24,7 +26,7 @@ class Checks:
             if found.pages is not None:
                 self.identify_paged(found)
         mine = state_of(self.broker, self.ids, self.pushes, self.paged_ids)
-        matching = [each for each in self.candidates if each.same(mine)]
+        matching = [each for each in self.candidates if each.same(mine, self.has_holes)]
         self.counts["checked"] += sum([len(mine.queues[name]) for name in mine.queues])
         if matching:
             mine = matching[-1]
@@ -32,8 +34,10 @@ class Checks:
                 self.check_confirmed(mine)
                 self.check_seen(mine)
         elif not self.was_weak:
-            raise Wrong("the broker came back in a state that it cannot be in; against the last synced one: %s; against the newest: %s"
-                        % (self.candidates[0].difference(mine), self.candidates[-1].difference(mine)))
+            raise Wrong(
+                "the broker came back in a state that it cannot be in; against the last synced one: %s; against the newest: %s"
+                % (self.candidates[0].difference(mine), self.candidates[-1].difference(mine))
+            )
         elif self.store.flipped and ";" not in self.report and not self.store.aside and not self.was_told and self.mode != "none":
             raise Wrong("a flipped bit was not reported, and this is gone: %s" % self.candidates[0].difference(mine))
         self.check_lost()
@@ -74,17 +78,19 @@ class Checks:
         chunks, journal = self.broker.tables.chunks, self.broker.journal
         chunk = found.pages.head
         while chunk != layout.NONE:
-            segment = journal.log.by_number[chunks[chunk + paged.SEGMENT]]
-            walk = Walk(journal.pager.reader, segment.number, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP], segment.size)
-            left, first, span = chunks[chunk + paged.COUNT], chunks[chunk + paged.POSITION], chunks[chunk + paged.SPAN]
+            segment = journal.log.by_number[chunks[chunk + chunk_index.SEGMENT]]
+            walk = Walk(
+                journal.pager.reader, segment.number, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP], segment.size
+            )
+            left, first, span = chunks[chunk + chunk_index.COUNT], chunks[chunk + chunk_index.POSITION], chunks[chunk + chunk_index.SPAN]
             while left and walk.next():
-                count, _, route, given, body = walk.heads()
+                count, _, route, _, given, body, _, _ = walk.heads()
                 for identity, position in walk.places(count):
                     ahead = (position - first) & layout.MASK
                     holes = found.pages.holes
                     if identity == found.id_in_log and ahead < span and not (holes and holes.has(position)):
                         first, span = (position + 1) & layout.MASK, span - ahead - 1
-                        at = walk.at + 16 + 12 * count + route + given
+                        at = message_record.route_at(walk.at, count) + route + given
                         octets = self.store.read(segment.number, at, body)
                         name = self.identify(-1, octets)
                         if self.paged_ids.get((identity, position & layout.MASK)) is not None:
@@ -93,7 +99,7 @@ class Checks:
                         left -= 1
             if left:
                 raise Wrong("queue %s: %d messages are not where the index says" % (found.name, left))
-            chunk = chunks[chunk + paged.NEXT]
+            chunk = chunks[chunk + chunk_index.NEXT]
 
     def identify_entry(self, entry):
         """Read the id of a message: that."""
@@ -112,8 +118,10 @@ class Checks:
         """No stream begins again below an offset that a reader has seen."""
         for identity, name in mine.streams:
             if mine.streams[(identity, name)][1] < self.seen_next.get(identity, 0):
-                raise Wrong("stream %s goes on at %d; a reader has seen up to %d"
-                            % (name, mine.streams[(identity, name)][1], self.seen_next[identity] - 1))
+                raise Wrong(
+                    "stream %s goes on at %d; a reader has seen up to %d"
+                    % (name, mine.streams[(identity, name)][1], self.seen_next[identity] - 1)
+                )
 
     def check_weakly(self, mine):
         """What holds whatever was lost: no message twice at one position, positions rise, pools agree."""

@@ -1,10 +1,11 @@
 """What the clients of a World do: drawn from its seed, where it makes sense at that moment."""
 
-from leveret.core import users
-from leveret.core.access import User
-from leveret.core.policies import Policy
 from model import body_of
 from wire_client import CONFIRMS, CONSUMES, TRANSACTIONS
+
+from leveret.core.access import users
+from leveret.core.access.permissions import User
+from leveret.core.broker.policies import Policy
 
 QUEUES = ("q0", "q1", "q2", "q3", "q4", "q5", "s0", "s1")
 EXCHANGES = ("e0", "e1", "e2")
@@ -38,8 +39,23 @@ STREAM_KINDS = (
 
 # What a client may do next, and how often.
 DEEDS = (
-    ("publish", 30), ("burst", 4), ("settle", 20), ("consume", 4), ("cancel", 1), ("get", 5), ("commit", 4), ("roll_back", 1), ("purge", 1),
-    ("declare", 4), ("delete", 1), ("bind", 3), ("unbind", 1), ("declare_exchange", 2), ("delete_exchange", 1), ("lose", 1), ("policy", 1),
+    ("publish", 30),
+    ("burst", 4),
+    ("settle", 20),
+    ("consume", 4),
+    ("cancel", 1),
+    ("get", 5),
+    ("commit", 4),
+    ("roll_back", 1),
+    ("purge", 1),
+    ("declare", 4),
+    ("delete", 1),
+    ("bind", 3),
+    ("unbind", 1),
+    ("declare_exchange", 2),
+    ("delete_exchange", 1),
+    ("lose", 1),
+    ("policy", 1),
 )
 
 
@@ -128,7 +144,7 @@ class Deeds:
         at = 0 if chance.below(3) else chance.below(len(side.unsettled))
         tag = side.unsettled[at][0]
         multiple = chance.one_in(3)
-        side.unsettled = side.unsettled[at + 1:] if multiple else side.unsettled[:at] + side.unsettled[at + 1:]
+        side.unsettled = side.unsettled[at + 1 :] if multiple else side.unsettled[:at] + side.unsettled[at + 1 :]
         if chance.below(4):
             client.send(CONSUMES, "basic_ack", tag, multiple)
         else:
@@ -160,6 +176,7 @@ class Deeds:
 
             def cancelled(_):
                 side.consumers.pop(tag, None)
+
             client.ask(side, "basic_cancel", "basic_cancel_ok", cancelled, tag, False)
 
     def do_get(self, client):
@@ -219,8 +236,16 @@ class Deeds:
         """A binding of a queue or between exchanges."""
         queue, exchange = self.chance.pick(QUEUES), self.chance.pick(EXCHANGES)
         if queue in self.broker.queues and exchange in self.broker.exchanges and self.broker.binding_count < 25:
-            self.ask(client, "queue_bind", 0, queue, exchange, self.chance.pick(("#", "a.*", "b", "a.b")), False,
-                     {"n": 1} if self.chance.one_in(4) else {})
+            self.ask(
+                client,
+                "queue_bind",
+                0,
+                queue,
+                exchange,
+                self.chance.pick(("#", "a.*", "b", "a.b")),
+                False,
+                {"n": 1} if self.chance.one_in(4) else {},
+            )
         if self.chance.one_in(6) and "e0" in self.broker.exchanges and "e1" in self.broker.exchanges:
             self.ask(client, "exchange_bind", 0, "e1", "e0", "#", False, {})
 

@@ -1,4 +1,4 @@
-"""A store of log segments in memory that fails as media do. The contract is in core/log.py.
+"""A store of log segments in memory that fails as media do. The contract is in core/log/segments.py.
 
 What is appended lies in a cache until it is synced. A power cut comes at the n-th operation, in the middle of it; what the cache held then
 is kept, lost, torn, or kept in some pages and lost in others. A sync that fails may lose what it should have made durable, and the next one
@@ -7,8 +7,8 @@ durable in their order, at a sync; a cut takes the last of them back. `flip` tur
 Which segments there are to be is noted when one is durable, and before one is removed; a cut may come between the two.
 """
 
-from leveret.core.noted import Noted
-from leveret.core.settled import is_in
+from leveret.core.log.segment_list import Noted
+from leveret.core.log.settled_positions import is_in
 
 PAGES = (1, 16, 64, 512)
 
@@ -68,7 +68,7 @@ class FaultyStore:
     def read(self, number, offset, size):
         if self.watcher is not None and self.faults.read_fails and self.faults.reads.one_in(self.faults.read_fails):
             raise OSError(5, "input/output error")
-        return self.segments[number].octets[offset:offset + size]
+        return self.segments[number].octets[offset : offset + size]
 
     def append(self, number, octets):
         if self.watcher is not None:
@@ -82,10 +82,10 @@ class FaultyStore:
         if segment is None:
             segment = self.segments[number] = Segment()
         if cut:
-            segment.octets += bytes(octets[:self.chance.below(len(octets) + 1)])
+            segment.octets += bytes(octets[: self.chance.below(len(octets) + 1)])
             raise PowerCut()
         if self.operations <= self.faults.full_until:
-            segment.octets += bytes(octets[:self.chance.below(len(octets) + 1)])
+            segment.octets += bytes(octets[: self.chance.below(len(octets) + 1)])
             raise OSError(28, "no space left")
         segment.octets += bytes(octets)
 
@@ -188,7 +188,7 @@ class FaultyStore:
         if how == 1:
             return cached
         if how == 2:
-            return cached[:self.chance.between(len(durable), len(cached))]
+            return cached[: self.chance.between(len(durable), len(cached))]
         return self.some_pages(durable, cached)
 
     def some_pages(self, durable, cached):
@@ -309,7 +309,7 @@ class DelayedStore(FaultyStore):
                 self.removed.append((number, self.segments.pop(number)))
             return
         segment = self.segments.setdefault(number, Segment())
-        segment.octets += bytes(octets[:self.chance.below(len(octets) + 1)] if self.chance.one_in(2) else octets)
+        segment.octets += bytes(octets[: self.chance.below(len(octets) + 1)] if self.chance.one_in(2) else octets)
         if self.chance.one_in(3):
             self.make_durable(segment)
             if self.operations % 2 and segment.octets.endswith(octets):

@@ -1,135 +1,90 @@
-"""What holds in a broker's tables after every step: pools, lists, references and sums agree.
+"""What holds in a whole broker between two steps: its tables, and what its Python objects say of the same records.
 
-`check(broker)` raises Wrong with the first thing that does not. It walks everything: for tests, not for a broker that serves. Bodies that
-are set into a send buffer (C, sockets) hold references that it does not see.
+`check(broker)` raises Wrong with the first thing that does not: core/memory/invariants.py, with the owners that the tables do not know, and
+what objects repeat of records. It walks everything: for tests, not for a broker that serves. Bodies that are set into a send buffer (C,
+sockets) hold references that it does not see.
 """
 
-from leveret.core import layout
+import os
+
 from model import Wrong
 
+from leveret.core.broker.ingest import route_hash
+from leveret.core.memory import invariants, layout
+
 NONE = layout.NONE
+DELAYED = "x-delayed-message"
+EVERY = int(getattr(os, "environ", {}).get("LEVERET_CHECK_EVERY", "0"))  # of the steps of a run; 0: what the run thinks right
 
 
 def check(broker):
-    """Every record has an owner, and every count is what it counts."""
-    entries = {}  # entry -> where it is
-    unsettled = {}  # queue handle -> deliveries
-    for handle, found in broker.queue_objects.items():
-        if found.handle != handle or broker.queues.get(found.name) is not found:
-            raise Wrong("queue '%s' is not at its record" % found.name)
-        ready_list(broker, found, entries)
-    for connection in broker.connections:
-        for channel in connection.channels():
-            if not channel.closing:
-                unsettled_list(broker, channel, entries, unsettled)
-    for found, entry in broker.kept_aside():
-        note(entries, entry, "aside of queue '%s'" % found.name)
-    windows(broker, entries)
-    queue_sums(broker, entries, unsettled)
-    settled = settled_list(broker)
-    pool_is(broker, layout.POOL_ENTRIES, broker.limits.entry_count_max + broker.tables.spare[2], layout.ENTRY_WIDTH, broker.tables.entries,
-            len(entries) + len(settled), broker.limits.entry_count_max, "entries")
-    messages(broker, entries)
-    active_list(broker)
-    if broker.tables.state[layout.STATE_LOGGED_HEAD] != NONE:
-        raise Wrong("messages that ingest took are not logged")
-    rare_pools(broker)
+    """Every record has an owner, every count is what it counts, and every object says what its record says."""
+    handles_of_objects(broker)
+    windows = invariants.check(
+        broker.tables,
+        entries_aside(broker),
+        references(broker),
+        broker.commit.needed if broker.commit is not None else 0,
+        not delays(broker),
+    )
+    for consumer in consumers_of(broker):
+        if consumer.handle in windows:
+            if not hasattr(consumer, "window_seen"):
+                consumer.window_seen = windows[consumer.handle]  # the window that it was given, as it was when it was seen first
+            invariants.same("CONSUMER", consumer.handle, "CREDIT and unsettled", consumer.window_seen, windows[consumer.handle])
+    queue_records(broker)
+    route_places(broker.tables)
 
 
-def note(entries, entry, where):
-    """An entry is in one place only."""
-    if entry in entries:
-        raise Wrong("entry %d is %s and %s" % (entry, entries[entry], where))
-    entries[entry] = where
+def delays(broker):
+    """True when messages may wait, and come to the tail of their queues with older positions (x-delayed-message)."""
+    return broker.waiting is not None and broker.waiting.count > 0 or any(found.type == DELAYED for found in broker.exchanges.values())
 
 
-def ready_list(broker, found, entries):
-    """The links of a queue's ready list, its length and its octets."""
-    tables = broker.tables
-    queues, table = tables.queues, tables.entries
-    before, entry, count, octets = NONE, queues[found.handle + layout.QUEUE_HEAD], 0, 0
-    while entry != NONE:
-        note(entries, entry, "ready in queue '%s'" % found.name)
-        if table[entry + layout.ENTRY_PREVIOUS] != before:
-            raise Wrong("queue '%s': entry %d does not know the one before" % (found.name, entry))
-        if table[entry + layout.ENTRY_QUEUE] != found.handle:
-            raise Wrong("queue '%s': entry %d is of another queue" % (found.name, entry))
-        count += 1
-        octets += tables.messages[table[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BODY]
-        before, entry = entry, table[entry + layout.ENTRY_NEXT]
-    for field, value, what in ((layout.QUEUE_TAIL, before, "tail"), (layout.QUEUE_LENGTH, count, "length"),
-                               (layout.QUEUE_OCTETS, octets, "octets")):
-        if queues[found.handle + field] != value:
-            raise Wrong("queue '%s': its %s is %d, and says %d" % (found.name, what, value, queues[found.handle + field]))
+class Steps:
+    """Checks each `every`th step of a run; `end` checks where it ends, so that nothing wrong is left unseen."""
+
+    def __init__(self, every=1):
+        self.every = EVERY or every
+        self.count = 0
+
+    def step(self, broker):
+        """One more step was done."""
+        self.count += 1
+        if self.count % self.every == 0:
+            check(broker)
+
+    def end(self, broker):
+        """The last step was done."""
+        if self.count % self.every:
+            check(broker)
 
 
-def unsettled_list(broker, channel, entries, unsettled):
-    """The links of a channel's unsettled list, and its length."""
-    tables = broker.tables
-    table, channels = tables.entries, tables.channels
-    before, entry, count = NONE, channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD], 0
-    while entry != NONE:
-        note(entries, entry, "unsettled on channel %d of %s" % (channel.number, channel.connection.name))
-        if table[entry + layout.ENTRY_PREVIOUS] != before:
-            raise Wrong("channel %d: entry %d does not know the one before" % (channel.number, entry))
-        queue = table[entry + layout.ENTRY_QUEUE]
-        unsettled[queue] = unsettled.get(queue, 0) + 1
-        count += 1
-        before, entry = entry, table[entry + layout.ENTRY_NEXT]
-    if channels[channel.handle + layout.CHANNEL_UNSETTLED] != count or channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL] != before:
-        raise Wrong("channel %d has %d unsettled deliveries and says %d"
-                    % (channel.number, count, channels[channel.handle + layout.CHANNEL_UNSETTLED]))
+def consumers_of(broker):
+    """All consumers, in the order of their channels."""
+    return [consumer for channel in broker.open_sessions() for consumer in channel.consumers.values()]
 
 
-def windows(broker, entries):
-    """What readers of streams have read back."""
+def entries_aside(broker):
+    """The entries that are in no list of the tables: what waits, and what readers of streams have read back."""
+    for _, entry in broker.kept_aside():
+        yield entry
     for found in broker.queues.values():
         for window in getattr(found.pages, "windows", ()) if found.is_stream else ():
             entry = window.head
             while entry != NONE:
-                note(entries, entry, "in a window of stream '%s'" % found.name)
+                yield entry
                 entry = broker.tables.entries[entry + layout.ENTRY_NEXT] if entry != window.tail else NONE
 
 
-def queue_sums(broker, entries, unsettled):
-    """Blocks and unsettled deliveries of each queue."""
-    tables = broker.tables
-    blocks = {}
-    for entry in entries:
-        queue = tables.entries[entry + layout.ENTRY_QUEUE]
-        message = tables.entries[entry + layout.ENTRY_MESSAGE]
-        blocks[queue] = blocks.get(queue, 0) + tables.messages[message + layout.MESSAGE_BLOCKS]
-    for handle, found in broker.queue_objects.items():
-        if tables.queues[handle + layout.QUEUE_UNSETTLED] != unsettled.get(handle, 0):
-            raise Wrong("queue '%s' has %d unsettled deliveries and says %d"
-                        % (found.name, unsettled.get(handle, 0), tables.queues[handle + layout.QUEUE_UNSETTLED]))
-        if tables.queues[handle + layout.QUEUE_BLOCKS] != blocks.get(handle, 0):
-            raise Wrong("queue '%s' has %d blocks and says %d" % (found.name, blocks.get(handle, 0),
-                                                                 tables.queues[handle + layout.QUEUE_BLOCKS]))
-
-
-def settled_list(broker):
-    """The entries that wait for the journal."""
-    tables = broker.tables
-    entry = tables.state[layout.STATE_SETTLED_LIST]
-    found = []
-    while entry != NONE:
-        found.append(entry)
-        entry = tables.entries[entry + layout.ENTRY_NEXT]
-    return found
-
-
-def references(broker, entries):
-    """message -> how many hold it."""
-    tables = broker.tables
+def references(broker):
+    """message -> how often sessions and their channels hold it."""
     held = {}
 
     def hold(message):
         if message != NONE:
             held[message] = held.get(message, 0) + 1
 
-    for entry in entries:
-        hold(tables.entries[entry + layout.ENTRY_MESSAGE])
     for connection in broker.connections:
         session = connection.session
         if session is None:
@@ -137,71 +92,80 @@ def references(broker, entries):
         hold(session.outgoing.message)
         for channel in session.channels.values():
             hold(channel.message)
+            if channel.answer is not None:
+                hold(channel.answer.message)
             for each in channel.returns:
                 hold(each[0])
             if channel.transaction is not None:
-                for each in channel.transaction.publishes:
+                for each in channel.transaction.publishes[channel.transaction.done :]:
                     hold(each[0])
     return held
 
 
-def messages(broker, entries):
-    """Every message is held by as many as it says, and the pools of messages and blocks by these messages."""
+def handles_of_objects(broker):
+    """Queues, channels and consumers are objects, each with a record of its own, and no record is without."""
     tables = broker.tables
-    held = references(broker, entries)
-    blocks = 0
-    for message, count in held.items():
-        if tables.messages[message + layout.MESSAGE_REFERENCES] != count:
-            raise Wrong("message %d is held %d times and says %d" % (message, count, tables.messages[message + layout.MESSAGE_REFERENCES]))
-        blocks += tables.messages[message + layout.MESSAGE_BLOCKS]
-    limits = broker.limits
-    pool_is(broker, layout.POOL_MESSAGES, limits.message_count_max + tables.spare[1], layout.MESSAGE_WIDTH, tables.messages, len(held),
-            limits.message_count_max, "messages")
-    used = limits.arena_size // limits.block_size - tables.state[layout.POOL_BLOCKS + 2]
-    if used != blocks:
-        raise Wrong("messages hold %d blocks, and %d are taken" % (blocks, used))
+    channels = list(broker.open_sessions())
+    for what, wanted, table, width, pool, size in (
+        (
+            "queue",
+            [found.handle for found in broker.queues.values()],
+            tables.queues,
+            layout.QUEUE_WIDTH,
+            tables.queue_pool,
+            len(tables.queues),
+        ),
+        (
+            "channel",
+            [channel.handle for channel in channels],
+            tables.channels,
+            layout.CHANNEL_WIDTH,
+            tables.channel_pool,
+            tables.state[layout.STATE_TAGS],
+        ),
+        (
+            "consumer",
+            [consumer.handle for consumer in consumers_of(broker)],
+            tables.consumers,
+            layout.CONSUMER_WIDTH,
+            tables.consumer_pool,
+            len(tables.consumers),
+        ),
+    ):
+        found = sorted(invariants.in_use(what.upper(), table, width, pool, 0, size))
+        if sorted(wanted) != found:
+            raise Wrong("%s: the records in use are %s, and the objects have %s" % (what, found, sorted(wanted)))
+    for handle, found in broker.queue_objects.items():
+        if found.handle != handle or broker.queues.get(found.name) is not found:
+            raise Wrong("queue '%s' is not at its record" % found.name)
+    for channel in channels:
+        invariants.same("CHANNEL", channel.handle, "NUMBER", channel.number, tables.channels[channel.handle + layout.CHANNEL_NUMBER])
+    for consumer in consumers_of(broker):
+        for name, wanted in (("QUEUE", consumer.queue.handle), ("CHANNEL", consumer.channel.handle), ("NO_ACK", int(consumer.no_ack))):
+            found = tables.consumers[consumer.handle + getattr(layout, "CONSUMER_" + name)]
+            invariants.same("CONSUMER", consumer.handle, name, wanted, found)
+        if consumer.queue.consumers.count(consumer) != 1:
+            raise Wrong("consumer %d: is to be once in its queue's line" % consumer.handle)
 
 
-def pool_is(broker, pool, capacity, width, table, used, count_max, what):
-    """A pool has lent `used` records, and its free list has the others."""
-    state = broker.tables.state
-    if count_max - state[pool + 2] != used:
-        raise Wrong("%d %s have an owner, and %d are taken" % (used, what, count_max - state[pool + 2]))
-    free, record = capacity - state[pool + 1] // width, state[pool]
-    while record >= 0 and free <= capacity:
-        free += 1
-        record = table[record]
-    if free != capacity - used:
-        raise Wrong("the free list of %s has %d, and should have %d" % (what, free, capacity - used))
+def queue_records(broker):
+    """What Queue.update_plain has written is still so."""
+    for found in broker.queues.values():
+        limits = (0, NONE, NONE, NONE) if found.rules is None else found.rules.flat()
+        plain = layout.PLAIN_LOGGED if found.id_in_log else layout.PLAIN
+        rows = [("CONSUMERS", len(found.consumers)), ("IDENTITY", found.id_in_log)]
+        rows.append(("PLAIN", layout.NOT_PLAIN if found.is_stream or limits is None or found.is_paging() else plain))
+        rows += zip(("LIMITS", "TTL", "LENGTH_MAX", "OCTETS_MAX"), (0,) * 4 if limits is None else limits)
+        for name, wanted in rows:
+            invariants.same("QUEUE", found.handle, name, wanted, broker.tables.queues[found.handle + getattr(layout, "QUEUE_" + name)])
 
 
-def active_list(broker):
-    """The list of queues that may have something to deliver ends, and has those that say so."""
-    tables = broker.tables
-    handle, seen = tables.state[layout.STATE_ACTIVE_HEAD], []
-    while handle != NONE:
-        if handle in seen or handle not in broker.queue_objects:
-            raise Wrong("the list of active queues does not end")
-        seen.append(handle)
-        handle = tables.queues[handle + layout.QUEUE_NEXT_ACTIVE]
-    for handle in broker.queue_objects:
-        if (handle in seen) != (tables.queues[handle + layout.QUEUE_ACTIVE] == 1):
-            raise Wrong("queue '%s' does not know whether it is active" % broker.queue_objects[handle].name)
-
-
-def rare_pools(broker):
-    """Queues, channels and consumers."""
-    tables, limits = broker.tables, broker.limits
-    channels = consumers = 0
-    for connection in broker.connections:
-        for channel in connection.channels():
-            if not channel.closing:
-                channels += 1
-                consumers += len(channel.consumers)
-    lined_up = sum(len(found.consumers) for found in broker.queues.values())
-    for what, pool, count_max, count in (("queues", tables.queue_pool, limits.queue_count_max, len(broker.queues)),
-                                         ("channels", tables.channel_pool, limits.channel_count_max, channels),
-                                         ("consumers", tables.consumer_pool, limits.consumer_count_max, consumers),
-                                         ("consumers of queues", tables.consumer_pool, limits.consumer_count_max, lined_up)):
-        if count_max - pool[2] != count:
-            raise Wrong("%d %s have an owner, and %d are taken" % (count, what, count_max - pool[2]))
+def route_places(tables):
+    """A route stands where it is looked for."""
+    state, slots = tables.state, tables.routes
+    count = state[layout.STATE_ROUTE_SLOTS]
+    for slot in range(0, len(slots) if state[layout.STATE_ROUTE_OCTETS] else 0, layout.ROUTE_WIDTH):
+        if slots[slot + layout.ROUTE_EPOCH] == state[layout.STATE_ROUTE_EPOCH]:
+            first = route_hash(tables.route_octets, slots[slot + layout.ROUTE_OCTETS], slots[slot + layout.ROUTE_SIZE]) & (count - 1)
+            if (slot // layout.ROUTE_WIDTH - first) & (count - 1) >= layout.ROUTE_PROBES:
+                raise Wrong("route %d: is to be at most %d slots behind %d" % (slot, layout.ROUTE_PROBES, first))

@@ -30,19 +30,22 @@ def kept_seeds():
 def form_of(seed):
     """The engine of a seed's brokers."""
     from leveret import c_accel
-    from leveret.core import engine
+    from leveret.core.broker import engine
 
     class InC(c_accel.Engine):
         """With turns as in the plain form, for the same story."""
 
         turn = engine.Plain.turn
+
     return InC if seed % 2 and c_accel.lib is not None else engine.Plain
 
 
 def one(seed, printing=False, form=None):
     """(seed, counts, what went wrong or ""). `form`: an engine other than the seed's own."""
-    from leveret.core import engine
     from world import World
+
+    from leveret.core.broker import engine
+
     world = World(seed, printing=printing)
     before, engine.chosen = engine.chosen, form or form_of(seed)
     try:
@@ -93,13 +96,33 @@ def run_all(options):
 
 def summary(total, count, seconds):
     """What was done, in one line."""
-    return ("%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped, %d segments lost; %d confirms, "
-            "%d recovered messages checked, %d deliveries; %d syncs took their time, %d crashes in the middle of one; "
-            "%d failed writes and syncs, %d segments freed, %d messages copied forward, %d only in the log and %d given back to it, "
-            "%d of them unreadable; %d read again from streams"
-            % (count, seconds, total["cuts"], total["recovery_cuts"], total["kills"], total["flips"], total["lost"], total["confirmed"],
-               total["checked"], total["delivered"], total["delayed"], total["interrupted"], total["troubles"], total["freed"],
-               total["copied"], total["paged"], total["given_back"], total["unreadable"], total["read_again"]))
+    return (
+        "%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped, %d segments lost; %d confirms, "
+        "%d recovered messages checked, %d deliveries; %d syncs took their time, %d crashes in the middle of one; "
+        "%d failed writes and syncs, %d segments freed, %d messages copied forward, %d only in the log and %d given back to it, "
+        "%d of them unreadable; %d read again from streams"
+        % (
+            count,
+            seconds,
+            total["cuts"],
+            total["recovery_cuts"],
+            total["kills"],
+            total["flips"],
+            total["lost"],
+            total["confirmed"],
+            total["checked"],
+            total["delivered"],
+            total["delayed"],
+            total["interrupted"],
+            total["troubles"],
+            total["freed"],
+            total["copied"],
+            total["paged"],
+            total["given_back"],
+            total["unreadable"],
+            total["read_again"],
+        )
+    )
 
 
 def arguments():

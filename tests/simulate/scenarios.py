@@ -4,19 +4,23 @@
 everything that was promised holds. Raises model.Wrong.
 """
 
-import peer
-from leveret.core import durability, layout, paged
-from leveret.core.amqp_0_9 import properties
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
-from leveret.core.limits import BOARD, Limits
-from leveret.core.read_back import Walk
-from leveret.core.stream import EPOCH
+import json
+
 import invariants
+import peer
 from memory_store import MemoryStore
 from model import Wrong
 from peer import idle
+
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
+from leveret.core.limits import BOARD, Limits
+from leveret.core.log import chunk_index, definition_records, message_record
+from leveret.core.log.read_back import Walk
+from leveret.core.memory import layout
+from leveret.core.recovery import opening
+from leveret.core.stream.stream import EPOCH
 
 PERSISTENT = {"delivery_mode": 2}
 LETTER = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -82,7 +86,7 @@ class Client:
             view = self.connection.writable()
             size = min(len(view), len(octets) - at)
             if size and not self.connection.closed:
-                view[:size] = octets[at:at + size]
+                view[:size] = octets[at : at + size]
                 at += size
                 self.safely(self.connection.received, size)
             self.world.broker.run()
@@ -189,8 +193,7 @@ class World:
         """A broker on a store."""
         broker = outside.quietly(Broker, self.limits, b"faults")
         broker.log = say or broker.log
-        outside.quietly(broker.read_messages_with, properties)
-        report = durability.make_durable(broker, store, "each", 100, 65536, 4096, 1 << 18) if self.keeps else ""
+        report = opening.make_durable(broker, store, "each", 100, 65536, 4096, 1 << 18) if self.keeps else ""
         broker.tick(0, EPOCH + 1000)
         return broker, report
 
@@ -227,36 +230,40 @@ class World:
 
     def messages(self, broker):
         """The messages of a broker in memory."""
-        entries = {}
-        for found in broker.queues.values():
-            invariants.ready_list(broker, found, entries)
-        for connection in broker.connections:
-            for channel in connection.channels():
-                if not channel.closing:
-                    invariants.unsettled_list(broker, channel, entries, {})
-        for _, entry in broker.kept_aside():
-            entries[entry] = ""
-        return {broker.tables.entries[entry + layout.ENTRY_MESSAGE] for entry in entries}
+        tables = broker.tables
+        entries = [entry for _, entry in broker.kept_aside()]
+        for table, head, handles in (
+            (tables.queues, layout.QUEUE_HEAD, [found.handle for found in broker.queues.values()]),
+            (tables.channels, layout.CHANNEL_UNSETTLED_HEAD, [channel.handle for channel in broker.open_sessions()]),
+        ):
+            for handle in handles:
+                entry = table[handle + head]
+                while entry != layout.NONE:
+                    entries.append(entry)
+                    entry = tables.entries[entry + layout.ENTRY_NEXT]
+        return {tables.entries[entry + layout.ENTRY_MESSAGE] for entry in entries}
 
     def paged_bodies(self, broker, queue):
         """Those that are only in the log."""
         chunks, journal, found = broker.tables.chunks, broker.journal, set()
         chunk = queue.pages.head
         while chunk != layout.NONE:
-            segment = journal.log.by_number[chunks[chunk + paged.SEGMENT]]
-            walk = Walk(journal.pager.reader, segment.number, chunks[chunk + paged.OFFSET], chunks[chunk + paged.SKIP], segment.size)
-            left, first, span = chunks[chunk + paged.COUNT], chunks[chunk + paged.POSITION], chunks[chunk + paged.SPAN]
+            segment = journal.log.by_number[chunks[chunk + chunk_index.SEGMENT]]
+            walk = Walk(
+                journal.pager.reader, segment.number, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP], segment.size
+            )
+            left, first, span = chunks[chunk + chunk_index.COUNT], chunks[chunk + chunk_index.POSITION], chunks[chunk + chunk_index.SPAN]
             holes = queue.pages.holes
             while left > 0 and walk.next():
-                count, _, route, given, body = walk.heads()
+                count, _, route, _, given, body, _, _ = walk.heads()
                 for identity, position in walk.places(count):
                     ahead = (position - first) & layout.MASK
                     if identity == queue.id_in_log and ahead < span and not (holes is not None and holes.has(position)):
                         first, span, left = (position + 1) & layout.MASK, span - ahead - 1, left - 1
-                        found.add(journal.log.store.read(segment.number, walk.at + 16 + 12 * count + route + given, body))
+                        found.add(journal.log.store.read(segment.number, message_record.route_at(walk.at, count) + route + given, body))
             if left > 0:
                 raise Wrong("queue '%s': %d messages are not where the index says" % (queue.name, left))
-            chunk = chunks[chunk + paged.NEXT]
+            chunk = chunks[chunk + chunk_index.NEXT]
         return found
 
     def rest(self):
@@ -298,6 +305,11 @@ class World:
         missing = self.confirmed - self.gone - self.bodies(broker)
         if missing:
             raise Wrong("confirmed and not there after a restart: %s" % sorted(missing))
+        if definitions(broker) != definitions(self.broker):
+            raise Wrong(
+                "definitions before a restart and not after it: %s; after it alone: %s"
+                % (definitions(self.broker) - definitions(broker), definitions(broker) - definitions(self.broker))
+            )
         live = {segment.number: segment.live for segment in self.broker.journal.log.segments}
         if min(live.values()) < 0:
             raise Wrong("segments have fewer than no wanted messages: %s" % live)
@@ -315,6 +327,23 @@ class World:
         fresh = Broker(self.limits, b"fresh")
         if idle(self.broker) != idle(fresh):
             raise Wrong("with everything deleted the pools are %s, of a new broker %s" % (idle(self.broker), idle(fresh)))
+
+
+def definitions(broker):
+    """Every durable definition of a broker, as texts, without jumps of the clock and the offsets of streams. A queue that could not be
+    deleted when its last consumer went stays, no longer auto-delete, until the next start."""
+    return {
+        in_order({key: each[key] for key in each if key not in ("next", "kept", "auto_delete")})
+        for each in definition_records.all_definitions(broker)
+        if each["kind"] != "clock"
+    }
+
+
+def in_order(value):
+    """A definition as text."""
+    if isinstance(value, dict):
+        return "{%s}" % ", ".join("%s: %s" % (key, in_order(value[key])) for key in sorted(value))
+    return repr(value)
 
 
 def run(name, keeps, arm, faults):
@@ -337,12 +366,14 @@ def run(name, keeps, arm, faults):
 
 def with_queue(arguments, letters=True):
     """A publisher, a consumer's client, queue q with these arguments and queue dead."""
+
     def prepare(world):
         publisher = world.client()
         consumer = world.client(False)
         publisher.declare("dead")
         publisher.declare("q", dict(LETTER if letters else {}, **arguments))
         return publisher, consumer
+
     return prepare
 
 
@@ -441,8 +472,14 @@ def delays(world, publisher, consumer):
 def with_exchanges(world):
     """One of each type, in a row; what none takes goes to the alternate exchange."""
     publisher, consumer = with_queue({})(world)
-    rows = (("topic", "a.*", {}), ("headers", "", {"x-match": "any", "h": 1}), ("direct", "k", {}), ("fanout", "", {}),
-            ("x-consistent-hash", "3", {}), ("x-local-random", "", {}))
+    rows = (
+        ("topic", "a.*", {}),
+        ("headers", "", {"x-match": "any", "h": 1}),
+        ("direct", "k", {}),
+        ("fanout", "", {}),
+        ("x-consistent-hash", "3", {}),
+        ("x-local-random", "", {}),
+    )
     for type_, key, arguments in rows:
         publisher.ask("exchange_declare", 0, "e." + type_, type_, False, True, False, False, False, {"alternate-exchange": "amq.fanout"})
         publisher.ask("queue_bind", 0, "q", "e." + type_, key, False, arguments)
@@ -564,16 +601,24 @@ def poisons(world, publisher, consumer):
 def with_everything(world):
     """A log with all that there is to recover; there are no clients any more."""
     publisher, consumer = with_delays(world)
-    for name, arguments in (("ttl", {"x-message-ttl": 60000}), ("p", {"x-max-priority": 3}), ("last", {"x-last-value-key": "key"}),
-                            ("s", {"x-queue-type": "stream"}), ("long", {"x-max-length": 90})):
+    for name, arguments in (
+        ("ttl", {"x-message-ttl": 60000}),
+        ("p", {"x-max-priority": 3}),
+        ("last", {"x-last-value-key": "key"}),
+        ("s", {"x-queue-type": "stream"}),
+        ("long", {"x-max-length": 90}),
+    ):
         publisher.declare(name, arguments)
     publisher.ask("queue_bind", 0, "p", "amq.topic", "a.#", False, {})
     publisher.ask("exchange_declare", 0, "h", "headers", False, True, False, False, False, {})
     publisher.ask("queue_bind", 0, "q", "h", "", False, {"x-match": "all", "n": 1})
     for number in range(3):
         for name in ("ttl", "p", "last", "s", "q", "long"):
-            publisher.publish(name, b"%s %d" % (name.encode(), number), given={"priority": number, "expiration": "90000",
-                                                                             "headers": {"key": "k%d" % number}})
+            publisher.publish(
+                name,
+                b"%s %d" % (name.encode(), number),
+                given={"priority": number, "expiration": "90000", "headers": {"key": "k%d" % number}},
+            )
     publisher.publish("a.b", b"late", "later", {"headers": {"x-delay": 90000}})
     consumer.consume("ttl", prefetch=2)
     consumer.acknowledge(1)
@@ -616,6 +661,110 @@ def held(world, publisher, consumer):
         world.time(100)
 
 
+BULK = {
+    "users": [{"name": "u", "password_hash": "", "tags": "monitoring"}],
+    "permissions": [{"user": "u", "vhost": "/", "configure": "", "write": ".*", "read": ""}],
+    "policies": [{"name": "import", "vhost": "/", "pattern": "^i", "definition": {"max-length": 9}, "apply-to": "queues"}],
+    "exchanges": [{"name": "i.e", "vhost": "/", "type": "topic", "durable": True}],
+    "queues": [
+        {"name": "i.q", "vhost": "/", "durable": True, "arguments": {}},
+        {"name": "i.s", "vhost": "/", "durable": True, "arguments": {"x-queue-type": "stream"}},
+    ],
+    "bindings": [{"source": "i.e", "vhost": "/", "destination": "i.q", "destination_type": "queue", "routing_key": "a.#"}],
+}
+REPORT = {"state": "running", "moved": 1}
+# What is asked of the management, in this order; some is asked for that an earlier fault may have undone.
+REQUESTS = (
+    {"request": "overview"},
+    {"request": "counters"},
+    {"request": "definitions"},
+    {"request": "import", "definitions": BULK},
+    {"request": "set-policy", "name": "p", "pattern": "^q", "definition": {"max-length": 50}},
+    {"request": "set-policy", "name": "p", "pattern": "^q", "definition": {"message-ttl": 90000}, "priority": 1},
+    {"request": "bridge", "name": "b", "stream": "s", "consumer": "b", "queue": "q", "count": 2, "status": REPORT},
+    {"request": "report-bridge", "name": "b", "status": REPORT},
+    {"request": "bridges"},
+    {"request": "remove-policy", "name": "p"},
+    {"request": "remove-user", "name": "u"},
+)
+TO_WHOM = ("MessageReading.", "Tables.", "amqp_0_9.properties.", "amqp_0_9.field_table.")  # what it takes to know whose request it is
+AGAIN = {"remove-policy": "not-found", "remove-user": "not-found"}  # what a repetition may be answered, beside ok
+
+
+def answered(world):
+    """A connection that asks."""
+    manager = world.client()
+    manager.ask("basic_consume", 0, "amq.rabbitmq.reply-to", "answers", False, True, False, False, {})
+    return manager
+
+
+def with_manager(world):
+    """A publisher, and a connection that asks."""
+    publisher, _ = with_queue({}, False)(world)
+    publisher.declare("s", {"x-queue-type": "stream"})
+    manager = answered(world)
+    for number in range(3):
+        publisher.publish("q", b"%d" % number)
+    return publisher, manager
+
+
+def only_inside(world):
+    """Have faults strike in the broker's management alone: what a session raises has scenarios of its own."""
+    faults, manage = outside.faults, world.broker.manage
+    faults.armed = False
+
+    def inside(*given):
+        faults.armed = True
+        try:
+            return manage(*given)
+        finally:
+            faults.armed = False
+
+    world.broker.manage = inside
+
+
+def asked(world, manager, request):
+    """The one answer to a management request; None: its connection was closed."""
+    manager.deliveries = []
+    octets = json.dumps(request).encode()
+    manager.publish("amq.leveret.management", octets, given={"reply_to": "amq.rabbitmq.reply-to", "correlation_id": "1"})
+    world.confirmed.discard(octets)  # it is in no queue
+    world.time(200)
+    answers = [body for _, body in manager.deliveries]
+    if not answers and manager.connection.closed:
+        return None
+    if len(answers) != 1:
+        raise Wrong("%d answers to '%s' instead of one: %s; %s" % (len(answers), request["request"], answers, manager.frames[-2:]))
+    return json.loads(answers[0])
+
+
+def requests(world, publisher, manager):
+    """Each request of management. A fault costs the one request that it is in an error answer, and is told; where it is before anybody
+    knows whom to answer it costs the connection. Asked again the request does what it is for, and is durable then."""
+    faults, told = outside.faults, []
+    world.broker.log = told.append
+    only_inside(world)
+    for request in REQUESTS:
+        struck, begun = faults.raised is not None, world.broker.counters["management_requests"]
+        answer = asked(world, manager, request)
+        if answer is not None and (answer["ok"] or struck and answer["condition"] == AGAIN.get(request["request"])):
+            continue
+        if faults.raised is None or struck and faults.stuck is None:
+            raise Wrong("'%s' without a fault: %s" % (request["request"], answer))
+        if answer is None:
+            begun = world.broker.counters["management_requests"] > begun
+            if faults.stuck is None and (begun or not faults.raised.startswith(TO_WHOM)):
+                raise Wrong("'%s' with a fault in %s: the connection was closed" % (request["request"], faults.raised))
+            manager = answered(world)
+        elif faults.error is not ValueError and (answer["condition"] != "internal-error" or not told):
+            raise Wrong("'%s' with a fault: %s, told %s" % (request["request"], answer, told))
+        if faults.stuck is None:
+            again = asked(world, manager, request)
+            if not again["ok"] and again["condition"] != AGAIN.get(request["request"]):
+                raise Wrong("'%s' asked again: %s" % (request["request"], again))
+    publisher.publish("q", b"beside")
+
+
 SCENARIOS = {
     "lifetimes": (with_queue({"x-message-ttl": 200}), lifetimes, {}),
     "rejections": (with_queue({"x-delivery-limit": 2}), rejections, {}),
@@ -634,5 +783,10 @@ SCENARIOS = {
     "poison": (with_poison, poisons, {}),
     "recovery": (with_everything, recoveries, {"argument_size_max": 512}),
     "held": (with_queue({}, False), held, {}),
+    "management": (
+        with_manager,
+        requests,
+        {"management_size_max": 16384, "content_size_max": 16384, "arena_size": 131072, "argument_size_max": 1024},
+    ),
 }
 """Name -> (what sets it up, what is played, limits that differ from a board's)."""

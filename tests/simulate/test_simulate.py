@@ -3,12 +3,12 @@
 import multiprocessing
 
 import pytest
-
 import run
 from canaries import CANARIES, SEEDS_MAX
-from leveret.core import engine
 from model import Wrong
 from world import World
+
+from leveret.core.broker import engine
 
 SEEDS = 400
 FIRST = 100001
@@ -36,8 +36,21 @@ def test_hundreds_of_seeds():
     failures, total = in_parallel(range(FIRST, FIRST + SEEDS))
     print(run.summary(total, SEEDS, 0))
     assert not failures, "\n".join(failures)
-    for name in ("cuts", "kills", "recovery_cuts", "flips", "lost", "troubles", "freed", "copied", "confirmed", "checked", "delivered",
-                 "delayed", "interrupted"):
+    for name in (
+        "cuts",
+        "kills",
+        "recovery_cuts",
+        "flips",
+        "lost",
+        "troubles",
+        "freed",
+        "copied",
+        "confirmed",
+        "checked",
+        "delivered",
+        "delayed",
+        "interrupted",
+    ):
         assert total[name] > 0, "the seeds try no " + name
 
 

@@ -4,9 +4,10 @@ Channel 1 publishes with confirms, channel 2 in transactions, channel 3 consumes
 committed, delivered. A channel that the broker closes is opened again.
 """
 
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from leveret.core.connection import Connection
 from peer import content, decoded, encoded
+
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+from leveret.core.connection.connection import Connection
 
 CONFIRMS, TRANSACTIONS, CONSUMES = 1, 2, 3
 
@@ -41,8 +42,9 @@ class WireClient:
     def log_in(self):
         """The whole handshake, and the three channels."""
         self.outbox = HEADER
-        self.outbox += encoded("connection_start_ok", 0, {"capabilities": {"consumer_cancel_notify": True}}, "PLAIN",
-                               b"\x00guest\x00guest", "en_US")
+        self.outbox += encoded(
+            "connection_start_ok", 0, {"capabilities": {"consumer_cancel_notify": True}}, "PLAIN", b"\x00guest\x00guest", "en_US"
+        )
         for _ in range(8):
             self.move(1 << 20)
             self.world.broker.run()
@@ -195,6 +197,7 @@ class WireClient:
         def committed(_):
             for message in messages:
                 self.world.confirmed(message)
+
         self.ask(side, "tx_commit", "tx_commit_ok", committed)
 
     def roll_back(self):
@@ -205,7 +208,7 @@ class WireClient:
 
     def busy(self):
         """True while answers or confirms are to come."""
-        return bool(self.outbox) or any([side.asked or side.unconfirmed for side in self.sides.values()])
+        return bool(self.outbox) or any(side.asked or side.unconfirmed for side in self.sides.values())
 
     def lose(self):
         """The link is gone."""

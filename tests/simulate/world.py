@@ -3,18 +3,22 @@
 Everything is drawn from the seed, so that it reruns exactly. `World(seed).run()` returns counts, or raises `Wrong` with what does not hold.
 """
 
-from leveret.core import durability, layout
-from leveret.core.amqp_0_9 import packed, properties
-from leveret.core.broker import Broker
-from leveret.core.limits import BOARD, Limits
-from leveret.core.stream import EPOCH
 from chance import Chance
-from faulty_store import DelayedStore, FaultyStore, PowerCut
 from checks import Checks
 from deeds import DEEDS, Deeds
+from faulty_store import DelayedStore, FaultyStore, PowerCut
+from invariants import Steps, check
 from model import EMPTY, Wrong, body_of, state_of
 from wire_client import WireClient
 
+from leveret.core.amqp_0_9 import packed, transaction
+from leveret.core.broker.broker import Broker
+from leveret.core.limits import BOARD, Limits
+from leveret.core.memory import layout
+from leveret.core.recovery import opening
+from leveret.core.stream.stream import EPOCH
+
+CHECKED = 8  # every so many steps all of a broker's tables are looked at, behind a recovery, and where a life ends
 UNCOMMITTED_MAX = 2000  # octets that a transaction may bring at once, beyond what the log has room for
 
 
@@ -31,14 +35,14 @@ class SimulatedBroker(Broker):
 
     world = None
 
-    def put(self, message, targets, expires, delay_ms=0):
+    def put(self, message, targets, delay_ms=0):
         tables = self.tables
         name = self.world.identify(message, self.body_of(message))
-        outcome = Broker.put(self, message, targets, expires, delay_ms)
-        persistent = tables.messages[message + layout.MESSAGE_SEGMENT] != layout.NONE
+        outcome = Broker.put(self, message, targets, delay_ms)
+        persistent = tables.is_durable(message) or tables.messages[message + layout.MESSAGE_SEGMENT] != 0
         if outcome == 0:
             self.world.pushes += 1
-            logged = any([found.id_in_log and (persistent or found.is_stream) for found in targets])
+            logged = any(found.id_in_log and (persistent or found.is_stream) for found in targets)
             self.world.pushed_at.setdefault(name, self.world.pushes if logged else 0)
         return outcome
 
@@ -108,9 +112,26 @@ class World(Deeds, Checks):
         self.tags = 0
         self.seen_next = {}  # stream id -> one above the highest offset seen
         self.delivered_last = {}
-        self.counts = {"cuts": 0, "kills": 0, "crashes": 0, "recovery_cuts": 0, "confirmed": 0, "checked": 0, "delivered": 0, "flips": 0,
-                       "troubles": 0, "freed": 0, "copied": 0, "delayed": 0, "interrupted": 0, "paged": 0, "given_back": 0,
-                       "unreadable": 0, "read_again": 0, "lost": 0}
+        self.counts = {
+            "cuts": 0,
+            "kills": 0,
+            "crashes": 0,
+            "recovery_cuts": 0,
+            "confirmed": 0,
+            "checked": 0,
+            "delivered": 0,
+            "flips": 0,
+            "troubles": 0,
+            "freed": 0,
+            "copied": 0,
+            "delayed": 0,
+            "interrupted": 0,
+            "paged": 0,
+            "given_back": 0,
+            "unreadable": 0,
+            "read_again": 0,
+            "lost": 0,
+        }
         self.broker = None
         self.clients = []
         self.now = chance.pick((0, 0x3FFFFF00, 5000))
@@ -120,6 +141,7 @@ class World(Deeds, Checks):
         self.was_told = False  # the broker that ended had said that messages cannot be read
         self.has_holes = False  # something was lost once, and streams may have holes
         self.report = ""
+        transaction.TURN = Chance(seed ^ 0x70A2).pick((1, 3, 256))  # commits go in turns
         self.loses = Chance(seed ^ 0x105E)
         self.taken = set()  # numbers of the segments that were lost before this start
         self.lost = set()  # all that were
@@ -180,12 +202,16 @@ class World(Deeds, Checks):
         for found in self.broker.queues.values():
             if found.is_stream and found.id == stream:
                 if self.paged_ids.get((found.id_in_log, offset & layout.MASK), message) != message:
-                    raise Wrong("offset %d of stream %s is %s; %s was published" % (offset, found.name, message,
-                                                                                  self.paged_ids[found.id_in_log, offset & layout.MASK]))
+                    raise Wrong(
+                        "offset %d of stream %s is %s; %s was published"
+                        % (offset, found.name, message, self.paged_ids[found.id_in_log, offset & layout.MASK])
+                    )
                 behind = self.read_behind.get(tag, offset)
                 if offset < behind or offset > behind and found.first_offset <= behind and not self.has_holes:
-                    raise Wrong("a reader of stream %s gets offset %d where %d comes next; the first is %d"
-                                % (found.name, offset, behind, found.first_offset))
+                    raise Wrong(
+                        "a reader of stream %s gets offset %d where %d comes next; the first is %d"
+                        % (found.name, offset, behind, found.first_offset)
+                    )
         self.read_behind[tag] = offset + 1
         if self.seen.get(key, message) != message:
             raise Wrong("offset %d of stream %s was %s and is %s now" % (offset, stream, self.seen[key], message))
@@ -229,14 +255,14 @@ class World(Deeds, Checks):
         self.arm_recovery()
         self.broker = SimulatedBroker(Limits(**self.limits), b"life%d" % self.counts["crashes"])
         self.broker.world = self
-        self.broker.read_messages_with(properties)
         self.broker.tick(self.now & layout.MASK, self.seconds)
         self.store.watcher = None
         self.clients = []
         self.ids = {}
         try:
-            self.report = durability.make_durable(self.broker, self.store, self.mode, self.batch_ms, self.batch_size, self.segment_size,
-                                                  self.size_max)
+            self.report = opening.make_durable(
+                self.broker, self.store, self.mode, self.batch_ms, self.batch_size, self.segment_size, self.size_max
+            )
         except PowerCut:
             self.counts["recovery_cuts"] += 1
             self.crash(True)
@@ -266,6 +292,7 @@ class World(Deeds, Checks):
                 self.pushed_at.setdefault(self.identify(message, self.broker.body_of(message)), self.pushes)
                 entry = tables.entries[entry + layout.ENTRY_CONSUMER]
             log_taken()
+
         journal.log_taken = noted
 
     def watch_pager(self, pager):
@@ -273,20 +300,22 @@ class World(Deeds, Checks):
         take = pager.take
 
         def noted(found, skip, position, message):
-            transient = self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] == layout.NONE
+            transient = not self.broker.tables.is_durable(message) and not self.broker.tables.messages[message + layout.MESSAGE_SEGMENT]
             self.paged_ids[found.id_in_log, position] = None if transient else self.ids[message]
             self.counts["paged"] += 1
             take(found, skip, position, message)
+
         pager.take = noted
         give_back = pager.give_entry_back
 
         def noted_too(found, entry, before):
             tables = self.broker.tables
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
-            transient = tables.messages[message + layout.MESSAGE_SEGMENT] == layout.NONE
+            transient = not tables.is_durable(message) and not tables.messages[message + layout.MESSAGE_SEGMENT]
             self.paged_ids[found.id_in_log, tables.entries[entry + layout.ENTRY_POSITION]] = None if transient else self.ids[message]
             self.counts["given_back"] += 1
             return give_back(found, entry, before)
+
         pager.give_entry_back = noted_too
         enter = pager.enter
 
@@ -297,12 +326,14 @@ class World(Deeds, Checks):
             if self.paged_ids[found.id_in_log, position & layout.MASK] not in (None, name):
                 raise Wrong("position %d of queue %s was read back as %s" % (position, found.name, name))
             self.counts["read_again"] -= 1
+
         pager.enter = entered
         message_of = pager.message_of
 
         def counted(walk, heads):
             self.counts["read_again"] += 1  # by a reader of a stream, when nobody takes it back
             return message_of(walk, heads)
+
         pager.message_of = counted
 
     def arm_recovery(self):
@@ -324,11 +355,14 @@ class World(Deeds, Checks):
     def live(self, life):
         """Clients at work until the power goes, or the program is killed."""
         self.arm()
+        self.checks = Steps(CHECKED)
+        check(self.broker)
         try:
             for _ in range(self.chance.between(1, 4)):
                 self.connect()
             for _ in range(self.chance.between(20, 200)):
                 self.step()
+            self.checks.end(self.broker)
         except PowerCut:
             self.crash(True)
             return True
@@ -413,6 +447,7 @@ class World(Deeds, Checks):
         if chance.below(4):
             self.broker.run()
             self.look()
+        self.checks.step(self.broker)
 
     def look(self):
         """What must hold at every moment."""

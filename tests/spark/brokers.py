@@ -1,4 +1,5 @@
 """Brokers for the Spark tests: real processes of our own on free ports, Leveret and, where it is installed, RabbitMQ."""
+
 import os
 import shutil
 import signal
@@ -37,8 +38,12 @@ class Broker:
 
 def start_leveret(listen_port=0, more=()):
     """A broker; `more`: further arguments. `more_ports`: those of the listeners among them."""
-    process = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", f"amqp://127.0.0.1:{listen_port}", *more],
-                               stdout=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", f"amqp://127.0.0.1:{listen_port}", *more],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     ports = []
     for _ in range(1 + more.count("--listen")):
         words = process.stdout.readline().split()
@@ -56,10 +61,18 @@ def rabbitmq_installed():
 def start_rabbitmq(folder):
     """A node of our own with its own name daemon, data and ports, all under `folder`."""
     port, names_port = free_port(), free_port()
-    environment = dict(os.environ, HOME=folder, ERL_EPMD_PORT=str(names_port), RABBITMQ_NODENAME=f"spark{port}@localhost",
-                       RABBITMQ_MNESIA_BASE=f"{folder}/mnesia", RABBITMQ_LOG_BASE=f"{folder}/log", RABBITMQ_NODE_PORT=str(port),
-                       RABBITMQ_NODE_IP_ADDRESS="127.0.0.1", RABBITMQ_DIST_PORT=str(free_port()),
-                       RABBITMQ_ENABLED_PLUGINS_FILE=f"{folder}/plugins")
+    environment = dict(
+        os.environ,
+        HOME=folder,
+        ERL_EPMD_PORT=str(names_port),
+        RABBITMQ_NODENAME=f"spark{port}@localhost",
+        RABBITMQ_MNESIA_BASE=f"{folder}/mnesia",
+        RABBITMQ_LOG_BASE=f"{folder}/log",
+        RABBITMQ_NODE_PORT=str(port),
+        RABBITMQ_NODE_IP_ADDRESS="127.0.0.1",
+        RABBITMQ_DIST_PORT=str(free_port()),
+        RABBITMQ_ENABLED_PLUGINS_FILE=f"{folder}/plugins",
+    )
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "start_new_session": True}
     names = subprocess.Popen(["epmd", "-port", str(names_port)], **quiet)
     server = subprocess.Popen([RABBITMQ_SERVER], cwd=folder, **quiet)

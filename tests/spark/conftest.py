@@ -1,4 +1,5 @@
 """Fixtures of the Spark tests: one Spark session, one Leveret and one RabbitMQ for all of them, streams with names of their own."""
+
 import itertools
 import os
 
@@ -35,8 +36,10 @@ def spark(java, spark_traces):
     usual, errors = os.dup(2), os.open(spark_traces / "errors.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     os.dup2(errors, 2)
     try:
-        session = pipeline_session.start_spark("local[2]", {
-            "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false", "spark.eventLog.dir": f"file://{spark_traces}/events"})
+        session = pipeline_session.start_spark(
+            "local[2]",
+            {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false", "spark.eventLog.dir": f"file://{spark_traces}/events"},
+        )
     finally:
         os.dup2(usual, 2)
         os.close(usual)

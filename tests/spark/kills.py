@@ -6,6 +6,7 @@ A publisher sends readings with x-gateway and x-sequence, and sends again what w
 to be there. In the end: every reading is in raw exactly once, the windows are those computed from what was published, the scores are those
 of the detector over all of each series in one go, and each alarm is one message in the alert queue.
 """
+
 import argparse
 import collections
 import json
@@ -57,7 +58,11 @@ class Broker:
     def start(self):
         self._process = subprocess.Popen(
             [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", self.url, "--data", self._folder],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
         told = self._process.stdout.readline()
         assert told.startswith("ready"), "leveret serve did not start"
 
@@ -101,8 +106,17 @@ class Publisher(threading.Thread):
                 self._connection = connect(self._url)
             for device, number, time_s, value in block:
                 body = json.dumps({"device": device, "metric": "temperature", "sequence": number, "time": time_s, "value": value}).encode()
-                self._connection.publish("", STREAM, body, {"delivery_mode": 2, "content_type": "application/json", "headers": {
-                    "x-gateway": GATEWAY, "x-sequence": ("l", number)}}, confirm=False)
+                self._connection.publish(
+                    "",
+                    STREAM,
+                    body,
+                    {
+                        "delivery_mode": 2,
+                        "content_type": "application/json",
+                        "headers": {"x-gateway": GATEWAY, "x-sequence": ("l", number)},
+                    },
+                    confirm=False,
+                )
             self._connection.wait_confirmed()
             return True
         except ClientError:
@@ -116,8 +130,13 @@ class Driver:
     def __init__(self, config, out, *more):
         self._out = out
         self._log = open(f"{out}.log", "a+", encoding="utf-8")
-        self.process = subprocess.Popen([sys.executable, "-c", LAUNCH, "--config", config, *more],
-                                        stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCH, "--config", config, *more],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            start_new_session=True,
+        )
 
     def newest(self):
         """The number of the newest batch that is done, -1 before the first."""
@@ -182,8 +201,10 @@ def run(times, seed, folder, say=print, seconds=math.inf):
     admin.close()
     config, out = f"{folder}/pipeline.toml", f"{folder}/out"
     with open(config, "w", encoding="utf-8") as file:
-        file.write(f'out = "{out}"\n[source]\nurl = "{broker.url}"\nstreams = "{STREAM}"\n[windows]\nlength_s = {WINDOW_S}\n'
-                   f'[spark]\nmaster = "local[2]"\ntrigger_s = 0.3\n[alerts]\nurl = "{broker.url}"\nrouting_key = "{ALARMS}"\n')
+        file.write(
+            f'out = "{out}"\n[source]\nurl = "{broker.url}"\nstreams = "{STREAM}"\n[windows]\nlength_s = {WINDOW_S}\n'
+            f'[spark]\nmaster = "local[2]"\ntrigger_s = 0.3\n[alerts]\nurl = "{broker.url}"\nrouting_key = "{ALARMS}"\n'
+        )
     publisher = Publisher(broker.url, chance)
     publisher.start()
     driver, until = Driver(config, out), time.monotonic() + seconds
@@ -228,8 +249,12 @@ def check(summary, readings, url, out):
     groups = collections.defaultdict(list)
     for device, _, time_s, value in readings:
         groups[device, int(time_s // WINDOW_S) * WINDOW_S].append(value)
-    told = {(device, int(start.timestamp())): each for device, start, *each in zip(
-        windows.device, windows.window_start, windows["count"], windows["min"], windows["max"], windows["mean"])}
+    told = {
+        (device, int(start.timestamp())): each
+        for device, start, *each in zip(
+            windows.device, windows.window_start, windows["count"], windows["min"], windows["max"], windows["mean"]
+        )
+    }
     assert told.keys() == groups.keys(), "there are other windows than there must be"
     for key, values in groups.items():
         count, least, most, mean = told[key]

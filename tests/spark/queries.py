@@ -3,6 +3,7 @@
 Spark gives a Python process 10 s (a constant of its own) to start and to import pyspark. A query whose process took longer has ended
 before it did anything, and is started again; `leveret pipeline` does the same.
 """
+
 import time
 
 from pyspark.errors import StreamingQueryException
@@ -21,6 +22,7 @@ def finished(start):
             return query
         except StreamingQueryException as error:
             give_up_or_wait(error, attempt)
+    return None
 
 
 def begun(start, holds):
@@ -32,6 +34,7 @@ def begun(start, holds):
             return query
         except StreamingQueryException as error:
             give_up_or_wait(error, attempt)
+    return None
 
 
 def give_up_or_wait(error, attempt):

@@ -1,4 +1,5 @@
 """A TCP relay in front of a broker that the test can cut: the connections that exist, after so many octets, or for a while."""
+
 import socket
 import threading
 

@@ -3,6 +3,7 @@
 It runs the lines of ports/spark/README.md that have spark://HOST:7077 in them, as they stand there, with this master in its place and a
 folder of its own for each; prints what it runs and what that says. Exit status 0: each found every reading.
 """
+
 import json
 import os
 import re
@@ -23,8 +24,13 @@ START_S, RUN_S = 300, 1800
 HOME = os.path.dirname(pyspark.__file__)
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "ports", "spark", "README.md")
 IN_README = "spark://HOST:7077"
-ENVIRONMENT = {**os.environ, "SPARK_HOME": HOME, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
-               "PATH": os.pathsep.join([os.path.dirname(sys.executable), f"{HOME}/bin", os.environ["PATH"]])}
+ENVIRONMENT = {
+    **os.environ,
+    "SPARK_HOME": HOME,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "PYSPARK_PYTHON": sys.executable,
+    "PATH": os.pathsep.join([os.path.dirname(sys.executable), f"{HOME}/bin", os.environ["PATH"]]),
+}
 
 
 def start(folder, name, sentence, *arguments):
@@ -58,7 +64,7 @@ def run(line, folder):
 def main():
     """The exit status."""
     with open(README, encoding="utf-8") as file:
-        lines = re.findall(rf"^    (.*{IN_README}.*)$", file.read(), re.MULTILINE)
+        lines = re.findall(rf"^(leveret .*{IN_README}.*)$", file.read(), re.MULTILINE)
     running = []
     with tempfile.TemporaryDirectory() as folder:
         broker = brokers.start_leveret()
@@ -70,8 +76,9 @@ def main():
             running.append(start(folder, "worker.Worker", "Successfully registered", "-c", "2", "-m", "2g", "-d", f"{folder}/work", master))
             with open(f"{folder}/pipeline.toml", "w", encoding="utf-8") as file:
                 file.write(f'[source]\nurl = "{broker.url}"\nstreams = "{stream.name}"\n')
-            found = [run(f"{line.replace(IN_README, master)} --out out-{number} --available-now", folder)
-                     for number, line in enumerate(lines)]
+            found = [
+                run(f"{line.replace(IN_README, master)} --out out-{number} --available-now", folder) for number, line in enumerate(lines)
+            ]
             print(f"{found} readings of {COUNT}", flush=True)
             return 0 if found == [COUNT] * 2 else 1
         finally:

@@ -1,4 +1,5 @@
 """Streams with readings in them, published through Leveret's own client."""
+
 import json
 
 from brokers import PATIENCE_MS
@@ -11,8 +12,15 @@ JSON = "application/json"
 
 def body(device, metric, sequence, time_s=None, value=None):
     """One reading as the sensors send it; the value and the time follow from the sequence unless given."""
-    return json.dumps({"device": device, "metric": metric, "sequence": sequence, "time": TIME_S + sequence if time_s is None else time_s,
-                       "value": sequence / 4 if value is None else value}).encode()
+    return json.dumps(
+        {
+            "device": device,
+            "metric": metric,
+            "sequence": sequence,
+            "time": TIME_S + sequence if time_s is None else time_s,
+            "value": sequence / 4 if value is None else value,
+        }
+    ).encode()
 
 
 class Stream:

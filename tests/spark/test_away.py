@@ -1,4 +1,5 @@
 """A broker that is away ends no job that has no end: it is waited for, said so, and nothing is missing afterwards."""
+
 import json
 import signal
 import subprocess
@@ -24,8 +25,24 @@ def test_a_job_goes_on_when_its_broker_is_back_and_ends_in_order(java, tmp_path)
     broker = brokers.start_leveret(port, kept)
     stream = Stream(broker, "telemetry")
     stream.readings(0, 50)
-    job = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "pipeline", "run", "--source", broker.url, "--stream", stream.name,
-                            "--out", str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    job = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "leveret.tools.cli",
+            "pipeline",
+            "run",
+            "--source",
+            broker.url,
+            "--stream",
+            stream.name,
+            "--out",
+            str(tmp_path / "out"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert "50 readings" in await_line(job, "50 rows read")
         broker.end()
@@ -49,7 +66,11 @@ def test_a_run_with_an_end_gives_up_after_the_patience_of_its_file(java, tmp_pat
     path = tmp_path / "pipeline.toml"
     path.write_text(f'out = "{tmp_path}/out"\n[source]\nurl = "amqp://127.0.0.1:1"\nstreams = "s"\npatience_s = 1\n')
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "pipeline", "run", "--config", str(path), "--available-now"],
-                          capture_output=True, text=True, timeout=PATIENCE_S)
+    done = subprocess.run(
+        [sys.executable, "-m", "leveret.tools.cli", "pipeline", "run", "--config", str(path), "--available-now"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
     assert done.returncode == 1 and "127.0.0.1:1" in done.stderr.splitlines()[-1], done.stderr
     assert time.monotonic() - began < PATIENCE_S and "Traceback" not in done.stderr

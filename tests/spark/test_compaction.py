@@ -1,4 +1,5 @@
 """Small files become one, and whoever reads meanwhile, or after a crash, finds each row once."""
+
 import os
 import threading
 

@@ -1,4 +1,5 @@
 """A password is read where the connection is made, and left nowhere: no plan, no event log, no checkpoint, no progress, no table."""
+
 import os
 
 import brokers
@@ -47,8 +48,15 @@ def test_a_password_is_in_no_plan_event_log_checkpoint_or_progress(spark, spark_
     assert frame.count() == 20
     frame.explain("extended")
     rows = spark.readStream.format("amqp").options(**login, stream="readings").schema("value binary").load()
-    query = finished(lambda: rows.writeStream.format("amqp").options(**login, routingKey="alarms", delivery="exactlyOnce")
-                     .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start())
+    query = finished(
+        lambda: (
+            rows.writeStream.format("amqp")
+            .options(**login, routingKey="alarms", delivery="exactlyOnce")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+    )
     query.explain(True)
     told = capsys.readouterr().out + "".join(progress.json for progress in query.recentProgress)
     assert "Physical Plan" in told and '"numInputRows":20' in told.replace(" ", "")

@@ -1,4 +1,5 @@
 """The anomaly detector: its scores do not depend on how readings are cut or mixed, only on the past; it finds what is unusual once."""
+
 import numpy
 import pytest
 
@@ -72,7 +73,7 @@ def test_quiet_things_make_no_alarm():
     seconds, values = noise(3000)
     assert (score(seconds, numpy.full(3000, 7.0)) < detector.ALARM).all()
     assert (score(seconds, values) >= 0.7).sum() <= 8
-    assert (score(seconds[:detector.WARM_UP_ROWS], values[:detector.WARM_UP_ROWS]) == 0).all()
+    assert (score(seconds[: detector.WARM_UP_ROWS], values[: detector.WARM_UP_ROWS]) == 0).all()
 
 
 def test_scores_lie_between_0_and_1_whatever_comes():

@@ -1,4 +1,5 @@
 """The first twenty lines of a user's own Spark program, and what is said when a part is missing."""
+
 import os
 import shutil
 import subprocess
@@ -32,8 +33,9 @@ def test_spark_uses_the_python_that_runs_the_program_whatever_is_on_the_path(jav
     (other / "python3").chmod(0o755)
     environment = {name: text for name, text in os.environ.items() if name not in ("PYSPARK_PYTHON", "VIRTUAL_ENV", "PYTHONPATH")}
     environment["PATH"] = os.pathsep.join([str(other), os.path.dirname(shutil.which("java")), "/usr/bin", "/bin"])
-    done = subprocess.run([sys.executable, "-c", PROGRAM, leveret.url], capture_output=True, text=True, env=environment, cwd=tmp_path,
-                          timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, leveret.url], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=300
+    )
     assert done.returncode == 0 and "read [1, 2]" in done.stdout, done.stderr
 
 

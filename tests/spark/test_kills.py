@@ -2,6 +2,7 @@
 
 LEVERET_SPARK_KILLS sets how often (3 unless set), LEVERET_SPARK_SEED repeats a run's choices.
 """
+
 import os
 import random
 

@@ -2,6 +2,7 @@
 
 LEVERET_SPARK_SEED repeats a run's choices.
 """
+
 import collections
 import json
 import math
@@ -29,7 +30,8 @@ RATE = 400
 
 def options_of(stream, out, *more):
     return cli.make_parser("pipeline").parse_args(
-        ["pipeline", "--source", stream.url, "--stream", stream.name, "--out", str(out), "--window", str(WINDOW_S), *more])
+        ["pipeline", "--source", stream.url, "--stream", stream.name, "--out", str(out), "--window", str(WINDOW_S), *more]
+    )
 
 
 @pytest.fixture
@@ -53,14 +55,26 @@ def run_here(spark, capsys, monkeypatch):
 def tables_of(summary):
     """The tables as pandas sees them when it is given the whole folder; None where nothing is."""
     out = summary["files"]["raw"].partition("/raw/")[0]
-    return {name: pandas.read_parquet(os.path.join(out, name)) if summary[name if name != "raw" else "readings"] else None
-            for name in ("raw", "dead_letters", "alerts", "windows")}
+    return {
+        name: pandas.read_parquet(os.path.join(out, name)) if summary[name if name != "raw" else "readings"] else None
+        for name in ("raw", "dead_letters", "alerts", "windows")
+    }
 
 
 def counts(rows_read, readings, duplicates, dead_letters, windows, late=0):
     """What a summary without files is when each message was one record."""
-    return {"rows_read": rows_read, "records": rows_read, "readings": readings, "duplicates": duplicates, "dead_letters": dead_letters,
-            "late": late, "alerts": 0, "lost": 0, "windows": windows, "removed": {}}
+    return {
+        "rows_read": rows_read,
+        "records": rows_read,
+        "readings": readings,
+        "duplicates": duplicates,
+        "dead_letters": dead_letters,
+        "late": late,
+        "alerts": 0,
+        "lost": 0,
+        "windows": windows,
+        "removed": {},
+    }
 
 
 def windows_from(readings):
@@ -90,8 +104,15 @@ def test_readings_doubles_and_dead_letters_are_each_where_they_belong(run_here, 
     good = [("kiln", "temperature", number, TIME_S + number, number / 4) for number in range(40)]
     good += [("fan", "speed", number, TIME_S - 5000 * number, float(number % 7)) for number in range(40)]
     late = ("fan", "speed", 40, TIME_S - 40_000_000, 3.0)
-    bad = [b"", b"{", b"\xff", body("kiln", "temperature", 5, value=float("nan")), body("kiln", "temperature", -1),
-           body("", "temperature", 1), body("kiln", "temperature", 6, time_s=12)]
+    bad = [
+        b"",
+        b"{",
+        b"\xff",
+        body("kiln", "temperature", 5, value=float("nan")),
+        body("kiln", "temperature", -1),
+        body("", "temperature", 1),
+        body("kiln", "temperature", 6, time_s=12),
+    ]
     stream.publish([body(*reading) for reading in good])
     stream.publish(bad)
     stream.publish([body(*reading) for reading in good[:15]])
@@ -110,9 +131,16 @@ def test_readings_doubles_and_dead_letters_are_each_where_they_belong(run_here, 
     assert_windows(tables["windows"].rename(columns={"count": "count_"}), good)
     dead = tables["dead_letters"].sort_values("offset")
     assert list(dead.offset) == list(range(80, 87)) + [114] and list(dead.payload) == bad + [b"later"]
-    assert list(dead.reason) == ["not JSON", "not JSON", "not UTF-8", "value is not finite",
-                                 "sequence is not a whole number from 0 to 2^63 - 1", "device is empty or longer than 255 octets",
-                                 "time is before the year 2000", "not JSON"]
+    assert list(dead.reason) == [
+        "not JSON",
+        "not JSON",
+        "not UTF-8",
+        "value is not finite",
+        "sequence is not a whole number from 0 to 2^63 - 1",
+        "device is empty or longer than 255 octets",
+        "time is before the year 2000",
+        "not JSON",
+    ]
     assert set(dead.routing_key) == {stream.name}
 
 
@@ -166,8 +194,12 @@ def test_an_endless_run_keeps_its_windows_fresh_and_ends_in_order_on_sigterm(run
     threading.Thread(target=end_it, daemon=True).start()
     status, summary, error = run_here(stream, tmp_path, "--watermark", "1000")
     assert (status, summary["readings"]) == (0, 200)
-    assert re.search(r"^pipeline: batch 0: 200 rows read, 200 readings, 0 duplicates, 0 dead letters, 0 late, 0 alerts; 0 behind; "
-                     r"\d+ rows/s, batch of 200 in \d+\.\d s$", error, re.MULTILINE), error
+    assert re.search(
+        r"^pipeline: batch 0: 200 rows read, 200 readings, 0 duplicates, 0 dead letters, 0 late, 0 alerts; 0 behind; "
+        r"\d+ rows/s, batch of 200 in \d+\.\d s$",
+        error,
+        re.MULTILINE,
+    ), error
 
 
 def test_a_bounded_run_takes_all_that_came_while_it_ran(run_here, leveret, make_stream, tmp_path):
@@ -179,7 +211,10 @@ def test_a_bounded_run_takes_all_that_came_while_it_ran(run_here, leveret, make_
     publisher.end()
     assert status == 0 and len(publisher.readings) > RATE
     assert (summary["readings"], summary["duplicates"], summary["dead_letters"]) == (
-        len(publisher.readings), publisher.duplicates, publisher.bad)
+        len(publisher.readings),
+        publisher.duplicates,
+        publisher.bad,
+    )
 
 
 def test_two_pipelines_do_not_write_one_folder(tmp_path):
@@ -193,8 +228,13 @@ def test_two_pipelines_do_not_write_one_folder(tmp_path):
 
 
 def test_without_java_it_is_one_sentence_with_the_command_and_status_3(tmp_path):
-    ended = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "pipeline", "--out", str(tmp_path / "out"), "--available-now"],
-                           capture_output=True, text=True, timeout=60, env={**os.environ, "JAVA_HOME": str(tmp_path)})
+    ended = subprocess.run(
+        [sys.executable, "-m", "leveret.tools.cli", "pipeline", "--out", str(tmp_path / "out"), "--available-now"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+    )
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr == f"leveret pipeline: {pipeline.NO_JAVA}\n" and "apt-get install" in ended.stderr
 
@@ -212,7 +252,8 @@ def test_a_command_line_means_the_same_job_as_a_file_that_says_as_much(tmp_path)
     arguments = ["--source", "amqp://h:1", "--stream", "s", "--out", f"{tmp_path}/out"], ["--config", str(path)]
     plans = [pipeline_config.of_arguments(cli.make_parser("pipeline").parse_args(["pipeline", "run", *given])) for given in arguments]
     assert vars(pipeline_config.Plan) and all(
-        getattr(plans[0], name) == getattr(plans[1], name) for name in vars(pipeline_config.Plan) if not name.startswith("_"))
+        getattr(plans[0], name) == getattr(plans[1], name) for name in vars(pipeline_config.Plan) if not name.startswith("_")
+    )
     assert (plans[0].by, plans[0].detector) == ("gateway", True)
 
 
@@ -220,10 +261,13 @@ def test_what_a_bridge_brings_is_readings_with_the_commands_defaults(run_here, l
     """Bare numbers and readings without a sequence of their own, as sensors send them: the bridge's headers number them."""
     stream = make_stream(leveret)
     for number in range(24):
-        stream.publish([b'{"device":"kiln","metric":"t","time":%d,"value":21.5}' % (TIME_S + number)],
-                       headers={"x-gateway": "gw7", "x-sequence": number})
-        stream.publish([b"21.5"], headers={"x-gateway": "gw8", "x-sequence": number}, content_type="text/plain",
-                       timestamp=int(TIME_S) + number)
+        stream.publish(
+            [b'{"device":"kiln","metric":"t","time":%d,"value":21.5}' % (TIME_S + number)],
+            headers={"x-gateway": "gw7", "x-sequence": number},
+        )
+        stream.publish(
+            [b"21.5"], headers={"x-gateway": "gw8", "x-sequence": number}, content_type="text/plain", timestamp=int(TIME_S) + number
+        )
     status, summary, _ = run_here(stream, tmp_path)
     assert (status, summary["readings"], summary["dead_letters"]) == (0, 48, 0)
 
@@ -241,8 +285,10 @@ def test_a_doubled_piece_of_garbage_is_one_dead_letter(run_here, leveret, make_s
 def test_the_archive_is_all_of_leveret_that_spark_needs(tmp_path):
     """In a Python that finds the packages of `.[spark]`, but no leveret: neither installed nor in the place where it is built."""
     archive, launcher = pipeline.write_submission(str(tmp_path))
-    needed = ("import sys; sys.path[:0] = sys.argv[1:]; import leveret.ports.spark.job, leveret.ports.spark.alerts; "
-              "import leveret.ports.spark.queue_source, leveret.tools.cli as cli; print(cli.__file__)")
+    needed = (
+        "import sys; sys.path[:0] = sys.argv[1:]; import leveret.ports.spark.job, leveret.ports.spark.alerts; "
+        "import leveret.ports.spark.queue_source, leveret.tools.cli as cli; print(cli.__file__)"
+    )
     packages = os.path.dirname(os.path.dirname(pandas.__file__))
     done = subprocess.run([sys.executable, "-S", "-I", "-c", needed, archive, packages], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

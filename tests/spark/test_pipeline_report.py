@@ -1,4 +1,5 @@
 """`leveret pipeline report`: one page with nothing outside itself, what it says of the tables, and what of a folder without."""
+
 import datetime
 import json
 import re
@@ -15,8 +16,9 @@ START = datetime.datetime(2026, 1, 31, tzinfo=datetime.timezone.utc)
 
 
 def report(*arguments):
-    return subprocess.run([sys.executable, "-m", "leveret.tools.cli", "pipeline", "report", *map(str, arguments)],
-                          capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-m", "leveret.tools.cli", "pipeline", "report", *map(str, arguments)], capture_output=True, text=True, timeout=120
+    )
 
 
 def minutes(count):
@@ -29,13 +31,29 @@ def tables(tmp_path):
     folder = tmp_path / "tables"
     for name in ("windows", "alerts", "dead_letters", "_batches"):
         (folder / name).mkdir(parents=True)
-    windows = [{"gateway": gateway, "device": device, "metric": "temperature", "window_start": minutes(at), "window_end": minutes(at + 1),
-                "count": 60, "min": 19.0, "max": 22.0, "mean": 20.5, "stddev": 0.5, "last": 20.0}
-               for gateway, device in (("north", "kiln-1"), ("south", "<b>&")) for at in range(90)]
+    windows = [
+        {
+            "gateway": gateway,
+            "device": device,
+            "metric": "temperature",
+            "window_start": minutes(at),
+            "window_end": minutes(at + 1),
+            "count": 60,
+            "min": 19.0,
+            "max": 22.0,
+            "mean": 20.5,
+            "stddev": 0.5,
+            "last": 20.0,
+        }
+        for gateway, device in (("north", "kiln-1"), ("south", "<b>&"))
+        for at in range(90)
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(windows[:100]), folder / "windows" / "closed-0-5.parquet")
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(windows[100:]), folder / "windows" / "windows.parquet")
-    alerts = [{"gateway": "south", "device": "<b>&", "metric": "temperature", "time": minutes(at), "value": 77.25 + at, "score": 0.91}
-              for at in (3, 40, 41)]
+    alerts = [
+        {"gateway": "south", "device": "<b>&", "metric": "temperature", "time": minutes(at), "value": 77.25 + at, "score": 0.91}
+        for at in (3, 40, 41)
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(alerts), folder / "alerts" / "batch-00000001-0.parquet")
     letters = [{"reason": "not JSON"}, {"reason": "not JSON"}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(letters), folder / "dead_letters" / "batch-00000001-0.parquet")
@@ -53,7 +71,7 @@ def test_the_page_shows_counts_plots_and_alerts_and_needs_nothing_else(tables):
         assert f'<tr><td>{name}</td><td class="n">{count}</td></tr>' in page
     assert page.count("<svg") == 2
     assert re.search(r"2026-01-31 00:40:00</td><td>south · &lt;b&gt;&amp; · temperature</td><td class=\"n\">117.25</td>", page)
-    assert "<td>not JSON</td><td class=\"n\">2</td>" in page
+    assert '<td>not JSON</td><td class="n">2</td>' in page
     assert page.index("&lt;b&gt;&amp; · temperature</h2>") < page.index("kiln-1 · temperature</h2>")  # the one with alerts first
     assert "<b>&" not in page
     outside = re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)[^)]*\)|@import|<script', page)
@@ -89,7 +107,9 @@ def test_series_that_are_not_drawn_are_counted(tables):
 
 def test_a_folder_without_tables_and_wrong_arguments_are_sentences(tmp_path, tables):
     for arguments, status, sentence in (
-            (("--out", tmp_path / "none"), 1, "holds no aggregates"), (("--out", tables, "--series", -1), 2, "0 or more"),
-            (("--out", tables, "--html", tmp_path / "no" / "page.html"), 1, "page.html")):
+        (("--out", tmp_path / "none"), 1, "holds no aggregates"),
+        (("--out", tables, "--series", -1), 2, "0 or more"),
+        (("--out", tables, "--html", tmp_path / "no" / "page.html"), 1, "page.html"),
+    ):
         done = report(*arguments)
         assert (done.returncode, done.stderr.count("\n")) == (status, 1) and sentence in done.stderr, done.stderr

@@ -1,4 +1,5 @@
 """The data source's reader by plain calls, as Spark's planner and executors make them, against a real broker; no Spark session."""
+
 import os
 import pickle
 import sys
@@ -13,7 +14,7 @@ from relay import Relay
 from telemetry import Stream, body
 
 from leveret.ports.client import connect
-from leveret.ports.spark.options import RETRY_S
+from leveret.ports.spark.option_tables import RETRY_S
 from leveret.ports.spark.source import SCHEMA, AmqpDataSource
 from leveret.ports.spark.stream_client import DataLoss, Refused, StreamError
 
@@ -38,18 +39,25 @@ def following(offset, stream):
     return offset[stream.name]["next"]
 
 
-@pytest.mark.parametrize("options, sentence", [
-    ({"url": "amqp://h"}, "option stream is missing"), ({"stream": "s"}, "option url is missing"),
-    ({"stream": "s", "url": "http://h"}, "option url must be"),
-    ({"stream": "s", "url": "amqp://u:p@h"}, "no password in the url"), ({"stream": "s", "url": "amqp://u@h"}, "user u needs passwordEnv"),
-    ({"stream": "s", "url": "amqp://h", "startingOffsets": "-1"}, "startingOffsets is earliest, latest, a number or a time"),
-    ({"stream": "s", "url": "amqp://h", "startingOffsets": '{"t": 1}'}, "startingOffsets names t; the streams are s"),
-    ({"stream": "s", "streams": "t", "url": "amqp://h"}, "either stream or streams"), ({"stream": "s,s", "url": "amqp://h"}, "named twice"),
-    ({"stream": "s", "url": "amqp://h?ca=x"}, "settings of an amqps:// url"), ({"stream": "s", "url": "amqp://h", "mode": "x"}, "mode is"),
-    ({"stream": "s", "url": "amqp://h", "maxRowsPerTrigger": "0"}, "maxRowsPerTrigger is a number from 1"),
-    ({"stream": "s", "url": "amqp://h", "failOnDataLoss": "no"}, "failOnDataLoss is true or false"),
-    ({"stream": "s", "url": "amqp://h", "prefetch": "1"}, "unknown option prefetch"),
-])
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        ({"url": "amqp://h"}, "option stream is missing"),
+        ({"stream": "s"}, "option url is missing"),
+        ({"stream": "s", "url": "http://h"}, "option url must be"),
+        ({"stream": "s", "url": "amqp://u:p@h"}, "no password in the url"),
+        ({"stream": "s", "url": "amqp://u@h"}, "user u needs passwordEnv"),
+        ({"stream": "s", "url": "amqp://h", "startingOffsets": "-1"}, "startingOffsets is earliest, latest, a number or a time"),
+        ({"stream": "s", "url": "amqp://h", "startingOffsets": '{"t": 1}'}, "startingOffsets names t; the streams are s"),
+        ({"stream": "s", "streams": "t", "url": "amqp://h"}, "either stream or streams"),
+        ({"stream": "s,s", "url": "amqp://h"}, "named twice"),
+        ({"stream": "s", "url": "amqp://h?ca=x"}, "settings of an amqps:// url"),
+        ({"stream": "s", "url": "amqp://h", "mode": "x"}, "mode is"),
+        ({"stream": "s", "url": "amqp://h", "maxRowsPerTrigger": "0"}, "maxRowsPerTrigger is a number from 1"),
+        ({"stream": "s", "url": "amqp://h", "failOnDataLoss": "no"}, "failOnDataLoss is true or false"),
+        ({"stream": "s", "url": "amqp://h", "prefetch": "1"}, "unknown option prefetch"),
+    ],
+)
 def test_a_wrong_option_is_one_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         AmqpDataSource(options).schema()
@@ -87,12 +95,23 @@ def test_every_column_and_only_the_columns_asked_for(broker, make_stream):
     assert (moments[0], moments[2:]) == (1_700_000_000, [1, 1]) and (moments[1] is None or moments[1] > 1_700_000_000)
     headers = [dict(pairs) for pairs in found.pop("headers")]
     assert [(given.get("x-gateway"), given.get("x-sequence"), given.get("unit")) for given in headers] == [
-        ("north", "7", "C"), ("south-west", str(2**40), None), (None, None, None), (None, None, None)]
+        ("north", "7", "C"),
+        ("south-west", str(2**40), None),
+        (None, None, None),
+        (None, None, None),
+    ]
     json = "application/json"
-    assert found == {"value": [b"one", b"two", b"", b"four"], "stream": [stream.name] * 4, "offset": [0, 1, 2, 3], "exchange": [""] * 4,
-                     "routing_key": [stream.name] * 4, "content_type": [json, "text/plain", json, json],
-                     "message_id": ["m-1", None, None, None], "gateway": ["north", "south-west", None, None],
-                     "sequence": [7, 2**40, None, None]}
+    assert found == {
+        "value": [b"one", b"two", b"", b"four"],
+        "stream": [stream.name] * 4,
+        "offset": [0, 1, 2, 3],
+        "exchange": [""] * 4,
+        "routing_key": [stream.name] * 4,
+        "content_type": [json, "text/plain", json, json],
+        "message_id": ["m-1", None, None, None],
+        "gateway": ["north", "south-west", None, None],
+        "sequence": [7, 2**40, None, None],
+    }
     narrow = make_reader(broker, stream, StructType().add("offset", LongType()).add("message_id", StringType()))
     assert columns(narrow, start, narrow.latestOffset(start, ALL)) == {"offset": [0, 1, 2, 3], "message_id": ["m-1", None, None, None]}
 

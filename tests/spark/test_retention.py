@@ -1,4 +1,5 @@
 """keep_days: old dates of raw and old dead letters go, counted, whatever ends in between; nothing else goes."""
+
 import os
 
 import pyarrow

@@ -1,4 +1,5 @@
 """The detector's states between batches: the same scores as in one go, also after a crash, and no more series than a bucket holds."""
+
 import os
 
 import numpy
@@ -13,12 +14,17 @@ MOMENT_US = 1_700_000_000_000_000
 def readings(first, end, devices=("kiln",)):
     """An Arrow table as the job hands over: a reading of each device each minute, an unusual one every 150."""
     rows = [(device, number) for number in range(first, end) for device in devices]
-    return pyarrow.table({
-        "gateway": pyarrow.array(["north"] * len(rows)), "device": pyarrow.array([device for device, _ in rows]),
-        "metric": pyarrow.array(["t"] * len(rows)),
-        "time": pyarrow.array([MOMENT_US + number * 60_000_000 for _, number in rows], pyarrow.timestamp("us", tz="UTC")),
-        "value": pyarrow.array([number * 7 % 11 + (300.0 if number % 150 == 149 else 0.0) for _, number in rows]),
-        "offset": pyarrow.array(range(len(rows)), pyarrow.int64()), "part": pyarrow.array([0] * len(rows), pyarrow.int32())})
+    return pyarrow.table(
+        {
+            "gateway": pyarrow.array(["north"] * len(rows)),
+            "device": pyarrow.array([device for device, _ in rows]),
+            "metric": pyarrow.array(["t"] * len(rows)),
+            "time": pyarrow.array([MOMENT_US + number * 60_000_000 for _, number in rows], pyarrow.timestamp("us", tz="UTC")),
+            "value": pyarrow.array([number * 7 % 11 + (300.0 if number % 150 == 149 else 0.0) for _, number in rows]),
+            "offset": pyarrow.array(range(len(rows)), pyarrow.int64()),
+            "part": pyarrow.array([0] * len(rows), pyarrow.int32()),
+        }
+    )
 
 
 def score(table, folder, batch):

@@ -1,4 +1,5 @@
 """`writeStream.format("amqp")`: alerts in one transaction with the number of their batch, bulk with confirms."""
+
 import itertools
 import os
 import sys
@@ -10,7 +11,8 @@ from pyspark.sql.types import LongType, StringType, StructType
 from queries import finished
 
 from leveret.ports.client import connect
-from leveret.ports.spark.options import RETRY_S, Login
+from leveret.ports.spark.option_tables import RETRY_S
+from leveret.ports.spark.options import Login
 from leveret.ports.spark.sink import EPOCH_QUEUE, publish_epoch, writer
 from leveret.ports.spark.stream_client import StreamError, StreamUnavailable
 
@@ -135,8 +137,15 @@ def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_strea
     for bodies in ([], [b"later"]):
         stream.publish(bodies)
         frame = spark.readStream.format("amqp").options(url=broker.url, stream=stream.name).schema("value binary").load()
-        finished(lambda: frame.writeStream.format("amqp").options(url=broker.url, routingKey=name, delivery=delivery)
-                 .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start())
+        finished(
+            lambda: (
+                frame.writeStream.format("amqp")
+                .options(url=broker.url, routingKey=name, delivery=delivery)
+                .option("checkpointLocation", str(tmp_path / "checkpoint"))
+                .trigger(availableNow=True)
+                .start()
+            )
+        )
     found = drained(connection, name)
     assert [body for body, _ in found] == [b"same", b"same", b"other", b"later"]
     assert len({identity for _, identity in found}) == 4 and found[1][1] == found[0][1] + "-1"
@@ -149,8 +158,15 @@ def test_what_a_task_publishes_again_is_dropped_by_a_queue_with_a_deduplication_
     stream.publish([b"row %d" % (number // 2) for number in range(3000)])
     for run in range(2):
         frame = spark.readStream.format("amqp").options(url=leveret.url, stream=stream.name).schema("value binary").load()
-        finished(lambda: frame.writeStream.format("amqp").options(url=leveret.url, routingKey=name, delivery="atLeastOnce")
-                 .option("checkpointLocation", str(tmp_path / f"checkpoint-{run}")).trigger(availableNow=True).start())
+        finished(
+            lambda: (
+                frame.writeStream.format("amqp")
+                .options(url=leveret.url, routingKey=name, delivery="atLeastOnce")
+                .option("checkpointLocation", str(tmp_path / f"checkpoint-{run}"))
+                .trigger(availableNow=True)
+                .start()
+            )
+        )
     found = drained(connection, name)
     assert sorted(body for body, _ in found) == sorted(b"row %d" % (number // 2) for number in range(3000))
     connection.queue_delete(name)
@@ -173,16 +189,20 @@ def test_an_epoch_over_tls(tmp_path):
         broker.end()
 
 
-@pytest.mark.parametrize("schema, options, sentence", [
-    (StructType().add("offset", LongType()), {}, "the sink has no column offset bigint"),
-    (StructType().add("routing_key", StringType()), {}, "needs a column value"),
-    (VALUE, {}, "needs a column routing_key or the option routingKey"),
-    (VALUE, {"routingKey": "k", "delivery": "once"}, "delivery is exactlyOnce or atLeastOnce"),
-    (VALUE, {"stream": "s"}, "unknown option stream"), (VALUE, {"url": "amqp://h,amqp://i", "routingKey": "k"}, "to one broker"),
-    (VALUE, {"routingKey": "k", "maxRowsPerEpoch": "many"}, "maxRowsPerEpoch is a number"),
-    (VALUE, {"routingKey": "k", "mandatory": "maybe"}, "mandatory is true or false"),
-    (VALUE, {"routingKey": "k", "retrySeconds": "-1"}, "retrySeconds is a whole number of seconds"),
-])
+@pytest.mark.parametrize(
+    "schema, options, sentence",
+    [
+        (StructType().add("offset", LongType()), {}, "the sink has no column offset bigint"),
+        (StructType().add("routing_key", StringType()), {}, "needs a column value"),
+        (VALUE, {}, "needs a column routing_key or the option routingKey"),
+        (VALUE, {"routingKey": "k", "delivery": "once"}, "delivery is exactlyOnce or atLeastOnce"),
+        (VALUE, {"stream": "s"}, "unknown option stream"),
+        (VALUE, {"url": "amqp://h,amqp://i", "routingKey": "k"}, "to one broker"),
+        (VALUE, {"routingKey": "k", "maxRowsPerEpoch": "many"}, "maxRowsPerEpoch is a number"),
+        (VALUE, {"routingKey": "k", "mandatory": "maybe"}, "mandatory is true or false"),
+        (VALUE, {"routingKey": "k", "retrySeconds": "-1"}, "retrySeconds is a whole number of seconds"),
+    ],
+)
 def test_what_the_sink_cannot_do_is_one_sentence(schema, options, sentence):
     with pytest.raises(ValueError, match=sentence):
         writer({"url": "amqp://h", **options}, schema)
@@ -215,7 +235,7 @@ def test_a_batch_that_is_more_than_a_broker_keeps_for_a_commit_is_told_at_once(t
 
 def test_a_refused_login_is_told_at_once(broker, monkeypatch):
     monkeypatch.setenv("WRONG_PASSWORD", "wrong")
-    login = Login({"url": broker.url.replace("127.0.0.1", "nobody@127.0.0.1"), "passwordenv": "WRONG_PASSWORD"})
+    login = Login({"url": broker.url.replace("127.0.0.1", "nobody@127.0.0.1"), "passwordEnv": "WRONG_PASSWORD"})
     began = time.monotonic()
     with pytest.raises(StreamError, match="refuses the log-in"):
         publish_epoch(login, "nobody", 0, [("", "nowhere", b"x", {})])

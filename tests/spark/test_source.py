@@ -1,4 +1,5 @@
 """`format("amqp")` in a real Spark session: batch, streaming with a checkpoint, and errors that reach the user."""
+
 import json
 import time
 
@@ -21,8 +22,15 @@ def options_of(stream, **options):
 def run_available(spark, stream, folder, **options):
     """One AvailableNow run into Parquet; the rows of each batch."""
     frame = spark.readStream.format("amqp").options(**options_of(stream, **options)).schema("value binary, offset long").load()
-    query = finished(lambda: frame.writeStream.format("parquet").option("path", str(folder / "out"))
-                     .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start())
+    query = finished(
+        lambda: (
+            frame.writeStream.format("parquet")
+            .option("path", str(folder / "out"))
+            .option("checkpointLocation", str(folder / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+    )
     return [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
 
 
@@ -83,10 +91,15 @@ def test_a_query_outlives_its_broker(spark, tmp_path):
         seen, stream = [], Stream(broker, "lasting")
         stream.readings(0, 100)
         frame = spark.readStream.format("amqp").options(**options_of(stream)).schema("value binary, offset long").load()
-        query = begun(lambda: frame.writeStream
-                      .foreachBatch(lambda rows, number: seen.extend(row.offset for row in rows.select("offset").collect()))
-                      .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(processingTime="200 milliseconds").start(),
-                      lambda: len(seen) >= 100)
+        query = begun(
+            lambda: (
+                frame.writeStream.foreachBatch(lambda rows, number: seen.extend(row.offset for row in rows.select("offset").collect()))
+                .option("checkpointLocation", str(tmp_path / "checkpoint"))
+                .trigger(processingTime="200 milliseconds")
+                .start()
+            ),
+            lambda: len(seen) >= 100,
+        )
         broker.end()
         time.sleep(1)
         broker = brokers.start_leveret(broker.port, data)
@@ -134,10 +147,15 @@ def test_queue_mode_takes_a_queue_at_least_once_and_says_so(spark, spark_traces,
         connection.wait_confirmed()
 
     def start(seen):
-        return (spark.readStream.format("amqp").options(url=broker.url, stream=name, mode="queue")
-                .schema("value binary, message_id string").load().writeStream
-                .foreachBatch(lambda frame, number: seen.extend(int(row.value) for row in frame.collect()))
-                .option("checkpointLocation", str(tmp_path)).start())
+        return (
+            spark.readStream.format("amqp")
+            .options(url=broker.url, stream=name, mode="queue")
+            .schema("value binary, message_id string")
+            .load()
+            .writeStream.foreachBatch(lambda frame, number: seen.extend(int(row.value) for row in frame.collect()))
+            .option("checkpointLocation", str(tmp_path))
+            .start()
+        )
 
     def warnings():
         return (spark_traces / "errors.txt").read_text().count(f"mode=queue is at-least-once: queue '{name}'")

@@ -1,4 +1,5 @@
 """A stream over AMQP 0-9-1: where it begins and ends, and its ranges; against Leveret (exact state) and RabbitMQ (read from consumers)."""
+
 import pyarrow
 import pytest
 from relay import Relay

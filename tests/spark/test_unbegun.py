@@ -1,4 +1,5 @@
 """A driver that is killed while Spark writes the plan of its very first batch leaves a checkpoint that Spark itself refuses."""
+
 import os
 
 from leveret.ports.spark.tables import Tables

@@ -1,4 +1,5 @@
 """`leveret pipeline run --config`: from SenML and JSON with gateway headers to every table; streaming and over files."""
+
 import glob
 import json
 import math
@@ -41,6 +42,7 @@ def run(spark, capsys, monkeypatch):
         told = capsys.readouterr()
         assert status == 0, told.err
         return json.loads(told.out)
+
     return run
 
 
@@ -51,9 +53,10 @@ def table(summary, name):
 
 def series(device, count):
     """(device, second, value): a daily curve every five minutes with one jump far out of it near the end."""
-    return [(device, number * 300,
-             20 + 5 * math.sin(number / 288 * 2 * math.pi) + (number * 7 % 11) / 10 + (40 if number == count - 5 else 0))
-            for number in range(count)]
+    return [
+        (device, number * 300, 20 + 5 * math.sin(number / 288 * 2 * math.pi) + (number * 7 % 11) / 10 + (40 if number == count - 5 else 0))
+        for number in range(count)
+    ]
 
 
 def test_senml_with_gateway_headers_to_every_table_and_to_the_alert_queue(run, leveret, make_stream, tmp_path):
@@ -61,20 +64,33 @@ def test_senml_with_gateway_headers_to_every_table_and_to_the_alert_queue(run, l
     alerts = connect(leveret.url)
     alerts.queue_declare("alarms", durable=True)
     readings = series("kiln", 600)
-    packs = [[{"bn": "kiln/", "bt": TIME_S, "bu": "degF", "n": "temperature", "t": second, "v": value * 1.8 + 32}
-              for _, second, value in part]
-             for part in (readings[start:start + 20] for start in range(0, 600, 20))]
+    packs = [
+        [{"bn": "kiln/", "bt": TIME_S, "bu": "degF", "n": "temperature", "t": second, "v": value * 1.8 + 32} for _, second, value in part]
+        for part in (readings[start : start + 20] for start in range(0, 600, 20))
+    ]
     for number, pack in enumerate(packs):
         for _ in range(1 + (number % 10 == 0)):  # every tenth twice, as after a lost confirm
-            stream.publish([json.dumps(pack).encode()], content_type="application/senml+json",
-                           headers={"x-gateway": "north", "x-sequence": number})
+            stream.publish(
+                [json.dumps(pack).encode()], content_type="application/senml+json", headers={"x-gateway": "north", "x-sequence": number}
+            )
     other.publish([b"5 degrees", b'[{"n":"kiln/temperature","u":"Cel","v":9000,"t":%d}]' % TIME_S])
-    config = config_of(tmp_path, source={"url": leveret.url, "streams": [stream.name, other.name]},
-                       windows={"length_s": 600, "lateness_s": LATENESS_S}, metrics__temperature={"unit": "Cel", "max": 1000},
-                       alerts={"url": leveret.url, "routing_key": "alarms"})
+    config = config_of(
+        tmp_path,
+        source={"url": leveret.url, "streams": [stream.name, other.name]},
+        windows={"length_s": 600, "lateness_s": LATENESS_S},
+        metrics__temperature={"unit": "Cel", "max": 1000},
+        alerts={"url": leveret.url, "routing_key": "alarms"},
+    )
     summary = run(config, "--available-now")
     assert {name: summary[name] for name in ("rows_read", "records", "readings", "duplicates", "dead_letters", "late", "windows")} == {
-        "rows_read": 35, "records": 662, "readings": 600, "duplicates": 60, "dead_letters": 2, "late": 0, "windows": 300}
+        "rows_read": 35,
+        "records": 662,
+        "readings": 600,
+        "duplicates": 60,
+        "dead_letters": 2,
+        "late": 0,
+        "windows": 300,
+    }
     raw = table(summary, "raw").sort_values("time")
     assert set(raw.gateway.astype(str)) == {"north"} and set(raw.unit) == {"Cel"} and raw.score.between(0, 1).all()
     assert [round(value, 6) for value in raw.value] == [round(value, 6) for _, _, value in readings]
@@ -112,8 +128,11 @@ def late_comes_and_is_counted(run, config, stream, before):
 
 
 def test_the_same_job_over_old_files_gives_what_streaming_gave(run, leveret, make_stream, tmp_path):
-    bodies = [json.dumps({"device": device, "metric": "speed", "sequence": second, "time": TIME_S + second, "value": value}).encode()
-              for device in ("a", "b") for _, second, value in series(device, 300)]
+    bodies = [
+        json.dumps({"device": device, "metric": "speed", "sequence": second, "time": TIME_S + second, "value": value}).encode()
+        for device in ("a", "b")
+        for _, second, value in series(device, 300)
+    ]
     stream = make_stream(leveret)
     stream.publish(bodies + bodies[:50] + [b"no reading"])
     streamed, filed = tmp_path / "streamed", tmp_path / "filed"
@@ -131,40 +150,51 @@ def test_the_same_job_over_old_files_gives_what_streaming_gave(run, leveret, mak
     pandas.testing.assert_frame_equal(left, right)
 
 
-@pytest.mark.parametrize("text, sentence", [
-    ("x = 1", "there is no setting 'x'"), ("[source]\nurl = 'amqp://h'", "needs url and streams, or files"),
-    ("[source]\nfile = 'x'", "no setting 'file'"),
-    ("[source]\nfiles = []", "source.files must be a text or a list of texts"), ("[metrics.t]\nunits = 'C'", "has no setting 'units'"),
-    ("[decode]\nformat = 'xml'", "decode.format is one of auto, json"),
-    ("[windows]\nlength_s = 0", "windows.length_s must be a whole number"), ("[alerts]\nurl = 'amqp://h'", "needs url and routing_key"),
-    ("a b", "is not TOML"), ("[detector]\nenabled = 1", "must be true or false"), ("source = 1", "source is a table, written"),
-    ("out = ''", "out must be a text that is not empty"), ("keep_days = 0", "keep_days must be a whole number from 1"),
-    (SOURCE + "keep_days = 1", "source.* has no setting 'keep_days'"),
-    ("keep_days = 9\n[windows]\nlateness_s = 0\n" + SOURCE, "keep_days needs windows that close"),
-    ("[detector]\nenabled = true", "has no .source., and there is no --source"),
-    ("[windows]\nlateness_s = -1", "windows.lateness_s must be a number from 0"),
-    ("[detector]\nalarm = nan", "detector.alarm must be a number above 0, at most 1"),
-    ("[detector]\nalarm = 1.5", "detector.alarm must be a number above 0, at most 1"),
-    ("[spark]\ntrigger_s = -0.5", "spark.trigger_s must be a number from 0"),
-    ("[spark]\ntrigger_s = '1'", "spark.trigger_s must be a number from 0"),
-    ("[spark]\nmaster = 'here'\n" + SOURCE, "the Spark master is local.N., spark://HOST:PORT, .* not 'here'"),
-    ("[spark]\nmaster = 'local[0]'\n" + SOURCE, "the Spark master is"),
-    ("[spark.settings]\nspark.driver.memory = '2g'", "names in quotes"),
-    ("[metrics.t]\nmin = 5\nmax = 4\n" + SOURCE, "metrics.t.min is above its max"), ("metrics = { t = 1 }", "metrics.t must be a table"),
-    ("[metrics.t]\nmax = inf", "metrics.t.max must be a number"), ("[doubles]\nby = 'time'", "doubles.by is one of gateway, reading"),
-    ("[doubles]\nwatermark = 1.5", "doubles.watermark must be a whole number from 1"),
-    ("[source]\nfiles = 'x'\nurl = 'amqp://h'", "has files or url and streams, not both"),
-    (SOURCE + "starting_offsets = 'yesterday'", "source.: startingOffsets is earliest, latest, a number or a time"),
-    ("[source]\nurl = 'amqp://u:p@h'\nstreams = 's'", "source.: no password in the url"),
-    ("[source]\nurl = 'http://h'\nstreams = 's'", "source.: option url must be amqp"),
-    ("[source]\nurl = 'amqp://u@h'\nstreams = 's'", "source.: user u needs passwordEnv or passwordFile"),
-    ("[source]\nurl = 'amqp://h'\nstreams = ['s', 's']", "source.: a stream or a broker is named twice"),
-    (SOURCE + "password_env = 'A'\npassword_file = 'b'", "source.: either passwordEnv or passwordFile, not both"),
-    (SOURCE + "max_rows_per_trigger = 0", "source.max_rows_per_trigger must be a whole number from 1"),
-    (SOURCE + "[alerts]\nurl = 'amqp://h,amqp://i'\nrouting_key = 'k'", "alerts.: the sink writes to one broker"),
-    (SOURCE + "[alerts]\nurl = 'h:1'\nrouting_key = 'k'", "alerts.: option url must be amqp"),
-    (SOURCE + "[alerts]\nurl = 'amqp://h'\nrouting_key = 'k'\nkey = 1", "alerts. has no setting 'key'"),
-])
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("x = 1", "there is no setting 'x'"),
+        ("[source]\nurl = 'amqp://h'", "needs url and streams, or files"),
+        ("[source]\nfile = 'x'", "no setting 'file'"),
+        ("[source]\nfiles = []", "source.files must be a text or a list of texts"),
+        ("[metrics.t]\nunits = 'C'", "has no setting 'units'"),
+        ("[decode]\nformat = 'xml'", "decode.format is one of auto, json"),
+        ("[windows]\nlength_s = 0", "windows.length_s must be a whole number"),
+        ("[alerts]\nurl = 'amqp://h'", "needs url and routing_key"),
+        ("a b", "is not TOML"),
+        ("[detector]\nenabled = 1", "must be true or false"),
+        ("source = 1", "source is a table, written"),
+        ("out = ''", "out must be a text that is not empty"),
+        ("keep_days = 0", "keep_days must be a whole number from 1"),
+        (SOURCE + "keep_days = 1", "source.* has no setting 'keep_days'"),
+        ("keep_days = 9\n[windows]\nlateness_s = 0\n" + SOURCE, "keep_days needs windows that close"),
+        ("[detector]\nenabled = true", "has no .source., and there is no --source"),
+        ("[windows]\nlateness_s = -1", "windows.lateness_s must be a number from 0"),
+        ("[detector]\nalarm = nan", "detector.alarm must be a number above 0, at most 1"),
+        ("[detector]\nalarm = 1.5", "detector.alarm must be a number above 0, at most 1"),
+        ("[spark]\ntrigger_s = -0.5", "spark.trigger_s must be a number from 0"),
+        ("[spark]\ntrigger_s = '1'", "spark.trigger_s must be a number from 0"),
+        ("[spark]\nmaster = 'here'\n" + SOURCE, "the Spark master is local.N., spark://HOST:PORT, .* not 'here'"),
+        ("[spark]\nmaster = 'local[0]'\n" + SOURCE, "the Spark master is"),
+        ("[spark.settings]\nspark.driver.memory = '2g'", "names in quotes"),
+        ("[metrics.t]\nmin = 5\nmax = 4\n" + SOURCE, "metrics.t.min is above its max"),
+        ("metrics = { t = 1 }", "metrics.t must be a table"),
+        ("[metrics.t]\nmax = inf", "metrics.t.max must be a number"),
+        ("[doubles]\nby = 'time'", "doubles.by is one of gateway, reading"),
+        ("[doubles]\nwatermark = 1.5", "doubles.watermark must be a whole number from 1"),
+        ("[source]\nfiles = 'x'\nurl = 'amqp://h'", "has files or url and streams, not both"),
+        (SOURCE + "starting_offsets = 'yesterday'", "source.: startingOffsets is earliest, latest, a number or a time"),
+        ("[source]\nurl = 'amqp://u:p@h'\nstreams = 's'", "source.: no password in the url"),
+        ("[source]\nurl = 'http://h'\nstreams = 's'", "source.: option url must be amqp"),
+        ("[source]\nurl = 'amqp://u@h'\nstreams = 's'", "source.: user u needs passwordEnv or passwordFile"),
+        ("[source]\nurl = 'amqp://h'\nstreams = ['s', 's']", "source.: a stream or a broker is named twice"),
+        (SOURCE + "password_env = 'A'\npassword_file = 'b'", "source.: either passwordEnv or passwordFile, not both"),
+        (SOURCE + "max_rows_per_trigger = 0", "source.max_rows_per_trigger must be a whole number from 1"),
+        (SOURCE + "[alerts]\nurl = 'amqp://h,amqp://i'\nrouting_key = 'k'", "alerts.: the sink writes to one broker"),
+        (SOURCE + "[alerts]\nurl = 'h:1'\nrouting_key = 'k'", "alerts.: option url must be amqp"),
+        (SOURCE + "[alerts]\nurl = 'amqp://h'\nrouting_key = 'k'\nkey = 1", "alerts. has no setting 'key'"),
+    ],
+)
 def test_a_mistake_in_the_configuration_is_one_sentence_before_anything_starts(text, sentence, tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "java_version", lambda: pipeline.JAVA_OLDEST)
     path = tmp_path / "pipeline.toml"

@@ -2,6 +2,7 @@
 
 The texts looked for are RabbitMQ 3.10's: people's shell scripts see them.
 """
+
 import os
 import subprocess
 import time
@@ -63,24 +64,49 @@ def check_a_message_for_each_line(port):
 
 def check_properties_and_headers(port):
     queue = declared(port, "tools.properties")
-    assert tool(port, "amqp-publish", "-r", queue, "-b", "{}", "-C", "application/json", "-E", "utf-8", "-t", "answers", "-p",
-                "-H", "colour: green", "-H", "size:7") == (0, b"", "")
+    assert tool(
+        port,
+        "amqp-publish",
+        "-r",
+        queue,
+        "-b",
+        "{}",
+        "-C",
+        "application/json",
+        "-E",
+        "utf-8",
+        "-t",
+        "answers",
+        "-p",
+        "-H",
+        "colour: green",
+        "-H",
+        "size:7",
+    ) == (0, b"", "")
     with amqp.Connection(f"127.0.0.1:{port}") as connection:
         message = connection.channel().basic_get(queue, no_ack=True)
     assert message.properties == {
-        "content_type": "application/json", "content_encoding": "utf-8", "reply_to": "answers", "delivery_mode": 2,
-        "application_headers": {"colour": "green", "size": "7"}}, message.properties
+        "content_type": "application/json",
+        "content_encoding": "utf-8",
+        "reply_to": "answers",
+        "delivery_mode": 2,
+        "application_headers": {"colour": "green", "size": "7"},
+    }, message.properties
     assert message.delivery_info["routing_key"] == queue and message.delivery_info["exchange"] == ""
 
 
 def check_publish_to_a_missing_exchange(port):
-    refused(tool(port, "amqp-publish", "-e", "tools.none", "-r", "key", "-b", "lost"),
-            "server channel error 404, message: NOT_FOUND - no exchange 'tools.none' in vhost '/'")
+    refused(
+        tool(port, "amqp-publish", "-e", "tools.none", "-r", "key", "-b", "lost"),
+        "server channel error 404, message: NOT_FOUND - no exchange 'tools.none' in vhost '/'",
+    )
 
 
 def check_get_from_a_missing_queue(port):
-    refused(tool(port, "amqp-get", "-q", "tools.none"),
-            "basic.get: server channel error 404, message: NOT_FOUND - no queue 'tools.none' in vhost '/'")
+    refused(
+        tool(port, "amqp-get", "-q", "tools.none"),
+        "basic.get: server channel error 404, message: NOT_FOUND - no queue 'tools.none' in vhost '/'",
+    )
 
 
 def check_consume_some_of_a_queue(port):
@@ -126,26 +152,34 @@ def check_declare_a_queue_without_a_name(port):
 
 
 def check_declare_with_another_durability(port):
-    refused(tool(port, "amqp-declare-queue", "-d", "-q", declared(port, "tools.durable")),
-            "server channel error 406, message: PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'tools.durable' in vhost '/': "
-            "received 'true' but current is 'false'")
+    refused(
+        tool(port, "amqp-declare-queue", "-d", "-q", declared(port, "tools.durable")),
+        "server channel error 406, message: PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'tools.durable' in vhost '/': "
+        "received 'true' but current is 'false'",
+    )
 
 
 def check_delete_tells_how_many_messages_went(port):
     queue = declared(port, "tools.delete")
     tool(port, "amqp-publish", "-l", "-r", queue, given=b"1\n2\n")
-    refused(tool(port, "amqp-delete-queue", "-e", "-q", queue),
-            "server channel error 406, message: PRECONDITION_FAILED - queue 'tools.delete' in vhost '/' not empty")
+    refused(
+        tool(port, "amqp-delete-queue", "-e", "-q", queue),
+        "server channel error 406, message: PRECONDITION_FAILED - queue 'tools.delete' in vhost '/' not empty",
+    )
     assert tool(port, "amqp-delete-queue", "-q", queue) == (0, b"2\n", "")
     assert tool(port, "amqp-delete-queue", "-q", queue) == (0, b"0\n", "")
 
 
 def check_a_wrong_password(port):
-    refused(tool(port, "amqp-get", "-q", "any", user=("guest", "wrong")),
-            "logging in to AMQP server: server connection error 403, message: ACCESS_REFUSED - Login was refused using authentication "
-            "mechanism PLAIN. For details see the broker logfile.")
+    refused(
+        tool(port, "amqp-get", "-q", "any", user=("guest", "wrong")),
+        "logging in to AMQP server: server connection error 403, message: ACCESS_REFUSED - Login was refused using authentication "
+        "mechanism PLAIN. For details see the broker logfile.",
+    )
 
 
 def check_a_missing_vhost(port):
-    refused(tool(port, "amqp-get", "-q", "any", vhost="tools"),
-            "logging in to AMQP server: server connection error 530, message: NOT_ALLOWED - vhost tools not found")
+    refused(
+        tool(port, "amqp-get", "-q", "any", vhost="tools"),
+        "logging in to AMQP server: server connection error 530, message: NOT_ALLOWED - vhost tools not found",
+    )

@@ -2,6 +2,7 @@
 
 Laws: nothing is unpacked inside the working copy's own folders; what is unpacked is whole and unmodified; nothing of it is committed.
 """
+
 import hashlib
 import os
 import re
@@ -49,13 +50,26 @@ def is_whole(path, digest):
 def download():
     """Bring all archives with pip, which checks the hashes too. Raises ArchiveMissing."""
     os.makedirs(CACHE, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", ":all:",
-               "--require-hashes", "--dest", CACHE, "--requirement", SOURCES]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "--require-hashes",
+        "--dest",
+        CACHE,
+        "--requirement",
+        SOURCES,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_S_MAX)
     if done.returncode:
         told = done.stderr.strip().splitlines() or ["pip said nothing"]
-        raise ArchiveMissing(f"pip could not download the suites (is PyPI reachable?): {told[-1]}; "
-                             f"try it by hand: {' '.join(command)}")
+        raise ArchiveMissing(f"pip could not download the suites (is PyPI reachable?): {told[-1]}; try it by hand: {' '.join(command)}")
 
 
 def unpack(project, directory):

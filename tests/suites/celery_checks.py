@@ -4,6 +4,7 @@ The last line of standard output is JSON: {check: "passed" or what went wrong}. 
 chord's are kept in files, because celery's rpc:// refuses chords by itself whatever the broker (its header, its unlocking task with
 retries and its body still go through the broker). Only processes started here are ended.
 """
+
 import json
 import os
 import signal
@@ -24,8 +25,23 @@ ANSWER = {"destination": [WORKER], "timeout": WAIT_S_MAX}  # it comes back with 
 
 def start_worker(folder, name):
     """A worker of celery_tasks with two processes, whose log is in `folder`."""
-    command = [sys.executable, "-m", "celery", "-A", "celery_tasks", "worker", "--concurrency", "2", "-E", "-n", name,
-               "--loglevel", "WARNING", "--logfile", os.path.join(folder, "worker.log")]
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "celery_tasks",
+        "worker",
+        "--concurrency",
+        "2",
+        "-E",
+        "-n",
+        name,
+        "--loglevel",
+        "WARNING",
+        "--logfile",
+        os.path.join(folder, "worker.log"),
+    ]
     return subprocess.Popen(command, cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -43,6 +59,7 @@ def check_hundred_tasks(app, tasks):
 
 def check_a_group_and_a_chain(app, tasks):
     from celery import chain, group
+
     assert group(tasks.add.s(number, 1) for number in range(20))().get(timeout=WAIT_S_MAX) == list(range(1, 21))
     assert chain(tasks.add.s(1, 2), tasks.add.s(4), tasks.add.s(8))().get(timeout=WAIT_S_MAX) == 15
 
@@ -93,6 +110,7 @@ def check_countdown(app, tasks):
 
 def check_a_revoked_task_does_not_run(app, tasks):
     from celery.exceptions import TaskRevokedError
+
     result = tasks.add.apply_async((1, 1), countdown=2)
     result.revoke()
     try:
@@ -145,8 +163,9 @@ def chords(folder, url):
     """The chord, on a worker whose results are files."""
     os.makedirs(os.path.join(folder, "results"))
     os.environ["RESULTS_URL"] = "file://" + os.path.join(folder, "results")
-    program = ("import celery, celery_tasks as t; "
-               "print(celery.chord(t.add.s(n, n) for n in range(20))(t.total.s()).get(timeout=%d))" % WAIT_S_MAX)
+    program = (
+        "import celery, celery_tasks as t; print(celery.chord(t.add.s(n, n) for n in range(20))(t.total.s()).get(timeout=%d))" % WAIT_S_MAX
+    )
     worker = start_worker(folder, "chords@suites")
     try:
         done = subprocess.run([sys.executable, "-c", program], cwd=HERE, capture_output=True, text=True, timeout=2 * WAIT_S_MAX)
@@ -170,6 +189,7 @@ def main(url, folder):
     os.environ["BROKER_URL"] = url
     os.environ["RESULTS_URL"] = "rpc://"
     import celery_tasks
+
     worker = start_worker(folder, WORKER)
     try:
         outcome = {"worker_starts": checks.told(wait_for_worker, (celery_tasks.app,))}

@@ -1,4 +1,5 @@
 """The celery application that the worker and celery_checks.py share. BROKER_URL and RESULTS_URL come from the environment."""
+
 import os
 import signal
 import time

@@ -1,4 +1,5 @@
 """Runs the `check_*` functions of a module one after another: what each came to, by its name without `check_`."""
+
 import traceback
 
 PASSED = "passed"
@@ -14,7 +15,7 @@ def run(module, *given):
 
 
 def told(function, given):
-    """"passed", or why not, with the place."""
+    """ "passed", or why not, with the place."""
     try:
         function(*given)
     except Exception as error:  # whatever a check raises is its outcome; the next one goes on

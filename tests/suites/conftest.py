@@ -1,6 +1,6 @@
 """Runs each suite once, against a `leveret serve` of its own, when the first of its tests is asked for."""
-import pytest
 
+import pytest
 import suites
 
 

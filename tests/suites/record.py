@@ -3,6 +3,7 @@
 Each suite is run against RabbitMQ and Leveret in the same sitting. A test whose outcome differs between the two keeps the reason that the
 record gives for it; one without a reason is named at the end and has to be given one by hand.
 """
+
 import json
 import os
 import sys
@@ -29,13 +30,18 @@ def save(record):
 
 def differences(record):
     """(suite, test, outcomes) wherever the two brokers came to something else."""
-    return [(suite, test, outcome) for suite, tests in record.items() for test, outcome in tests.items()
-            if outcome["rabbitmq"] != outcome["leveret"]]
+    return [
+        (suite, test, outcome)
+        for suite, tests in record.items()
+        for test, outcome in tests.items()
+        if outcome["rabbitmq"] != outcome["leveret"]
+    ]
 
 
 def compare(name, before):
     """Run a suite against both brokers: {test: outcomes}, with the reasons of `before`."""
     import suites
+
     found = {kind: suites.run(name, kind)[0] for kind in ("rabbitmq", "leveret")}
     tests = {}
     for test in found["rabbitmq"] | found["leveret"]:
@@ -56,6 +62,7 @@ def word(outcome):
 
 def main(names):
     import suites
+
     record = load() if os.path.exists(EXPECTED) else {}
     for name in names or suites.SUITES:
         record[name] = compare(name, record.get(name, {}))

@@ -4,6 +4,7 @@
 broker and gives (outcome, what the broker wrote to standard error), outcome as {test: "passed", "skipped" or what went wrong}.
 It raises SuiteFailed when the suite itself did not come to an end, and ArchiveMissing (archives.py).
 """
+
 import json
 import os
 import shutil
@@ -15,13 +16,13 @@ import xml.etree.ElementTree
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
-from leveret.tools import components  # noqa: E402 - after the path, with the others
-
 import amqp_tools_checks  # noqa: E402 - the path above has to be set first
 import archives  # noqa: E402 - the path above has to be set first
 import checks  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess, free_port  # noqa: E402 - the path above has to be set first
 from certificates import Authority  # noqa: E402 - the path above has to be set first
+
+from leveret.tools import components  # noqa: E402 - after the path, with the others
 
 SUITE_S_MAX = 150
 
@@ -44,8 +45,9 @@ def child(command, folder, environment):
     environment = {**os.environ, **environment}
     environment.pop("PYTEST_ADDOPTS", None)
     try:
-        return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=SUITE_S_MAX).stdout
+        return subprocess.run(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SUITE_S_MAX
+        ).stdout
     except subprocess.TimeoutExpired as error:
         raise SuiteFailed(f"it did not end within {SUITE_S_MAX} s:\n{(error.stdout or b'').decode()[-2000:]}") from None
 
@@ -54,8 +56,11 @@ def pytest_suite(folder, broker, path, *arguments):
     """Run someone else's pytest tests in their own unpacked folder."""
     record = os.path.join(folder, "junit.xml")
     command = [sys.executable, "-m", "pytest", "-q", "--disable-warnings", "-p", "no:cacheprovider", "--junitxml", record, *arguments, path]
-    told = child(command, folder, {"RABBITMQ_HOST": "127.0.0.1", "RABBITMQ_5672_TCP": str(broker.port),
-                                   "RABBITMQ_5671_TCP": str(getattr(broker, "tls_port", 0))})
+    told = child(
+        command,
+        folder,
+        {"RABBITMQ_HOST": "127.0.0.1", "RABBITMQ_5672_TCP": str(broker.port), "RABBITMQ_5671_TCP": str(getattr(broker, "tls_port", 0))},
+    )
     if not os.path.exists(record):
         raise SuiteFailed("pytest left no record:\n" + told[-2000:])
     return outcome_of(xml.etree.ElementTree.parse(record).getroot())
@@ -128,10 +133,12 @@ def start(kind, folder, over_tls):
     authority = os.path.join(directory, "ca_certificate.pem")
     port = free_port()
     broker = BrokerProcess(
-        kind, arguments=("--listen", f"amqps://127.0.0.1:{port}?cert={certificate}&key={key}&ca={authority}"),
+        kind,
+        arguments=("--listen", f"amqps://127.0.0.1:{port}?cert={certificate}&key={key}&ca={authority}"),
         configuration=f"listeners.ssl.default = 127.0.0.1:{port}\nssl_options.cacertfile = {authority}\n"
-                      f"ssl_options.certfile = {certificate}\nssl_options.keyfile = {key}\n"
-                      "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = false\n")
+        f"ssl_options.certfile = {certificate}\nssl_options.keyfile = {key}\n"
+        "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = false\n",
+    )
     broker.tls_port = port
     broker.certificates = directory
     return broker

@@ -2,9 +2,9 @@
 
 One test here for each test there, so that the counts are theirs. `python tests/suites/record.py` makes the record anew, beside RabbitMQ.
 """
-import pytest
 
 import checks
+import pytest
 import record
 import suites
 

@@ -1,11 +1,12 @@
 """Users in the configuration file, URLs of listeners with TLS, `leveret password`: what is right is read, a mistake is one sentence."""
+
 import subprocess
 import sys
 
 import pytest
 
-from leveret.core import password
-from leveret.core.access import CONFIGURE, READ, WRITE
+from leveret.core.access import passwords
+from leveret.core.access.permissions import CONFIGURE, READ, WRITE
 from leveret.core.limits import Limits
 from leveret.tools import address, config
 from leveret.tools.usage import UsageError
@@ -37,7 +38,9 @@ def test_without_users_there_is_guest_with_all_rights(tmp_path):
 
 
 def test_users_are_read(tmp_path):
-    access = read(tmp_path, """
+    access = read(
+        tmp_path,
+        """
         anonymous = "visitor"
         [[user]]
         name = "sensor"
@@ -52,7 +55,9 @@ def test_users_are_read(tmp_path):
         read = ".*"
         [[user]]
         name = "visitor"
-    """ % RABBIT)
+    """
+        % RABBIT,
+    )
     sensor, old, visitor = (access.users[name] for name in ("sensor", "old", "visitor"))
     assert len(access.users) == 3 and access.anonymous == "visitor"
     assert good(sensor, "gr\u00fcn".encode()) and not good(sensor, b"grun") and sensor.stored.rounds == 7
@@ -67,18 +72,27 @@ def test_two_salts_are_not_the_same(tmp_path):
     assert read(tmp_path, text).users["a"].stored.text() != read(tmp_path, text).users["a"].stored.text()
 
 
-@pytest.mark.parametrize("text, words", [
-    ("user = 5", ("[[user]]",)), ("[user]\nname = 'a'", ("[[user]]",)), ("[[user]]", ("name",)), ("[[user]]\nname = ''", ("name",)),
-    ("[[user]]\nname = 5", ("name",)), ("[[user]]\nname = 'a'\npasswort = 'x'", ("passwort", "password_hash")),
-    ("[[user]]\nname = 'a'\npassword = ''", ("'a'", "empty")), ("[[user]]\nname = 'a'\npassword = 5", ("'a'", "text")),
-    ("[[user]]\nname = 'a'\npassword = 'x'\npassword_hash = 'y'", ("'a'", "both")),
-    ("[[user]]\nname = 'a'\npassword_hash = 'nonsense'", ("'a'", "base64")),
-    ("[[user]]\nname = 'a'\npassword_hash = 'AAAA'", ("'a'", "36 octets")),
-    ("[[user]]\nname = 'a'\ntags = 'administrator'", ("'a'", "tags")),
-    ("[[user]]\nname = 'a'\nread = '('", ("'a'", "'('", "regular expression")),
-    ("[[user]]\nname = 'a'\nread = 5", ("'a'", "regular expression")),
-    ("[[user]]\nname = 'a'\n[[user]]\nname = 'a'", ("two",)), ("anonymous = 'b'\n[[user]]\nname = 'a'", ("'b'", "anonymous")),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("user = 5", ("[[user]]",)),
+        ("[user]\nname = 'a'", ("[[user]]",)),
+        ("[[user]]", ("name",)),
+        ("[[user]]\nname = ''", ("name",)),
+        ("[[user]]\nname = 5", ("name",)),
+        ("[[user]]\nname = 'a'\npasswort = 'x'", ("passwort", "password_hash")),
+        ("[[user]]\nname = 'a'\npassword = ''", ("'a'", "empty")),
+        ("[[user]]\nname = 'a'\npassword = 5", ("'a'", "text")),
+        ("[[user]]\nname = 'a'\npassword = 'x'\npassword_hash = 'y'", ("'a'", "both")),
+        ("[[user]]\nname = 'a'\npassword_hash = 'nonsense'", ("'a'", "base64")),
+        ("[[user]]\nname = 'a'\npassword_hash = 'AAAA'", ("'a'", "36 octets")),
+        ("[[user]]\nname = 'a'\ntags = 'administrator'", ("'a'", "tags")),
+        ("[[user]]\nname = 'a'\nread = '('", ("'a'", "'('", "regular expression")),
+        ("[[user]]\nname = 'a'\nread = 5", ("'a'", "regular expression")),
+        ("[[user]]\nname = 'a'\n[[user]]\nname = 'a'", ("two",)),
+        ("anonymous = 'b'\n[[user]]\nname = 'a'", ("'b'", "anonymous")),
+    ],
+)
 def test_a_mistake_is_one_sentence_that_names_file_and_user(tmp_path, text, words):
     with pytest.raises(UsageError) as caught:
         read(tmp_path, text)
@@ -96,11 +110,24 @@ def test_an_address_with_tls():
     assert (read.host, read.port, read.ca, read.verify, read.url()) == ("::1", 5671, None, False, "amqps://[::1]:5671")
 
 
-@pytest.mark.parametrize("url", [
-    "amqps://h:1", "amqps://h:1?cert=c", "amqps://h:1?key=k", "amqps://h:1?cert=&key=k", "amqps://h:1?cert=c&key=k&x=1", "amqps://?cert=c&key=k",
-    "amqps://h:1?cert=c&key=k&verify=peer", "amqps://h:1?cert=c&key=k&ca=&verify=peer", "amqps://h:1?cert=c&key=k&ca=a&verify=no",
-    "amqps://u:p@h:1?cert=c&key=k", "amqps://h:1/vhost?cert=c&key=k", "amqps://h:1?cert", "amqps://h:x?cert=c&key=k",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "amqps://h:1",
+        "amqps://h:1?cert=c",
+        "amqps://h:1?key=k",
+        "amqps://h:1?cert=&key=k",
+        "amqps://h:1?cert=c&key=k&x=1",
+        "amqps://?cert=c&key=k",
+        "amqps://h:1?cert=c&key=k&verify=peer",
+        "amqps://h:1?cert=c&key=k&ca=&verify=peer",
+        "amqps://h:1?cert=c&key=k&ca=a&verify=no",
+        "amqps://u:p@h:1?cert=c&key=k",
+        "amqps://h:1/vhost?cert=c&key=k",
+        "amqps://h:1?cert",
+        "amqps://h:x?cert=c&key=k",
+    ],
+)
 def test_a_wrong_address_with_tls_is_refused_in_one_sentence_that_repeats_it(url):
     with pytest.raises(UsageError) as caught:
         address.parse(url)
@@ -115,14 +142,21 @@ def make(given, *arguments):
 def test_the_password_command_prints_a_hash_and_nothing_else():
     done = make("geheim\n", "--rounds", "5")
     assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("pbkdf2-sha256$5$")
-    check = password.stored(done.stdout.strip()).check(b"geheim")
+    check = passwords.stored(done.stdout.strip()).check(b"geheim")
     assert check.work() and check.good
     assert make("geheim\n", "--rounds", "5").stdout != done.stdout
 
 
-@pytest.mark.parametrize("given, arguments", [
-    ("", ()), ("\n", ()), ("x\n", ("--rounds", "0")), ("x\n", ("--rounds", "99999999")), ("x\n", ("geheim",)),
-])
+@pytest.mark.parametrize(
+    "given, arguments",
+    [
+        ("", ()),
+        ("\n", ()),
+        ("x\n", ("--rounds", "0")),
+        ("x\n", ("--rounds", "99999999")),
+        ("x\n", ("geheim",)),
+    ],
+)
 def test_the_password_command_refuses_in_one_sentence(given, arguments):
     done = make(given, *arguments)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1

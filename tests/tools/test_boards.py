@@ -1,10 +1,15 @@
 """Every board's file can be read, says what the tools need, and names files that there are; a wrong one is one clear sentence."""
 
 import os
+import re
+import subprocess
+import sys
 
 import pytest
+
 from leveret.tools import boards
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROMISED = ("esp32", "esp32_s3", "pico_2_w", "pico_w", "pyboard_d", "raspberry_pi", "stm32f4", "unix")
 
 
@@ -17,28 +22,41 @@ def test_a_board_can_be_read_and_its_files_are_there(name):
     board = boards.load(name)
     assert board.heap_size > 0 and board.machines
     files = board.files()
-    assert "core/connection.py" in files and "core/hot.py" in files
+    assert "core/connection/connection.py" in files and "core/memory/hot.py" in files
     assert all(os.path.isfile(os.path.join(boards.ROOT, path)) for path in files)
 
 
 def test_what_a_board_does_not_carry_is_not_among_its_files():
     files = boards.load("pico_w").files()
-    assert "core/exchange_types/topic.py" in files
-    assert "core/exchange_types/lossy.py" not in files
-    assert "core/management.py" not in files
+    assert "core/exchange/types/topic.py" in files
+    assert "core/exchange/types/lossy.py" not in files
+    assert "core/management/requests.py" not in files
 
 
-GOOD = {"description": "a board", "interpreter": "micropython", "machines": ["x"], "heap_size": 1, "flash_size": 1, "code_heap": 1,
-        "code": "mpy", "network": "none", "limits": {}, "carries": {"dialects": [], "exchanges": [], "rules": [], "parts": []}}
+GOOD = {
+    "description": "a board",
+    "interpreter": "micropython",
+    "machines": ["x"],
+    "heap_size": 1,
+    "flash_size": 1,
+    "code_heap": 1,
+    "code": "mpy",
+    "network": "none",
+    "limits": {},
+    "carries": {"dialects": [], "exchanges": [], "rules": [], "parts": []},
+}
 
 
-@pytest.mark.parametrize("changes, said", [
-    ({"colour": "red"}, "there is no field 'colour'"),
-    ({"heap_size": "big"}, "heap_size is 'big'; it must be of type int"),
-    ({"code": "tape"}, "code is 'tape'; it must be one of mpy, romfs, frozen, wheel"),
-    ({"carries": {"dialects": [], "exchanges": ["telepathy"], "rules": [], "parts": []}}, "carries.exchanges: there is no 'telepathy'"),
-    ({"carries": {"dialects": [], "exchanges": [], "rules": []}}, "carries.parts is missing"),
-])
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"colour": "red"}, "there is no field 'colour'"),
+        ({"heap_size": "big"}, "heap_size is 'big'; it must be of type int"),
+        ({"code": "tape"}, "code is 'tape'; it must be one of mpy, romfs, frozen, wheel"),
+        ({"carries": {"dialects": [], "exchanges": ["telepathy"], "rules": [], "parts": []}}, "carries.exchanges: there is no 'telepathy'"),
+        ({"carries": {"dialects": [], "exchanges": [], "rules": []}}, "carries.parts is missing"),
+    ],
+)
 def test_a_wrong_field_is_named(changes, said):
     boards.check(GOOD)
     with pytest.raises(ValueError) as caught:
@@ -50,3 +68,14 @@ def test_a_board_that_there_is_not():
     with pytest.raises(boards.BoardError) as caught:
         boards.load("abacus")
     assert "there is no board 'abacus'; there are esp32," in str(caught.value)
+
+
+def test_the_files_that_the_page_copies_for_a_board_that_only_publishes_are_a_whole_client(tmp_path):
+    """boards/README.md, "A board that only publishes": nothing that the client imports is missing there."""
+    with open(os.path.join(ROOT, "boards", "README.md"), encoding="utf-8") as page:
+        lines = re.search(r"mkdir -p client/lib/leveret\n(cp --parents(?:.*\\\n)*.*)\n", page.read()).group(1)
+    (tmp_path / "leveret").mkdir()
+    subprocess.run(["bash", "-c", lines.replace(" client/lib/leveret", ' "$0"/leveret'), tmp_path], cwd=ROOT, check=True)
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import leveret.ports.client as client; print(client.__file__)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, tmp_path], capture_output=True, text=True)
+    assert done.stdout.startswith(str(tmp_path)), done.stderr

@@ -1,4 +1,5 @@
 """The cable of two pseudo-terminals carries every octet both ways, at once, whole and in order."""
+
 import os
 import random
 import threading
@@ -21,7 +22,7 @@ def write_all(device, octets):
     descriptor = os.open(device, os.O_RDWR | os.O_NOCTTY)
     try:
         while octets:
-            octets = octets[os.write(descriptor, octets[:3000]):]
+            octets = octets[os.write(descriptor, octets[:3000]) :]
     finally:
         os.close(descriptor)
 

@@ -1,19 +1,32 @@
 """`dev.py check` finds what it says it finds: each law of core/ is broken once here."""
+
 import ast
+import functools
 import os
+import tomllib
 
 import pytest
 
 from leveret.tools.devtool import check
 
 
-def faults(look, source, path="core/queue.py"):
+def faults(look, source, path="core/queue/queue.py"):
     return list(look(path.replace("/", os.sep), ast.parse(source)))
 
 
-@pytest.mark.parametrize("source", [
-    "import socket", "import time", "import os.path", "from random import choice", "import leveret.core.limits",
-    "def f():\n    import asyncio", "import sys", "from micropython import const"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import socket",
+        "import time",
+        "import os.path",
+        "from random import choice",
+        "import leveret.core.limits",
+        "def f():\n    import asyncio",
+        "import sys",
+        "from micropython import const",
+    ],
+)
 def test_core_may_not_import(source):
     assert len(faults(check.import_faults, source)) == 1
 
@@ -23,13 +36,30 @@ def test_core_may_import(source):
     assert faults(check.import_faults, source) == []
 
 
+def test_what_no_interpreter_runs_may_import_typing():
+    """`if False:` costs a board nothing; the type checker alone reads it."""
+    assert faults(check.import_faults, "if False:\n    from typing import Any") == []
+    assert len(faults(check.import_faults, "if True:\n    from typing import Any")) == 1
+    assert len(faults(check.import_faults, "if False:\n    from os import path")) == 1
+
+
 def test_only_the_shim_looks_at_the_interpreter():
     assert faults(check.import_faults, "import sys\nfrom micropython import const", "core/shim.py") == []
 
 
-@pytest.mark.parametrize("source", [
-    "match x:\n    case 1: pass", "def f(a, /): pass", "a = [*b, 1]", "a = (*b,)", "a = {**b}", "async def f(): pass",
-    "class A(metaclass=B): pass", "f = lambda a, /: a"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "match x:\n    case 1: pass",
+        "def f(a, /): pass",
+        "a = [*b, 1]",
+        "a = (*b,)",
+        "a = {**b}",
+        "async def f(): pass",
+        "class A(metaclass=B): pass",
+        "f = lambda a, /: a",
+    ],
+)
 def test_constructs_that_micropython_lacks(source):
     assert len(faults(check.construct_faults, source)) == 1
 
@@ -42,22 +72,52 @@ def test_an_underscore_name_is_not_imported():
     assert len(faults(check.private_import_faults, "from .layout import _WIDTH")) == 1
 
 
-@pytest.mark.parametrize("path, source, count", [
-    ("core/broker.py", "from .amqp_0_9 import verbs", 1),
-    ("core/broker.py", "from . import amqp_0_9", 1),
-    ("core/broker.py", "from .queue import Queue", 0),
-    ("core/connection.py", "from .amqp_0_9 import verbs", 0),
-    ("core/amqp_0_9/verbs.py", "from ..amqp_1_0.frame import x", 1),
-    ("core/amqp_0_9/verbs.py", "from .frame import x", 0),
-    ("core/amqp_0_9/verbs.py", "from ..broker import Broker", 0),
-])
-def test_one_door_between_the_broker_and_the_wires(path, source, count):
+@pytest.mark.parametrize(
+    "path, source, count",
+    [
+        ("core/broker/broker.py", "from ..amqp_0_9 import verbs", 1),
+        ("core/broker/broker.py", "from .. import amqp_0_9", 1),
+        ("core/broker/broker.py", "from ..queue.queue import Queue", 0),
+        ("core/broker/broker.py", "def f():\n    from ..management.requests import answer", 1),
+        ("core/queue/features/dead_letter.py", "from ...broker.broker import Broker", 1),
+        ("core/queue/features/dead_letter.py", "from ...memory import layout\nfrom ..queue import Queue", 0),
+        ("core/connection/connection.py", "from ..amqp_0_9.session import Session", 1),
+        ("core/connection/connection.py", "from ..wire import registry", 0),
+        ("core/wire/installed.py", "from ..amqp_0_9.session import Session", 1),
+        ("core/amqp_0_9/verbs.py", "from .frame import x", 0),
+        ("core/amqp_0_9/verbs.py", "from ..broker.broker import Broker", 0),
+        ("core/limits.py", "from .memory import layout", 1),
+    ],
+)
+def test_a_room_imports_what_its_page_says(path, source, count):
     assert len(faults(check.door_faults, source, path)) == count
 
 
+def test_rooms_are_told_and_lie_one_above_the_other(monkeypatch):
+    assert list(check.room_faults()) == []
+    for law, word in (
+        (None, "May import"),
+        (((), "absent.py"), "read first"),
+        ((("attic",), "queue.py"), "no room attic"),
+        ((("broker",), "queue.py"), "circle"),
+        ((("amqp_0_9",), "queue.py"), "a family's"),
+    ):
+        monkeypatch.setattr(check, "rooms", functools.partial(dict, check.rooms(), queue=law))
+        assert any(word in fault for fault in check.room_faults()), word
+        monkeypatch.undo()
+    monkeypatch.setattr(check, "OWN_FILES_MAX", 3)
+    assert "of its own" in next(check.room_faults())
+
+
+def test_a_room_s_page_lists_its_files(monkeypatch):
+    """A file that has come without a line in its room's README.md."""
+    monkeypatch.setattr(check, "python_files", lambda *folders: [os.path.join("core", "queue", "newcomer.py")])
+    assert check.unsaid("queue") == ["newcomer.py"]
+
+
 def test_a_long_function_is_found():
-    assert faults(check.length_faults, "def f():\n" + "    x = 1\n" * 59) == []
-    assert len(faults(check.length_faults, "def f():\n" + "    x = 1\n" * 60)) == 1
+    assert faults(check.length_faults, "def f():\n" + "    x = 1\n" * 60) == []
+    assert len(faults(check.length_faults, "def f():\n" + "    x = 1\n" * 61)) == 1
 
 
 def test_the_law_names_what_core_may_import():
@@ -75,3 +135,84 @@ def test_a_folder_that_is_no_package_is_found(monkeypatch):
 def test_the_files_of_core_are_looked_at():
     found = check.python_files("core")
     assert os.path.join("core", "limits.py") in found and os.path.join("core", "amqp_0_9", "frame.py") in found
+
+
+FAULTY = '''"""Faults of types: one against core/, one against what boards have, by name and as the firmware gets it."""
+
+import machine
+
+from leveret.core.queue.queue import Queue
+from leveret.firmware import hardware
+
+
+def count(queue: Queue):
+    """None of it is there."""
+    pin = hardware.module("machine", "a lamp").Pin
+    return queue.message_number(), machine.Pin(1).turn_blue(), pin(2).turn_red()
+'''
+
+
+def test_a_fault_of_types_is_found():
+    """Methods that neither core/ nor MicroPython has, in a file that knows both."""
+    told = [line for line in check.type_messages("-c", FAULTY) if line.startswith("<string>:") and ": error: " in line]
+    assert all("[attr-defined]" in line for line in told)
+    assert [name in line for name, line in zip(("message_number", "turn_blue", "turn_red"), told, strict=True)] == [True] * 3
+
+
+NOT_STRICT = (
+    "bridge.bridge",
+    "bridge.keeper",
+    "bridge.settings",
+    "bridge.side",
+    "bridge.sources",
+    "bridge.stream_source",
+    "bridge.target",
+    "client",
+    "serial_line",
+    "spark.alerts",
+    "spark.columns",
+    "spark.compaction",
+    "spark.decode",
+    "spark.detector",
+    "spark.job",
+    "spark.option_tables",
+    "spark.options",
+    "spark.property_layout",
+    "spark.queue_source",
+    "spark.readings",
+    "spark.retention",
+    "spark.scoring",
+    "spark.senml",
+    "spark.senml_cbor",
+    "spark.sink",
+    "spark.source",
+    "spark.stream_client",
+    "spark.tables",
+    "tcp",
+    "tls",
+)
+
+
+def test_files_of_ports_that_are_not_strictly_typed_only_get_fewer():
+    """ports/ and core/wire are strict but for the files that pyproject.toml names; none is added, and what is gone is not named."""
+    with open(os.path.join(check.ROOT, "pyproject.toml"), "rb") as file:
+        rows = tomllib.load(file)["tool"]["mypy"]["overrides"]
+    strict, loose = ([row for row in rows if row.get("disallow_untyped_defs") is wanted] for wanted in (True, False))
+    assert [row["module"] for row in strict] == [["leveret.core.wire.*", "leveret.ports.*"]]
+    assert [set(row) for row in loose] == [set(row) for row in strict]
+    assert {name.removeprefix("leveret.ports.") for name in loose[0]["module"]} <= set(NOT_STRICT)
+    for name in loose[0]["module"]:
+        assert os.path.exists(os.path.join(check.ROOT, *name.split(".")[1:]) + ".py"), name
+
+
+def test_a_rule_that_hides_faults_of_types_is_only_for_what_is_not_ours():
+    """No blanket: modules without errors or types are other people's, manifests get names of MicroPython's build."""
+    with open(os.path.join(check.ROOT, "pyproject.toml"), "rb") as file:
+        rows = tomllib.load(file)["tool"]["mypy"]["overrides"]
+    hidden = [row for row in rows if {"ignore_errors", "ignore_missing_imports", "disable_error_code", "follow_imports"} & set(row)]
+    names = [name for row in hidden for name in ([row["module"]] if isinstance(row["module"], str) else row["module"])]
+    assert {name for name in names if name.startswith("leveret")} == {
+        "leveret.boards.*",
+        "leveret.c_accel._hot",
+        "leveret.c_accel._perf",
+    }

@@ -1,4 +1,5 @@
 """Children of the demo: their failures name the log, and none of them outlives the `with` block, nor does what they started."""
+
 import signal
 import sys
 import time
@@ -45,8 +46,10 @@ def test_silence_is_a_failure_too(tmp_path):
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, ValueError])
 def test_nothing_outlives_the_block(tmp_path, failure):
-    program = ("import subprocess, signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); "
-               "print('pid', subprocess.Popen(['sleep', '60']).pid); time.sleep(60)")
+    program = (
+        "import subprocess, signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); "
+        "print('pid', subprocess.Popen(['sleep', '60']).pid); time.sleep(60)"
+    )
     with pytest.raises(failure):
         with Children(str(tmp_path)) as children:
             child = python("d", program, tmp_path)

@@ -1,4 +1,5 @@
 """The `leveret` command and its helpers refuse wrong arguments in one sentence with exit status 2, and load only what is asked for."""
+
 import os
 import subprocess
 import sys
@@ -15,26 +16,29 @@ def run(*arguments):
     return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("leveret.tools.cli", "dance"), ("'dance'", "serve")),
-    (("leveret.tools.cli", "--quiet"), ("--help",)),
-    ((*SERVE, "--listen"), ("--listen", "expected one argument")),
-    ((*SERVE, "--listen", "http://127.0.0.1"), ("http://127.0.0.1", "amqp://HOST:PORT")),
-    ((*SERVE, "--port", "5"), ("--port",)),
-    ((*SERVE, "--sync", "batch"), ("--sync", "--data DIR")),
-    ((*SERVE, "--data", "/tmp/x", "--memory"), ("not allowed with",)),
-    ((*SERVE, "--config", "TABLE"), ("TABLE: [data] sync is for messages that are kept on disk", "directory = ")),
-    ((*SERVE, "--config", "/there/is/none.toml"), ("/there/is/none.toml", "No such file")),
-    (("leveret.tools.sensors", "--device", "d"), ("--to",)),
-    (("leveret.tools.sensors", "--device", "d", "--to", "tcp://x"), ("tcp://x",)),
-    (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--read", "cpu,smell"), ("'smell'", "cpu")),
-    (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--seconds", "0"), ("--seconds", "greater than 0")),
-    (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--csv", "/none.csv"), ("/none.csv",)),
-    (("leveret.tools.demo", "--seconds", "soon"), ("--seconds", "'soon'")),
-    (("leveret.tools.demo", "--csv", "/none.csv"), ("/none.csv",)),
-    (("leveret.tools.demo", "--upstream", "rabbit"), ("--upstream", "'rabbit'")),
-    (("leveret.tools.demo", "--keep", "/etc"), ("/etc", "not empty")),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("leveret.tools.cli", "dance"), ("'dance'", "serve")),
+        (("leveret.tools.cli", "--quiet"), ("--help",)),
+        ((*SERVE, "--listen"), ("--listen", "expected one argument")),
+        ((*SERVE, "--listen", "http://127.0.0.1"), ("http://127.0.0.1", "amqp://HOST:PORT")),
+        ((*SERVE, "--port", "5"), ("--port",)),
+        ((*SERVE, "--sync", "batch"), ("--sync", "--data DIR")),
+        ((*SERVE, "--data", "/tmp/x", "--memory"), ("not allowed with",)),
+        ((*SERVE, "--config", "TABLE"), ("TABLE: [data] sync is for messages that are kept on disk", "directory = ")),
+        ((*SERVE, "--config", "/there/is/none.toml"), ("/there/is/none.toml", "No such file")),
+        (("leveret.tools.sensors", "--device", "d"), ("--to",)),
+        (("leveret.tools.sensors", "--device", "d", "--to", "tcp://x"), ("tcp://x",)),
+        (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--read", "cpu,smell"), ("'smell'", "cpu")),
+        (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--seconds", "0"), ("--seconds", "greater than 0")),
+        (("leveret.tools.sensors", "--device", "d", "--to", "amqp://127.0.0.1", "--csv", "/none.csv"), ("/none.csv",)),
+        (("leveret.tools.demo", "--seconds", "soon"), ("--seconds", "'soon'")),
+        (("leveret.tools.demo", "--csv", "/none.csv"), ("/none.csv",)),
+        (("leveret.tools.demo", "--upstream", "rabbit"), ("--upstream", "'rabbit'")),
+        (("leveret.tools.demo", "--keep", "/etc"), ("/etc", "not empty")),
+    ],
+)
 def test_wrong_arguments_are_one_sentence_and_exit_status_2(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "TABLE").write_text('[data]\nsync = "each"\n')
@@ -64,8 +68,10 @@ def test_every_subcommand_has_help(command):
 
 
 def test_the_broker_over_tcp_needs_no_package_but_the_standard_library():
-    program = ("import sys; from leveret.tools import serve; "
-               "print([name for name in ('serial', 'pyspark', 'psutil', 'rich') if name in sys.modules])")
+    program = (
+        "import sys; from leveret.tools import serve; "
+        "print([name for name in ('serial', 'pyspark', 'psutil', 'rich') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stdout + done.stderr
 
@@ -84,13 +90,19 @@ def test_the_command_alone_shows_the_help():
         assert "\n    " + name in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("flash", "--dry-run", "--board", "pico_w", "--wifi", "home"), (), ("log", "--help"),
-                                       ("--version",)])
+@pytest.mark.parametrize(
+    "arguments", [("flash", "--dry-run", "--board", "pico_w", "--wifi", "home"), (), ("log", "--help"), ("--version",)]
+)
 def test_a_reader_that_goes_ends_a_command_without_a_traceback(arguments):
     reading, writing = os.pipe()
     os.close(reading)
-    command = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", *arguments], stdout=writing, stderr=subprocess.PIPE, text=True,
-                               env=dict(os.environ, LEVERET_WIFI_PASSWORD="12345678", PYTHONUNBUFFERED=""))
+    command = subprocess.Popen(
+        [sys.executable, "-m", "leveret.tools.cli", *arguments],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, LEVERET_WIFI_PASSWORD="12345678", PYTHONUNBUFFERED=""),
+    )
     os.close(writing)
     told = command.communicate(timeout=300)[1]
     assert (command.returncode, told) == (141, "")
@@ -99,13 +111,16 @@ def test_a_reader_that_goes_ends_a_command_without_a_traceback(arguments):
 BRIDGE = '[[bridge]]\nname = "b"\ngateway = "g"\nqueue = "q"\nexchange = "e"\nupstream = "amqp://127.0.0.1:1/"\n'
 
 
-@pytest.mark.parametrize("text, given, expected", [
-    ("", None, "amqp://guest:guest@127.0.0.1:5672/"),
-    ('listen = ["amqp://127.0.0.1:5673", "amqp://127.0.0.1:5674"]', None, "amqp://guest:guest@127.0.0.1:5673/"),
-    ('listen = ["serial:///dev/ttyUSB0?baud=9600", "amqp://0.0.0.0:5673"]', None, "amqp://guest:guest@127.0.0.1:5673/"),
-    ('listen = ["amqp://[::]:5673"]', None, "amqp://guest:guest@[::1]:5673/"),
-    ('listen = ["amqp://127.0.0.1:5673"]', "amqp://127.0.0.1:9/", "amqp://127.0.0.1:9/"),
-])
+@pytest.mark.parametrize(
+    "text, given, expected",
+    [
+        ("", None, "amqp://guest:guest@127.0.0.1:5672/"),
+        ('listen = ["amqp://127.0.0.1:5673", "amqp://127.0.0.1:5674"]', None, "amqp://guest:guest@127.0.0.1:5673/"),
+        ('listen = ["serial:///dev/ttyUSB0?baud=9600", "amqp://0.0.0.0:5673"]', None, "amqp://guest:guest@127.0.0.1:5673/"),
+        ('listen = ["amqp://[::]:5673"]', None, "amqp://guest:guest@[::1]:5673/"),
+        ('listen = ["amqp://127.0.0.1:5673"]', "amqp://127.0.0.1:9/", "amqp://127.0.0.1:9/"),
+    ],
+)
 def test_a_bridge_of_a_file_comes_to_the_broker_of_the_file(tmp_path, text, given, expected):
     path = tmp_path / "leveret.toml"
     path.write_text(text + "\n" + BRIDGE)
@@ -114,9 +129,14 @@ def test_a_bridge_of_a_file_comes_to_the_broker_of_the_file(tmp_path, text, give
     assert read_url(expected).port == int(expected.rsplit(":", 1)[1].strip("/"))
 
 
-@pytest.mark.parametrize("text, word", [('listen = ["serial:///dev/ttyUSB0?baud=9600"]', "no listener"),
-                                        ('listen = ["amqp://127.0.0.1:0"]', "no listener"),
-                                        ('[[user]]\nname = "u"\npassword = "p"\n', "names the users")])
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ('listen = ["serial:///dev/ttyUSB0?baud=9600"]', "no listener"),
+        ('listen = ["amqp://127.0.0.1:0"]', "no listener"),
+        ('[[user]]\nname = "u"\npassword = "p"\n', "names the users"),
+    ],
+)
 def test_a_bridge_of_a_file_whose_broker_it_cannot_find_asks_for_from(tmp_path, text, word):
     path = tmp_path / "leveret.toml"
     path.write_text(text + "\n" + BRIDGE)

@@ -1,4 +1,5 @@
 """The configuration file and the listeners' URLs: what is right is read, and each mistake is one sentence that names it."""
+
 import pytest
 
 from leveret.tools import address, config, serve
@@ -22,23 +23,26 @@ def test_an_empty_file_means_the_defaults(tmp_path):
     assert urls == [] and limits.connection_count_max == 256
 
 
-@pytest.mark.parametrize("text, words", [
-    ("colour = 1", ("colour", "listen", "limits")),
-    ("lisen = []", ("'lisen' (is it listen?)",)),
-    ("[limits]\nqueue_count = 5", ("queue_count", "(is it queue_count_max?)")),
-    ("[limits]\nqueue_count_max = 0", ("queue_count_max", "from 1 to 65535", "0")),
-    ("[limits]\nqueue_count_max = 70000", ("queue_count_max", "from 1 to 65535", "70000")),
-    ("[limits]\nqueue_count_max = '5'", ("queue_count_max", "whole number", "'5'")),
-    ("[limits]\nqueue_count_max = true", ("queue_count_max", "whole number")),
-    ("[limits]\nqueue_count_max = 2.5", ("queue_count_max", "whole number")),
-    ("[limits]\nqueue_share_max = 2000", ("queue_share_max must not be above queue_count_max",)),
-    ("limits = 5", ("limits", "table")),
-    ("listen = 'amqp://127.0.0.1'", ("listen", "list")),
-    ("listen = [5672]", ("listen", "list")),
-    ("listen = ['http://x']", ("listen", "http://x", "amqp://HOST:PORT")),
-    ("listen = [", ("not TOML",)),
-    (b"\xff\xfe", ("not TOML",)),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("colour = 1", ("colour", "listen", "limits")),
+        ("lisen = []", ("'lisen' (is it listen?)",)),
+        ("[limits]\nqueue_count = 5", ("queue_count", "(is it queue_count_max?)")),
+        ("[limits]\nqueue_count_max = 0", ("queue_count_max", "from 1 to 65535", "0")),
+        ("[limits]\nqueue_count_max = 70000", ("queue_count_max", "from 1 to 65535", "70000")),
+        ("[limits]\nqueue_count_max = '5'", ("queue_count_max", "whole number", "'5'")),
+        ("[limits]\nqueue_count_max = true", ("queue_count_max", "whole number")),
+        ("[limits]\nqueue_count_max = 2.5", ("queue_count_max", "whole number")),
+        ("[limits]\nqueue_share_max = 2000", ("queue_share_max must not be above queue_count_max",)),
+        ("limits = 5", ("limits", "table")),
+        ("listen = 'amqp://127.0.0.1'", ("listen", "list")),
+        ("listen = [5672]", ("listen", "list")),
+        ("listen = ['http://x']", ("listen", "http://x", "amqp://HOST:PORT")),
+        ("listen = [", ("not TOML",)),
+        (b"\xff\xfe", ("not TOML",)),
+    ],
+)
 def test_a_mistake_is_one_sentence_that_names_file_and_key(tmp_path, text, words):
     path = write(tmp_path, text)
     with pytest.raises(UsageError) as caught:
@@ -54,23 +58,29 @@ def test_a_missing_file_is_named(tmp_path):
         config.load(str(tmp_path / "absent.toml"))
 
 
-@pytest.mark.parametrize("url, users, told", [
-    ("amqp://0.0.0.0:0", ["guest"], True),
-    ("amqps://[::]:0?cert=c&key=k", ["guest"], True),
-    ("amqps://192.0.2.1:0?cert=c&key=k", ["guest", "sensors"], False),
-    ("amqp://127.0.0.1:0", ["guest"], False),
-    ("amqp://[::1]:0", ["guest"], False),
-    ("serial:///dev/ttyUSB0", ["guest"], False),
-])
+@pytest.mark.parametrize(
+    "url, users, told",
+    [
+        ("amqp://0.0.0.0:0", ["guest"], True),
+        ("amqps://[::]:0?cert=c&key=k", ["guest"], True),
+        ("amqps://192.0.2.1:0?cert=c&key=k", ["guest", "sensors"], False),
+        ("amqp://127.0.0.1:0", ["guest"], False),
+        ("amqp://[::1]:0", ["guest"], False),
+        ("serial:///dev/ttyUSB0", ["guest"], False),
+    ],
+)
 def test_an_open_listener_with_guest_alone_is_told(url, users, told):
     assert serve.only_guest(users, [address.parse(url)]) is told
 
 
-@pytest.mark.parametrize("url, host, port, again", [
-    ("amqp://127.0.0.1:5673", "127.0.0.1", 5673, "amqp://127.0.0.1:5673"),
-    ("amqp://localhost", "localhost", 5672, "amqp://localhost:5672"),
-    ("amqp://[::1]:0/", "::1", 0, "amqp://[::1]:0"),
-])
+@pytest.mark.parametrize(
+    "url, host, port, again",
+    [
+        ("amqp://127.0.0.1:5673", "127.0.0.1", 5673, "amqp://127.0.0.1:5673"),
+        ("amqp://localhost", "localhost", 5672, "amqp://localhost:5672"),
+        ("amqp://[::1]:0/", "::1", 0, "amqp://[::1]:0"),
+    ],
+)
 def test_a_tcp_address(url, host, port, again):
     read = address.parse(url)
     assert (read.host, read.port, read.url()) == (host, port, again)
@@ -86,14 +96,39 @@ def test_a_serial_address():
     assert address.parse("serial:///dev/ttyS1?address=7").options == {"address": 7}
 
 
-@pytest.mark.parametrize("url", [
-    "", "127.0.0.1:5672", "http://127.0.0.1", "amqp://", "amqp://:5672", "amqp://h:port", "amqp://h:65536", "amqp://h:-1", "amqp://[::1",
-    "amqp://guest:guest@h:1", "amqp://h:1/vhost", "amqp://h:1?x=1", "serial://ttyUSB0", "serial:///tmp/", "serial:///dev/ttyS0?baud=0",
-    "serial:///dev/ttyS0?baud=fast", "serial:///dev/ttyS0?baud=", "serial:///dev/ttyS0?parity=even", "serial:///dev/ttyS0?baud=99999999",
-    "serial:///dev/ttyS0?baud=\u0661", "serial:///dev/ttyS0?crc=17", "serial:///dev/ttyS0?frame=31", "serial:///dev/ttyS0?window=3000",
-    "serial:///dev/ttyS0?window=256&frame=512", "serial:///dev/ttyS0?address=0", "serial:///dev/ttyS0?address=256",
-    "serial:///dev/ttyS0?speed=0", "serial:///dev/ttyS0?address=1&speed=9600",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "127.0.0.1:5672",
+        "http://127.0.0.1",
+        "amqp://",
+        "amqp://:5672",
+        "amqp://h:port",
+        "amqp://h:65536",
+        "amqp://h:-1",
+        "amqp://[::1",
+        "amqp://guest:guest@h:1",
+        "amqp://h:1/vhost",
+        "amqp://h:1?x=1",
+        "serial://ttyUSB0",
+        "serial:///tmp/",
+        "serial:///dev/ttyS0?baud=0",
+        "serial:///dev/ttyS0?baud=fast",
+        "serial:///dev/ttyS0?baud=",
+        "serial:///dev/ttyS0?parity=even",
+        "serial:///dev/ttyS0?baud=99999999",
+        "serial:///dev/ttyS0?baud=\u0661",
+        "serial:///dev/ttyS0?crc=17",
+        "serial:///dev/ttyS0?frame=31",
+        "serial:///dev/ttyS0?window=3000",
+        "serial:///dev/ttyS0?window=256&frame=512",
+        "serial:///dev/ttyS0?address=0",
+        "serial:///dev/ttyS0?address=256",
+        "serial:///dev/ttyS0?speed=0",
+        "serial:///dev/ttyS0?address=1&speed=9600",
+    ],
+)
 def test_a_wrong_address_is_refused_in_one_sentence_that_repeats_it(url):
     with pytest.raises(UsageError) as caught:
         address.parse(url)
@@ -105,11 +140,20 @@ def test_the_virtual_host_has_a_name_and_aliases(tmp_path):
     assert config.virtual_host(write(tmp_path, 'vhost = "/production"\nvhost_aliases = ["/", "prod"]')) == ("/production", ("/", "prod"))
 
 
-@pytest.mark.parametrize("text, words", [
-    ("vhost = 5", ("vhost has 5", "1 to 255 octets")), ("vhost = ''", ("vhost has ''",)), ('vhost = "a\\u0000"', ("vhost has 'a",)),
-    ('vhost = "a\\nb"', ("vhost has 'a\\nb'", "control characters")), (f"vhost = '{'x' * 256}'", ("255 octets",)),
-    ("vhost_aliases = '/'", ("vhost_aliases must be a list",)), ("vhost_aliases = [1]", ("vhost_aliases has 1",)),
-    ("vhost = 'a'\nvhost_aliases = ['b', 'a']", ("twice",)), ("vhost_aliases = ['/']", ("twice",))])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("vhost = 5", ("vhost has 5", "1 to 255 octets")),
+        ("vhost = ''", ("vhost has ''",)),
+        ('vhost = "a\\u0000"', ("vhost has 'a",)),
+        ('vhost = "a\\nb"', ("vhost has 'a\\nb'", "control characters")),
+        (f"vhost = '{'x' * 256}'", ("255 octets",)),
+        ("vhost_aliases = '/'", ("vhost_aliases must be a list",)),
+        ("vhost_aliases = [1]", ("vhost_aliases has 1",)),
+        ("vhost = 'a'\nvhost_aliases = ['b', 'a']", ("twice",)),
+        ("vhost_aliases = ['/']", ("twice",)),
+    ],
+)
 def test_a_mistake_in_the_name_of_the_virtual_host_is_one_sentence(tmp_path, text, words):
     path = write(tmp_path, text)
     with pytest.raises(UsageError) as caught:

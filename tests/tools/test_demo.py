@@ -2,6 +2,7 @@
 
 The whole way with Spark is what `dev.py demo` runs; here faults are put in from outside while it runs.
 """
+
 import os
 import re
 import signal
@@ -72,8 +73,10 @@ def test_without_java_everything_else_runs_and_the_verdict_says_so(demo):
 
 def test_a_recorded_series_is_replayed_whole(demo, tmp_path):
     path = tmp_path / "boiler.csv"
-    path.write_text("timestamp,value\n" + "".join(f"2020-01-01 {hour:02}:{minute:02}:00,{hour}.{minute}\n"
-                                                  for hour in range(24) for minute in range(60)))
+    path.write_text(
+        "timestamp,value\n"
+        + "".join(f"2020-01-01 {hour:02}:{minute:02}:00,{hour}.{minute}\n" for hour in range(24) for minute in range(60))
+    )
     status, told = demo("--seconds", "2", "--csv", str(path)).end()
     assert status == 0 and re.search(r"sensor boiler +published +1440 ", told), told
 

@@ -1,4 +1,5 @@
 """Ending `dev.py` from outside, as a terminal that closes or a build system does, ends everything it started."""
+
 import os
 import signal
 import subprocess
@@ -20,8 +21,14 @@ def living(processes):
 @pytest.mark.parametrize("arguments, count", [(("demo", "--seconds", "60"), 6), (("test", "serial"), 1)])
 def test_nothing_that_dev_started_is_left(arguments, count, number, expected, tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    dev = subprocess.Popen([sys.executable, DEV, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
-                           start_new_session=True)
+    dev = subprocess.Popen(
+        [sys.executable, DEV, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
     limit = time.monotonic() + 180
     children = []
     while len(children) < count and time.monotonic() < limit and dev.poll() is None:

@@ -1,4 +1,5 @@
 """`dev.py` on machines that lack something: one clear sentence, a non-zero exit status, no half-made environment taken for good."""
+
 import ast
 import os
 import shutil
@@ -23,15 +24,22 @@ def working_copy(tmp_path):
 
 def dev(directory, *arguments, **environment):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    return subprocess.run([sys.executable, os.path.join(directory, "tools", "dev.py"), *arguments], capture_output=True, text=True,
-                          env={**clean, **environment}, timeout=120)
+    return subprocess.run(
+        [sys.executable, os.path.join(directory, "tools", "dev.py"), *arguments],
+        capture_output=True,
+        text=True,
+        env={**clean, **environment},
+        timeout=120,
+    )
 
 
 def test_an_old_python_gets_a_sentence_and_not_a_trace():
     with open(DEV) as file:
         ast.parse(file.read(), feature_version=(3, 4))
-    program = ("import runpy, sys; sys.version_info = (3, 9, 2, 'final', 0); sys.argv = ['dev.py', 'test']; "
-               f"runpy.run_path({DEV!r}, run_name='__main__')")
+    program = (
+        "import runpy, sys; sys.version_info = (3, 9, 2, 'final', 0); sys.argv = ['dev.py', 'test']; "
+        f"runpy.run_path({DEV!r}, run_name='__main__')"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.startswith("Leveret needs Python 3.11 or newer, and this is 3.9")
 

@@ -1,4 +1,5 @@
 """How `dev.py test` judges its legs: nothing that should have run and did not may look like a success."""
+
 import subprocess
 import sys
 import time
@@ -15,8 +16,10 @@ def run_pytest(directory, source):
     """(Outcome as a leg would judge it) of a real pytest run over one file."""
     (directory / "test_it.py").write_text(source)
     record = str(directory / "record.xml")
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(directory),
-                           "--junitxml", record, str(directory)], capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(directory), "--junitxml", record, str(directory)],
+        capture_output=True,
+    )
     outcome, reasons = outcomes.read_junit(record)
     return outcomes.judge(outcome, done.returncode, reasons)
 
@@ -73,13 +76,16 @@ def test_a_record_that_is_not_there_fails(tmp_path):
     assert outcome.complaint
 
 
-@pytest.mark.parametrize("text, passed, failed, complaint", [
-    ("1 passed, 0 failed\nmore\n7 passed, 0 failed\n", 7, 0, False),
-    ("3 passed, 2 failed\n", 3, 2, False),
-    ("all is well\n", 0, 0, True),
-    ("0 passed, 0 failed\n", 0, 0, True),
-    ("5 passed, 0 failed, 1 skipped\n", 5, 0, True),
-])
+@pytest.mark.parametrize(
+    "text, passed, failed, complaint",
+    [
+        ("1 passed, 0 failed\nmore\n7 passed, 0 failed\n", 7, 0, False),
+        ("3 passed, 2 failed\n", 3, 2, False),
+        ("all is well\n", 0, 0, True),
+        ("0 passed, 0 failed\n", 0, 0, True),
+        ("5 passed, 0 failed, 1 skipped\n", 5, 0, True),
+    ],
+)
 def test_the_summary_of_a_runner(tmp_path, text, passed, failed, complaint):
     log = tmp_path / "log"
     log.write_text(text)
@@ -178,8 +184,10 @@ def test_steps_run_side_by_side_and_no_more_than_were_asked_for(tmp_path):
     starts = "import sys, time, pathlib; pathlib.Path(sys.argv[1]).write_text(''); end = time.time() + 60\n"
     meets = starts + "while not pathlib.Path(sys.argv[2]).exists() and time.time() < end: time.sleep(0.05)\nsys.exit(time.time() >= end)"
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
-    steps = [progress.step(name, [sys.executable, "-c", meets, mine, other], str(tmp_path / (name + ".log")), 120)
-             for name, mine, other in (("one", a, b), ("two", b, a))]
+    steps = [
+        progress.step(name, [sys.executable, "-c", meets, mine, other], str(tmp_path / (name + ".log")), 120)
+        for name, mine, other in (("one", a, b), ("two", b, a))
+    ]
     assert dict(progress.side_by_side(steps, 2)) == {0: 0, 1: 0}
     seen = []
 
@@ -203,3 +211,15 @@ def test_steps_that_are_given_up_end_their_children(tmp_path):
     assert running(child)
     running_steps.close()
     assert not running(child)
+
+
+@pytest.mark.parametrize("value, strict", [("true", True), ("True", True), ("1", True), ("yes", True), ("false", False), ("", False)])
+def test_ci_in_the_environment_makes_a_run_strict(tmp_path, monkeypatch, value, strict):
+    monkeypatch.setattr(legs, "LEGS", ())
+    monkeypatch.setattr(legs, "_verdict", lambda done, strict, repeats: strict)
+    monkeypatch.setenv(legs.unsteady.VARIABLE, str(tmp_path / "unsteady.json"))
+    monkeypatch.setattr(legs, "_table", lambda done: None)
+    for name in legs.seeds.NAMES:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("CI", value)
+    assert legs.run(sys.executable, []) is strict

@@ -1,10 +1,11 @@
 """What raises at one connection of the port's loop ends that connection and nobody else's (core/DESIGN.md section 1)."""
+
 import socket
 
 import pytest
 
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
 from leveret.ports import tcp
 from leveret.ports.tcp import Loop, SocketStream
@@ -109,9 +110,11 @@ def test_a_stream_that_raises_ends(served, method, monkeypatch):
 def test_a_connection_that_cannot_be_made_is_closed(served, monkeypatch):
     """No memory for a connection, or for its stream: the socket is closed, the listener goes on."""
     for error in (MemoryError("heap"), Fault("x")):
-        for owner, name in ((Served, "accept"), (SocketStream, "__init__")):
+        for owner, _name in ((Served, "accept"), (SocketStream, "__init__")):
+
             def fails(*given, error=error):
                 raise error
+
             before = len(served.broker.connections)
             if owner is Served:
                 listener = served.loop.listeners[0]

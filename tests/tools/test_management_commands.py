@@ -1,4 +1,5 @@
 """`leveret status`, `leveret definitions`, `leveret serve --definitions` and [[policy]]: what they print, and their mistakes."""
+
 import json
 import os
 import subprocess
@@ -8,17 +9,19 @@ from types import SimpleNamespace
 
 import pika
 import pytest
+from test_serve import refused, serve  # noqa: F401 - serve is a fixture
 
 from leveret.tools import bridge as bridge_command
 from leveret.tools import config, definitions
 from leveret.tools.cable import Cable
 from leveret.tools.usage import UsageError
-from test_serve import refused, serve  # noqa: F401 - serve is a fixture
 
 DEFINITIONS = {
     "vhosts": [{"name": "/"}, {"name": "x"}],
-    "queues": [{"name": "q %d" % number, "vhost": "/", "durable": True, "auto_delete": False, "arguments": {"x-max-length": number + 1}}
-               for number in range(700)],
+    "queues": [
+        {"name": "q %d" % number, "vhost": "/", "durable": True, "auto_delete": False, "arguments": {"x-max-length": number + 1}}
+        for number in range(700)
+    ],
     "exchanges": [{"name": "e", "vhost": "/", "type": "topic", "durable": True, "auto_delete": False, "internal": False, "arguments": {}}],
     "bindings": [{"source": "e", "vhost": "/", "destination": "q 1", "destination_type": "queue", "routing_key": "a.#", "arguments": {}}],
 }
@@ -35,7 +38,7 @@ def url_of(server):
     return server.urls[0].replace("amqp://", "amqp://guest:guest@")
 
 
-def test_seven_hundred_queues_go_in_and_come_out_in_pages(serve, tmp_path):  # noqa: F811
+def test_seven_hundred_queues_go_in_and_come_out_in_pages(serve, tmp_path):  # noqa: F811 - a fixture
     server = serve("--listen", "amqp://127.0.0.1:0")
     status, output, told = command("definitions", "import", "--to", url_of(server), "-", given=json.dumps(DEFINITIONS))
     assert (status, output) == (0, "loaded 0 users, 0 permissions, 0 policies, 1 exchanges, 700 queues, 1 bindings\n")
@@ -45,13 +48,14 @@ def test_seven_hundred_queues_go_in_and_come_out_in_pages(serve, tmp_path):  # n
     with open(path, encoding="utf-8") as file:
         found = json.load(file)
     assert [dict(each, type=None) for each in found["queues"]] == sorted(
-        [dict(each, type=None) for each in DEFINITIONS["queues"]], key=lambda each: each["name"])
+        [dict(each, type=None) for each in DEFINITIONS["queues"]], key=lambda each: each["name"]
+    )
     assert found["bindings"] == DEFINITIONS["bindings"] and found["exchanges"] == DEFINITIONS["exchanges"]
     again = serve("--listen", "amqp://127.0.0.1:0", "--definitions", path)
     assert command("definitions", "export", "--from", url_of(again), "-")[1] == open(path, encoding="utf-8").read()
 
 
-def test_status_has_one_fact_a_line(serve):  # noqa: F811
+def test_status_has_one_fact_a_line(serve):  # noqa: F811 - a fixture
     server = serve("--listen", "amqp://127.0.0.1:0")
     connection = server.connect()
     channel = connection.channel()
@@ -73,7 +77,7 @@ def test_status_has_one_fact_a_line(serve):  # noqa: F811
     connection.close()
 
 
-def test_status_over_a_serial_line(serve):  # noqa: F811
+def test_status_over_a_serial_line(serve):  # noqa: F811 - a fixture
     cable = Cable()
     try:
         serve("--listen", f"serial://{cable.ends[0]}?baud=115200")
@@ -83,25 +87,26 @@ def test_status_over_a_serial_line(serve):  # noqa: F811
         cable.close()
 
 
-def test_what_goes_wrong_is_one_sentence(serve, tmp_path):  # noqa: F811
+def test_what_goes_wrong_is_one_sentence(serve, tmp_path):  # noqa: F811 - a fixture
     server = serve("--listen", "amqp://127.0.0.1:0")
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"queues": 5}')
     for arguments, status, word in (
-            (("status", "amqp://127.0.0.1:1/"), 1, "no broker answers"),
-            (("status", url_of(server).replace("guest:guest", "guest:secret")), 1, "refuses the log-in"),
-            (("status", "http://x"), 1, "amqp://"),
-            (("definitions", "import", "--to", url_of(server), str(wrong)), 2, "'queues' of definitions must be a list"),
-            (("definitions", "import", "--to", url_of(server), str(tmp_path / "absent")), 2, "No such file"),
-            (("definitions", "export", "--from", url_of(server), str(tmp_path / "no" / "out.json")), 2, "No such file"),
-            (("definitions", "export", "--from", "amqp://127.0.0.1:1/", "-"), 1, "no broker answers")):
+        (("status", "amqp://127.0.0.1:1/"), 1, "no broker answers"),
+        (("status", url_of(server).replace("guest:guest", "guest:secret")), 1, "refuses the log-in"),
+        (("status", "http://x"), 1, "amqp://"),
+        (("definitions", "import", "--to", url_of(server), str(wrong)), 2, "'queues' of definitions must be a list"),
+        (("definitions", "import", "--to", url_of(server), str(tmp_path / "absent")), 2, "No such file"),
+        (("definitions", "export", "--from", url_of(server), str(tmp_path / "no" / "out.json")), 2, "No such file"),
+        (("definitions", "export", "--from", "amqp://127.0.0.1:1/", "-"), 1, "no broker answers"),
+    ):
         found, output, told = command(*arguments)
         assert (found, output) == (status, "") and told.count("\n") == 1 and word in told, (arguments, found, told)
         assert "secret" not in told
     assert os.listdir(tmp_path) == ["wrong.json"]
 
 
-def test_a_user_without_a_tag_is_told_so(serve, tmp_path):  # noqa: F811
+def test_a_user_without_a_tag_is_told_so(serve, tmp_path):  # noqa: F811 - a fixture
     path = tmp_path / "users.toml"
     path.write_text('[[user]]\nname = "plain"\npassword = "p"\nconfigure = ".*"\nwrite = ".*"\nread = ".*"\n')
     server = serve("--listen", "amqp://127.0.0.1:0", "--config", str(path))
@@ -109,7 +114,7 @@ def test_a_user_without_a_tag_is_told_so(serve, tmp_path):  # noqa: F811
     assert status == 1 and "403" in told and "needs the tag" in told
 
 
-def test_policies_of_the_configuration_apply(serve, tmp_path):  # noqa: F811
+def test_policies_of_the_configuration_apply(serve, tmp_path):  # noqa: F811 - a fixture
     path = tmp_path / "policies.toml"
     path.write_text('[[policy]]\nname = "short"\npattern = "^s"\ndefinition = { max-length = 2 }\npriority = 3\napply-to = "queues"\n')
     server = serve("--listen", "amqp://127.0.0.1:0", "--config", str(path))
@@ -123,16 +128,20 @@ def test_policies_of_the_configuration_apply(serve, tmp_path):  # noqa: F811
     connection.close()
 
 
-@pytest.mark.parametrize("text, word", [
-    ("policy = 5", "[[policy]]"), ('[[policy]]\nname = "p"', "a pattern"),
-    ('[[policy]]\nname = "p"\npattern = "("\ndefinition = {max-length = 1}', "regular expression"),
-    ('[[policy]]\nname = "p"\npattern = ""', "definition"),
-    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {ha-mode = "all"}', "ha-mode"),
-    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = -1}', "max-length"),
-    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-lngth = 1}', "policy 'p': "),
-    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\ncolour = 1', "colour"),
-    ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\napply-to = "some"', "apply-to"),
-])
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("policy = 5", "[[policy]]"),
+        ('[[policy]]\nname = "p"', "a pattern"),
+        ('[[policy]]\nname = "p"\npattern = "("\ndefinition = {max-length = 1}', "regular expression"),
+        ('[[policy]]\nname = "p"\npattern = ""', "definition"),
+        ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {ha-mode = "all"}', "ha-mode"),
+        ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = -1}', "max-length"),
+        ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-lngth = 1}', "policy 'p': "),
+        ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\ncolour = 1', "colour"),
+        ('[[policy]]\nname = "p"\npattern = ""\ndefinition = {max-length = 1}\napply-to = "some"', "apply-to"),
+    ],
+)
 def test_a_wrong_policy_is_one_sentence(tmp_path, text, word):
     path = tmp_path / "wrong.toml"
     path.write_text(text)
@@ -155,7 +164,7 @@ def test_items_are_cut_into_portions_that_fit():
     assert [len(portion) for portion in found] == [2, 2] and len(sentences) == 1 and "the broker takes 70" in sentences[0]
 
 
-def test_the_virtual_host_has_the_name_and_the_aliases_of_the_configuration(serve, tmp_path):  # noqa: F811
+def test_the_virtual_host_has_the_name_and_the_aliases_of_the_configuration(serve, tmp_path):  # noqa: F811 - a fixture
     """Clients, status, definitions and a bridge of the file come by it; the file's own definitions are those of its name."""
     config_path, given, out = tmp_path / "named.toml", tmp_path / "given.json", tmp_path / "out.json"
     config_path.write_text('vhost = "/production"\nvhost_aliases = ["prod"]\n')
@@ -173,11 +182,12 @@ def test_the_virtual_host_has_the_name_and_the_aliases_of_the_configuration(serv
     assert document["vhosts"] == [{"name": "/production"}] and {each["vhost"] for each in document["queues"]} == {"/production"}
 
 
-def test_definitions_of_a_chosen_virtual_host(serve, tmp_path):  # noqa: F811
+def test_definitions_of_a_chosen_virtual_host(serve, tmp_path):  # noqa: F811 - a fixture
     """--vhost NAME of `serve --definitions` and of `definitions import`: whose are taken, whatever the broker's own is called."""
     given = tmp_path / "given.json"
-    given.write_text(json.dumps({"vhosts": [{"name": "/"}, {"name": "x"}], "queues": [
-        {"name": "a", "vhost": "x"}, {"name": "b", "vhost": "/"}]}))
+    given.write_text(
+        json.dumps({"vhosts": [{"name": "/"}, {"name": "x"}], "queues": [{"name": "a", "vhost": "x"}, {"name": "b", "vhost": "/"}]})
+    )
     server = serve("--listen", "amqp://127.0.0.1:0", "--definitions", str(given), "--vhost", "x")
     assert [line for line in command("status", url_of(server))[1].splitlines() if line.startswith('queue "a"')]
     other = serve("--listen", "amqp://127.0.0.1:0")
@@ -202,13 +212,15 @@ def channel_in(server, virtual_host):
     return pika.BlockingConnection(parameters).channel()
 
 
-def test_bridges_come_to_virtual_hosts_by_their_names(serve, tmp_path):  # noqa: F811
+def test_bridges_come_to_virtual_hosts_by_their_names(serve, tmp_path):  # noqa: F811 - a fixture
     """Inside of the broker, and to the upstream that a URL names; as a process of its own by the file of the broker."""
     upstream = serve("--listen", "amqp://127.0.0.1:0", "--config", named(tmp_path, "up"))
     above = channel_in(upstream, "/up")
     above.queue_declare("arrived")
-    bridge = (f'[[bridge]]\nname = "uplink"\ngateway = "g"\nqueue = "readings"\nexchange = ""\nrouting_key = "arrived"\n'
-              f'upstream = ["{url_of(upstream).rstrip("/")}/%2Fup"]\n')
+    bridge = (
+        f'[[bridge]]\nname = "uplink"\ngateway = "g"\nqueue = "readings"\nexchange = ""\nrouting_key = "arrived"\n'
+        f'upstream = ["{url_of(upstream).rstrip("/")}/%2Fup"]\n'
+    )
     gateway = serve("--listen", "amqp://127.0.0.1:0", "--config", named(tmp_path, "gateway", bridge))
     below = channel_in(gateway, "/gateway")
     below.queue_declare("readings")

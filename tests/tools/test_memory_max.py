@@ -1,4 +1,5 @@
 """`leveret serve` and `leveret limits` choose limits by the machine's memory: what is given is kept, the others fit."""
+
 import os
 import subprocess
 import sys
@@ -27,10 +28,24 @@ def test_a_large_machine_has_the_gateways_limits_and_a_small_one_less():
     assert small.connection_count_max >= 64 and small.queue_count_max >= 256 and small.arena_size >= 16 * MIB
 
 
-@pytest.mark.parametrize("given", (
-    {"queue_count_max": 10}, {"queue_share_max": 900}, {"binding_count_max": 8}, {"binding_share_max": 10000}, {"arena_size": 65536},
-    {"content_size_max": 32 * MIB}, {"receive_buffer_size": 1024}, {"send_buffer_size": 4096}, {"properties_size_max": 100000},
-    {"message_count_max": 100000}, {"entry_count_max": 100}, {"connection_count_max": 1}, {"argument_size_max": 64}))
+@pytest.mark.parametrize(
+    "given",
+    (
+        {"queue_count_max": 10},
+        {"queue_share_max": 900},
+        {"binding_count_max": 8},
+        {"binding_share_max": 10000},
+        {"arena_size": 65536},
+        {"content_size_max": 32 * MIB},
+        {"receive_buffer_size": 1024},
+        {"send_buffer_size": 4096},
+        {"properties_size_max": 100000},
+        {"message_count_max": 100000},
+        {"entry_count_max": 100},
+        {"connection_count_max": 1},
+        {"argument_size_max": 64},
+    ),
+)
 def test_a_limit_that_is_given_is_kept_and_the_others_follow(given):
     """core/limits.py's check holds for what was chosen around it."""
     for most in (160, 300, 4096):
@@ -51,7 +66,10 @@ def test_what_cannot_fit_is_refused_with_the_limit_that_takes_it():
 def test_the_control_group_and_those_above_it_count():
     """cgroups(7): version 2 has one group for all, version 1 one for memory."""
     assert list(memory.groups("0::/system.slice/leveret.service\n")) == [
-        "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/system.slice/leveret.service/memory.max"]
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/system.slice/memory.max",
+        "/sys/fs/cgroup/system.slice/leveret.service/memory.max",
+    ]
     assert list(memory.groups("5:cpu:/a\n4:memory:/\n")) == ["/sys/fs/cgroup/memory/memory.limit_in_bytes"]
     assert list(memory.groups("")) == [] and memory.machine() >= 64 * MIB
 

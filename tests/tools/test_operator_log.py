@@ -1,4 +1,5 @@
 """What `leveret serve` tells its operator: time and level, or journald's priorities; bounded, one line a sentence; it waits for nobody."""
+
 import datetime
 import io
 import os
@@ -9,10 +10,10 @@ import subprocess
 import amqp
 import pika
 import pytest
+from test_serve import COMMAND, serve  # noqa: F401 - serve is a fixture
 
 from leveret.tools import operator_log
 from leveret.tools.operator_log import BURST, ERROR, INFO, SENTENCE_MAX, TELL_EVERY_S, WARNING, OperatorLog
-from test_serve import COMMAND, serve  # noqa: F401
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d (INFO|WARNING|ERROR) \S.*")
 
@@ -99,8 +100,9 @@ def test_a_reader_that_has_gone_ends_nothing():
 
 def test_a_broker_without_standard_error_serves():
     """Started with 2>&-: there is nobody to tell, and nothing of it comes to standard output."""
-    with subprocess.Popen(["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND, "--listen", "amqp://127.0.0.1:0"],
-                          stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND, "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             line = process.stdout.readline()
             assert line.startswith("ready amqp://127.0.0.1:"), line
@@ -111,7 +113,7 @@ def test_a_broker_without_standard_error_serves():
         assert process.stdout.read() == "" and process.wait(60) == 0
 
 
-def test_connections_and_errors_are_told_by_a_running_broker(serve):  # noqa: F811
+def test_connections_and_errors_are_told_by_a_running_broker(serve):  # noqa: F811 - a fixture
     """Who comes, what ends a channel or connection and why, a virtual host that is not there, an end without connection.close."""
     server = serve("--listen", "amqp://127.0.0.1:0")
     connection = server.connect()
@@ -127,11 +129,13 @@ def test_connections_and_errors_are_told_by_a_running_broker(serve):  # noqa: F8
     _, _, errors, _ = server.end()
     told = errors.splitlines()
     assert all(LINE.fullmatch(line) for line in told), told
-    for words in (r"INFO 127\.0\.0\.1:\d+: user 'guest' has opened a connection",
-                  r"WARNING 127\.0\.0\.1:\d+: channel 1 of user 'guest' closed with 404 NOT_FOUND - no queue 'nowhere' in vhost '/'",
-                  r"INFO 127\.0\.0\.1:\d+: the connection of user 'guest' has ended",
-                  r"WARNING 127\.0\.0\.1:\d+: connection of user 'guest' closed with 530 NOT_ALLOWED - vhost production not found",
-                  r"INFO 127\.0\.0\.1:\d+: the connection of user 'guest' has ended without connection\.close"):
+    for words in (
+        r"INFO 127\.0\.0\.1:\d+: user 'guest' has opened a connection",
+        r"WARNING 127\.0\.0\.1:\d+: channel 1 of user 'guest' closed with 404 NOT_FOUND - no queue 'nowhere' in vhost '/'",
+        r"INFO 127\.0\.0\.1:\d+: the connection of user 'guest' has ended",
+        r"WARNING 127\.0\.0\.1:\d+: connection of user 'guest' closed with 530 NOT_ALLOWED - vhost production not found",
+        r"INFO 127\.0\.0\.1:\d+: the connection of user 'guest' has ended without connection\.close",
+    ):
         assert any(re.search(words + "$", line) for line in told), (words, told)
 
 
@@ -142,8 +146,13 @@ def test_under_systemd_the_lines_are_journalds():
         with reading, writing:
             found = os.fstat(writing.fileno())
             place = "%d:%d" % (found.st_dev, found.st_ino + (0 if is_ours else 1))
-            done = subprocess.Popen([*COMMAND, "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, stderr=writing, text=True,
-                                    env=dict(os.environ, JOURNAL_STREAM=place))
+            done = subprocess.Popen(
+                [*COMMAND, "--listen", "amqp://127.0.0.1:0"],
+                stdout=subprocess.PIPE,
+                stderr=writing,
+                text=True,
+                env=dict(os.environ, JOURNAL_STREAM=place),
+            )
             try:
                 assert done.stdout.readline().startswith("ready ")
                 reading.settimeout(60)

@@ -1,4 +1,5 @@
 """The wheel holds the packages and nothing else, and what it installs works without the working copy."""
+
 import importlib
 import os
 import subprocess
@@ -12,17 +13,35 @@ from packaging.requirements import Requirement
 from leveret.ports.client import connect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FOLDERS = {"core": "leveret/core", "c_accel": "leveret/c_accel", "ports": "leveret/ports", "tools": "leveret/tools",
-           "boards": "leveret/boards", "firmware": "leveret/firmware"}
+FOLDERS = {
+    "core": "leveret/core",
+    "c_accel": "leveret/c_accel",
+    "ports": "leveret/ports",
+    "tools": "leveret/tools",
+    "boards": "leveret/boards",
+    "firmware": "leveret/firmware",
+}
 
 
 def built_wheel(directory, **environment):
     source = directory / "source"
     # Built from a copy: a build leaves folders behind in the tree it builds from.
-    subprocess.run(["cp", "-r", *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
-                    str(source.mkdir() or source)], check=True)
-    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(source)],
-                          capture_output=True, text=True, timeout=1200, env=dict(os.environ, **environment))
+    subprocess.run(
+        [
+            "cp",
+            "-r",
+            *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
+            str(source.mkdir() or source),
+        ],
+        check=True,
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(source)],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        env=dict(os.environ, **environment),
+    )
     assert done.returncode == 0, done.stderr
     return next(directory.glob("leveret-*.whl"))
 
@@ -51,8 +70,9 @@ def test_a_machine_without_a_compiler_gets_a_wheel_without_the_c_module_that_ser
         names = archive.namelist()
     assert "leveret/c_accel/__init__.py" in names and not c_modules(names)
     leveret = installed(made, tmp_path)
-    server = subprocess.Popen([leveret, "serve", "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, cwd=tmp_path)
+    server = subprocess.Popen(
+        [leveret, "serve", "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
     url = server.stdout.readline().split()[1]
     client = connect(url)
     client.queue_declare("q")
@@ -76,9 +96,17 @@ def backend():
     sys.path[:] = before
 
 
-@pytest.mark.parametrize("machine, compiles, asked, wanted", [
-    ("x86_64", False, "", True), ("aarch64", False, "", True),  # cffi has wheels there
-    ("armv7l", False, "", False), ("riscv64", False, "", False), ("armv7l", True, "", True), ("armv7l", False, "1", True)])
+@pytest.mark.parametrize(
+    "machine, compiles, asked, wanted",
+    [
+        ("x86_64", False, "", True),
+        ("aarch64", False, "", True),  # cffi has wheels there
+        ("armv7l", False, "", False),
+        ("riscv64", False, "", False),
+        ("armv7l", True, "", True),
+        ("armv7l", False, "1", True),
+    ],
+)
 def test_the_build_asks_for_cffi_only_where_it_can_be_had(backend, monkeypatch, machine, compiles, asked, wanted):
     monkeypatch.setattr(backend.platform, "machine", lambda: machine)
     monkeypatch.setattr(backend, "compiles_cffi", lambda: compiles)
@@ -113,8 +141,15 @@ def test_without_cffi_the_package_is_built_without_c_and_says_what_brings_it(tmp
     python = str(venv / "bin" / "python")
     subprocess.run([python, "-m", "pip", "-q", "install", "setuptools==80.10.2", "wheel"], check=True, capture_output=True)
     source = tmp_path / "source"
-    subprocess.run(["cp", "-r", *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
-                    str(source.mkdir() or source)], check=True)
+    subprocess.run(
+        [
+            "cp",
+            "-r",
+            *[os.path.join(ROOT, name) for name in (*FOLDERS, "pyproject.toml", "README.md", "LICENSE")],
+            str(source.mkdir() or source),
+        ],
+        check=True,
+    )
     subprocess.run([python, "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps", str(source)], check=True)
     ask = "from leveret import c_accel; print(c_accel.install())"
     told = subprocess.run([python, "-c", ask], cwd=tmp_path, capture_output=True, text=True)
@@ -133,7 +168,7 @@ def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
     assert len(c_modules(names)) == 2
     names = [name for name in names if name not in c_modules(names)]
-    assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith((".py", "/board.toml")) for name in names), names
+    assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith((".py", ".pyi", "/board.toml")) for name in names), names
     assert "leveret/__init__.py" not in names and not [name for name in names if "devtool" in name]
     for folder, package in FOLDERS.items():
         expected = {package + "/" + name for name in os.listdir(os.path.join(ROOT, folder)) if name.endswith(".py")}
@@ -172,6 +207,7 @@ def test_a_module_built_from_other_sources_is_not_used(monkeypatch):
 
     from leveret import c_accel
     from leveret.c_accel import sources
+
     if c_accel.lib is None:
         pytest.fail("the C module is not there")
     monkeypatch.setattr(sources, "fingerprint", lambda: 1)

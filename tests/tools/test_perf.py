@@ -1,4 +1,5 @@
 """`leveret perf` as a user runs it: it loads a broker, counts what comes, says what is wrong with its options and with the broker."""
+
 import json
 import os
 import signal
@@ -7,10 +8,10 @@ import sys
 import time
 
 import pytest
+from test_serve import Serve
 
 from leveret.ports.client import connect
 from leveret.tools import cli, perf
-from test_serve import Serve
 
 PERF = [sys.executable, "-m", "leveret.tools.cli", "perf"]
 
@@ -35,10 +36,23 @@ def measured(broker, *arguments):
     return found["summary"], found["series"]
 
 
-@pytest.mark.parametrize("arguments, deliveries", [
-    ((), 1), (("--ack-every", 7), 1), (("--confirm", 20), 1), (("--confirm", 100, "--ack-every", 10, "--persistent"), 1),
-    (("--exchange", "fanout", "--queues", 3, "--consumers", 3), 3), (("--size", 0), 1), (("--size", 200000), 1),
-    (("--exchange", "topic", "--queues", 4, "--routing-keys", 30, "--random", "--consumers", 2), 1)])
+@pytest.mark.parametrize(
+    "arguments, deliveries",
+    [
+        ((), 1),
+        (("--ack-every", 7), 1),
+        (("--confirm", 20), 1),
+        (("--confirm", 100, "--ack-every", 10, "--persistent"), 1),
+        (("--exchange", "fanout", "--queues", 3, "--consumers", 3), 3),
+        (("--size", 0), 1),
+        (("--size", 200000), 1),
+        (("--exchange", "topic", "--queues", 4, "--routing-keys", 30, "--random", "--consumers", 2), 1),
+        (("--vary", "--exchange", "direct", "--routing-keys", 30, "--confirm", 20, "--persistent", "--ack-every", 7), 1),
+        (("--vary", "--exchange", "fanout", "--routing-keys", 5, "--queues", 3, "--consumers", 3), 3),
+        (("--vary", "--size", 0), 1),
+        (("--vary", "--size", 200000), 1),
+    ],
+)
 def test_everything_published_is_received_once_and_nothing_stays_behind(broker, arguments, deliveries):
     summary, _ = measured(broker, "--publishers", 2, "--count", 300, *arguments)
     assert summary["published"] == 600 and summary["received"] == 600 * deliveries
@@ -53,6 +67,40 @@ def test_everything_published_is_received_once_and_nothing_stays_behind(broker, 
         client.queue_declare("leveret-perf", passive=True)
     client.queue_delete(name)
     client.close()
+
+
+def seen(broker, *arguments):
+    """(routing key, body without its time, properties) of every message of a run, as somebody else's queue gets them."""
+    client = connect(broker.urls[0])
+    client.exchange_declare("seen-fanout", "fanout")
+    name = client.queue_declare("")[0]
+    client.queue_bind(name, "seen-fanout", "")
+    done = run(broker.urls[0], "--queue", "seen", "--exchange", "fanout", "--routing-keys", 7, "--consumers", 0, "--count", 100, *arguments)
+    assert done.returncode == 0, done.stderr
+    found = []
+    message = client.get(name)
+    while message is not None:
+        found.append((message.routing_key, bytes(message.body)[8:], message.properties))
+        message = client.get(name)
+    client.queue_delete(name)
+    client.close()
+    return found
+
+
+def test_varied_messages_differ_in_size_id_headers_and_key_and_are_the_same_for_the_same_seed(broker):
+    """What the bench sends to every broker: no two alike, and each broker the same ones."""
+    first = seen(broker, "--vary", "--publishers", 2, "--size", 100)
+    again, other = seen(broker, "--vary", "--size", 100), seen(broker, "--vary", "--size", 100, "--seed", 2)
+    assert len(first) == 200 and len(again) == len(other) == 100
+    sizes = {len(body) + 8 for _, body, _ in first}
+    assert min(sizes) >= 50 and max(sizes) <= 150 and len(sizes) > 50
+    assert len({each["message_id"] for _, _, each in first}) == 200
+    assert len({each["correlation_id"] for _, _, each in first}) > 100 and len({len(each["correlation_id"]) for _, _, each in first}) > 2
+    assert len({each["headers"]["device"] for _, _, each in first}) > 50
+    assert {key for key, _, _ in again} == {"key.%d" % number for number in range(1, 8)}
+    assert again != other and [each for each in first if each in again] == again
+    alike = seen(broker)
+    assert len(alike) == 100 and {body for _, body, _ in alike} == {bytes(248)} and not alike[0][2]
 
 
 def test_a_rate_is_kept_and_a_line_a_second_says_so(broker):
@@ -75,17 +123,30 @@ def test_publishers_alone_and_consumers_alone(broker):
     assert summary["received"] == 0
 
 
-@pytest.mark.parametrize("arguments, sentence", [
-    (("--publishers", 0, "--consumers", 0), "there is nothing to do"), (("--publishers", 0, "--count", 5), "--count is of the publishers"),
-    (("--publishers", 0, "--rate", 5), "of the publishers"), (("--ack-every", 300, "--prefetch", 200), "wait for ever"),
-    (("--prefetch", 10), "--prefetch needs --ack-every"), (("--routing-keys", 5), "needs --exchange direct or topic"),
-    (("--queues", 5, "--exchange", "topic", "--routing-keys", 3), "some would get nothing"),
-    (("--queues", 2, "--consumers", 3), "take a multiple"),
-    (("--rate", -1), "is not a whole number from 1"), (("--size", "big"), "'big' is not a whole number"), (("--confirm", 70000), "65535"),
-    (("--seconds", 1, "--count", 1), "not allowed with"), (("--size", 100000000, "--queues", 900), "do not fit in memory"),
-    (("--size", 100000000, "--publishers", 900), "do not fit in memory"), (("--queue", ""), "'' is not a name of 1 to 240 octets"),
-    (("--queue", "q" * 241), "is not a name of 1 to 240 octets"), (("--queue", "a\nb"), "is not a name"),
-    (("--json", "/no/such/folder/x"), "no file can be written there"), (("--json", "/"), "no file can be written there")])
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (("--publishers", 0, "--consumers", 0), "there is nothing to do"),
+        (("--publishers", 0, "--count", 5), "--count is of the publishers"),
+        (("--publishers", 0, "--rate", 5), "of the publishers"),
+        (("--ack-every", 300, "--prefetch", 200), "wait for ever"),
+        (("--prefetch", 10), "--prefetch needs --ack-every"),
+        (("--routing-keys", 5), "needs --exchange direct, topic or fanout"),
+        (("--queues", 5, "--exchange", "topic", "--routing-keys", 3), "some would get nothing"),
+        (("--queues", 2, "--consumers", 3), "take a multiple"),
+        (("--rate", -1), "is not a whole number from 1"),
+        (("--size", "big"), "'big' is not a whole number"),
+        (("--confirm", 70000), "65535"),
+        (("--seconds", 1, "--count", 1), "not allowed with"),
+        (("--size", 100000000, "--queues", 900), "do not fit in memory"),
+        (("--size", 100000000, "--publishers", 900), "do not fit in memory"),
+        (("--queue", ""), "'' is not a name of 1 to 240 octets"),
+        (("--queue", "q" * 241), "is not a name of 1 to 240 octets"),
+        (("--queue", "a\nb"), "is not a name"),
+        (("--json", "/no/such/folder/x"), "no file can be written there"),
+        (("--json", "/"), "no file can be written there"),
+    ],
+)
 def test_options_that_make_no_sense_are_refused_in_a_sentence(arguments, sentence):
     done = run("amqp://127.0.0.1:1", *arguments)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
@@ -155,7 +216,10 @@ def test_refused_messages_and_lost_ones_are_said():
     publisher, consumer = {"published": 10, "confirmed": 9, "refused": 2}, {"received": 7}
     measurement.last = {"publisher": publisher, "consumer": consumer}
     assert measurement.trouble(publisher, consumer) == [
-        "2 messages were refused by the broker (basic.nack)", "1 messages were never confirmed", "3 messages were lost"]
+        "2 messages were refused by the broker (basic.nack)",
+        "1 messages were never confirmed",
+        "3 messages were lost",
+    ]
 
 
 @pytest.mark.parametrize("number, status", ((signal.SIGINT, 130), (signal.SIGTERM, 143)))
@@ -184,6 +248,6 @@ def parent_of(pid):
 def test_percentiles_of_bins():
     assert perf.percentiles({}) == {}
     assert perf.percentiles({10: 1})[50] == 10
-    bins = {place: 1 for place in range(100)}
+    bins = dict.fromkeys(range(100), 1)
     found = perf.percentiles(bins)
     assert found[0] == 0 and found[50] == (32 + 49 % 32) << (49 // 32 - 1) and found[100] == (32 + 99 % 32) << (99 // 32 - 1)

@@ -1,4 +1,5 @@
 """What `leveret pipeline run` makes of Spark's errors, without Spark: which are final, and what the user is told."""
+
 from leveret.tools import pipeline
 
 BUSY = """[STREAM_FAILED] Query [id = 2, runId = 3] terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST

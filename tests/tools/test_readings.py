@@ -1,4 +1,5 @@
 """Readings: the machine's own are real, a recorded series is replayed whole and in order; a broken file is named with its line."""
+
 import math
 
 import psutil
@@ -46,11 +47,19 @@ def test_a_series_of_one_moment_comes_at_once(tmp_path):
     assert [due for due, _ in readings.Replay(write(tmp_path, "timestamp,value\n2020-01-01,1\n2020-01-01,2\n"), "x", 9)] == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("text, words", [
-    ("", "first line"), ("time,value\n", "first line"), ("timestamp,value\n", "no readings"),
-    ("timestamp,value\n2020-01-01,1\nyesterday,1\n", "line 3"), ("timestamp,value\n2020-01-01,warm\n", "line 2"),
-    ("timestamp,value\n2020-01-01,nan\n", "line 2"), ("timestamp,value\n2020-01-01,1,2\n", "line 2"), ("timestamp,value\n\n", "line 2"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "first line"),
+        ("time,value\n", "first line"),
+        ("timestamp,value\n", "no readings"),
+        ("timestamp,value\n2020-01-01,1\nyesterday,1\n", "line 3"),
+        ("timestamp,value\n2020-01-01,warm\n", "line 2"),
+        ("timestamp,value\n2020-01-01,nan\n", "line 2"),
+        ("timestamp,value\n2020-01-01,1,2\n", "line 2"),
+        ("timestamp,value\n\n", "line 2"),
+    ],
+)
 def test_a_broken_file_is_refused_in_one_sentence(tmp_path, text, words):
     path = write(tmp_path, text)
     with pytest.raises(UsageError) as caught:

@@ -1,4 +1,5 @@
 """core/REFUSALS.md: every sentence of the sources is there, each with what to do."""
+
 import ast
 import os
 import subprocess
@@ -25,9 +26,17 @@ def test_every_condition_of_the_protocol_has_general_advice():
     assert {name for name, _, _ in REPLIES} - {"reply-success", "no-consumers", "no-route", "invalid-path"} <= set(refusals.CONDITIONS)
 
 
-@pytest.mark.parametrize("source, expected", [
-    ("'a %s b' % name", "a %s b"), ("f'a {name!r} b'", "a {} b"), ("'a ' + name", "a {}"), ("'a' if one else 'b'", "a"), ("name", None),
-    ("('a ' 'b')", "a b")])
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ("'a %s b' % name", "a %s b"),
+        ("f'a {name!r} b'", "a {} b"),
+        ("'a ' + name", "a {}"),
+        ("'a' if one else 'b'", "a"),
+        ("name", None),
+        ("('a ' 'b')", "a b"),
+    ],
+)
 def test_the_text_of_an_expression(source, expected):
     assert text(source) == expected
 
@@ -45,6 +54,13 @@ def test_a_sentence_without_advice_and_a_page_that_is_old_fail_the_check(monkeyp
 
 def test_what_people_meet_first_is_on_the_page():
     page = generate_refusals.page()[0]
-    for words in ("Login was refused using authentication mechanism", "no queue '...' in ", "inequivalent arg", "cannot listen on",
-                  "basic.return 312", "connection.blocked", "there is no setting"):
+    for words in (
+        "Login was refused using authentication mechanism",
+        "no queue '...' in ",
+        "inequivalent arg",
+        "cannot listen on",
+        "basic.return 312",
+        "connection.blocked",
+        "there is no setting",
+    ):
         assert words in page, words

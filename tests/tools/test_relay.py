@@ -1,4 +1,5 @@
-"""The relay that the bench compares with (tests/bench/relay.c) keeps a consumer's window, so that its figure is a limit for brokers."""
+"""The relay that the bench compares with (tests/measure/relay.c) keeps a consumer's window, so that its figure is a limit for brokers."""
+
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ def program(tmp_path_factory):
     compiler = shutil.which("gcc")
     assert compiler, "the bench needs gcc: apt install gcc"
     path = str(tmp_path_factory.mktemp("relay") / "relay")
-    subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, os.path.join(TESTS, "bench", "relay.c")], check=True)
+    subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, os.path.join(TESTS, "measure", "relay.c")], check=True)
     return path
 
 

@@ -1,14 +1,15 @@
 """SIGHUP: a running broker reads users, permissions and policies of its configuration file anew, and says what it does not read."""
+
 import signal
 
 import pika
 import pika.exceptions
 import pytest
+from test_serve import Serve
 
-from leveret.core.broker import Broker
+from leveret.core.broker.broker import Broker
 from leveret.core.limits import Limits
 from leveret.tools import config, reload
-from test_serve import Serve
 
 USER = '[[user]]\nname = "%s"\npassword = "%s"\nconfigure = "%s"\nwrite = ".*"\nread = ".*"\ntags = ["administrator"]\n'
 POLICY = '[[policy]]\nname = "short"\npattern = "^t"\ndefinition = { max-length = %d }\n'
@@ -34,8 +35,9 @@ class Configured:
         return said
 
     def connect(self, name, password=None):
-        return pika.BlockingConnection(pika.ConnectionParameters(
-            "127.0.0.1", self.server.port, credentials=pika.PlainCredentials(name, password or name), heartbeat=0))
+        return pika.BlockingConnection(
+            pika.ConnectionParameters("127.0.0.1", self.server.port, credentials=pika.PlainCredentials(name, password or name), heartbeat=0)
+        )
 
 
 @pytest.fixture

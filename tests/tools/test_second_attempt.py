@@ -1,11 +1,12 @@
 """The second attempt of `dev.py test`: what fails twice has failed, what passes alone is told, and both attempts have the same seeds."""
+
 import os
 import sys
 import tempfile
 
 import pytest
 
-from leveret.tools.devtool import environment, legs, second_attempt, seeds
+from leveret.tools.devtool import environment, legs, second_attempt, seeds, unsteady
 from leveret.tools.devtool.legs import Leg
 from leveret.tools.devtool.outcomes import Outcome
 
@@ -30,6 +31,7 @@ def run(tmp_path, monkeypatch):
     """run(source, CI=...) -> exit status of a whole run with one leg over one file."""
     monkeypatch.setattr(legs, "ROOT", str(tmp_path))
     monkeypatch.setattr(environment, "LOGS", str(tmp_path))
+    monkeypatch.setenv(unsteady.VARIABLE, str(tmp_path / "kept" / "unsteady.json"))
     for name in seeds.NAMES:
         monkeypatch.setenv(name, os.environ.get(name, ""))
     monkeypatch.setattr(legs, "LEGS", (Leg("small", "CPython", paths=("tests",), minutes_max=1),))
@@ -62,8 +64,10 @@ def test_a_test_that_fails_twice_has_failed_beside_one_that_is_unsteady(run, cap
 
 
 def test_more_failures_than_a_few_have_no_second_attempt(run, tmp_path, capsys):
-    once = ('import os, pytest\n@pytest.mark.parametrize("n", range(%d))\n'
-            'def test_n(n):\n    assert os.path.exists(str(n)), open(str(n), "w")\n')
+    once = (
+        'import os, pytest\n@pytest.mark.parametrize("n", range(%d))\n'
+        'def test_n(n):\n    assert os.path.exists(str(n)), open(str(n), "w")\n'
+    )
     assert run(once % (second_attempt.FAILURES_MAX + 1)) == 1
     assert capsys.readouterr().out.endswith("\n0 passed, 6 failed\n") and not (tmp_path / "small.second.log").exists()
     for mark in range(second_attempt.FAILURES_MAX + 1):
@@ -103,8 +107,13 @@ def test_a_command_is_not_run_again(run, tmp_path, monkeypatch, capsys):
 def test_both_attempts_have_the_seeds_that_the_run_says(run, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LEVERET_FUZZ_SEED", "7")
     names = list(seeds.NAMES)
-    assert run("import os\ndef test_seeds():\n    told = ' '.join(n + '=' + os.environ[n] for n in %r)\n"
-               "    open('seeds', 'a').write(told + '\\n')\n    assert 0\n" % names) == 1
+    assert (
+        run(
+            "import os\ndef test_seeds():\n    told = ' '.join(n + '=' + os.environ[n] for n in %r)\n"
+            "    open('seeds', 'a').write(told + '\\n')\n    assert 0\n" % names
+        )
+        == 1
+    )
     first, second = (tmp_path / "seeds").read_text().splitlines()
     assert first == second and "LEVERET_FUZZ_SEED=7 " in first
     assert "seeds: " + first + "\n" in capsys.readouterr().out

@@ -1,12 +1,13 @@
 """SECURITY.md says what is so: each promise names tests that exist, each limit and setting there is one."""
+
 import ast
 import os
 import re
 
 import pytest
+from test_readme import ROOT, read
 
 from leveret.core.limits import ROWS
-from test_readme import ROOT, read
 
 PAGE = read("SECURITY.md")
 TEST = re.compile(r"`(tests/\S+\.py)::(\w+)`")

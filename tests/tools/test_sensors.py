@@ -1,4 +1,5 @@
 """Sensor clients against a real broker: every reading arrives, also over a line that is cut again and again."""
+
 import collections
 import json
 import socket
@@ -15,8 +16,9 @@ from leveret.ports.client import connect
 @pytest.fixture
 def broker():
     """URL of a broker with exchange `sensors` and queue `uplink` for all of it."""
-    process = subprocess.Popen([sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0"],
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
+    )
     url = process.stdout.readline().split()[1]
     connection = connect(url)
     connection.exchange_declare("sensors", "topic", durable=True)
@@ -73,8 +75,12 @@ class CuttingRelay:
 
 
 def sensor(url, *arguments):
-    return subprocess.run([sys.executable, "-m", "leveret.tools.sensors", "--to", url, "--device", "d", *arguments],
-                          capture_output=True, text=True, timeout=180)
+    return subprocess.run(
+        [sys.executable, "-m", "leveret.tools.sensors", "--to", url, "--device", "d", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
 
 
 def arrived(url):
@@ -99,8 +105,11 @@ def test_every_reading_arrives_once_as_the_demo_agreed(broker):
         body = json.loads(message.body)
         assert list(body) == ["device", "metric", "sequence", "time", "value"] and began <= body["time"] <= time.time()
         assert message.routing_key == "d." + body["metric"]
-        assert message.properties == {"content_type": "application/json", "delivery_mode": 2,
-                                      "message_id": "d/%s/%d" % (body["metric"], body["sequence"])}
+        assert message.properties == {
+            "content_type": "application/json",
+            "delivery_mode": 2,
+            "message_id": "d/%s/%d" % (body["metric"], body["sequence"]),
+        }
 
 
 def test_a_recorded_series_keeps_its_times(broker, tmp_path):
@@ -138,6 +147,7 @@ def test_a_gateway_without_a_queue_is_an_error_and_no_silent_loss(broker):
 def test_a_gateway_that_is_not_there_is_one_sentence(url, words, monkeypatch):
     from leveret.ports.client import ConnectFailed
     from leveret.tools import sensors
+
     monkeypatch.setattr(sensors, "CONNECT_SECONDS_MAX", 1)
     began = time.monotonic()
     with pytest.raises(ConnectFailed, match=words):

@@ -1,4 +1,5 @@
 """`leveret serve` as a process: ready lines, refusals in one sentence, and an end with the protocol's handshake."""
+
 import os
 import signal
 import socket
@@ -22,8 +23,9 @@ class Serve:
 
     def __init__(self, *arguments, count=1, **variables):
         began = time.monotonic()
-        self.process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env=dict(os.environ, **variables))
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, **variables)
+        )
         self.urls = []
         for _ in range(count):
             line = self.process.stdout.readline()
@@ -81,6 +83,7 @@ def test_every_listener_says_ready_with_its_real_port_and_takes_clients(serve):
 
 def test_up_and_accepting_within_a_second(serve):
     """The best of a few, without the time that it waited for a processor: other work on the machine is not the broker's start."""
+
     def seconds():
         server = serve("--listen", "amqp://127.0.0.1:0")
         with open(f"/proc/{server.process.pid}/schedstat") as file:
@@ -115,12 +118,15 @@ def test_the_file_names_listeners_and_limits(serve, tmp_path):
     assert caught.value.reply_code == 506
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("--listen", "amqp://there.is.no.such.host.invalid:0"), "no such host"),
-    (("--listen", "amqp://192.0.2.1:0"), "not one of this machine"),
-    (("--listen", "serial:///dev/ttyLeveretIsNotThere"), "/dev/ttyLeveretIsNotThere"),
-    (("--listen", "serial:///dev/null"), "not a serial device"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("--listen", "amqp://there.is.no.such.host.invalid:0"), "no such host"),
+        (("--listen", "amqp://192.0.2.1:0"), "not one of this machine"),
+        (("--listen", "serial:///dev/ttyLeveretIsNotThere"), "/dev/ttyLeveretIsNotThere"),
+        (("--listen", "serial:///dev/null"), "not a serial device"),
+    ],
+)
 def test_a_listener_that_cannot_be_opened_is_one_sentence_and_exit_status_1(arguments, words):
     status, told = refused(*arguments)
     assert status == 1 and words in told, told
@@ -163,8 +169,7 @@ def test_a_peer_that_does_not_answer_the_close_holds_the_end_up_for_two_seconds_
 LOG_IN = method.encode(method.named(METHODS, "connection_start_ok"), 0, ({}, "PLAIN", b"\0guest\0guest", "en_US"))
 
 
-@pytest.mark.parametrize("said", ([], [HEADER[:4]], [HEADER], [HEADER, LOG_IN]),
-                         ids=("nothing", "half a header", "a header", "a log-in"))
+@pytest.mark.parametrize("said", ([], [HEADER[:4]], [HEADER], [HEADER, LOG_IN]), ids=("nothing", "half a header", "a header", "a log-in"))
 def test_a_connection_that_is_not_open_does_not_hold_the_end_up(serve, said):
     def seconds_to_end(connections):
         server = serve("--listen", "amqp://127.0.0.1:0")

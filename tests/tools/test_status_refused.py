@@ -1,13 +1,13 @@
 """`leveret status` at a broker that does not let it in says why, and what to do: certificates, TLS where there is none, or none."""
+
 import subprocess
 import sys
 
 import pytest
-
 from test_serve import Serve
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/interop")
-from certificates import Authority  # noqa: E402
+from certificates import Authority  # noqa: E402 - the path above has to be set first
 
 
 @pytest.fixture(scope="module")
@@ -15,8 +15,15 @@ def world(tmp_path_factory):
     """A broker with a plain port, one with TLS, and one where clients must have a certificate; an authority that it trusts, and another."""
     ours, other = Authority(tmp_path_factory.mktemp("ours")), Authority(tmp_path_factory.mktemp("other"))
     files = ours.issue("server", "/CN=localhost")
-    server = Serve("--listen", "amqp://127.0.0.1:0", "--listen", "amqps://127.0.0.1:0?cert=%s&key=%s" % files, "--listen",
-                   "amqps://127.0.0.1:0?cert=%s&key=%s&ca=%s&verify=peer" % (files + (ours.certificate,)), count=3)
+    server = Serve(
+        "--listen",
+        "amqp://127.0.0.1:0",
+        "--listen",
+        "amqps://127.0.0.1:0?cert=%s&key=%s" % files,
+        "--listen",
+        "amqps://127.0.0.1:0?cert=%s&key=%s&ca=%s&verify=peer" % (files + (ours.certificate,)),
+        count=3,
+    )
     ports = [int(url.rsplit(":", 1)[1]) for url in server.urls]
     yield dict(zip(("plain", "tls", "strict"), ports), ours=ours, other=other)
     server.end()

@@ -1,6 +1,6 @@
 """Two ends of a serial link for tests, and what carries octets between them. Runs on both interpreters."""
 
-from leveret.core.link import Link
+from leveret.core.serial_link.link import Link
 
 
 class Inner:
@@ -16,7 +16,7 @@ class Inner:
         self.closed = False
 
     def writable(self):
-        return self.piece[:min(len(self.piece), self.room)]
+        return self.piece[: min(len(self.piece), self.room)]
 
     def received(self, size):
         if size == 0:
@@ -73,7 +73,7 @@ def give(link, octets):
         view = link.writable()
         size = min(len(view), len(octets) - start)
         assert size > 0, "the link does not read"
-        view[:size] = octets[start:start + size]
+        view[:size] = octets[start : start + size]
         link.received(size)
         start += size
 

@@ -1,8 +1,8 @@
 """A store that is octets in memory, and brokers on it."""
 
-from leveret.core import durability
-from leveret.core.amqp_0_9 import properties
 from peer import new_broker, taken
+
+from leveret.core.recovery import opening
 
 
 class MemoryStore:
@@ -22,11 +22,11 @@ class MemoryStore:
         return len(self.segments[number])
 
     def read(self, number, offset, size):
-        return bytes(self.segments[number][offset:offset + size])
+        return bytes(self.segments[number][offset : offset + size])
 
     def append(self, number, octets):
         if self.full:
-            self.segments[number] = self.segments.get(number, b"") + bytes(octets[:len(octets) // 2])
+            self.segments[number] = self.segments.get(number, b"") + bytes(octets[: len(octets) // 2])
             raise OSError(28, "no space")
         self.segments[number] = self.segments.get(number, b"") + bytes(octets)
 
@@ -59,8 +59,7 @@ def durable_broker(store, mode="each", segment_size=4096, size_max=1 << 20, batc
     """A broker on a store: (broker, report). `log`: a function that takes its sentences."""
     broker = new_broker(**overrides)
     broker.log = log or broker.log
-    broker.read_messages_with(properties)
-    report = durability.make_durable(broker, store, mode, batch_ms, 65536, segment_size, size_max)
+    report = opening.make_durable(broker, store, mode, batch_ms, 65536, segment_size, size_max)
     return broker, report
 
 

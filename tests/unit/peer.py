@@ -2,8 +2,8 @@
 
 from leveret.core.amqp_0_9 import frame, method, properties
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER, METHODS
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
 
 
@@ -26,7 +26,7 @@ def content(channel, exchange, key, body, given=None, mandatory=False, frame_siz
     octets += frame.content_header(channel, len(body), properties.encode(given or {}))
     size = frame_size_max - 8
     for at in range(0, len(body), size):
-        octets += frame.encode(frame.BODY, channel, body[at:at + size])
+        octets += frame.encode(frame.BODY, channel, body[at : at + size])
     return octets
 
 
@@ -64,7 +64,7 @@ class Peer:
                     break
                 continue
             target = view[0:size]
-            target[:] = octets[at:at + size]
+            target[:] = octets[at : at + size]
             self.connection.received(size)
             at += size
         self.broker.run()
@@ -90,8 +90,8 @@ class Peer:
             size = int.from_bytes(self.inbox[3:7], "big")
             if len(self.inbox) < size + 8:
                 break
-            found.append(decoded(self.inbox[:size + 8]))
-            self.inbox = self.inbox[size + 8:]
+            found.append(decoded(self.inbox[: size + 8]))
+            self.inbox = self.inbox[size + 8 :]
         return found
 
     def expect(self, name):
@@ -107,8 +107,9 @@ class Peer:
 
     def declare(self, name, durable=False, exclusive=False, auto_delete=False, arguments=None, channel=1):
         """queue.declare: (name, messages, consumers)."""
-        return self.ask("queue_declare", "queue_declare_ok", 0, name, False, durable, exclusive, auto_delete, False, arguments or {},
-                        channel=channel)
+        return self.ask(
+            "queue_declare", "queue_declare_ok", 0, name, False, durable, exclusive, auto_delete, False, arguments or {}, channel=channel
+        )
 
     def consume(self, name, tag="c", no_ack=False, arguments=None, channel=1):
         """basic.consume; deliveries that follow at once stay for `contents`."""

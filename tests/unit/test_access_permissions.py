@@ -1,10 +1,11 @@
 """Users and permissions through frames: which method needs which, RabbitMQ's texts, virtual host, user-id, changes at run time."""
 
-from leveret.core import access, password
-from leveret.core.access import EVERYTHING, Access, User
-from leveret.core.broker import Broker
-from leveret.core.limits import BOARD, Limits
 from peer import Peer, content, encoded
+
+from leveret.core.access import passwords, permissions
+from leveret.core.access.permissions import EVERYTHING, Access, User
+from leveret.core.broker.broker import Broker
+from leveret.core.limits import BOARD, Limits
 
 NOTHING = ("", "", "")
 
@@ -17,7 +18,7 @@ def new_broker(*users, **given):
 
 
 def user(name, permissions, tags=()):
-    return User(name, password.hashed(name, b"salt", 1), tags, permissions)
+    return User(name, passwords.hashed(name, b"salt", 1), tags, permissions)
 
 
 class Named(Peer):
@@ -26,10 +27,19 @@ class Named(Peer):
     def __init__(self, broker, name, opened=True):
         Peer.__init__(self, broker, log_in=False)
         from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+
         self.give(HEADER)
         self.expect("connection_start")
-        self.give(encoded("connection_start_ok", 0, {"capabilities": {"authentication_failure_close": True}}, "PLAIN",
-                          ("\x00%s\x00%s" % (name, name)).encode("utf-8"), "en_US"))
+        self.give(
+            encoded(
+                "connection_start_ok",
+                0,
+                {"capabilities": {"authentication_failure_close": True}},
+                "PLAIN",
+                ("\x00%s\x00%s" % (name, name)).encode("utf-8"),
+                "en_US",
+            )
+        )
         self.expect("connection_tune")
         if opened:
             self.give(encoded("connection_tune_ok", 0, 0, 0, 0) + encoded("connection_open", 0, "/", "", False))
@@ -170,23 +180,31 @@ def test_user_id_is_the_publishers_own_unless_it_may_speak_for_others():
 def test_what_is_granted_is_remembered_within_a_bound_for_all_users_together():
     """granted_count_max."""
     one, two = [User(name, None, (), ("^x", "", "^x"), 3) for name in "ab"]
-    users = access.Access([one, two])
+    users = permissions.Access([one, two])
     for number in range(10):
         for subject in (one, two):
-            assert subject.may(access.CONFIGURE, "x%d" % number) and not subject.may(access.CONFIGURE, "y%d" % number)
-            assert subject.may(access.READ, "x%d" % number)
+            assert subject.may(permissions.CONFIGURE, "x%d" % number) and not subject.may(permissions.CONFIGURE, "y%d" % number)
+            assert subject.may(permissions.READ, "x%d" % number)
             assert 0 < sum(len(names) for each in (one, two) for names in each.granted) == users.granted_count <= 3
-    assert not one.may(access.WRITE, "x1") and not one.granted[access.WRITE]
+    assert not one.may(permissions.WRITE, "x1") and not one.granted[permissions.WRITE]
     users.remove("a")
     users.remove("b")
-    assert users.granted_count == 0 and not one.may(access.READ, "x1")
+    assert users.granted_count == 0 and not one.may(permissions.READ, "x1")
 
 
 def test_an_expression_is_looked_for_anywhere_in_a_name_and_the_empty_one_nowhere():
-    for expression, name, expected in (("b", "abc", True), ("^b", "abc", False), ("", "", False), ("", "a", False), (".*", "a", True),
-                                       ("^$", "a", False), ("^(a|b)$", "b", True), ("^s\\.\\d+$", "s.17", True),
-                                       ("^s\\.\\d+$", "s.x", False)):
-        assert User("u", None, (), (expression, "", "")).may(access.CONFIGURE, name) is expected, (expression, name)
+    for expression, name, expected in (
+        ("b", "abc", True),
+        ("^b", "abc", False),
+        ("", "", False),
+        ("", "a", False),
+        (".*", "a", True),
+        ("^$", "a", False),
+        ("^(a|b)$", "b", True),
+        ("^s\\.\\d+$", "s.17", True),
+        ("^s\\.\\d+$", "s.x", False),
+    ):
+        assert User("u", None, (), (expression, "", "")).may(permissions.CONFIGURE, name) is expected, (expression, name)
 
 
 def test_an_expression_that_cannot_be_used_is_said_at_once():

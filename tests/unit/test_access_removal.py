@@ -3,11 +3,12 @@
 Measured beside RabbitMQ 3.10: delete_user closes the user's connections, change_password and clear_permissions leave them as they are.
 """
 
-from leveret.core import password, users
-from leveret.core.access import EVERYTHING, User
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 from peer import Peer, content, encoded, idle
 from test_access_permissions import Named, new_broker, user
+
+from leveret.core.access import passwords, users
+from leveret.core.access.permissions import EVERYTHING, User
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 
 GOODBYE = [320, "CONNECTION_FORCED - user 'sensor' is deleted", 0, 0]
 
@@ -52,7 +53,7 @@ def test_what_a_removed_user_sends_behind_the_removal_has_no_effect():
     users.remove(broker, "sensor")
     view = sensor.connection.writable()
     octets = content(1, "", "q", b"late")
-    view[:len(octets)][:] = octets
+    view[: len(octets)][:] = octets
     sensor.connection.received(len(octets))
     broker.run()
     assert broker.queues["q"].message_count() == 3
@@ -60,7 +61,7 @@ def test_what_a_removed_user_sends_behind_the_removal_has_no_effect():
 
 
 def test_whose_management_request_removes_itself_is_ended_too():
-    """core/management.py: remove-user. The request is carried out, and its own connection closed behind it."""
+    """core/management/requests.py: remove-user. The request is carried out, and its own connection closed behind it."""
     broker = broker_with_sensor()
     broker.access.users["sensor"].tags = ("administrator",)
     sensor = Named(broker, "sensor")
@@ -72,14 +73,15 @@ def test_whose_management_request_removes_itself_is_ended_too():
 
 
 def test_several_users_are_removed_at_once_and_who_logs_in_does_not_delay_it():
-    broker = new_broker(*[user(name, EVERYTHING) for name in ("a", "b", "c")],
-                        User("slow", password.hashed("slow", b"salt", 100), (), EVERYTHING))
+    broker = new_broker(
+        *[user(name, EVERYTHING) for name in ("a", "b", "c")], User("slow", passwords.hashed("slow", b"salt", 100), (), EVERYTHING)
+    )
     peers = [Named(broker, name) for name in ("a", "b", "c")]
     waiting = Peer(broker, log_in=False)
     waiting.give(HEADER)
     view = waiting.connection.writable()
     octets = encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00slow\x00slow", "en_US")
-    view[:len(octets)][:] = octets
+    view[: len(octets)][:] = octets
     waiting.connection.received(len(octets))
     assert len(broker.jobs) == 1, "a password is being calculated"
     users.remove(broker, "a")
@@ -89,7 +91,7 @@ def test_several_users_are_removed_at_once_and_who_logs_in_does_not_delay_it():
 
 
 def test_a_user_removed_while_its_password_is_calculated_does_not_get_in():
-    broker = new_broker(User("slow", password.hashed("slow", b"salt", 100), (), EVERYTHING))
+    broker = new_broker(User("slow", passwords.hashed("slow", b"salt", 100), (), EVERYTHING))
     broker.lines = []
     broker.log = broker.lines.append
     waiting = Peer(broker, log_in=False)
@@ -97,7 +99,7 @@ def test_a_user_removed_while_its_password_is_calculated_does_not_get_in():
     waiting.expect("connection_start")
     view = waiting.connection.writable()
     octets = encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00slow\x00slow", "en_US")
-    view[:len(octets)][:] = octets
+    view[: len(octets)][:] = octets
     waiting.connection.received(len(octets))
     assert broker.jobs, "a password is being calculated"
     users.remove(broker, "slow")

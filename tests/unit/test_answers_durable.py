@@ -6,6 +6,12 @@ import json
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, encoded
 
+from leveret.core.access import users
+from leveret.core.access.permissions import User
+from leveret.core.broker.broker import nobody
+from leveret.core.broker.policies import Policy
+from leveret.core.log import definition_records
+
 KEY = "amq.leveret.management"
 REPLY = "amq.rabbitmq.reply-to"
 
@@ -58,9 +64,11 @@ def prepared(store):
     peer.declare("old", durable=True)
     peer.ask("exchange_declare", "exchange_declare_ok", 0, "ex", "direct", False, True, False, False, False, {})
     peer.ask("queue_bind", "queue_bind_ok", 0, "old", "ex", "k", False, {})
-    for request in ({"request": "import", "definitions": {"users": [USER]}},
-                    {"request": "set-policy", "name": "p", "pattern": "^a", "definition": {"max-length": 1}}):
-        answer, = management(peer, request)
+    for request in (
+        {"request": "import", "definitions": {"users": [USER]}},
+        {"request": "set-policy", "name": "p", "pattern": "^a", "definition": {"max-length": 1}},
+    ):
+        (answer,) = management(peer, request)
         assert answer["ok"], answer
     return broker, peer
 
@@ -80,21 +88,30 @@ def answers(peer):
 REQUESTS = (
     ({"request": "remove-user", "name": "u"}, lambda broker: "u" not in broker.access.users),
     ({"request": "import", "definitions": {"users": [dict(USER, name="new")]}}, lambda broker: "new" in broker.access.users),
-    ({"request": "import", "definitions": {"permissions": [{"user": "u", "configure": "c", "write": "w", "read": "r"}]}},
-     lambda broker: broker.access.users["u"].permissions == ["c", "w", "r"]),
+    (
+        {"request": "import", "definitions": {"permissions": [{"user": "u", "configure": "c", "write": "w", "read": "r"}]}},
+        lambda broker: broker.access.users["u"].permissions == ["c", "w", "r"],
+    ),
     ({"request": "import", "definitions": {"queues": [{"name": "imported", "durable": True}]}}, lambda broker: "imported" in broker.queues),
-    ({"request": "set-policy", "name": "p2", "pattern": "^b", "definition": {"max-length": 2}},
-     lambda broker: "p2" in broker.policies.by_name),
-    ({"request": "set-policy", "name": "p", "pattern": "^a", "definition": {"max-length": 3}},
-     lambda broker: broker.policies.by_name["p"].definition == {"max-length": 3}),
+    (
+        {"request": "set-policy", "name": "p2", "pattern": "^b", "definition": {"max-length": 2}},
+        lambda broker: "p2" in broker.policies.by_name,
+    ),
+    (
+        {"request": "set-policy", "name": "p", "pattern": "^a", "definition": {"max-length": 3}},
+        lambda broker: broker.policies.by_name["p"].definition == {"max-length": 3},
+    ),
     ({"request": "remove-policy", "name": "p"}, lambda broker: "p" not in broker.policies.by_name),
 )
 
 METHODS = (
     (("queue_declare", 0, "made", False, True, False, False, False, {}), "queue_declare_ok", lambda broker: "made" in broker.queues),
     (("queue_delete", 0, "old", False, False, False), "queue_delete_ok", lambda broker: "old" not in broker.queues),
-    (("exchange_declare", 0, "ex2", "topic", False, True, False, False, False, {}), "exchange_declare_ok",
-     lambda broker: "ex2" in broker.exchanges),
+    (
+        ("exchange_declare", 0, "ex2", "topic", False, True, False, False, False, {}),
+        "exchange_declare_ok",
+        lambda broker: "ex2" in broker.exchanges,
+    ),
     (("exchange_delete", 0, "ex", False, False), "exchange_delete_ok", lambda broker: "ex" not in broker.exchanges),
     (("queue_bind", 0, "old", "ex", "k2", False, {}), "queue_bind_ok", lambda broker: len(broker.exchanges["ex"].bindings) == 2),
     (("queue_unbind", 0, "old", "ex", "k", {}), "queue_unbind_ok", lambda broker: len(broker.exchanges["ex"].bindings) == 0),
@@ -166,12 +183,12 @@ def test_definitions_are_told_when_they_are_durable_and_figures_at_once():
     other.consume(REPLY, no_ack=True)
     store.stalls = True
     assert management(peer, {"request": "remove-policy", "name": "p"}) == []
-    answer, = management(other, {"request": "counters"})
+    (answer,) = management(other, {"request": "counters"})
     assert answer["ok"]
     assert management(other, {"request": "definitions"}) == []
     store.stalls = False
     broker.run()
-    answer, = answers(other)
+    (answer,) = answers(other)
     assert answer["items"].get("policies", []) == []
 
 
@@ -193,8 +210,111 @@ def test_an_answer_that_waits_goes_with_its_channel():
 def test_a_broker_in_memory_answers_at_once():
     """There is no log to wait for."""
     from peer import new_broker
+
     broker = new_broker(**ROOM)
     peer = Peer(broker)
     peer.consume(REPLY, no_ack=True)
-    answer, = management(peer, {"request": "set-policy", "name": "p", "pattern": "^a", "definition": {"max-length": 1}})
+    (answer,) = management(peer, {"request": "set-policy", "name": "p", "pattern": "^a", "definition": {"max-length": 1}})
     assert answer["ok"]
+
+
+def fails(*given):
+    raise KeyError("a fault")
+
+
+def texts(broker):
+    """Every durable definition of a broker, as texts."""
+    found = [{key: each[key] for key in each if key not in ("frames", "next")} for each in definition_records.all_definitions(broker)]
+    return sorted([repr([(key, each[key]) for key in sorted(each)]) for each in found])
+
+
+def user(name, tags, stored=None):
+    return User(name, stored, tags, None, 64, 512)
+
+
+def exchange(broker):
+    broker.declare_exchange(nobody, "e", "topic", False, True, False, False, {})
+
+
+def bound(source):
+    return lambda broker: broker.bind(nobody, "q", source, b"a.#", {})
+
+
+def policy(length):
+    return lambda broker: broker.policies.set(broker, Policy("p", "q", {"max-length": length}))
+
+
+def made(*tags, name="u"):
+    return lambda broker: users.put(broker, user(name, tags))
+
+
+def queue(name, arguments):
+    return lambda broker: broker.declare_queue(nobody, name, False, True, False, False, arguments)
+
+
+# (what is there before, what fails once and is asked for again)
+DEEDS = (
+    ((), exchange),
+    ((), queue("q2", {})),
+    ((), queue("s", {"x-queue-type": "stream"})),
+    ((), bound("amq.topic")),
+    ((bound("amq.topic"),), lambda broker: broker.unbind(nobody, "q", "amq.topic", b"a.#", {})),
+    ((exchange, bound("e")), lambda broker: broker.delete_exchange("e", False)),
+    ((), made("monitoring")),
+    ((made(),), made("monitoring")),
+    ((made(),), lambda broker: users.permit(broker, broker.access.users["u"], ["a", "b", "c"])),
+    ((lambda broker: users.remove(broker, "guest"),), made(name="guest")),
+    ((), policy(5)),
+    ((policy(5),), policy(6)),
+    ((policy(5),), lambda broker: broker.policies.remove(broker, "p")),
+)
+
+
+def test_what_the_log_could_not_take_is_taken_when_it_is_asked_for_again():
+    """It is not there for the broker when it is not in the log: else the second answer would be ok, and the next start without it."""
+    for number, (before, deed) in enumerate(DEEDS):
+        store = MemoryStore()
+        broker, _ = durable_broker(store)
+        queue("q", {})(broker)
+        for each in before:
+            each(broker)
+        define = broker.journal.define
+        broker.journal.define = fails
+        try:
+            deed(broker)
+            raise AssertionError("no fault in deed %d" % number)
+        except KeyError:
+            broker.journal.define = define
+        deed(broker)
+        broker.run()
+        broker.tick(1000, 1)
+        broker.run()
+        again, report = durable_broker(store.cut())
+        assert ";" not in report and texts(again) == texts(broker), (number, report, texts(again), texts(broker))
+
+
+def test_a_policy_that_cannot_be_applied_is_neither_here_nor_in_the_log():
+    """What has it already goes back to what it was; the next start knows nothing of it."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    queue("q", {})(broker)
+    queue("r", {})(broker)
+    apply, given = broker.policies.apply_to_queue, []
+
+    def fails_at_the_second(broker, found):
+        given.append(found.name)
+        if len(given) == 2:
+            fails()
+        apply(broker, found)
+
+    broker.policies.apply_to_queue = fails_at_the_second
+    try:
+        broker.policies.set(broker, Policy("p", ".", {"max-length": 5}, 0, "queues"))
+        raise AssertionError("no fault")
+    except KeyError:
+        assert broker.queues[given[0]].policy == "p" and broker.policies.by_name == {}
+    for _ in range(3):
+        broker.run()
+        broker.tick(1000, 1)
+    assert [found.policy for found in broker.queues.values()] == [None, None]
+    assert durable_broker(store.cut())[0].policies.by_name == {}

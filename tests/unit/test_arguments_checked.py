@@ -3,10 +3,11 @@
 
 import json
 
-from leveret.core.errors import ProtocolError
-from leveret.core.policies import Policy
-from memory_store import MemoryStore, PERSISTENT, bodies, durable_broker
+from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, encoded, new_broker
+
+from leveret.core.broker.policies import Policy
+from leveret.core.errors import ProtocolError
 
 KEY = "amq.leveret.management"
 REPLY = "amq.rabbitmq.reply-to"
@@ -46,8 +47,16 @@ def test_the_priority_of_a_consumer_is_a_whole_number():
     broker = new_broker()
     peer = Peer(broker)
     peer.declare("q")
-    for value, word in (("1", "longstr"), ({}, "table"), (None, "void"), (True, "bool"), (1.0, "double"), ([1], "array"),
-                        (("T", 1), "timestamp"), (b"\xff", "binary")):
+    for value, word in (
+        ("1", "longstr"),
+        ({}, "table"),
+        (None, "void"),
+        (True, "bool"),
+        (1.0, "double"),
+        ([1], "array"),
+        (("T", 1), "timestamp"),
+        (b"\xff", "binary"),
+    ):
         text = refused(peer, "basic_consume", 1, 0, "q", "c", False, False, False, False, {"x-priority": value})
         assert "invalid arg 'x-priority' for queue 'q' in vhost '/': \"expected integer, got %s\"" % word in text, text
     refused(peer, "basic_consume", 1, 0, "q", "c", False, False, False, False, {"x-cancel-on-ha-failover": 1})
@@ -59,10 +68,25 @@ def test_the_priority_of_a_consumer_is_a_whole_number():
 
 
 BAD_POLICIES = (
-    {"message-ttl": 1 << 62}, {"message-ttl": 315360000001}, {"message-ttl": 1.5}, {"message-ttl": float("nan")}, {"message-ttl": True},
-    {"expires": 0}, {"expires": 1 << 62}, {"max-length": -1}, {"max-length": 1 << 63}, {"max-length-bytes": "1"}, {"max-age": "\u00b2D"},
-    {"max-age": 7}, {"dead-letter-exchange": "e" * 256}, {"dead-letter-exchange": "e", "dead-letter-routing-key": "k" * 256},
-    {"overflow": ["drop-head"]}, {"overflow": {}}, {"alternate-exchange": 5}, {"delivery-limit": None}, {"consumer-timeout": 1 << 62},
+    {"message-ttl": 1 << 62},
+    {"message-ttl": 315360000001},
+    {"message-ttl": 1.5},
+    {"message-ttl": float("nan")},
+    {"message-ttl": True},
+    {"expires": 0},
+    {"expires": 1 << 62},
+    {"max-length": -1},
+    {"max-length": 1 << 63},
+    {"max-length-bytes": "1"},
+    {"max-age": "\u00b2D"},
+    {"max-age": 7},
+    {"dead-letter-exchange": "e" * 256},
+    {"dead-letter-exchange": "e", "dead-letter-routing-key": "k" * 256},
+    {"overflow": ["drop-head"]},
+    {"overflow": {}},
+    {"alternate-exchange": 5},
+    {"delivery-limit": None},
+    {"consumer-timeout": 1 << 62},
 )
 
 
@@ -78,7 +102,7 @@ def test_a_policy_is_looked_at_before_it_is_kept():
     for number, definition in enumerate(BAD_POLICIES):
         request = {"request": "set-policy", "name": "p%d" % number, "pattern": ".*", "definition": definition}
         peer.publish(KEY, json.dumps(request).encode(), given={"reply_to": REPLY})
-        (_, _, _, body), = peer.contents()
+        ((_, _, _, body),) = peer.contents()
         answer = json.loads(str(body, "utf-8"))
         assert not answer["ok"] and answer["condition"] == "precondition-failed", (definition, answer)
         assert broker.policies.by_name == {} and broker.counters["internal_errors"] == 0, definition
@@ -107,11 +131,24 @@ def test_a_log_with_what_is_refused_now_does_not_stop_the_start():
     peer.publish("q", b"kept", given=PERSISTENT)
     broker.run()
     identity = broker.queues["q"].id_in_log
-    broker.journal.define({"kind": "policy", "name": "p", "pattern": ".*", "definition": {"message-ttl": 1 << 62}, "priority": 0,
-                           "apply_to": "all"})
-    broker.journal.define({"kind": "queue", "id": identity, "name": "q", "auto_delete": False,
-                           "arguments": {"x-max-length": 5, "x-message-ttl": 1 << 62, "x-dead-letter-routing-key": "k",
-                                         "x-dead-letter-exchange": "", "x-max-age": "1D"}})
+    broker.journal.define(
+        {"kind": "policy", "name": "p", "pattern": ".*", "definition": {"message-ttl": 1 << 62}, "priority": 0, "apply_to": "all"}
+    )
+    broker.journal.define(
+        {
+            "kind": "queue",
+            "id": identity,
+            "name": "q",
+            "auto_delete": False,
+            "arguments": {
+                "x-max-length": 5,
+                "x-message-ttl": 1 << 62,
+                "x-dead-letter-routing-key": "k",
+                "x-dead-letter-exchange": "",
+                "x-max-age": "1D",
+            },
+        }
+    )
     broker.journal.finish()
     told = []
     again, _ = durable_broker(store.cut(), log=told.append)
@@ -144,10 +181,13 @@ def test_a_name_in_definitions_is_one_that_clients_can_ask_for():
     broker = new_broker(**ROOM)
     peer = Peer(broker)
     peer.consume(REPLY, no_ack=True)
-    definitions = {"queues": [{"name": "\n\r\t", "durable": True}, {"name": "\r\n"}], "exchanges": [{"name": "e\n", "type": "topic"}],
-                   "bindings": [{"source": "\re", "destination": "\t\n", "destination_type": "queue", "routing_key": "#"}]}
+    definitions = {
+        "queues": [{"name": "\n\r\t", "durable": True}, {"name": "\r\n"}],
+        "exchanges": [{"name": "e\n", "type": "topic"}],
+        "bindings": [{"source": "\re", "destination": "\t\n", "destination_type": "queue", "routing_key": "#"}],
+    }
     peer.publish(KEY, json.dumps({"request": "import", "definitions": definitions}).encode(), given={"reply_to": REPLY})
-    (_, _, _, body), = peer.contents()
+    ((_, _, _, body),) = peer.contents()
     answer = json.loads(str(body, "utf-8"))
     assert [answer["loaded"][name] for name in ("queues", "exchanges", "bindings")] == [1, 1, 1], answer
     assert "e" in broker.exchanges and len(broker.exchanges["e"].bindings) == 1

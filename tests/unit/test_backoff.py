@@ -1,6 +1,6 @@
 """Decorrelated jitter: bounded, spread, and back to the base when asked."""
 
-from leveret.core.backoff import Backoff
+from leveret.core.bridge.backoff import Backoff
 
 
 def test_each_pause_lies_between_the_base_and_three_times_the_one_before():

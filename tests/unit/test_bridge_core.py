@@ -1,11 +1,11 @@
 """What a bridge decides (core/bridge_*.py): marks and templates, ranges, buckets, and the mover's laws (core/DESIGN.md, the bridge)."""
 
-from leveret.core import chance as draws
 from leveret.core.amqp_0_9 import properties
 from leveret.core.amqp_0_9.bridge_marks import Marks, Template
-from leveret.core.bridge_bucket import Bucket
-from leveret.core.bridge_mover import LIVE, REPLAY, Delivery, Mover
-from leveret.core.bridge_ranges import Ranges
+from leveret.core.bridge.bucket import Bucket
+from leveret.core.bridge.mover import LIVE, REPLAY, Delivery, Mover
+from leveret.core.bridge.ranges import Ranges
+from leveret.core.exchange import chance
 
 
 class Chance:
@@ -17,7 +17,7 @@ class Chance:
 
     def below(self, bound):
         self.count += 1
-        return draws.number(self.seed, self.count) % bound
+        return chance.number(self.seed, self.count) % bound
 
 
 def headers_of(octets):
@@ -33,6 +33,7 @@ def fails(action, *arguments, **named):
 
 
 # Marks
+
 
 def test_a_message_gets_gateway_sequence_and_hops_and_keeps_everything_else():
     marks = Marks("gw7")
@@ -94,14 +95,17 @@ def test_templates():
 def test_routing_key_and_headers_by_template_and_prefix():
     marks = Marks("gw", "up.{key}", {"from": "{exchange}", "word": "{1}"}, "local-")
     octets = marks.put(properties.encode({"headers": {"a": 1, "word": "old"}, "type": "t"}), 7, b"ex", b"k.l")
-    assert properties.decode(octets, 0, len(octets)) == {"type": "t", "headers": {
-        "local-a": 1, "local-word": "old", "from": "ex", "word": "k", "x-gateway": "gw", "x-sequence": 7, "x-hops": 1}}
+    assert properties.decode(octets, 0, len(octets)) == {
+        "type": "t",
+        "headers": {"local-a": 1, "local-word": "old", "from": "ex", "word": "k", "x-gateway": "gw", "x-sequence": 7, "x-hops": 1},
+    }
     assert marks.key(b"ex", b"k.l") == b"up.k.l" and marks.key(b"", b"k" * 252) == b"up." + b"k" * 252
     assert marks.key(b"", b"k" * 253) is None
     assert "cannot be set" in fails(Marks, "gw", None, {"x-sequence": "1"})
 
 
 # Ranges and buckets
+
 
 def test_ranges_are_a_set():
     chance = Chance(b"ranges")
@@ -144,6 +148,7 @@ def test_a_bucket_lets_one_large_message_through_and_then_waits_for_it():
 
 # The mover
 
+
 class Upstream:
     """Takes what it is given while `room` lasts."""
 
@@ -172,7 +177,7 @@ def give(mover, numbers, lane=REPLAY, tag=1, each=1):
     numbers = list(numbers)
     deliveries = []
     for at in range(0, len(numbers), each):
-        part = numbers[at:at + each]
+        part = numbers[at : at + each]
         deliveries.append(Delivery(1, tag + at // each, 1, part[0], len(part)))
         for number in part:
             mover.record(lane, number if mover.dense else None, b"", b"k", b"\x00\x00", b"body %d" % number, deliveries[-1])

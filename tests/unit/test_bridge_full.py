@@ -1,9 +1,10 @@
-"""A broker that is full to the last block still has its bridge drain it: that is when a bridge is needed (core/tables.py, lend)."""
+"""A broker that is full to the last block still has its bridge drain it: that is when a bridge is needed (core/memory/tables.py, lend)."""
 
 from bridge_world import World
-from leveret.core import layout
-from leveret.core.limits import BOARD
 from peer import Peer
+
+from leveret.core.limits import BOARD
+from leveret.core.memory import layout
 
 QUEUES = ("f0", "f1", "f2", "f3", "f4", "f5")
 
@@ -31,8 +32,11 @@ def fill(broker, queue, size):
 def is_full(broker, size):
     """Nothing is left of blocks (for a message of `size` octets), messages or entries."""
     state = broker.tables.state
-    return (state[layout.POOL_BLOCKS + 2] < broker.tables.blocks_for(size + 8) or state[layout.POOL_MESSAGES + 2] < 1
-            or state[layout.POOL_ENTRIES + 2] < 1)
+    return (
+        state[layout.POOL_BLOCKS + 2] < broker.tables.blocks_for(size + 8)
+        or state[layout.POOL_MESSAGES + 2] < 1
+        or state[layout.POOL_ENTRIES + 2] < 1
+    )
 
 
 def drain_a_full_one(size, others, room, **given):
@@ -80,8 +84,11 @@ def test_the_management_answers_in_a_full_broker_and_its_spare_room_comes_back()
     world.bridge.stop()
     world.until(lambda: world.bridge.stopped, "stopped")
     limits = world.here.limits
-    for pool, most in ((layout.POOL_BLOCKS, limits.arena_size // limits.block_size), (layout.POOL_MESSAGES, limits.message_count_max),
-                       (layout.POOL_ENTRIES, limits.entry_count_max)):
+    for pool, most in (
+        (layout.POOL_BLOCKS, limits.arena_size // limits.block_size),
+        (layout.POOL_MESSAGES, limits.message_count_max),
+        (layout.POOL_ENTRIES, limits.entry_count_max),
+    ):
         assert 0 < most - state[pool + 2] < 10 or state[pool + 2] == most, (pool, most, state[pool + 2])
 
 

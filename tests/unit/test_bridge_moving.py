@@ -1,13 +1,13 @@
 """That "running" means moving, and what stops a bridge (ports/bridge): with times that are given, not waited for."""
 
-from bridge_world import World
+from bridge_world import World, now_ms
+
 from leveret.core.amqp_0_9 import method
 from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
-from leveret.core.bridge_mover import Delivery
-from leveret.core.bridge_requests import NO_ROOM
+from leveret.core.bridge.mover import Delivery
+from leveret.core.outcomes import NO_ROOM
 from leveret.core.shim import after
 from leveret.ports.bridge.settings import STABLE_MS
-from leveret.ports.clock import now_ms
 
 
 def connected(**given):
@@ -72,7 +72,8 @@ def test_a_broker_that_has_no_room_to_move_messages_says_so():
     put = world.here.put
     outbox = "b.outbox"
     world.here.put = lambda message, targets, *given: (
-        NO_ROOM if outbox in [queue.name for queue in targets] else put(message, targets, *given))
+        NO_ROOM if outbox in [queue.name for queue in targets] else put(message, targets, *given)
+    )
     bridge = world.start()
     world.until(lambda: bridge.source.ready and bridge.target.ready and bridge.source.backlog()["backlog"] == 5, "they are known of")
     bridge._moved_at = after(now_ms(), -6000)

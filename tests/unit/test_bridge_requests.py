@@ -2,15 +2,23 @@
 
 import json
 
-from leveret.core.access import User
-from leveret.core.stream import EPOCH
-from peer import Peer, encoded, idle, new_broker
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
+from peer import Peer, encoded, idle, new_broker
+
+from leveret.core.access.permissions import User
+from leveret.core.stream.stream import EPOCH
 
 KEY = "amq.leveret.management"
 REPLY = "amq.rabbitmq.reply-to"
-ROOM = {"management_size_max": 16384, "content_size_max": 16384, "arena_size": 131072, "argument_size_max": 1024, "bridge_count_max": 4,
-        "message_count_max": 256, "entry_count_max": 512}
+ROOM = {
+    "management_size_max": 16384,
+    "content_size_max": 16384,
+    "arena_size": 131072,
+    "argument_size_max": 1024,
+    "bridge_count_max": 4,
+    "message_count_max": 256,
+    "entry_count_max": 512,
+}
 OUTBOX = {"x-queue-type": "stream", "x-stream-hold": "b", "x-max-length-bytes": 20000}
 
 
@@ -19,7 +27,7 @@ def ask(broker, request, **given):
     peer = Peer(broker)
     peer.consume(REPLY, no_ack=True)
     peer.publish(KEY, json.dumps(dict(given, request=request)).encode("utf-8"), given={"reply_to": REPLY})
-    (_, _, _, body), = peer.contents()
+    ((_, _, _, body),) = peer.contents()
     peer.connection.received(0)
     return json.loads(str(body, "utf-8"))
 
@@ -112,10 +120,10 @@ def test_publishers_of_a_stream_that_holds_wait_and_go_on():
 
 def test_memory_that_others_want_does_not_push_out_what_is_held():
     broker, peer = with_queue(0)
-    for number in range(40):
+    for _number in range(40):
         peer.publish("out", bytes(400))
     before = broker.queues["out"].first_offset, broker.queues["out"].message_count()
-    for number in range(400):
+    for _number in range(400):
         peer.publish("q", bytes(400))
     assert (broker.queues["out"].first_offset, broker.queues["out"].message_count()) == before and before[0] == 0
 
@@ -160,7 +168,7 @@ def test_what_a_queue_has_only_in_the_log_is_moved_too():
     reader = Peer(broker)
     reader.ask("basic_qos", "basic_qos_ok", 0, 10, False)
     found = [int(each[3]) for each in reader.consume("out", arguments={"x-stream-offset": "first", "x-stream-consumer": "b"})]
-    for turn in range(200):
+    for _turn in range(200):
         broker.tick((broker.now + 20) & 0x3FFFFFFF, EPOCH)
         round_of(broker, count=20)
         broker.run()
@@ -198,10 +206,16 @@ def test_positions_are_in_the_log_every_second_and_offsets_are_not_given_twice()
 
 def test_who_may_and_what_is_wrong():
     broker, peer = with_queue(3)
-    for given, text in (({"stream": "nonesuch"}, "no queue 'nonesuch'"), ({"stream": "q"}, "is no stream"),
-                        ({"queue": "out"}, "is a stream"), ({"queue": 5}, "no queue '5'"), ({"count": -1}, "count must be"),
-                        ({"count": 1001}, "count must be"), ({"name": "", "status": {}}, "has a name"),
-                        ({"status": {"x": "y" * 5000}}, "status of at most")):
+    for given, text in (
+        ({"stream": "nonesuch"}, "no queue 'nonesuch'"),
+        ({"stream": "q"}, "is no stream"),
+        ({"queue": "out"}, "is a stream"),
+        ({"queue": 5}, "no queue '5'"),
+        ({"count": -1}, "count must be"),
+        ({"count": 1001}, "count must be"),
+        ({"name": "", "status": {}}, "has a name"),
+        ({"status": {"x": "y" * 5000}}, "status of at most"),
+    ):
         answer = round_of(broker, **given)
         assert not answer["ok"] and text in answer["error"], (given, answer)
     broker.access.put(User("watcher", None, ("monitoring",), ("", "^amq", "^amq")))

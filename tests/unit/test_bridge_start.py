@@ -2,6 +2,7 @@
 and the status of one that was stopped tells no error."""
 
 from bridge_world import Cable, World
+
 from leveret.ports.bridge.bridges import Bridges
 from leveret.ports.bridge.settings import Settings
 
@@ -66,6 +67,31 @@ def test_a_bridge_that_cannot_be_made_leaves_the_others():
     bridges = Bridges(None, world.here, [bad, Settings(values)], said.append, lambda url: Cable(world.there))
     assert [each.settings.name for each in bridges.bridges] == ["good"]
     assert len(said) == 1 and said[0].startswith("bridge bad cannot be started: "), said
+
+
+class Nothing:
+    """Stands for a loop that has nothing to do."""
+
+    def deliver(self):
+        """Nothing."""
+
+    arm = deliver
+
+
+def test_a_bridge_whose_round_raises_costs_only_its_connections():
+    """Bridges: an error of ours is told with the bridge's name, the broker's round goes on, and the bridge begins anew."""
+    world = World()
+    said = []
+    world.here.log = lambda sentence, is_fault=False: said.append(sentence)
+    values = {"name": "good", "upstream": ["amqp://unused/"], "exchange": "up", "queue": "q", "gateway": "gw"}
+    bridges = Bridges(Nothing(), world.here, [Settings(values)], said.append, lambda url: Cable(world.there))
+
+    def fall():
+        raise ValueError("a round")
+
+    bridges.bridges[0].step = fall
+    bridges.step()
+    assert [sentence for sentence in said if "bridge 'good'" in sentence], said
 
 
 def test_a_bridge_that_was_stopped_has_no_error():

@@ -1,13 +1,11 @@
 """A whole bridge (ports/bridge) between two brokers in one process, over pipes in memory: the same on CPython and MicroPython."""
 
-import time
+from bridge_world import CLOCK, Cable, World, now_ms, seconds
 
-from bridge_world import Cable, World
-from leveret.core.access import EVERYTHING, User
-from leveret.core.bridge_bucket import Bucket
+from leveret.core.access.permissions import EVERYTHING, User
+from leveret.core.bridge.bucket import Bucket
 from leveret.ports.bridge.bridge import Bridge
 from leveret.ports.bridge.settings import Settings
-from leveret.ports.clock import now_ms, seconds
 
 
 def test_from_a_queue_and_from_a_stream_in_order_with_numbers():
@@ -78,10 +76,11 @@ def test_live_messages_go_ahead_of_a_backlog_that_obeys_its_rate():
         world.publish(range(300, 320))
         world.until(lambda: 319 in [each[1] for each in list_of(world)], "the newest is there")
         assert len(world.seen) < 150, len(world.seen)
-        began = time.time()
+        before, began = world.bridge.mover.counters["bridged"], CLOCK.ms
         world.bridge.mover.messages_bucket = Bucket(100)
         world.until(world.moved(320), "all are there")
-        assert time.time() - began > 0.5  # 170 are left at least: a second's worth goes at once, then 100 a second
+        waiting = 320 - before - world.settings.prefetch - 100  # what is on its way has passed already, and a second's worth goes at once
+        assert 10 * waiting < CLOCK.ms - began < 10 * (320 - before), (before, CLOCK.ms - began)
         found = list_of(world)
         assert sorted({each[:2] for each in found}) == [(number, number) for number in range(320)] and len(found) == 320
         live = [each[1] for each in found if each[1] >= 300]
@@ -182,12 +181,21 @@ def test_a_circle_of_bridges_ends():
     world = World(hops_max=3)
     world.prepare()
     world.start()
-    down = Settings({"name": "d", "direction": "down", "upstream": ["amqp://unused/"], "queue": "readings", "exchange": "", "hops_max": 3,
-                     "routing_key": "q"})
+    down = Settings(
+        {
+            "name": "d",
+            "direction": "down",
+            "upstream": ["amqp://unused/"],
+            "queue": "readings",
+            "exchange": "",
+            "hops_max": 3,
+            "routing_key": "q",
+        }
+    )
     back = Bridge(None, down, world.said.append, world.here, [Cable(world.there)])
     world.publish(range(5))
-    began = time.time()
-    while time.time() - began < 5 and (world.bridge.mover.counters["refused"] + back.mover.counters["refused"]) < 5:
+    limit = CLOCK.ms + 5000
+    while CLOCK.ms < limit and (world.bridge.mover.counters["refused"] + back.mover.counters["refused"]) < 5:
         world.turn()
         back.step()
     parked = world.arrived("b.refused", world.local) + world.arrived("d.refused", world.local)
@@ -277,8 +285,23 @@ def test_the_broker_tells_what_its_bridges_are():
     world.publish(range(10))
     world.until(lambda: world.here.bridges and world.here.bridges["b"][1]["bridged"] == 10, "reported", 5)
     status = world.here.bridges["b"][1]
-    for name in ("state", "reason", "messages_per_second", "octets_per_second", "backlog", "backlog_octets", "backlog_octets_max",
-                 "oldest_age_s", "full_in_s", "last_error", "reconnects", "unconfirmed", "nacked", "returned", "refused"):
+    for name in (
+        "state",
+        "reason",
+        "messages_per_second",
+        "octets_per_second",
+        "backlog",
+        "backlog_octets",
+        "backlog_octets_max",
+        "oldest_age_s",
+        "full_in_s",
+        "last_error",
+        "reconnects",
+        "unconfirmed",
+        "nacked",
+        "returned",
+        "refused",
+    ):
         assert name in status, name
 
 
@@ -296,16 +319,30 @@ def test_what_settings_cannot_be():
     good = {"name": "b", "gateway": "g", "queue": "q", "upstream": "amqp://h/", "exchange": "e"}
     assert Settings(good).outbox == "b.outbox" and Settings(dict(good, upstream=["amqp://h", "amqps://i"])).upstream_urls[1].port == 5671
     for change, words in (
-            ({"name": None}, "needs a name"), ({"gateway": None}, "needs a gateway"), ({"exchange": None}, "needs an exchange"),
-            ({"upstream": None}, "needs upstream"), ({"upstream": []}, "upstream must be a URL"),
-            ({"upstream": ["amqp://u:secret@h", 5]}, "upstream must be a URL"), ({"upstream": "http://u:secret@h"}, "amqps:// URL"),
-            ({"stream": "s"}, "and not both"), ({"queue": None}, "a queue or a stream"), ({"nonsense": 1}, "no setting 'nonsense'"),
-            ({"prefetch": 0}, "from 1 to 4000"), ({"prefetch": True}, "prefetch is True"), ({"hops_max": 256}, "from 1 to 255"),
-            ({"backlog_full": "burn"}, "wait or drop-oldest"), ({"backlog_age_max": "7D"}, "needs backlog_full"),
-            ({"backlog_age_max": "soon", "backlog_full": "drop-oldest"}, "a number and one of"), ({"direction": "left"}, "up or down"),
-            ({"routing_key": "{x}"}, "a template"), ({"headers": {"a": 1}}, "a table of texts"), ({"reconnect_seconds_min": 0}, "seconds"),
-            ({"reconnect_seconds_min": 9, "reconnect_seconds_max": 1}, "not be above"), ({"direction": "down"}, "is for direction up"),
-            ({"queue": None, "stream": "s", "backlog_octets_max": 5000}, "a stream has its own retention")):
+        ({"name": None}, "needs a name"),
+        ({"gateway": None}, "needs a gateway"),
+        ({"exchange": None}, "needs an exchange"),
+        ({"upstream": None}, "needs upstream"),
+        ({"upstream": []}, "upstream must be a URL"),
+        ({"upstream": ["amqp://u:secret@h", 5]}, "upstream must be a URL"),
+        ({"upstream": "http://u:secret@h"}, "amqps:// URL"),
+        ({"stream": "s"}, "and not both"),
+        ({"queue": None}, "a queue or a stream"),
+        ({"nonsense": 1}, "no setting 'nonsense'"),
+        ({"prefetch": 0}, "from 1 to 4000"),
+        ({"prefetch": True}, "prefetch is True"),
+        ({"hops_max": 256}, "from 1 to 255"),
+        ({"backlog_full": "burn"}, "wait or drop-oldest"),
+        ({"backlog_age_max": "7D"}, "needs backlog_full"),
+        ({"backlog_age_max": "soon", "backlog_full": "drop-oldest"}, "a number and one of"),
+        ({"direction": "left"}, "up or down"),
+        ({"routing_key": "{x}"}, "a template"),
+        ({"headers": {"a": 1}}, "a table of texts"),
+        ({"reconnect_seconds_min": 0}, "seconds"),
+        ({"reconnect_seconds_min": 9, "reconnect_seconds_max": 1}, "not be above"),
+        ({"direction": "down"}, "is for direction up"),
+        ({"queue": None, "stream": "s", "backlog_octets_max": 5000}, "a stream has its own retention"),
+    ):
         given = dict(good)
         given.update(change)
         given = {name: given[name] for name in given if given[name] is not None}
@@ -354,11 +391,11 @@ def test_how_long_until_the_backlog_is_full_is_shown_before_anything_is_lost():
     world.start()
     number = 0
     shown = []
-    began = time.time()
+    began = CLOCK.ms
     while not world.here.counters["retained_out"]:
         world.turn()
-        assert time.time() - began < 60, world.bridge.status()
-        if time.time() - began > number * 0.03:
+        assert CLOCK.ms - began < 60000, world.bridge.status()
+        if CLOCK.ms - began > number * 30:
             world.publish([number], 40)
             number += 1
         shown.append((world.bridge.status()["full_in_s"], world.bridge.status()["oldest_age_s"]))

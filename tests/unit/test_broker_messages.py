@@ -10,8 +10,13 @@ def deliveries(found):
 
 def test_a_message_comes_out_as_it_went_in_whatever_the_pieces():
     """Section 4.2.6: content of any size, split anywhere, with its properties."""
-    given = {"content_type": "text/plain", "headers": {"a": 1, "b": [True, None, "x"]}, "delivery_mode": 2, "priority": 5,
-             "message_id": "m"}
+    given = {
+        "content_type": "text/plain",
+        "headers": {"a": 1, "b": [True, None, "x"]},
+        "delivery_mode": 2,
+        "priority": 5,
+        "message_id": "m",
+    }
     for step in (0, 1, 7, 64):
         broker = new_broker()
         before = idle(broker)
@@ -123,8 +128,13 @@ def test_reject_without_requeue_drops():
 
 def test_an_unknown_delivery_tag_closes_the_channel():
     """Section 1.8.3.13: 406, as RabbitMQ words it; a tag counts once."""
-    for name, arguments in (("basic_ack", (7, False)), ("basic_ack", (1, True)), ("basic_nack", (7, False, True)),
-                            ("basic_reject", (7, True)), ("basic_ack", (0, False))):
+    for name, arguments in (
+        ("basic_ack", (7, False)),
+        ("basic_ack", (1, True)),
+        ("basic_nack", (7, False, True)),
+        ("basic_reject", (7, True)),
+        ("basic_ack", (0, False)),
+    ):
         peer = Peer(new_broker())
         peer.give(encoded(name, 1, *arguments))
         code, text, class_id, _ = peer.expect("channel_close")
@@ -162,6 +172,7 @@ def test_confirms_cover_every_publish_once():
 
 def _publish(key, mandatory=False):
     from peer import content
+
     return content(1, "", key, b"x", None, mandatory)
 
 

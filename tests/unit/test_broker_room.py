@@ -1,8 +1,10 @@
 """No room: what the broker does at its limits (core/limits.py), and that one connection's trouble stays its own."""
 
-from leveret.core import limits, memory_micropython
-from leveret.core.amqp_0_9 import frame
 from peer import Peer, content, encoded, idle, new_broker
+
+from leveret.core import limits
+from leveret.core.amqp_0_9 import frame
+from leveret.core.memory import layout, micropython_sizes
 
 
 def test_a_full_queue_slows_its_publisher_and_nobody_else():
@@ -124,7 +126,9 @@ def test_channels_at_their_limit():
     assert peer.expect("queue_declare_ok") == ["q", 0, 0]
     peer.give(encoded("channel_open", 9, ""))
     assert peer.expect("connection_close")[:2] == [
-        530, "NOT_ALLOWED - number of channels opened (8) has reached the negotiated channel_max (8)"]
+        530,
+        "NOT_ALLOWED - number of channels opened (8) has reached the negotiated channel_max (8)",
+    ]
 
 
 def test_connections_at_their_limit_are_closed_at_once():
@@ -171,9 +175,13 @@ def test_many_returns_to_a_peer_that_does_not_read_are_bounded():
 
 def test_limits_say_what_is_wrong():
     """A value outside its range, of the wrong type, unknown, or against a relation is a ValueError that names it."""
-    for overrides, words in (({"queue_count_max": 0}, "queue_count_max is 0; it must be a whole number from 1 to 65535 (queues)"),
-                             ({"arena_size": "much"}, "arena_size"), ({"no_such": 1}, "no limit called no_such"),
-                             ({"send_buffer_size": 1024}, "must fit in send_buffer_size"), ({"heartbeat_s": True}, "heartbeat_s")):
+    for overrides, words in (
+        ({"queue_count_max": 0}, "queue_count_max is 0; it must be a whole number from 1 to 65535 (queues)"),
+        ({"arena_size": "much"}, "arena_size"),
+        ({"no_such": 1}, "no limit called no_such"),
+        ({"send_buffer_size": 1024}, "must fit in send_buffer_size"),
+        ({"heartbeat_s": True}, "heartbeat_s"),
+    ):
         try:
             limits.Limits(**overrides)
         except ValueError as error:
@@ -185,10 +193,55 @@ def test_limits_say_what_is_wrong():
 def test_memory_is_the_sum_of_its_parts_and_a_board_has_room_for_it():
     """memory_needed: octets; the board's profile with 4 connections and a 24 KB arena."""
     board = limits.Limits(**limits.BOARD)
-    assert memory_micropython.memory_needed(board) == sum([each[1] for each in memory_micropython.memory_parts(board)])
-    assert memory_micropython.memory_needed(board) < 235000, memory_micropython.memory_parts(board)
-    needed = memory_micropython.memory_needed
+    assert micropython_sizes.memory_needed(board) == sum([each[1] for each in micropython_sizes.memory_parts(board)])
+    assert micropython_sizes.memory_needed(board) < 235000, micropython_sizes.memory_parts(board)
+    needed = micropython_sizes.memory_needed
     assert needed(limits.Limits(arena_size=128 << 20)) - needed(limits.Limits()) == (64 << 20) // 512 * 516
+
+
+# What one more of each limit adds to a 32-bit MicroPython's heap, in octets: rows of tables (4 octets a field), buffers, and objects as
+# they were measured. With names of 64 octets and arguments of 256.
+ONE_MORE = {
+    "connection_count_max": {"connections": 3109},
+    "surplus_count_max": {"connections": 7169},
+    "channel_max": {"connections": 16},
+    "receive_buffer_size": {"connections": 4},
+    "send_buffer_size": {"connections": 4},
+    "channel_count_max": {"channels": 862 + 4 * layout.CHANNEL_WIDTH},
+    "copy_size_max": {"channels": 16},
+    "message_count_max": {"messages": 4 * layout.MESSAGE_WIDTH},
+    "entry_count_max": {"queue entries": 4 * layout.ENTRY_WIDTH, "groups": 48},
+    "chunk_count_max": {"index of the log": 4 * layout.CHUNK_WIDTH},
+    "queue_count_max": {"queues": 565 + 4 * layout.QUEUE_WIDTH},
+    "exchange_count_max": {"exchanges": 816},
+    "binding_count_max": {"bindings": 1354},
+    "policy_count_max": {"policies": 1616},
+    "consumer_count_max": {"consumers": 298 + 4 * layout.CONSUMER_WIDTH},
+    "user_count_max": {"users": 1024, "patterns": 2496},
+    "granted_count_max": {"users": 102},
+    "management_size_max": {"management": 8},
+    "login_address_max": {"addresses": 400},
+    "unknown_argument_count_max": {"unknown arguments": 96},
+    "waiting_count_max": {"waiting": 64},
+    "transaction_count_max": {"transactions": 64},
+    "offset_count_max": {"offsets": 320},
+    "identity_count_max": {"identities": 80},
+    "bridge_count_max": {"queue entries": 4 * layout.ENTRY_WIDTH, "bridges": 4096},
+}
+
+
+def test_each_thing_that_a_limit_lets_in_is_in_the_sum_of_memory():
+    """memory_parts: one more of a limit adds what one more of its things takes, to the parts that hold it and to no others."""
+
+    def parts(name, value):
+        values = dict(limits.BOARD, user_count_max=4, granted_count_max=8)
+        values[name] = value
+        return dict(micropython_sizes.memory_parts(limits.Limits(**values)))
+
+    for name in ONE_MORE:
+        for value in (limits.BOARD[name] + 1, limits.BOARD[name] + 9):
+            before, more = parts(name, value), parts(name, value + 1)
+            assert {part: more[part] - before[part] for part in more if more[part] != before[part]} == ONE_MORE[name], (name, value)
 
 
 def test_after_close_ok_what_the_peer_still_writes_is_taken_and_dropped_for_a_while():

@@ -1,8 +1,10 @@
 """Stream queues by frames: offsets that stay valid, retention, cursors, the state that basic.get tells (core/SPEC.md, streams)."""
 
-from leveret.core.stream import EPOCH
-from leveret.core.amqp_0_9 import packed
 from peer import Peer, assemble, encoded, idle, new_broker
+
+from leveret.core.amqp_0_9 import packed, properties
+from leveret.core.memory import layout
+from leveret.core.stream.stream import EPOCH
 
 ARGUMENTS = {"x-queue-type": "stream", "x-max-length-bytes": 2000}
 
@@ -37,8 +39,15 @@ def state(peer):
 
 def test_where_a_consumer_starts():
     """x-stream-offset: first, last, next, a number, a timestamp (RabbitMQ's stream queues)."""
-    for given, expected in (("first", list(range(8))), ("last", [7]), ("next", []), (5, [5, 6, 7]), (99, []),
-                            (("T", EPOCH + 1006), [6, 7]), (("T", 0), list(range(8)))):
+    for given, expected in (
+        ("first", list(range(8))),
+        ("last", [7]),
+        ("next", []),
+        (5, [5, 6, 7]),
+        (99, []),
+        (("T", EPOCH + 1006), [6, 7]),
+        (("T", 0), list(range(8))),
+    ):
         _, peer = stream_of(8)
         found = offsets(peer.consume("s", arguments={"x-stream-offset": given}))
         assert found == expected, (given, found)
@@ -85,8 +94,13 @@ def test_a_reader_that_was_overtaken_goes_on_at_the_first_message_left():
 def test_headers_of_the_publisher_are_kept_beside_the_offset():
     """The offset is added to whatever properties and headers there are."""
     _, peer = stream_of(0)
-    cases = ({}, {"content_type": "t"}, {"content_type": "t", "content_encoding": "e", "headers": {"a": 1}, "priority": 3, "app_id": "x"},
-             {"headers": {}}, {"timestamp": 99})
+    cases = (
+        {},
+        {"content_type": "t"},
+        {"content_type": "t", "content_encoding": "e", "headers": {"a": 1}, "priority": 3, "app_id": "x"},
+        {"headers": {}},
+        {"timestamp": 99},
+    )
     for given in cases:
         peer.publish("s", b"x", given=given)
     found = peer.consume("s", arguments={"x-stream-offset": "first"})
@@ -100,16 +114,23 @@ def test_headers_of_the_publisher_are_kept_beside_the_offset():
 def test_what_a_stream_refuses():
     """no-ack and basic.get with acknowledgement (540); no prefetch, a bad offset, exclusive or transient declarations (406)."""
     broker, _ = stream_of(1)
-    for prefetch, no_ack, arguments, code in ((10, True, {}, 540), (0, False, {}, 406), (10, False, {"x-stream-offset": "soon"}, 406),
-                                              (10, False, {"x-stream-offset": -1}, 406)):
+    for prefetch, no_ack, arguments, code in (
+        (10, True, {}, 540),
+        (0, False, {}, 406),
+        (10, False, {"x-stream-offset": "soon"}, 406),
+        (10, False, {"x-stream-offset": -1}, 406),
+    ):
         peer = Peer(broker)
         peer.ask("basic_qos", "basic_qos_ok", 0, prefetch, False)
         peer.give(encoded("basic_consume", 1, 0, "s", "c", False, no_ack, False, False, arguments))
         assert peer.frames()[0][2][0] == code, arguments
     for durable, exclusive, size in ((False, False, 1), (True, True, 1), (True, False, 0), (True, False, "big")):
         peer = Peer(broker)
-        peer.give(encoded("queue_declare", 1, 0, "t", False, durable, exclusive, False, False,
-                          {"x-queue-type": "stream", "x-max-length-bytes": size}))
+        peer.give(
+            encoded(
+                "queue_declare", 1, 0, "t", False, durable, exclusive, False, False, {"x-queue-type": "stream", "x-max-length-bytes": size}
+            )
+        )
         assert peer.expect("channel_close")[0] == 406
     peer = Peer(broker)
     peer.give(encoded("basic_get", 1, 0, "s", False))
@@ -164,8 +185,10 @@ def test_packed_fetch():
     for number in range(10):
         peer.publish("s", str(number).encode(), given={"message_id": "m%d" % number})
     found = consume_with(peer, offset=2, pack_records=5)
-    assert [each[2]["headers"] for each in found] == [{"x-stream-offset": 2, "x-stream-records": 5},
-                                                      {"x-stream-offset": 7, "x-stream-records": 3}]
+    assert [each[2]["headers"] for each in found] == [
+        {"x-stream-offset": 2, "x-stream-records": 5},
+        {"x-stream-offset": 7, "x-stream-records": 3},
+    ]
     records = packed.unpack(found[0][3]) + packed.unpack(found[1][3])
     wanted = [(number, b"", b"s", str(number).encode()) for number in range(2, 10)]
     assert [(each[0], each[2], each[3], each[5]) for each in records] == wanted
@@ -178,8 +201,14 @@ def test_packed_fetch():
 
 def test_the_first_packs_are_small_whatever_the_send_buffer_takes():
     """A line that is always cut after some octets gets something whole through, so that a reader behind it comes on."""
-    broker = new_broker(send_buffer_size=1 << 20, frame_size_max=1 << 20, content_size_max=1 << 18, arena_size=1 << 20,
-                        message_count_max=2048, entry_count_max=2048)
+    broker = new_broker(
+        send_buffer_size=1 << 20,
+        frame_size_max=1 << 20,
+        content_size_max=1 << 18,
+        arena_size=1 << 20,
+        message_count_max=2048,
+        entry_count_max=2048,
+    )
     peer = Peer(broker)
     peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
     for _ in range(1000):
@@ -187,6 +216,18 @@ def test_the_first_packs_are_small_whatever_the_send_buffer_takes():
     found = Peer_with_prefetch(broker).consume("s", arguments={"x-stream-offset": 0, "x-stream-pack-records": 1000})
     sizes = [len(each[3]) for each in found]
     assert len(sizes) > 3 and all(8192 << at < size <= 16384 << at for at, size in enumerate(sizes[:-1]))
+
+
+def test_packed_records_have_the_kind_of_each_message():
+    """amqp_0_9/packed.py, version 3: a column with layout.MESSAGE_KIND."""
+    broker, peer = stream_of(0)
+    given = ({}, {"delivery_mode": 2}, {"priority": 9})
+    for each in given:
+        peer.publish("s", b"x", given=each)
+    found = Peer_with_prefetch(broker).consume("s", arguments={"x-stream-offset": 0, "x-stream-pack-records": 1000})
+    records = [record for each in found for record in packed.unpack(each[3])]
+    assert [record[6] for record in records] == [0, layout.KIND_DURABLE, layout.KIND_HAS_PRIORITY | 9 << layout.KIND_PRIORITY]
+    assert [properties.decode_all(record[4]) for record in records] == list(given)
 
 
 def test_packed_fetch_of_records_larger_than_the_send_buffer():

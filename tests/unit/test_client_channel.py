@@ -1,8 +1,8 @@
 """The client's channel: requests, content both ways, confirms, and what a broker may say unasked (0-9-1 sections 1.3 to 1.8, 4.2.6)."""
 
 from leveret.core.amqp_0_9 import frame, method, properties
-from leveret.core.amqp_0_9.client import Client, Events
-from leveret.core.amqp_0_9.client_channel import CLOSED, OPEN
+from leveret.core.amqp_0_9.client.channel import CLOSED, OPEN
+from leveret.core.amqp_0_9.client.client import Client, Events
 from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
 from leveret.core.errors import ProtocolError
 
@@ -49,8 +49,11 @@ def says(name, *arguments, channel=1):
     return method.encode(method.named(METHODS, name), channel, arguments)
 
 
-HANDSHAKE = (says("connection_start", 0, 9, {}, b"PLAIN", b"en_US", channel=0) + says("connection_tune", 0, 0, 0, channel=0)
-             + says("connection_open_ok", "", channel=0))
+HANDSHAKE = (
+    says("connection_start", 0, 9, {}, b"PLAIN", b"en_US", channel=0)
+    + says("connection_tune", 0, 0, 0, channel=0)
+    + says("connection_open_ok", "", channel=0)
+)
 
 
 def feed(client, octets, step=0):
@@ -61,7 +64,7 @@ def feed(client, octets, step=0):
         size = min(len(view), len(octets) - at, step or len(octets))
         assert size > 0
         target = view[0:size]
-        target[:] = octets[at:at + size]
+        target[:] = octets[at : at + size]
         client.received(size)
         at += size
 
@@ -83,7 +86,7 @@ def frames(octets):
         size = 7 + int.from_bytes(octets[3:7], "big")
         assert octets[size] == 0xCE
         found.append((octets[0], octets[1] << 8 | octets[2], octets[7:size]))
-        octets = octets[size + 1:]
+        octets = octets[size + 1 :]
     return found
 
 
@@ -119,7 +122,7 @@ def content(body, given=None, channel=1, frame_size=4096):
     octets = frame.content_header(channel, len(body), properties.encode(given or {}))
     at = 0
     while at < len(body):
-        octets += frame.encode(frame.BODY, channel, body[at:at + frame_size - 8])
+        octets += frame.encode(frame.BODY, channel, body[at : at + frame_size - 8])
         at += frame_size - 8
     return octets
 
@@ -143,8 +146,10 @@ def test_requests_and_replies_one_at_a_time():
     feed(client, says("queue_declare_ok", "q", 3, 2))
     assert events.taken() == [("queue_declare_ok", ["q", 3, 2])]
     for ask, name in (
-        (lambda: channel.exchange_declare("e", "topic"), "exchange_declare"), (lambda: channel.exchange_delete("e"), "exchange_delete"),
-        (lambda: channel.queue_bind("q", "e", "#"), "queue_bind"), (lambda: channel.queue_unbind("q", "e", "#"), "queue_unbind"),
+        (lambda: channel.exchange_declare("e", "topic"), "exchange_declare"),
+        (lambda: channel.exchange_delete("e"), "exchange_delete"),
+        (lambda: channel.queue_bind("q", "e", "#"), "queue_bind"),
+        (lambda: channel.queue_unbind("q", "e", "#"), "queue_unbind"),
         (lambda: channel.basic_qos(5), "basic_qos"),
     ):
         assert ask()
@@ -207,7 +212,7 @@ def test_a_delivery_of_any_size_in_pieces_of_any_size_4_2_6():
         for step in (0, 1, 7, 8, 9, 333, 2048) if size < 3000 else (0, 333, 2047):
             events, client, channel = opened(content_size_max=9000)
             feed(client, octets, step)
-            message, = events.taken()
+            (message,) = events.taken()
             assert message.body == body and message.body_size == size, (size, step)
             assert message.properties == GIVEN and message.channel is channel
             assert (message.consumer_tag, message.delivery_tag, message.redelivered) == ("tag", 7, True)
@@ -217,7 +222,7 @@ def test_a_delivery_of_any_size_in_pieces_of_any_size_4_2_6():
 def test_octets_of_names_are_kept_as_they_came():
     events, client, _ = opened()
     feed(client, frame.encode(1, 1, b"\x00\x3c\x00\x3c\x01\xfe" + b"\x00" * 7 + b"\x01\x00\x02\xff\xfe\x01\xfd") + content(b"x"))
-    message, = events.taken()
+    (message,) = events.taken()
     assert message.exchange_octets == b"\xff\xfe" and message.routing_key_octets == b"\xfd" and message.consumer_tag_octets == b"\xfe"
     assert message.properties_octets == b"\x00\x00"
 
@@ -225,7 +230,7 @@ def test_octets_of_names_are_kept_as_they_came():
 def test_names_that_are_not_utf_8_are_given_as_octets():
     events, client, _ = opened()
     feed(client, frame.encode(1, 1, b"\x00\x3c\x00\x32\x01\x38\x01\xff\x01\xfe\x01\xfd") + content(b""))
-    message, = events.taken()
+    (message,) = events.taken()
     assert (message.reply_text, message.exchange, message.routing_key) == (b"\xff", b"\xfe", b"\xfd")
 
 
@@ -243,8 +248,12 @@ def test_contents_of_two_channels_may_be_interleaved_4_2_6():
     feed(client, says("channel_open_ok", b"", channel=2))
     events.taken()
     first = [DELIVER, frame.content_header(1, 4, b"\x00\x00"), frame.encode(3, 1, b"ab"), frame.encode(3, 1, b"cd")]
-    second = [says("basic_deliver", "t", 1, False, "", "q", channel=2), frame.content_header(2, 4, b"\x00\x00"),
-              frame.encode(3, 2, b"12"), frame.encode(3, 2, b"34")]
+    second = [
+        says("basic_deliver", "t", 1, False, "", "q", channel=2),
+        frame.content_header(2, 4, b"\x00\x00"),
+        frame.encode(3, 2, b"12"),
+        frame.encode(3, 2, b"34"),
+    ]
     for number in range(4):
         feed(client, first[number] + second[number])
     assert [message.body for message in events.taken()] == [b"abcd", b"1234"]
@@ -254,7 +263,7 @@ def test_get_and_get_empty_1_8_3_10():
     events, client, channel = opened()
     channel.basic_get("q")
     feed(client, says("basic_get_ok", 1, False, "e", "k", 9) + content(b"body"))
-    (name, (message,)), = events.taken()
+    ((name, (message,)),) = events.taken()
     assert name == "basic_get_ok" and message.body == b"body" and message.delivery_tag == 1 and message.message_count == 9
     assert (message.exchange, message.routing_key) == ("e", "k")
     channel.basic_get("q")
@@ -265,7 +274,7 @@ def test_get_and_get_empty_1_8_3_10():
 def test_a_returned_message_1_8_3_7():
     events, client, _ = opened()
     feed(client, says("basic_return", 312, "NO_ROUTE", "e", "k") + content(b"body", GIVEN))
-    message, = events.taken()
+    (message,) = events.taken()
     assert (message.reply_code, message.reply_text, message.exchange, message.routing_key) == (312, "NO_ROUTE", "e", "k")
     assert message.body == b"body" and message.properties == GIVEN
 
@@ -303,7 +312,7 @@ def ended_with(octets):
     events, client, _ = opened()
     feed(client, octets)
     assert client.closed
-    (name, (code, _, _, _)), = methods(drain(client))
+    ((name, (code, _, _, _)),) = methods(drain(client))
     assert name == "connection_close" and events.taken()[-1][1] == code
     return code
 
@@ -330,12 +339,12 @@ def test_contents_that_break_the_rules_end_the_connection_4_2_6():
 def test_properties_that_cannot_be_read_are_told_when_asked_for_4_2_6_1():
     events, client, _ = opened()
     feed(client, DELIVER + frame.content_header(1, 0, b"\x80\x00\x09short"))
-    message, = events.taken()
+    (message,) = events.taken()
     try:
-        message.properties
+        read = message.properties
     except ProtocolError:
         return
-    raise RuntimeError("read")
+    raise RuntimeError("read: %r" % (read,))
 
 
 def random_numbers(seed):
@@ -375,7 +384,7 @@ def test_octets_changed_at_random_never_raise_and_the_end_comes_once():
         at = 0
         while at < len(octets) and not client.closed:
             size = min(next(numbers) % 700 + 1, len(octets) - at)
-            feed(client, octets[at:at + size])
+            feed(client, octets[at : at + size])
             at += size
             drain(client)
         client.received(0)

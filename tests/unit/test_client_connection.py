@@ -1,7 +1,7 @@
 """The client's connection: handshake, heartbeats, and every way it ends (0-9-1 sections 2.2.4, 4.2.2, 4.2.3, 4.2.7)."""
 
 from leveret.core.amqp_0_9 import frame, method
-from leveret.core.amqp_0_9.client import Client, Events
+from leveret.core.amqp_0_9.client.client import Client, Events
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER, METHODS
 
 
@@ -45,7 +45,7 @@ def feed(client, octets, step=0):
         if client.closed:
             return
         target = view[0:size]
-        target[:] = octets[at:at + size]
+        target[:] = octets[at : at + size]
         client.received(size)
         at += size
 
@@ -67,8 +67,8 @@ def sent(client):
             row = method.find(METHODS, int.from_bytes(octets[7:11], "big"))
             found.append((row[method.NAME], method.decode(row, octets, 11, size)))
         else:
-            found.append(octets[:size + 1])
-        octets = octets[size + 1:]
+            found.append(octets[: size + 1])
+        octets = octets[size + 1 :]
     return found
 
 
@@ -86,7 +86,7 @@ def test_the_handshake_in_the_order_of_2_2_4():
     client = Client(Recorder(), "me", "secret", "/farm")
     assert sent(client) == [HEADER]
     feed(client, START)
-    (name, arguments), = sent(client)
+    ((name, arguments),) = sent(client)
     assert name == "connection_start_ok" and arguments[1:] == ["PLAIN", b"\x00me\x00secret", "en_US"]
     assert arguments[0]["capabilities"]["authentication_failure_close"] is True
     feed(client, TUNE)
@@ -125,7 +125,7 @@ def test_a_broker_without_plain_is_refused():
     for mechanisms in (b"EXTERNAL PLAINER", b"", b"\xff"):
         client = Client(Recorder())
         feed(client, says("connection_start", 0, 9, {}, mechanisms, b"en_US"))
-        (what, code, text), = client.events.seen
+        ((what, code, text),) = client.events.seen
         assert (what, code) == ("ended", 0) and text.startswith("the broker offers no PLAIN log-in but ")
     assert "EXTERNAL" not in text
 

@@ -16,12 +16,21 @@ CASES = (
     ("basic_publish", [0, "e", "k", True, True], b"\x00\x00\x01e\x01k\x03"),
     ("basic_deliver", ["c", 1, True, "e", "k"], b"\x01c\x00\x00\x00\x00\x00\x00\x00\x01\x01\x01e\x01k"),
     ("basic_nack", [5, False, True], b"\x00\x00\x00\x00\x00\x00\x00\x05\x02"),
-    ("exchange_declare", [0, "e", "topic", False, True, False, True, False, {"a": 1}],
-     b"\x00\x00\x01e\x05topic\x0a\x00\x00\x00\x07\x01aI\x00\x00\x00\x01"),
+    (
+        "exchange_declare",
+        [0, "e", "topic", False, True, False, True, False, {"a": 1}],
+        b"\x00\x00\x01e\x05topic\x0a\x00\x00\x00\x07\x01aI\x00\x00\x00\x01",
+    ),
 )
 SAMPLES = {
-    "o": 0x80, "s": 0xFFFE, "l": 0xFFFFFFFD, "L": 0xFFFFFFFFFFFFFFFC, "b": True,
-    "S": "k\u00e4y", "T": b"\x00\xffx", "F": {"a": [1, {"b": "c"}]},
+    "o": 0x80,
+    "s": 0xFFFE,
+    "l": 0xFFFFFFFD,
+    "L": 0xFFFFFFFFFFFFFFFC,
+    "b": True,
+    "S": "k\u00e4y",
+    "T": b"\x00\xffx",
+    "F": {"a": [1, {"b": "c"}]},
 }
 
 
@@ -93,4 +102,5 @@ def test_frames_are_as_drawn_4_2_3():
     assert frame.encode(frame.BODY, 0x0203, b"abc") == b"\x03\x02\x03\x00\x00\x00\x03abc\xce"
     assert frame.encode(frame.HEARTBEAT, 0, b"") == frame.HEARTBEAT_FRAME
     assert frame.content_header(1, 0x010203040506, b"\x00\x00") == (
-        b"\x02\x00\x01\x00\x00\x00\x0e\x00\x3c\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x00\x00\xce")
+        b"\x02\x00\x01\x00\x00\x00\x0e\x00\x3c\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x00\x00\xce"
+    )

@@ -14,8 +14,20 @@ CASES = (
     ({"message_id": "m", "reserved": "c"}, b"\x00\x84\x01m\x01c"),
 )
 ALL = {
-    "content_type": "a", "content_encoding": "b", "headers": {"k": [True]}, "delivery_mode": 1, "priority": 0, "correlation_id": "c",
-    "reply_to": "d", "expiration": "1000", "message_id": "e", "timestamp": 1, "type": "f", "user_id": "g", "app_id": "h", "reserved": "i",
+    "content_type": "a",
+    "content_encoding": "b",
+    "headers": {"k": [True]},
+    "delivery_mode": 1,
+    "priority": 0,
+    "correlation_id": "c",
+    "reply_to": "d",
+    "expiration": "1000",
+    "message_id": "e",
+    "timestamp": 1,
+    "type": "f",
+    "user_id": "g",
+    "app_id": "h",
+    "reserved": "i",
 }
 
 

@@ -1,10 +1,16 @@
 """The broker ends a connection from its side: with the handshake where it is open, at once where nobody would answer (2.2.4)."""
 
-from leveret.core.amqp_0_9 import frame
 from peer import HEADER, Peer, content, encoded, new_broker
 
-HANDSHAKE = (b"", HEADER[:3], HEADER, encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00guest\x00guest", "en_US"),
-             encoded("connection_tune_ok", 0, 0, 0, 0))
+from leveret.core.amqp_0_9 import frame
+
+HANDSHAKE = (
+    b"",
+    HEADER[:3],
+    HEADER,
+    encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00guest\x00guest", "en_US"),
+    encoded("connection_tune_ok", 0, 0, 0, 0),
+)
 
 
 def test_a_connection_that_is_not_open_ends_at_once():
@@ -50,7 +56,7 @@ def test_what_came_before_the_end_of_a_stream_counts_and_keeps_nobody_waiting():
     peer.declare("q")
     octets = 4000 * frame.encode(frame.HEARTBEAT, 0, b"") + content(1, "", "q", b"last")
     view = peer.connection.writable()
-    view[0:len(octets)] = octets
+    view[0 : len(octets)] = octets
     peer.connection.received(len(octets))
     peer.connection.received(0)
     assert not peer.connection.closed and len(peer.connection.writable()) == 0

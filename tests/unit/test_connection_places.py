@@ -3,10 +3,11 @@
 A connection beyond connection_count_max has a small place in which it is told so (0-9-1 section 1.1: 506 resource-error).
 """
 
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from leveret.core.connection import Connection
 from link_ends import Maker, ends, exchange, tick
 from peer import Peer, encoded, new_broker
+
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+from leveret.core.connection.connection import Connection
 
 START_OK = encoded("connection_start_ok", 0, {"product": "p" * 500}, "PLAIN", b"\x00guest\x00guest", "en_US")
 
@@ -83,8 +84,10 @@ def test_a_connection_too_many_is_told_so_after_start_ok():
     refused.give(HEADER)
     refused.expect("connection_start")
     refused.give(START_OK)
-    assert list(refused.expect("connection_close"))[:2] == [506, "RESOURCE_ERROR - this broker holds 2 connections at most "
-                                                            "(connection_count_max)"]
+    assert list(refused.expect("connection_close"))[:2] == [
+        506,
+        "RESOURCE_ERROR - this broker holds 2 connections at most (connection_count_max)",
+    ]
     refused.give(encoded("connection_close_ok", 0))
     assert refused.connection.closed and broker.counters["connections_refused"] == 1 and broker.counters["logins_refused"] == 0
     guests[0].connection.finish()
@@ -122,7 +125,7 @@ def test_one_too_many_that_stays_silent_or_comes_when_a_place_is_free_again():
 
 
 def test_a_silent_stream_of_a_serial_line_gives_way_and_the_line_serves_the_next():
-    """core/link.py: the far end is told that its connection is over."""
+    """core/serial_link/link.py: the far end is told that its connection is over."""
     broker = crowded(places=2)
     made = []
 
@@ -132,7 +135,7 @@ def test_a_silent_stream_of_a_serial_line_gives_way_and_the_line_serves_the_next
 
     far = Maker()
     active, passive = ends(far, make)
-    active_inner, = far.made
+    (active_inner,) = far.made
     guests = [From(broker, "10.0.0.2", True) for _ in range(2)]
     assert made[0].closed and closed(guests) == [False, False]
     for now in range(0, 2000, 100):

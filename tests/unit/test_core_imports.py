@@ -24,4 +24,4 @@ def test_every_module_of_core_can_be_imported():
         try:
             __import__(name)
         except Exception as error:
-            raise AssertionError("%s: %r" % (name, error))
+            raise AssertionError("%s: %r" % (name, error)) from None

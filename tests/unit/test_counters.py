@@ -3,13 +3,14 @@
 CASES has, for every counter of broker.COUNTERS, what makes it move and by how much. A counter that somebody adds needs its case here.
 """
 
-from leveret.core.access import User
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from leveret.core.broker import COUNTERS
-from leveret.core.connection import Connection
-from leveret.core.overview import counters
-from leveret.core.stream import EPOCH
 from peer import Peer, content, encoded, new_broker
+
+from leveret.core.access.permissions import User
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+from leveret.core.broker.broker import COUNTERS
+from leveret.core.connection.connection import Connection
+from leveret.core.management.overview import counters
+from leveret.core.stream.stream import EPOCH
 
 
 def pass_time(broker, milliseconds):
@@ -417,12 +418,14 @@ def moved():
 
 def poison(count):
     """Messages of q that cannot become dead letters, in a broker whose poison holds four."""
-    from leveret.core.features import dead_letter
+    from leveret.core.queue.features import dead_letter
+
     broker, peer = with_dead_letters({"x-message-ttl": 100})
     broker.limits.message_count_max = 64
 
     def raising(*given):
         raise ValueError("no history")
+
     history, dead_letter.history = dead_letter.history, raising
     try:
         for _ in range(count):
@@ -442,13 +445,50 @@ def poison_dropped():
 
 
 CASES = (
-    connections, connections_refused, strangers_closed, logins_refused, addresses_refused, access_refused, published, delivered, settled,
+    connections,
+    connections_refused,
+    strangers_closed,
+    logins_refused,
+    addresses_refused,
+    access_refused,
+    published,
+    delivered,
+    settled,
     returned,
-    unroutable, alternate_routed, lost_on_purpose, delayed, redelivered, rejected, purged, held, blocked, publishers_blocked,
-    internal_errors, channel_errors,
-    connection_errors, expired, queues_expired, dropped_head, rejected_publishes, dead_lettered, dead_letters_lost, delivery_limit,
-    deduplicated, replaced, settle_timeouts, commits, rollbacks, dropped_with_queue, retained_out, stream_duplicates, readers_overtaken,
-    consumers_cancelled, management_requests, management_failures, moved, poisoned,
+    unroutable,
+    alternate_routed,
+    lost_on_purpose,
+    delayed,
+    redelivered,
+    rejected,
+    purged,
+    held,
+    blocked,
+    publishers_blocked,
+    internal_errors,
+    channel_errors,
+    connection_errors,
+    expired,
+    queues_expired,
+    dropped_head,
+    rejected_publishes,
+    dead_lettered,
+    dead_letters_lost,
+    delivery_limit,
+    deduplicated,
+    replaced,
+    settle_timeouts,
+    commits,
+    rollbacks,
+    dropped_with_queue,
+    retained_out,
+    stream_duplicates,
+    readers_overtaken,
+    consumers_cancelled,
+    management_requests,
+    management_failures,
+    moved,
+    poisoned,
     poison_dropped,
 )
 

@@ -1,14 +1,18 @@
-"""What a publisher may write into a message that later becomes a dead letter (core/features/dead_letter.py): nothing of it ends the broker,
-costs a consumer its connection, or loses the message. Sections 1.7.2.1 (arguments) and 4.2.5.5 (tables) of 0-9-1; RabbitMQ's x-death."""
+"""What a publisher may write into a message that later becomes a dead letter (core/queue/features/dead_letter.py): nothing of it ends the
+broker, costs a consumer its connection, or loses the message. Sections 1.7.2.1 (arguments) and 4.2.5.5 (tables) of 0-9-1; RabbitMQ's
+x-death."""
 
-from leveret.core import layout
-from leveret.core.amqp_0_9 import field_table, frame
-from leveret.core.dead_letters import LETTERS_MAX
-from leveret.core.features.feature import Feature
-from leveret.core.policies import Policy
-from leveret.core.stream import EPOCH
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, assemble, encoded, idle, new_broker
+
+from leveret.core.amqp_0_9 import field_table, frame
+from leveret.core.broker.policies import Policy
+from leveret.core.memory import layout
+from leveret.core.outcomes import REJECTED
+from leveret.core.queue.dead_letters import LETTERS_MAX
+from leveret.core.queue.features.dead_letter import rewritten
+from leveret.core.queue.features.feature import Feature
+from leveret.core.stream.stream import EPOCH
 
 MOST = (1 << 63) - 1  # of a signed 64-bit integer
 LETTER = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -18,8 +22,11 @@ def raw(table, key=b"q", exchange=b""):
     """A persistent publish whose table of headers has these encoded pairs, for exchange and key (bytes)."""
     given = b"\x30\x00" + len(table).to_bytes(4, "big") + table + b"\x02"
     route = bytes((len(exchange),)) + exchange + bytes((len(key),)) + key
-    return (frame.encode(frame.METHOD, 1, b"\x00\x3c\x00\x28\x00\x00" + route + b"\x00")
-            + frame.encode(frame.HEADER, 1, b"\x00\x3c\x00\x00" + (4).to_bytes(8, "big") + given) + frame.encode(frame.BODY, 1, b"body"))
+    return (
+        frame.encode(frame.METHOD, 1, b"\x00\x3c\x00\x28\x00\x00" + route + b"\x00")
+        + frame.encode(frame.HEADER, 1, b"\x00\x3c\x00\x00" + (4).to_bytes(8, "big") + given)
+        + frame.encode(frame.BODY, 1, b"body")
+    )
 
 
 def pair(name, value):
@@ -78,6 +85,7 @@ def test_a_dead_letter_has_keys_that_are_longstr():
 
 def histories():
     """Values of x-death that a publisher can send, encoded; and the count that the next death has."""
+
     def table(count):
         names = pair("queue", b"S" + sized(b"q")) + pair("reason", b"S" + sized(b"rejected"))
         return b"A" + sized(b"F" + sized(names + pair("count", count)))
@@ -89,15 +97,23 @@ def histories():
     yield table(b"S" + sized(b"many")), 1
     yield table(b"S" + sized(b"\xff")), 1
     yield table(b"V"), 1
-    yield table(b"d" + bytes([0x7f, 0xf8] + [0] * 6)), 1
+    yield table(b"d" + bytes([0x7F, 0xF8] + [0] * 6)), 1
     yield table(b"F" + sized(b"")), 1
     yield table(b"A" + sized(b"t\x01")), 1
     yield table(b"D\xff\x7f\xff\xff\xff"), 1
     yield table(field_table.encode_value(41)), 42
-    for other in (b"V", b"S" + sized(b"text"), b"F" + sized(b""), b"t\x00", b"A" + sized(b""), b"A" + sized(b"V" * 9),
-                  b"A" + sized(b"F" + sized(b"")), b"A" + sized((b"F" + sized(b"")) * 30),
-                  b"A" + sized(b"F" + sized(pair("queue", b"V") + pair("reason", b"A" + sized(b"")) + pair("t", b"T" + bytes([255] * 8)))),
-                  b"A" + sized(b"F" + sized(pair("reason", b"S" + sized(b"\xfe")) + pair("routing-keys", b"x" + sized(b"\xff\xfe"))))):
+    for other in (
+        b"V",
+        b"S" + sized(b"text"),
+        b"F" + sized(b""),
+        b"t\x00",
+        b"A" + sized(b""),
+        b"A" + sized(b"V" * 9),
+        b"A" + sized(b"F" + sized(b"")),
+        b"A" + sized((b"F" + sized(b"")) * 30),
+        b"A" + sized(b"F" + sized(pair("queue", b"V") + pair("reason", b"A" + sized(b"")) + pair("t", b"T" + bytes([255] * 8)))),
+        b"A" + sized(b"F" + sized(pair("reason", b"S" + sized(b"\xfe")) + pair("routing-keys", b"x" + sized(b"\xff\xfe")))),
+    ):
         yield other, 1
 
 
@@ -148,13 +164,22 @@ def test_a_lifetime_of_any_length_is_kept_until_the_end_of_time():
 def test_a_circle_of_full_queues_is_no_deep_stack():
     """x-max-length and x-dead-letter-exchange in a ring: each letter pushes another one out. Nothing fails, and all come to rest."""
     names = ["ring%d" % number for number in range(5)]
-    for peer in brokers(message_count_max=1024, entry_count_max=1024, arena_size=1 << 20, properties_size_max=1024,
-                        receive_buffer_size=2048, send_buffer_size=2048):
+    for peer in brokers(
+        message_count_max=1024,
+        entry_count_max=1024,
+        arena_size=1 << 20,
+        properties_size_max=1024,
+        receive_buffer_size=2048,
+        send_buffer_size=2048,
+    ):
         broker = peer.broker
         before = idle(broker)
         for number, name in enumerate(names):
-            peer.declare(name, durable=True, arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": names[number - 1],
-                                                        "x-max-length": 40})
+            peer.declare(
+                name,
+                durable=True,
+                arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": names[number - 1], "x-max-length": 40},
+            )
         for number in range(260):
             peer.publish(names[number % 5], b"x", given={"delivery_mode": 2})
         assert peer.frames() == [] and broker.counters["internal_errors"] == 0
@@ -180,8 +205,11 @@ def test_a_queue_that_lets_go_of_hundreds_has_a_part_of_each_round():
         dead = broker.queues["dead"]
         if way == "rejected":
             peer.consume("q")
-            channel = list(peer.connection.channels())[0]
-            broker.reject(channel, broker.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL], True, False)
+            channel = list(peer.connection.sessions())[0]
+            first, last = [
+                broker.tables.channels[channel.handle + field] for field in (layout.CHANNEL_UNSETTLED_HEAD, layout.CHANNEL_UNSETTLED_TAIL)
+            ]
+            broker.settle(channel, first, last, REJECTED)
         elif way == "expired":
             for _ in range(13):
                 broker.tick((broker.now + 100) & 0x3FFFFFFF, EPOCH + broker.seconds)
@@ -215,8 +243,19 @@ def test_digits_of_other_scripts_are_no_numbers():
         peer.publish("q", b"x", given={"expiration": text})
         assert peer.expect("channel_close")[0] == 406 and broker.counters["internal_errors"] == 0
         peer = Peer(broker)
-        peer.ask("exchange_declare", "exchange_declare_ok", 0, "later", "x-delayed-message", False, False, False, False, False,
-                 {"x-delayed-type": "fanout"})
+        peer.ask(
+            "exchange_declare",
+            "exchange_declare_ok",
+            0,
+            "later",
+            "x-delayed-message",
+            False,
+            False,
+            False,
+            False,
+            False,
+            {"x-delayed-type": "fanout"},
+        )
         peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "", False, {})
         peer.publish("", b"x", "later", {"headers": {"x-delay": text}})
         assert [body for _, body in got(peer, "q")] == [b"x"] and broker.counters["internal_errors"] == 0
@@ -224,6 +263,7 @@ def test_digits_of_other_scripts_are_no_numbers():
 
 def test_a_dead_letter_that_cannot_be_made_leaves_no_record_behind():
     """Section 3.1.5 of the design (every record has an owner): the copy goes when the queue that it was for raises."""
+
     class Broken(Feature):
         def pushed(self, broker, queue, message, entry):
             raise ValueError("broken")
@@ -245,3 +285,17 @@ def test_a_dead_letter_that_cannot_be_made_leaves_no_record_behind():
             assert [body for _, body in got(peer, name)] == [b"body"]
         broker.run()
         assert idle(broker)[1] == before
+
+
+class Sized:
+    """Properties whose size is 10 octets and 10 for each death."""
+
+    def rewrite(self, octets, changed, without):
+        return bytes(10 + 10 * len(changed.get("x-death", ())))
+
+
+def test_a_history_that_just_fits_is_kept_whole_and_a_longer_one_as_far_as_it_just_fits():
+    """x-death: the oldest deaths are left out where the properties would pass their largest size, and no others."""
+    for deaths, size_max, kept in ((3, 40, 3), (3, 39, 2), (7, 40, 3), (7, 30, 2), (7, 79, 6), (2, 10, 0), (2, 9, 0)):
+        changed = {"x-death": [{"count": number} for number in range(deaths)]}
+        assert len(rewritten(Sized(), b"", changed, size_max)) == 10 + 10 * kept, (deaths, size_max)

@@ -5,9 +5,10 @@ CALLS: method, arguments, and what comes back: names of frames in order, or (cod
 channel 1 open, queue q with one message, and exchange e (fanout).
 """
 
+from peer import Peer, content, encoded, new_broker
+
 from leveret.core.amqp_0_9 import method
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER, METHODS
-from peer import Peer, content, encoded, new_broker
 
 # method, channel, arguments, what comes back
 CALLS = (
@@ -118,7 +119,7 @@ def test_every_method_of_a_client_is_answered():
 
 
 def test_no_method_is_left_out_and_what_only_a_server_sends_is_refused():
-    covered = set([row[0] for row in CALLS])
+    covered = {row[0] for row in CALLS}
     for row in METHODS:
         name = row[method.NAME]
         if row[method.SENDER] & method.CLIENT:
@@ -150,8 +151,11 @@ def test_the_methods_of_a_consumer_in_the_order_of_a_session():
 
 def test_the_handshake_takes_its_methods_in_order():
     """Sections 1.4.2 and 2.2.4: start-ok, tune-ok, open; each but the one that is due is refused with 503."""
-    steps = (("connection_start_ok", ({}, "PLAIN", b"\0guest\0guest", "en_US"), ("connection_tune",)),
-             ("connection_tune_ok", (0, 0, 0), ()), ("connection_open", ("/", "", False), ("connection_open_ok",)))
+    steps = (
+        ("connection_start_ok", ({}, "PLAIN", b"\0guest\0guest", "en_US"), ("connection_tune",)),
+        ("connection_tune_ok", (0, 0, 0), ()),
+        ("connection_open", ("/", "", False), ("connection_open_ok",)),
+    )
     for due in range(len(steps)):
         for wrong in range(len(steps)):
             peer = Peer(new_broker(), log_in=False)

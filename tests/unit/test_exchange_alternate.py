@@ -4,8 +4,19 @@ from peer import Peer, encoded, new_broker
 
 
 def exchange(peer, name, alternate=None, type_="direct"):
-    peer.ask("exchange_declare", "exchange_declare_ok", 0, name, type_, False, False, False, False, False,
-             {"alternate-exchange": alternate} if alternate else {})
+    peer.ask(
+        "exchange_declare",
+        "exchange_declare_ok",
+        0,
+        name,
+        type_,
+        False,
+        False,
+        False,
+        False,
+        False,
+        {"alternate-exchange": alternate} if alternate else {},
+    )
 
 
 def queue(peer, name, source, key="k"):
@@ -91,13 +102,18 @@ def test_the_argument_is_compared_and_checked():
     broker = new_broker()
     exchange(Peer(broker), "main", "one")
     for arguments, text in (
-            ({"alternate-exchange": "two"}, "received 'two' but current is 'one'"),
-            ({}, "received none but current is the value 'one' of type 'longstr'")):
+        ({"alternate-exchange": "two"}, "received 'two' but current is 'one'"),
+        ({}, "received none but current is the value 'one' of type 'longstr'"),
+    ):
         peer = Peer(broker)
         peer.give(encoded("exchange_declare", 1, 0, "main", "direct", False, False, False, False, False, arguments))
         assert peer.expect("channel_close")[:2] == [
-            406, "PRECONDITION_FAILED - inequivalent arg 'alternate-exchange' for exchange 'main' in vhost '/': " + text]
+            406,
+            "PRECONDITION_FAILED - inequivalent arg 'alternate-exchange' for exchange 'main' in vhost '/': " + text,
+        ]
     peer = Peer(broker)
     peer.give(encoded("exchange_declare", 1, 0, "new", "direct", False, False, False, False, False, {"alternate-exchange": 5}))
     assert peer.expect("channel_close")[:2] == [
-        406, "PRECONDITION_FAILED - invalid type 'signedint' for arg 'alternate-exchange' in exchange 'new' in vhost '/'"]
+        406,
+        "PRECONDITION_FAILED - invalid type 'signedint' for arg 'alternate-exchange' in exchange 'new' in vhost '/'",
+    ]

@@ -2,6 +2,8 @@
 
 from peer import Peer, encoded, idle, new_broker
 
+from leveret.core.broker import topology
+
 
 def exchange(peer, name, type_="fanout", auto_delete=False, internal=False, arguments=None):
     peer.ask("exchange_declare", "exchange_declare_ok", 0, name, type_, False, False, auto_delete, internal, False, arguments or {})
@@ -90,7 +92,9 @@ def test_bindings_that_are_refused():
         assert refused(broker, method, 0, "", "here", "", False, {}) == default
     for destination, source, missing in (("here", "gone", "gone"), ("gone", "here", "gone"), ("gone", "lost", "lost")):
         assert refused(broker, "exchange_bind", 0, destination, source, "", False, {}) == (
-            404, "NOT_FOUND - no exchange '%s' in vhost '/'" % missing)
+            404,
+            "NOT_FOUND - no exchange '%s' in vhost '/'" % missing,
+        )
 
 
 def test_deleting_a_destination_takes_its_bindings_and_auto_delete_sources_along():
@@ -131,7 +135,9 @@ def test_being_a_destination_does_not_keep_an_exchange():
     exchange(peer, "target", auto_delete=True)
     bind(peer, "target", "source")
     assert refused(broker, "exchange_delete", 0, "source", True, False) == (
-        406, "PRECONDITION_FAILED - exchange 'source' in vhost '/' in use")
+        406,
+        "PRECONDITION_FAILED - exchange 'source' in vhost '/' in use",
+    )
     queue(peer, "q", "target")
     peer.ask("queue_unbind", "queue_unbind_ok", 0, "q", "target", "", {})
     assert "target" not in broker.exchanges and broker.binding_count == 0
@@ -164,6 +170,26 @@ def test_bindings_between_exchanges_count_on_the_share_of_who_makes_them():
     assert broker.binding_count == 0
 
 
+def test_bindings_of_all_connections_together_have_a_limit():
+    """binding_count_max, 506: exactly so many, whoever makes them; one that goes leaves its place to another."""
+    broker = new_broker(binding_count_max=10, binding_share_max=6)
+    peers = [Peer(broker), Peer(broker)]
+    for name in ("a", "b"):
+        exchange(peers[0], name, "direct")
+    for number in range(10):
+        bind(peers[number // 6], "b", "a", str(number))
+    assert broker.binding_count == 10
+    for peer in peers[1:]:
+        peer.give(encoded("exchange_bind", 1, 0, "b", "a", "10", False, {}))
+        code, text = peer.frames()[0][2][:2]
+        assert code == 506 and "this broker holds 10 bindings at most" in text, (code, text)
+    assert broker.binding_count == 10
+    peers[0].ask("exchange_unbind", "exchange_unbind_ok", 0, "b", "a", "0", False, {})
+    third = Peer(broker)
+    bind(third, "b", "a", "10")
+    assert broker.binding_count == 10
+
+
 def test_a_queue_that_goes_takes_its_bindings_along():
     broker = new_broker()
     peer = Peer(broker)
@@ -172,3 +198,29 @@ def test_a_queue_that_goes_takes_its_bindings_along():
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "a", "l", False, {})
     peer.ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False)
     assert broker.binding_count == 0 and not broker.exchanges["a"].bindings
+
+
+def test_what_has_many_bindings_is_deleted_in_turns():
+    """Section 1.7.2.9 and 1.6.2.3: the answer comes when all is gone, others are served meanwhile, and what was counted is given back."""
+    before, topology.BINDINGS_A_TURN = topology.BINDINGS_A_TURN, 4
+    try:
+        for what, arguments in (("queue", ("q", False, False, False)), ("exchange", ("x", False, False))):
+            ask = encoded(what + "_delete", 1, 0, *arguments)
+            broker = new_broker()
+            peer, other = Peer(broker), Peer(broker)
+            exchange(peer, "x", "topic")
+            peer.declare("q")
+            for each in range(19):
+                peer.ask("queue_bind", "queue_bind_ok", 0, "q", "x", "k%d" % each, False, {})
+            peer.connection.writable()[: len(ask)] = ask
+            left = []
+            peer.connection.received(len(ask))
+            for _ in range(40):
+                left.append(broker.binding_count)
+                broker.run()
+            assert peer.frames()[0][0] == what + "_delete_ok"
+            assert broker.binding_count == 0 and len(set(left)) >= 4, left
+            assert arguments[0] not in broker.queues if what == "queue" else arguments[0] not in broker.exchanges
+            other.declare("q2")
+    finally:
+        topology.BINDINGS_A_TURN = before

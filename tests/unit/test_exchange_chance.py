@@ -51,9 +51,11 @@ def test_bindings_that_local_random_refuses():
     exchange(peer, "r", "x-local-random")
     peer.declare("q")
     peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
-    for method, name, key, text in (("queue_bind", "q", "k", "Non empty binding 'k' key not permitted"),
-                                    ("exchange_bind", "amq.direct", "", "Destination not found"),
-                                    ("queue_bind", "s", "", "Queue type rabbit_stream_queue not valid for this exchange type")):
+    for method, name, key, text in (
+        ("queue_bind", "q", "k", "Non empty binding 'k' key not permitted"),
+        ("exchange_bind", "amq.direct", "", "Destination not found"),
+        ("queue_bind", "s", "", "Queue type rabbit_stream_queue not valid for this exchange type"),
+    ):
         assert refused(broker, method, 0, name, "r", key, False, {}) == [406, "PRECONDITION_FAILED - " + text]
 
 
@@ -138,7 +140,14 @@ def test_a_message_that_waits_for_room_keeps_its_draw():
 def test_arguments_that_lossy_refuses():
     broker = new_broker()
     share = "x-lossy needs the argument 'x-loss': the share of messages to drop, from 0 to 1"
-    for arguments, text in (({}, share), ({"x-loss": 1.5}, share), ({"x-loss": "much"}, share), ({"x-loss": True}, share),
-                            ({"x-loss": 0, "x-seed": "s"}, "the argument 'x-seed' of x-lossy must be a whole number")):
+    for arguments, text in (
+        ({}, share),
+        ({"x-loss": 1.5}, share),
+        ({"x-loss": "much"}, share),
+        ({"x-loss": True}, share),
+        ({"x-loss": 0, "x-seed": "s"}, "the argument 'x-seed' of x-lossy must be a whole number"),
+    ):
         assert refused(broker, "exchange_declare", 0, "l", "x-lossy", False, False, False, False, False, arguments) == [
-            406, "PRECONDITION_FAILED - " + text]
+            406,
+            "PRECONDITION_FAILED - " + text,
+        ]

@@ -1,7 +1,8 @@
 """CC and BCC (RabbitMQ's sender-selected distribution): further routing keys in headers; BCC is taken out."""
 
-from leveret.core.amqp_0_9 import properties
 from peer import Peer, encoded, new_broker
+
+from leveret.core.amqp_0_9 import properties
 
 
 def queues(peer, *names):
@@ -70,7 +71,9 @@ def test_headers_that_are_no_arrays_are_refused():
         peer = Peer(broker)
         peer.publish("a", b"", given={"headers": {name: value}})
         assert peer.expect("channel_close")[:2] == [
-            406, 'PRECONDITION_FAILED - invalid message: {unacceptable_type_in_header,"%s",%s}' % (name, type_)]
+            406,
+            'PRECONDITION_FAILED - invalid message: {unacceptable_type_in_header,"%s",%s}' % (name, type_),
+        ]
 
 
 def test_what_is_no_text_in_the_array_does_not_count():
@@ -84,8 +87,13 @@ def test_keys_are_bounded():
     """copy_size_max: their octets, and two for each, so that many short ones are bounded too."""
     broker = new_broker(copy_size_max=10)
     queues(Peer(broker), "a", "b")
-    for copies, more, taken in ((["b" * 3], ["b" * 3], True), (["b" * 3], ["b" * 4], False), (["b" * 8], [], True), ([""] * 5, [], True),
-                                ([""] * 6, [], False)):
+    for copies, more, taken in (
+        (["b" * 3], ["b" * 3], True),
+        (["b" * 3], ["b" * 4], False),
+        (["b" * 8], [], True),
+        ([""] * 5, [], True),
+        ([""] * 6, [], False),
+    ):
         peer = Peer(broker)
         peer.publish("a", b"", given={"headers": {"CC": copies, "BCC": more}})
         if taken:
@@ -95,8 +103,13 @@ def test_keys_are_bounded():
 
 
 def test_without_header_leaves_every_other_octet():
-    given = {"content_type": "t", "content_encoding": "e", "headers": {"a": 1, "BCC": ["x"], "z": {"BCC": "inner"}}, "delivery_mode": 2,
-             "app_id": "app"}
+    given = {
+        "content_type": "t",
+        "content_encoding": "e",
+        "headers": {"a": 1, "BCC": ["x"], "z": {"BCC": "inner"}},
+        "delivery_mode": 2,
+        "app_id": "app",
+    }
     octets = properties.without_header(properties.encode(given), "BCC")
     del given["headers"]["BCC"]
     assert properties.decode(octets, 0, len(octets)) == given

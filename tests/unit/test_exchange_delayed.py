@@ -1,16 +1,28 @@
 """x-delayed-message (RabbitMQ's plugin): header x-delay, argument x-delayed-type."""
 
-from leveret.core.stream import EPOCH
-from peer import Peer, encoded, idle, new_broker
 from memory_store import MemoryStore, durable_broker
+from peer import Peer, encoded, idle, new_broker
 from test_queue_rules import bodies, pass_time
+
+from leveret.core.stream.stream import EPOCH
 
 
 def delayed(broker, arguments=None, durable=False):
     """A peer with exchange "later" (topic inside) and queue "q" bound with a.#."""
     peer = Peer(broker)
-    peer.ask("exchange_declare", "exchange_declare_ok", 0, "later", "x-delayed-message", False, durable, False, False, False,
-             {"x-delayed-type": "topic"})
+    peer.ask(
+        "exchange_declare",
+        "exchange_declare_ok",
+        0,
+        "later",
+        "x-delayed-message",
+        False,
+        durable,
+        False,
+        False,
+        False,
+        {"x-delayed-type": "topic"},
+    )
     peer.declare("q", durable=durable, arguments=arguments)
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "a.#", False, {})
     return peer
@@ -72,10 +84,9 @@ def test_delays_survive_a_power_cut():
     peer.publish("a", b"x", "later", {"delivery_mode": 2, "headers": {"x-delay": 10000}})
     again = new_broker()
     again.tick(0, EPOCH + 104)
-    from leveret.core import durability
-    from leveret.core.amqp_0_9 import properties
-    again.read_messages_with(properties)
-    durability.make_durable(again, store.cut(), "each", 100, 65536, 4096, 1 << 20)
+    from leveret.core.recovery import opening
+
+    opening.make_durable(again, store.cut(), "each", 100, 65536, 4096, 1 << 20)
     assert again.queues["q"].message_count() == 0
     pass_time(again, 5000)
     assert again.queues["q"].message_count() == 0

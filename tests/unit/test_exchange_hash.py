@@ -89,12 +89,12 @@ def test_places_are_the_same_in_every_run_whatever_the_nonce():
 
 def test_the_header_or_the_property_that_is_hashed():
     for arguments, vary, keep in (
-            ({"hash-header": "who"}, lambda number: {"headers": {"who": number}}, lambda number: {"headers": {"who": "x", "n": number}}),
-            ({"hash-header": "who"}, lambda number: {"headers": {"who": "v%d" % number}}, lambda number: {}),
-            ({"hash-property": "message_id"}, lambda number: {"message_id": str(number)}, lambda number: {"correlation_id": str(number)}),
-            ({"hash-property": "correlation_id"}, lambda number: {"correlation_id": str(number)},
-             lambda number: {"message_id": str(number)}),
-            ({"hash-property": "timestamp"}, lambda number: {"timestamp": number}, lambda number: {"timestamp": 7})):
+        ({"hash-header": "who"}, lambda number: {"headers": {"who": number}}, lambda number: {"headers": {"who": "x", "n": number}}),
+        ({"hash-header": "who"}, lambda number: {"headers": {"who": "v%d" % number}}, lambda number: {}),
+        ({"hash-property": "message_id"}, lambda number: {"message_id": str(number)}, lambda number: {"correlation_id": str(number)}),
+        ({"hash-property": "correlation_id"}, lambda number: {"correlation_id": str(number)}, lambda number: {"message_id": str(number)}),
+        ({"hash-property": "timestamp"}, lambda number: {"timestamp": number}, lambda number: {"timestamp": 7}),
+    ):
         broker = new_broker()
         peer = Peer(broker)
         exchange(peer, arguments)
@@ -128,12 +128,18 @@ def test_what_is_refused():
     peer = Peer(broker)
     exchange(peer)
     peer.declare("q")
-    for key, text in (("x", 'The binding key must be an integer: <<"x">>'), ("", 'The binding key must be an integer: <<"">>'),
-                      ("0", "The binding key must be greater than 0"), ("-1", "The binding key must be greater than 0"),
-                      ("9999999999", "The binding key must be at most 1048576")):
+    for key, text in (
+        ("x", 'The binding key must be an integer: <<"x">>'),
+        ("", 'The binding key must be an integer: <<"">>'),
+        ("0", "The binding key must be greater than 0"),
+        ("-1", "The binding key must be greater than 0"),
+        ("9999999999", "The binding key must be at most 1048576"),
+    ):
         assert refused(broker, "queue_bind", 0, "q", "hash", key, False, {}) == [406, "PRECONDITION_FAILED - " + text]
-    for arguments, text in (({"hash-header": "a", "hash-property": "message_id"}, "hash-header and hash-property are mutually exclusive"),
-                            ({"hash-property": "type"}, "Unsupported property: type"),
-                            ({"hash-header": 5}, "the argument 'hash-header' must be a longstr")):
+    for arguments, text in (
+        ({"hash-header": "a", "hash-property": "message_id"}, "hash-header and hash-property are mutually exclusive"),
+        ({"hash-property": "type"}, "Unsupported property: type"),
+        ({"hash-header": 5}, "the argument 'hash-header' must be a longstr"),
+    ):
         found = refused(broker, "exchange_declare", 0, "other", "x-consistent-hash", False, False, False, False, False, arguments)
         assert found == [406, "PRECONDITION_FAILED - " + text]

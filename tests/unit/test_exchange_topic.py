@@ -1,8 +1,8 @@
 """Topic routing: its cost follows the patterns that fit, not the number of bindings; counted in looks into the tree, not in time."""
 
-from leveret.core.exchange_types.topic import Type
+from leveret.core.exchange.types.topic import Type
 from leveret.core.limits import GATEWAY
-from leveret.core.topic import Topic
+from leveret.core.patterns.topic import Topic
 
 
 class Counting(dict):
@@ -66,7 +66,7 @@ class Draws:
     def __call__(self, letters):
         self.state = (self.state * 1103515245 + 12345) & 0x3FFFFFFF
         place = (self.state >> 16) % len(letters)
-        return letters[place:place + 1]
+        return letters[place : place + 1]
 
 
 def test_as_many_patterns_of_many_loose_words_as_one_client_may_bind_cost_a_bounded_number_of_looks():

@@ -1,7 +1,8 @@
 """The table of exchange types: names, aliases, and what is refused."""
 
-from leveret.core import exchanges
 from peer import Peer, encoded, new_broker
+
+from leveret.core.exchange import registry
 
 REFUSED = (("system", "invalid"), ("x-system", "unknown"), ("destination", "unknown"), ("x-nothing", "unknown"), ("", "unknown"))
 
@@ -12,21 +13,21 @@ def declare(peer, name, type_, arguments=None):
 
 
 def test_every_row_has_its_file():
-    for name, file in exchanges.TYPES:
-        assert exchanges.type_named(name) is not None, (name, file)
+    for name, file in registry.TYPES:
+        assert registry.type_named(name) is not None, (name, file)
 
 
 def test_a_type_whose_file_is_left_out_is_unknown():
     """503 as for any other; the predeclared exchanges of such a type are not there."""
-    kept = exchanges.TYPES
-    exchanges.TYPES = tuple([(name, "left_out" if file == "headers" else file) for name, file in kept])
+    kept = registry.TYPES
+    registry.TYPES = tuple([(name, "left_out" if file == "headers" else file) for name, file in kept])
     try:
         broker = new_broker()
         assert [name for name in broker.exchanges if name in ("amq.headers", "amq.match")] == [] and "amq.topic" in broker.exchanges
         name, _, arguments = declare(Peer(broker), "e", "headers")
         assert (name, arguments[:2]) == ("connection_close", [503, "COMMAND_INVALID - unknown exchange type 'headers'"])
     finally:
-        exchanges.TYPES = kept
+        registry.TYPES = kept
 
 
 def test_unknown_types_and_the_system_exchange_are_refused():

@@ -4,14 +4,22 @@ The channel that should have got it is closed with 406 and a sentence, and the m
 whatever its size: a peer that keeps to the specification then ends the connection with 501.
 """
 
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 from peer import Peer, encoded, idle, new_broker
 
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+
 WIDE = {"headers": {"k": "a" * 5000}}
-SIZES = {"properties_size_max": 8192, "receive_buffer_size": 16384, "send_buffer_size": 16384, "frame_size_max": 16384,
-         "arena_size": 131072}
-SENTENCE = ("PRECONDITION_FAILED - %s in queue 'q' has a content header of 5033 octets, which is one frame, and frame-max of this "
-            "connection is 4096: connect with a larger one")
+SIZES = {
+    "properties_size_max": 8192,
+    "receive_buffer_size": 16384,
+    "send_buffer_size": 16384,
+    "frame_size_max": 16384,
+    "arena_size": 131072,
+}
+SENTENCE = (
+    "PRECONDITION_FAILED - %s in queue 'q' has a content header of 5033 octets, which is one frame, and frame-max of this "
+    "connection is 4096: connect with a larger one"
+)
 
 
 class Narrow(Peer):
@@ -71,8 +79,12 @@ def test_a_get_is_refused_and_the_message_stays():
 
 def test_other_consumers_of_the_queue_get_it():
     """Whoever's turn it was, among equals, with priorities, and with a single active one."""
-    for arguments, priorities in (({}, (0, 0, 0, 0)), ({}, (5, 5, 1, 0)), ({"x-single-active-consumer": True}, (0, 0, 0, 0)),
-                                  ({"x-max-priority": 2}, (0, 0, 0, 0))):
+    for arguments, priorities in (
+        ({}, (0, 0, 0, 0)),
+        ({}, (5, 5, 1, 0)),
+        ({"x-single-active-consumer": True}, (0, 0, 0, 0)),
+        ({"x-max-priority": 2}, (0, 0, 0, 0)),
+    ):
         broker, wide = broker_with_queue(arguments)
         empty = idle(broker)
         narrow = [Narrow(broker) for _ in range(3)]

@@ -1,12 +1,11 @@
 """hot.py and ingest.py have the layout's numbers as their own constants; they must be the same."""
 
-from leveret.core import layout, records
+from leveret.core.broker import ingest
+from leveret.core.log import flat_records, message_record
+from leveret.core.memory import hot, layout
 
-import leveret.core.hot as hot
-import leveret.core.ingest as ingest
-
-OF_THE_WIRE = ("DEPTH_MAX", "NEAR")
-OF_THE_LOG = ("RECORD_SIZE", "PLACE_SIZE")
+OF_THE_WIRE = ("DEPTH_MAX", "NEAR", "SPREAD", "STEPS")
+OF_THE_LOG = {"RECORD_SIZE": flat_records, "PLACE_SIZE": message_record}
 
 
 def compare(module):
@@ -18,10 +17,10 @@ def compare(module):
     with open(path) as source:
         for line in source:
             if line.startswith("_") and " = const(" in line:
-                name = line[1:line.index(" ")]
+                name = line[1 : line.index(" ")]
                 if name not in OF_THE_WIRE:
-                    numbers = records if name in OF_THE_LOG else layout
-                    assert int(line[line.index("(") + 1:line.index(")")], 0) == getattr(numbers, name), line
+                    numbers = OF_THE_LOG.get(name, layout)
+                    assert int(line[line.index("(") + 1 : line.index(")")], 0) == getattr(numbers, name), line
                     compared += 1
     return compared
 

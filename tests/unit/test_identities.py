@@ -17,8 +17,7 @@ def fresh(*queues):
 def identified(peer, name, identity):
     """Publish a message with an id to a queue and take out what came of it: how many messages."""
     peer.publish(name, b"x", given={"message_id": identity})
-    count = peer.ask("queue_purge", "queue_purge_ok", 0, name, False)[0]
-    return count
+    return peer.ask("queue_purge", "queue_purge_ok", 0, name, False)[0]
 
 
 def sequenced(peer, name, publisher, sequence):
@@ -81,8 +80,9 @@ def test_last_values_have_half_and_further_ones_are_refused():
 
 def test_a_queue_that_goes_gives_its_places_back():
     """identity_count_max: deleted, or without x-deduplication when the policy that asked for it is removed."""
-    broker, peer = fresh(("window", {"x-deduplication": 100}), ("last", {"x-last-value-key": "k"}), ("stream", {"x-queue-type": "stream"}),
-                         ("shaped", {}))
+    broker, peer = fresh(
+        ("window", {"x-deduplication": 100}), ("last", {"x-last-value-key": "k"}), ("stream", {"x-queue-type": "stream"}), ("shaped", {})
+    )
     broker.policies.set(broker, broker.policies.made("short", "shaped", {"deduplication": 10}))
     for number in range(5):
         identified(peer, "window", "id%d" % number)
@@ -95,3 +95,16 @@ def test_a_queue_that_goes_gives_its_places_back():
     for name in ("window", "last", "stream"):
         peer.give(encoded("queue_delete", 1, 0, name, False, False, False))
     assert left(broker) == MOST and not broker.tables.identities.holders and not broker.tables.identities.values
+
+
+def test_a_publish_to_a_stream_that_is_taken_back_may_come_again():
+    """core/stream/publishers.py: what was seen just now and not appended after all is no duplicate when it comes again."""
+    broker, peer = fresh(("s", {"x-queue-type": "stream"}))
+    sequenced(peer, "s", "p", 5)
+    stream = broker.queues["s"]
+    stream.take_back()
+    assert stream.message_count() == 0
+    sequenced(peer, "s", "p", 5)
+    assert stream.message_count() == 1
+    sequenced(peer, "s", "p", 5)
+    assert stream.message_count() == 1 and broker.tables.counts["stream_duplicates"] == 1

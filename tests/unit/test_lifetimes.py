@@ -1,10 +1,11 @@
 """Lifetimes and ages count on a clock that does not jump, and end when they end (core/SPEC.md, lifetimes)."""
 
-from leveret.core.ages import FRAMES_MAX, Ages
-from leveret.core.layout import MASK
-from leveret.core.stream import EPOCH
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, content, encoded, new_broker
+
+from leveret.core.broker.ages import FRAMES_MAX, Ages
+from leveret.core.memory.layout import MASK
+from leveret.core.stream.stream import EPOCH
 
 YEAR = 365 * 86400
 DAY = 86400
@@ -212,6 +213,7 @@ def test_many_queues_are_not_looked_at_each_millisecond():
     def counted():
         looks[0] += 1
         end_lifetimes()
+
     broker.end_lifetimes = counted
     for now in range(2000, 2200):
         broker.tick(now, BEGIN)

@@ -3,12 +3,12 @@
 import gc
 import sys
 
-from leveret.core.limits import Limits
-from leveret.core.memory_micropython import line_memory
-from leveret.core.link import NONCE_MAX, VERSION, Link
-from leveret.core.link_frame import CALL, DATA, END, HELLO, WELCOME, FrameChecks, FrameWriter
-
 from link_ends import Inner, Maker, count_of, drain, ends, exchange, give, text, tick
+
+from leveret.core.limits import Limits
+from leveret.core.memory.micropython_sizes import line_memory
+from leveret.core.serial_link.frame import CALL, DATA, END, HELLO, WELCOME, FrameChecks, FrameWriter
+from leveret.core.serial_link.link import NONCE_MAX, VERSION, Link
 
 WRAP_AT = 0x40000000
 
@@ -17,12 +17,20 @@ def frame(name, payload=b"", active=True, sequence=0):
     """A frame of the handshake, as either end sends it."""
     writer = FrameWriter(4096, FrameChecks(active))
     writer.put(name, sequence, 0, memoryview(payload), len(payload))
-    return bytes(writer.octets[:writer.end])
+    return bytes(writer.octets[: writer.end])
 
 
 def hello(nonce=1, version=VERSION, knows=0, window_size=4096, payload_size_max=512, check_size=4, streams=4, speed=0):
-    return frame(HELLO, bytes((version,)) + nonce.to_bytes(4, "big") + knows.to_bytes(4, "big") + window_size.to_bytes(2, "big")
-                 + payload_size_max.to_bytes(2, "big") + bytes((check_size, streams)) + speed.to_bytes(4, "big"))
+    return frame(
+        HELLO,
+        bytes((version,))
+        + nonce.to_bytes(4, "big")
+        + knows.to_bytes(4, "big")
+        + window_size.to_bytes(2, "big")
+        + payload_size_max.to_bytes(2, "big")
+        + bytes((check_size, streams))
+        + speed.to_bytes(4, "big"),
+    )
 
 
 def test_octets_arrive_both_ways_in_one_session():
@@ -39,9 +47,13 @@ def test_octets_arrive_both_ways_in_one_session():
 
 
 def test_ends_with_different_sizes_and_checks_agree():
-    for one, other in ((dict(payload_size_max=1024, check_size=2, window_size=4096, stream_count=1, stream_room=100),
-                        dict(payload_size_max=32, check_size=4, window_size=512, receive_size=16, stream_count=9, stream_room=5000)),
-                       (dict(window_size=16384, payload_size_max=2048), dict(window_size=256, payload_size_max=64))):
+    for one, other in (
+        (
+            {"payload_size_max": 1024, "check_size": 2, "window_size": 4096, "stream_count": 1, "stream_room": 100},
+            {"payload_size_max": 32, "check_size": 4, "window_size": 512, "receive_size": 16, "stream_count": 9, "stream_room": 5000},
+        ),
+        ({"window_size": 16384, "payload_size_max": 2048}, {"window_size": 256, "payload_size_max": 64}),
+    ):
         for first, second in ((one, other), (other, one)):
             forth, back = Maker([text(5000)]), Maker([text(5000)])
             active, passive = Link(forth, 1, active=True, **first), Link(back, 2, **second)
@@ -131,7 +143,7 @@ def test_what_is_on_the_way_when_the_cable_is_pulled_arrives_when_it_is_back():
     active, passive = ends(forth, back, retransmit_ms=100)
     forth.made[0].outgoing, back.made[0].outgoing = text(9000), text(7000, 3)
     half = drain(active)
-    give(passive, half[:len(half) // 2])
+    give(passive, half[: len(half) // 2])
     give(active, drain(passive)[:700])
     now = 0
     for first, second in ((active, passive), (passive, active), (active, None), (passive, None)):
@@ -308,9 +320,17 @@ def test_frames_of_another_kind_size_or_direction_are_counted_and_do_nothing():
     maker = Maker()
     passive = Link(maker, 5)
     drain(passive)
-    wrong = (hello(nonce=0), hello(nonce=0x7FFFFFFF), hello(payload_size_max=0), hello(window_size=300), hello(check_size=3),
-             hello(streams=0), frame(HELLO, bytes((VERSION,)) + b"short"), frame(WELCOME, bytes(19)),
-             frame(CALL, b"\x02"))
+    wrong = (
+        hello(nonce=0),
+        hello(nonce=0x7FFFFFFF),
+        hello(payload_size_max=0),
+        hello(window_size=300),
+        hello(check_size=3),
+        hello(streams=0),
+        frame(HELLO, bytes((VERSION,)) + b"short"),
+        frame(WELCOME, bytes(19)),
+        frame(CALL, b"\x02"),
+    )
     for count, octets in enumerate(wrong):
         give(passive, octets)
         assert drain(passive) == b"" and count_of(passive, "foreign") == count + 1, count
@@ -328,7 +348,7 @@ def test_a_frame_without_a_session_is_no_frame_and_answered_with_a_call_at_most_
         writer._checks.begin(b"another.", 4)
         writer.put(name, 0, 0, b"old", 3)
         tick(100, passive)
-        give(passive, bytes(writer.octets[:writer.end]) * 20)
+        give(passive, bytes(writer.octets[: writer.end]) * 20)
         assert not passive.is_open
     assert drain(passive).count(b"\x7e") == 2, "one frame"
 
@@ -344,8 +364,9 @@ class FastLine:
 
     def __init__(self, works_up_to, *speeds):
         self.makers = Maker([text(2000)]), Maker([text(2000, 5)])
-        self.links = [Link(self.makers[side], 5 + side, active=side == 0, retransmit_ms=200, keepalive_ms=1000, speed=speeds[side])
-                      for side in (0, 1)]
+        self.links = [
+            Link(self.makers[side], 5 + side, active=side == 0, retransmit_ms=200, keepalive_ms=1000, speed=speeds[side]) for side in (0, 1)
+        ]
         self.works_up_to = works_up_to
         self.now = 0
 
@@ -412,10 +433,24 @@ def test_the_cable_is_pulled_at_a_high_speed():
 
 
 def test_arguments_out_of_range_are_refused_with_the_reason():
-    cases = (dict(nonce=0), dict(nonce=NONCE_MAX + 1), dict(window_size=3000), dict(window_size=32768), dict(payload_size_max=31),
-             dict(payload_size_max=4096), dict(payload_size_max=2049), dict(check_size=3), dict(receive_size=15), dict(retransmit_ms=0),
-             dict(keepalive_ms=60000), dict(dead_ms=1 << 28), dict(speed=-1), dict(address=256), dict(stream_count=65),
-             dict(stream_room=10))
+    cases = (
+        {"nonce": 0},
+        {"nonce": NONCE_MAX + 1},
+        {"window_size": 3000},
+        {"window_size": 32768},
+        {"payload_size_max": 31},
+        {"payload_size_max": 4096},
+        {"payload_size_max": 2049},
+        {"check_size": 3},
+        {"receive_size": 15},
+        {"retransmit_ms": 0},
+        {"keepalive_ms": 60000},
+        {"dead_ms": 1 << 28},
+        {"speed": -1},
+        {"address": 256},
+        {"stream_count": 65},
+        {"stream_room": 10},
+    )
     for case in cases:
         arguments = {"nonce": 1}
         arguments.update(case)
@@ -434,8 +469,9 @@ def test_a_link_takes_no_more_memory_than_the_limits_say():
     for window_size, payload_size_max, count, room in ((2048, 256, 2, 1024), (256, 64, 1, 64), (16384, 1024, 4, 4096)):
         gc.collect()
         before = gc.mem_alloc()
-        link = Link(None, 1, window_size=window_size, payload_size_max=payload_size_max, receive_size=256, stream_count=count,
-                    stream_room=room)
+        link = Link(
+            None, 1, window_size=window_size, payload_size_max=payload_size_max, receive_size=256, stream_count=count, stream_room=room
+        )
         gc.collect()
         took = gc.mem_alloc() - before
         said = line_memory(Limits(line_connection_count_max=count, line_connection_room=room), window_size, payload_size_max)

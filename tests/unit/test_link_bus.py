@@ -1,9 +1,9 @@
 """A half-duplex line with one master and several stations: one speaks at a time, and each connection reaches its own station."""
 
-from leveret.core.link import Link
-from leveret.core.link_bus import Bus
-
 from link_ends import Inner, Maker, count_of, text
+
+from leveret.core.serial_link.bus import Bus
+from leveret.core.serial_link.link import Link
 
 STEP_MS = 2
 OCTETS_PER_STEP = 24  # 115,200 bits per second
@@ -44,7 +44,7 @@ class Wire:
     def hear(self, speaker, octets):
         for number, end in enumerate(self.ends):
             if end is not None and (number != speaker or self.echo):
-                end.writable()[:len(octets)] = octets
+                end.writable()[: len(octets)] = octets
                 end.received(len(octets))
 
     def run(self, steps):
@@ -56,8 +56,9 @@ def wire(addresses, echo=False, silent=()):
     """(wire, bus, links of the master, makers of the stations)."""
     links = [Link(None, 100 + address, active=True, turns=True, address=address) for address in addresses]
     makers = [Maker() for _ in addresses]
-    stations = [None if address in silent else Link(maker, 200 + address, turns=True, address=address)
-                for address, maker in zip(addresses, makers)]
+    stations = [
+        None if address in silent else Link(maker, 200 + address, turns=True, address=address) for address, maker in zip(addresses, makers)
+    ]
     bus = Bus(links, 11520)
     return Wire(bus, stations, echo), bus, links, makers
 

@@ -1,8 +1,8 @@
 """Frames of the serial link: what is put on the line is found again, anything else is not taken for a frame."""
 
-from leveret.core import link_frame
-from leveret.core.link_frame import CALL, DATA, HEADER_SIZE, HELLO, FrameChecks, FrameWriter
-from leveret.core.link_stuffing import CHECK_16_TABLE, check_16
+from leveret.core.serial_link import frame
+from leveret.core.serial_link.frame import CALL, DATA, HEADER_SIZE, HELLO, FrameChecks, FrameWriter
+from leveret.core.serial_link.stuffing import CHECK_16_TABLE, check_16
 
 PAYLOADS = (b"", b"a", b"\x7e", b"\x7d", b"\x7d\x5e\x7e\x7e", bytes(range(256)), b"\x7e" * 256, b'{"value": {"x": 1}}' * 13)
 NONCES = bytes(range(8))
@@ -15,26 +15,26 @@ def checks_of(check_size=4, nonces=NONCES, address=0, active=False):
 
 
 def FrameReader(payload_size_max, checks=None):
-    return link_frame.FrameReader(payload_size_max, checks or checks_of())
+    return frame.FrameReader(payload_size_max, checks or checks_of())
 
 
 def encoded(payload, flag_first=True, sequence=0x7E, acknowledged=0x7D, checks=None, name=DATA):
     writer = FrameWriter(256, checks or checks_of())
     writer.line_silent = flag_first
     writer.put(name, sequence, acknowledged, memoryview(payload), len(payload))
-    return bytes(writer.octets[writer.start:writer.end])
+    return bytes(writer.octets[writer.start : writer.end])
 
 
 def decoded(reader, line, step):
     """Frames in `line`, given to the reader `step` octets at a time."""
     found = []
     for start in range(0, len(line), step):
-        piece = line[start:start + step]
+        piece = line[start : start + step]
         at = 0
         while at < len(piece):
             at = reader.take(piece, at, len(piece))
             if reader.size:
-                found.append(bytes(reader.octets[:reader.size]))
+                found.append(bytes(reader.octets[: reader.size]))
     return found
 
 
@@ -72,7 +72,7 @@ def test_a_frame_of_the_largest_size_fills_the_writer_at_most():
     writer = FrameWriter(256, checks_of())
     writer.put(DATA, 0x7E, 0x7E, memoryview(b"\x7e" * 256), 256)
     assert writer.end <= len(writer.octets)
-    assert decoded(FrameReader(256), bytes(writer.octets[:writer.end]), 1000) == [b"\x21\x7e\x7e" + b"\x7e" * 256]
+    assert decoded(FrameReader(256), bytes(writer.octets[: writer.end]), 1000) == [b"\x21\x7e\x7e" + b"\x7e" * 256]
 
 
 def test_no_octet_of_a_handshake_is_a_control_character():

@@ -3,8 +3,8 @@
 Random runs carry their seed in every message; `run(seed, ...)` reruns one.
 """
 
-from leveret.core.link import Link
-from leveret.core.link_frame import FrameChecks, FrameWriter
+from leveret.core.serial_link.frame import FrameChecks, FrameWriter
+from leveret.core.serial_link.link import Link
 
 STEP_MS = 10
 ROUNDS_MAX = 20000
@@ -34,7 +34,7 @@ class Inner:
         self.closed = False
 
     def writable(self):
-        return self.room[:0 if self.random.below(4) == 0 else 1 + self.random.below(300)]
+        return self.room[: 0 if self.random.below(4) == 0 else 1 + self.random.below(300)]
 
     def received(self, size):
         if size == 0:
@@ -42,7 +42,7 @@ class Inner:
         self.incoming.extend(self.room[:size])
 
     def pending(self):
-        return memoryview(self.outgoing)[self.at:self.at + 1 + self.random.below(400)]
+        return memoryview(self.outgoing)[self.at : self.at + 1 + self.random.below(400)]
 
     def sent(self, size):
         self.at += size
@@ -84,7 +84,7 @@ class Noise:
     def frame(self, frame):
         if self.random.below(1000) < self.frame_rate:
             self.count += 1
-            frame = frame + frame if self.random.below(2) else frame[:self.random.below(len(frame))]
+            frame = frame + frame if self.random.below(2) else frame[: self.random.below(len(frame))]
         return self.octets(frame)
 
 
@@ -108,18 +108,28 @@ def deliver(target, octets, random):
     while at < len(octets):
         view = target.writable()
         size = min(1 + random.below(len(view)), len(octets) - at)
-        view[:size] = octets[at:at + size]
+        view[:size] = octets[at : at + size]
         target.received(size)
         at += size
 
 
 def new_end(active, made, outgoing, random, nonce, **arguments):
     """One end of the line; its inner endpoints are added to `made` and take their octets from `outgoing(number)`."""
+
     def make_inner():
         made.append(Inner(outgoing(len(made)), random))
         return made[-1]
-    settings = dict(window_size=1024, payload_size_max=64, receive_size=128, retransmit_ms=200, keepalive_ms=1000, dead_ms=100000,
-                    stream_count=2, stream_room=512)
+
+    settings = {
+        "window_size": 1024,
+        "payload_size_max": 64,
+        "receive_size": 128,
+        "retransmit_ms": 200,
+        "keepalive_ms": 1000,
+        "dead_ms": 100000,
+        "stream_count": 2,
+        "stream_room": 512,
+    }
     settings.update(arguments)
     return Link(make_inner, nonce, active=active, **settings)
 
@@ -189,8 +199,8 @@ class OneError:
         self.left -= len(frame)
         if not 0 <= place < len(frame):
             return frame
-        middle = (b"", bytes((frame[place] ^ 0x40,)), frame[place:place + 1] * 2, b"\x7e", b"\x7d")[self.way]
-        return frame[:place] + middle + frame[place + 1:]
+        middle = (b"", bytes((frame[place] ^ 0x40,)), frame[place : place + 1] * 2, b"\x7e", b"\x7d")[self.way]
+        return frame[:place] + middle + frame[place + 1 :]
 
 
 class NoError:
@@ -312,13 +322,34 @@ def any_frame(random, link):
     payload = bytes([random.below(256) for _ in range(random.below(300))])
     name = random.below(16) if random.below(4) == 0 else 1 + random.below(5)
     if random.below(3) == 0:
-        payload = b"\x40\x80\x04\x00\x00\x00\x05hello" + payload[:random.below(100)]
+        payload = b"\x40\x80\x04\x00\x00\x00\x05hello" + payload[: random.below(100)]
     if not checks.size or random.below(9) == 0:
         name = 6 + random.below(2)
-        payload = bytes((2, 0, 0, 0, random.below(4), 0, 0, 0, random.below(4), random.below(8), 0, 1, random.below(4), 2 * random.below(3),
-                         random.below(4), 0, 0, 0, 0))
+        payload = bytes(
+            (
+                2,
+                0,
+                0,
+                0,
+                random.below(4),
+                0,
+                0,
+                0,
+                random.below(4),
+                random.below(8),
+                0,
+                1,
+                random.below(4),
+                2 * random.below(3),
+                random.below(4),
+                0,
+                0,
+                0,
+                0,
+            )
+        )
     writer.put(name, random.below(12), random.below(3), memoryview(payload), len(payload))
-    return bytes(writer.octets[:writer.end])
+    return bytes(writer.octets[: writer.end])
 
 
 def test_no_frame_that_a_peer_can_send_raises_or_makes_it_send_without_end():
@@ -330,7 +361,7 @@ def test_no_frame_that_a_peer_can_send_raises_or_makes_it_send_without_end():
         now = 0
         for _ in range(300):
             octets = any_frame(random, link)
-            deliver(link, octets[:random.below(len(octets))] if random.below(10) == 0 else octets, random)
+            deliver(link, octets[: random.below(len(octets))] if random.below(10) == 0 else octets, random)
             now += random.below(400)
             link.tick(now)
             count = 0

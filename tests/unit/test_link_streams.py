@@ -1,9 +1,9 @@
 """Several connections on one serial link: each gets its own octets, and none stops the others."""
 
-from leveret.core.link import Link
-from leveret.core.link_streams import Streams
-
 from link_ends import Inner, Maker, count_of, exchange, give, text
+
+from leveret.core.serial_link.link import Link
+from leveret.core.serial_link.streams import Streams
 
 
 def pair(back, **arguments):
@@ -145,11 +145,14 @@ def test_the_end_of_a_session_is_the_end_of_all_its_connections():
 
 
 WRONG = (
-    b"\x40\x40", b"\x4f",                          # a stream opened twice; one above the count
-    b"\x01\x00\x01x", b"\x82\x00\x01", b"\xc1",    # data, credit, close of a stream that is not open
-    b"\x40\x00\x02\x01" + bytes(513),              # more than there is credit for, and nobody takes it
-    b"\x40\x80\xff\xff\x80\x00\x01",               # more credit than a number holds
-    b"\x40\xc0\xc0",                               # closed twice
+    b"\x40\x40",
+    b"\x4f",  # a stream opened twice; one above the count
+    b"\x01\x00\x01x",
+    b"\x82\x00\x01",
+    b"\xc1",  # data, credit, close of a stream that is not open
+    b"\x40\x00\x02\x01" + bytes(513),  # more than there is credit for, and nobody takes it
+    b"\x40\x80\xff\xff\x80\x00\x01",  # more credit than a number holds
+    b"\x40\xc0\xc0",  # closed twice
 )
 
 
@@ -158,15 +161,15 @@ def test_a_peer_that_breaks_the_rules_ends_its_session_and_nothing_else():
         for step in (1, 3, len(case)):
             streams = Streams(lambda: Inner(room=0), 4, 512, 64)
             for start in range(0, len(case), step):
-                piece = case[start:start + min(step, 60)]
+                piece = case[start : start + min(step, 60)]
                 for at in range(0, len(piece), 60):
-                    part = piece[at:at + 60]
-                    streams.writable()[:len(part)] = part
+                    part = piece[at : at + 60]
+                    streams.writable()[: len(part)] = part
                     streams.received(len(part))
                 if step == len(case):
                     for at in range(60, len(case), 60):
-                        part = case[at:at + 60]
-                        streams.writable()[:len(part)] = part
+                        part = case[at : at + 60]
+                        streams.writable()[: len(part)] = part
                         streams.received(len(part))
             assert streams.broken, (case[:8], step)
     back = Maker()

@@ -1,6 +1,6 @@
 """Windows of the serial link: nothing is overwritten before it is acknowledged, nothing that arrived is sent again, and numbers wrap."""
 
-from leveret.core.link_window import WINDOW_SIZES, FrameSize, ReceiveWindow, SendWindow, grain_size
+from leveret.core.serial_link.window import WINDOW_SIZES, FrameSize, ReceiveWindow, SendWindow, grain_size
 
 
 def text(size, start=0):
@@ -157,6 +157,14 @@ def test_the_order_begins_anew_before_it_grows_large():
         assert drain(receiver) == text(64, round_number)
         report(receiver, sender)
     assert sender._order < (1 << 27) + 1000 and sender.outstanding() == 0
+
+
+def test_runs_of_before_the_order_began_anew_are_older_than_all_that_go_out_later():
+    sender = SendWindow(256)
+    sender._order = (1 << 28) - 1
+    sender.mark_question()
+    assert sender._order == 1 << 27 and sender._question == sender._order - 1
+    assert set(sender._orders) == {0} and sender._newest == 0
 
 
 def settle(size_max, damaged_of_octets):

@@ -1,23 +1,25 @@
 """The log: records, damage, segments, what is written and synced when. The store is octets in memory."""
 
-from leveret.core import layout, log
-from leveret.core.stream import EPOCH
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, content, encoded, idle
+
+from leveret.core.log import segments
+from leveret.core.memory import layout
+from leveret.core.stream.stream import EPOCH
 
 
 def test_records_are_read_back_and_damage_is_found_wherever_it_is():
     """Every cut and every flipped octet: what is in front is read, what is behind is not believed."""
     store = MemoryStore()
-    writer = log.Log(store, 1000, 100000)
+    writer = segments.Log(store, 1000, 100000)
     writer.begin(1, 5)
     for number in range(5):
-        writer.append(log.MESSAGE, (b"record", str(number).encode() * number))
+        writer.append(segments.MESSAGE, (b"record", str(number).encode() * number))
         writer.commit()
     whole = store.segments[1]
 
     def read():
-        reader = log.Reader(store, 1)
+        reader = segments.Reader(store, 1)
         found = []
         if reader.head():
             record = reader.next()
@@ -31,13 +33,32 @@ def test_records_are_read_back_and_damage_is_found_wherever_it_is():
     for cut in range(len(whole)):
         store.segments[1] = whole[:cut]
         found, damage = read()
-        assert found == everything[:len(found)] and len(found) < 5, cut
+        assert found == everything[: len(found)] and len(found) < 5, cut
         assert damage is not None or cut in (0, 39, 58, 78, 99, 121), cut
         broken = bytearray(whole)
         broken[cut] ^= 0x10
         store.segments[1] = bytes(broken)
         found, damage = read()
-        assert damage is not None and found == everything[:len(found)], cut
+        assert damage is not None and found == everything[: len(found)], cut
+
+
+def test_a_broker_that_ends_has_everything_synced_in_every_mode():
+    """Mode none syncs nothing while it runs; at the end it does, and says so when that fails."""
+    for mode in ("none", "batch", "each"):
+        store = MemoryStore()
+        broker, _ = durable_broker(store, mode)
+        peer = Peer(broker)
+        peer.declare("q", durable=True)
+        peer.publish("q", b"a", given=PERSISTENT)
+        if mode == "none":
+            assert "q" not in durable_broker(store.cut())[0].queues
+        assert broker.journal.finish() is True, mode
+        again, _ = durable_broker(store.cut())
+        assert bodies(Peer(again), "q") == [b"a"], mode
+        if mode != "each":  # there it is synced when it is published
+            peer.publish("q", b"b", given=PERSISTENT)
+            store.sync_fails = True
+            assert broker.journal.finish() is False, mode
 
 
 def test_a_confirm_leaves_after_the_sync_that_covers_its_message():
@@ -117,14 +138,14 @@ def test_the_log_has_a_size_and_refuses_beyond_it():
 
 
 def test_a_newer_log_is_left_alone():
-    """NewerLog, and not an octet changed."""
+    """OtherLog, and not an octet changed."""
     store = MemoryStore()
     durable_broker(store)
-    store.append(9, log.record(0, log.HEAD, (log.MAGIC, b"\x00\x09something new"), 19))
+    store.append(9, segments.record(0, segments.HEAD, (segments.MAGIC, b"\x00\x09something new"), 19))
     kept = dict(store.segments)
     try:
         durable_broker(store)
-    except log.NewerLog as error:
+    except segments.OtherLog as error:
         assert "version 9" in str(error)
     else:
         raise AssertionError("a newer log was taken")
@@ -244,9 +265,11 @@ def test_a_transient_queue_that_is_deleted_leaves_its_record_clean():
         peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
     for _ in range(3):
         peer.publish("", b"x", "amq.fanout", PERSISTENT)
-    peer.give(encoded("queue_delete", 1, 0, "passing", False, False, True)
-              + encoded("queue_declare", 1, 0, "next", False, True, False, False, True, {})
-              + content(1, "", "next", b"y", PERSISTENT))
+    peer.give(
+        encoded("queue_delete", 1, 0, "passing", False, False, True)
+        + encoded("queue_declare", 1, 0, "next", False, True, False, False, True, {})
+        + content(1, "", "next", b"y", PERSISTENT)
+    )
     again, _ = durable_broker(store.cut())
     assert bodies(Peer(again), "next") == [b"y"] and again.queues["kept"].message_count() == 3
 

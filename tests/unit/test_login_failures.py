@@ -1,8 +1,9 @@
 """Log-ins that keep failing: counted for a user at an address, an address, and a user (0-9-1 section 4.10; core/SPEC.md, "Access")."""
 
-from leveret.core.failures import Failures, network_of
-from leveret.core.limits import BOARD, Limits
 from test_sasl import Caller, names, new_broker, plain
+
+from leveret.core.access.login_failures import Failures, network_of
+from leveret.core.limits import BOARD, Limits
 
 SECONDS = 1700000000
 HERE = "10.0.0.7"
@@ -11,8 +12,13 @@ THERE = "10.0.0.8"
 
 def guarded(**overrides):
     """A broker that refuses a user at an address after 2 failures, and an address after 6; its rows of failures are many."""
-    values = {"login_failure_max": 6, "login_user_failure_max": 2, "login_refusal_ms": 5000, "login_address_max": 64,
-              "login_timeout_ms": 4000}
+    values = {
+        "login_failure_max": 6,
+        "login_user_failure_max": 2,
+        "login_refusal_ms": 5000,
+        "login_address_max": 64,
+        "login_timeout_ms": 4000,
+    }
     values.update(overrides)
     return new_broker(**values)
 
@@ -118,7 +124,8 @@ def test_a_user_that_fails_from_many_addresses_is_answered_late_where_it_has_not
 
 
 def test_a_user_removed_while_its_late_answer_waits_does_not_get_in():
-    from leveret.core import users
+    from leveret.core.access import users
+
     broker = guarded()
     for last in range(3):
         fail(broker, "10.0.1.%d" % last, 2)

@@ -1,10 +1,12 @@
 """Segments that are lost: told with what they had, by numbers that are kept apart from them; nothing of what is left is let go unseen
 (core/DESIGN.md section 5)."""
 
-from leveret.core import log
-from leveret.core.noted import Noted
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer
+
+from leveret.core.log import segments
+from leveret.core.log.message_record import route_at
+from leveret.core.log.segment_list import Noted
 
 
 class NotingStore(MemoryStore):
@@ -58,7 +60,7 @@ def heads(octets):
     store = MemoryStore()
     number = int.from_bytes(octets[19:23], "big")
     store.segments[number] = octets
-    reader = log.Reader(store, number)
+    reader = segments.Reader(store, number)
     found = []
     record = reader.next() if reader.head() else None
     while record is not None:
@@ -94,7 +96,7 @@ def test_a_lost_first_segment_is_told_and_its_queues_messages_are_put_aside():
         assert "; segment 1 is %s (there were %d octets with" % ("empty" if empty else "missing", size) in report, report
         assert "; %d messages are for 1 queues that nothing defines (queue id 1: %d): they were put in " % (left, left) in report, report
         kept = [payload for number in sorted(store.orphans) for payload in heads(store.orphans[number])]
-        assert len(kept) == left and kept[-1][28:31] == b"\x00\x01q" and kept[-1].endswith(b"059" + bytes(100))
+        assert len(kept) == left and kept[-1][route_at(0, 1) :].startswith(b"\x00\x01q") and kept[-1].endswith(b"059" + bytes(100))
         peer = Peer(broker)
         peer.declare("q", durable=True)
         assert broker.queues["q"].id_in_log == 2, "an id was given twice"
@@ -152,7 +154,7 @@ def test_orphans_that_cannot_be_put_aside_stay():
     assert "for 2 queues that nothing defines" in report and "they stay" in report and not store.orphans, report
     peer = Peer(broker)
     peer.declare("c", durable=True)
-    for number in range(60):
+    for _number in range(60):
         peer.publish("c", bytes(100), given=PERSISTENT)
         peer.ask("queue_purge", "queue_purge_ok", 0, "c", False)
     assert 2 in store.segments and store.segments[2].count(bytes(100)) > 3
@@ -182,3 +184,71 @@ def test_a_note_that_is_damaged_is_told_and_written_anew():
     broker, report = durable_broker(store, segment_size=2000)
     assert "the file that lists the segments is lost" in report and broker.queues["q"].message_count() == 60, report
     assert ";" not in durable_broker(store, segment_size=2000)[1]
+
+
+STREAM = {"x-queue-type": "stream"}
+
+
+def stream_filled(first, count, store):
+    """A stream with so many more messages, confirmed, on a store."""
+    broker, report = durable_broker(store, segment_size=2000)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments=STREAM)
+    for number in range(first, first + count):
+        peer.publish("s", b"%03d" % number + bytes(100), given=PERSISTENT)
+    return broker, report
+
+
+def read_from(broker, offset):
+    """{offset: body} of what a reader gets that has kept `offset`."""
+    peer = Peer(broker)
+    peer.ask("basic_qos", "basic_qos_ok", 0, 200, False)
+    got = peer.consume("s", "c", arguments={"x-stream-offset": offset})
+    return {each[2]["headers"]["x-stream-offset"]: each[3][:3] for each in got}
+
+
+def test_an_offset_of_a_lost_newest_segment_is_not_given_to_another_message():
+    """A reader that has kept it gets what comes next; the range is told, once for the loss, and stays when the log moves on."""
+    for empty in (False, True):
+        for lost_count in (1, 2):
+            store = NotingStore()
+            broker, _ = stream_filled(0, 60, store)
+            confirmed = broker.queues["s"].next_offset()
+            for last in sorted(store.segments)[-lost_count:]:
+                lose(store, last)
+                if empty:
+                    store.segments[last] = store.durable[last] = b""
+            broker, report = durable_broker(store, segment_size=2000)
+            stream = broker.queues["s"]
+            there = len(read_from(broker, "first"))
+            end = stream.next_offset()
+            assert confirmed == 60 and 20 < there < 60 and end >= confirmed, (there, end)
+            assert "; stream 's' goes on at offset %d: its messages from %d to %d may be lost" % (end, there, end - 1) in report, report
+            broker, _ = stream_filled(end, 1, store)
+            for kept in (there, confirmed - 1, confirmed, end):
+                assert set(read_from(broker, kept)) == {broker.queues["s"].next_offset() - 1}, kept
+            again = stream_filled(0, 60, store)[0].queues["s"].next_offset()
+            broker, report = durable_broker(store, segment_size=2000)
+            assert broker.queues["s"].next_offset() == again and "goes on at offset" not in report, report
+            assert "messages of streams are missing" not in report and len(read_from(broker, "first")) > 60, report
+
+
+def test_a_stream_that_was_full_of_lost_segments_goes_on_behind_all_of_them():
+    """All that is left is its definition; offsets below the next one are the lost ones'."""
+    store = NotingStore()
+    stream_filled(0, 60, store)
+    for number in sorted(store.segments)[1:]:
+        lose(store, number)
+    broker, report = durable_broker(store, segment_size=2000)
+    assert broker.queues["s"].next_offset() >= 60 and "goes on at offset" in report, report
+
+
+def test_a_stream_says_itself_where_it_was_when_its_definition_is_newer_than_what_is_lost():
+    """Nothing is passed over then."""
+    store = NotingStore()
+    broker, _ = stream_filled(0, 60, store)
+    broker.journal.snapshot()
+    Peer(broker).declare("later", durable=True)
+    lose(store, 2)
+    broker, report = durable_broker(store, segment_size=2000)
+    assert broker.queues["s"].next_offset() == 60 and "goes on at offset" not in report, report

@@ -2,19 +2,28 @@
 
 import json
 
-from leveret.core import portable_definitions
-from leveret.core.access import EVERYTHING, User
+from memory_store import MemoryStore, durable_broker
+from peer import Peer, content, encoded, idle, new_broker
+
+from leveret.core.access.permissions import EVERYTHING, User
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from peer import Peer, encoded, idle, new_broker
+from leveret.core.management import rabbitmq_definitions, requests
 
 KEY = "amq.leveret.management"
 REPLY = "amq.rabbitmq.reply-to"
+MANAGED = {
+    "management_size_max": 16384,
+    "content_size_max": 16384,
+    "arena_size": 131072,
+    "queue_count_max": 64,
+    "queue_share_max": 64,
+    "argument_size_max": 1024,
+}
 
 
 def manager(**overrides):
     """A broker with room for long answers, and a peer that consumes its answers."""
-    values = {"management_size_max": 16384, "content_size_max": 16384, "arena_size": 131072, "queue_count_max": 64, "queue_share_max": 64,
-              "argument_size_max": 1024}
+    values = dict(MANAGED)
     values.update(overrides)
     broker = new_broker(**values)
     peer = Peer(broker)
@@ -30,7 +39,7 @@ def ask(peer, request, **given):
 
 def ask_octets(peer, octets):
     peer.publish(KEY, octets, given={"content_type": "application/json", "reply_to": REPLY, "correlation_id": "7"})
-    (name, _, properties, body), = peer.contents()
+    ((name, _, properties, body),) = peer.contents()
     assert name == "basic_deliver" and properties == {"content_type": "application/json", "correlation_id": "7"}, properties
     return json.loads(str(body, "utf-8"))
 
@@ -62,8 +71,9 @@ def refused(peer, code, *publish, **options):
 
 def log_in(broker, name, tags, permissions=EVERYTHING):
     """A peer of a user with the tags; its password is its name."""
-    from leveret.core import password
-    broker.access.put(User(name, password.hashed(name, b"salt", 1), tags, permissions))
+    from leveret.core.access import passwords
+
+    broker.access.put(User(name, passwords.hashed(name, b"salt", 1), tags, permissions))
     peer = Peer(broker, log_in=False)
     peer.give(HEADER)
     peer.frames()
@@ -84,11 +94,22 @@ def test_overview_tells_counters_memory_queues_streams_and_connections():
         peer.publish(key, b"12345")
     head, items, _ = all_pages(peer, "overview")
     rows = {row["name"]: row for row in items["queues"] if not row["name"].startswith(REPLY)}
-    assert rows == {"q": {"name": "q", "type": "classic", "messages": 2, "unsettled": 0, "octets": 10, "in_log": 0, "consumers": 0,
-                          "policy": None, "full": True}}
-    stream, = items["streams"]
+    assert rows == {
+        "q": {
+            "name": "q",
+            "type": "classic",
+            "messages": 2,
+            "unsettled": 0,
+            "octets": 10,
+            "in_log": 0,
+            "consumers": 0,
+            "policy": None,
+            "full": True,
+        }
+    }
+    (stream,) = items["streams"]
     assert (stream["name"], stream["first_offset"], stream["next_offset"], stream["octets"]) == ("s", 0, 3, 3 * (3 + 2 + 5))
-    connection, = items["connections"]
+    (connection,) = items["connections"]
     assert (connection["user"], connection["state"], connection["channels"]) == ("guest", "open", 1)
     counted = {}
     for each in items["counters"]:
@@ -112,7 +133,7 @@ def test_an_answer_that_does_not_fit_comes_in_pages_and_nothing_is_missing():
     names = [row["name"] for row in items["queues"]]
     assert len(names) == len(set(names)) == 41 and count > 3
     peer.publish(KEY, json.dumps({"request": "overview"}).encode("utf-8"), given={"reply_to": REPLY})
-    (_, _, properties, body), = peer.contents()
+    ((_, _, properties, body),) = peer.contents()
     assert len(body) <= 2048 and properties == {"content_type": "application/json"}
 
 
@@ -129,15 +150,19 @@ def test_a_page_survives_that_its_last_item_is_gone():
     while answer["next"] is not None:
         answer = ask(peer, "definitions", after=answer["next"])
         seen.update([each["name"] for each in answer["items"].get("queues", ())])
-    assert seen == set(["queue %d" % number for number in range(40)])
+    assert seen == {"queue %d" % number for number in range(40)}
 
 
 def test_what_cannot_be_carried_out_is_answered_with_a_sentence():
     broker, peer = manager()
     cases = (
-        (b"", "precondition-failed", "JSON"), (b"{", "precondition-failed", "JSON"), (b"\xff", "precondition-failed", "JSON"),
-        (b"[]", "precondition-failed", "object"), (b"[" * 5000, "precondition-failed", "JSON"),
-        (b'{"request":5}', "precondition-failed", "object"), (b'{"request":"fly"}', "precondition-failed", "there is no request"),
+        (b"", "precondition-failed", "JSON"),
+        (b"{", "precondition-failed", "JSON"),
+        (b"\xff", "precondition-failed", "JSON"),
+        (b"[]", "precondition-failed", "object"),
+        (b"[" * 5000, "precondition-failed", "JSON"),
+        (b'{"request":5}', "precondition-failed", "object"),
+        (b'{"request":"fly"}', "precondition-failed", "there is no request"),
         (b'{"request":"overview","after":5}', "precondition-failed", "after"),
         (b'{"request":"overview","after":["x","y"]}', "precondition-failed", "after"),
         (b'{"request":"overview","after":["queues",5]}', "precondition-failed", "after"),
@@ -189,11 +214,16 @@ def test_tags_say_who_may_ask_what():
     writing = (("set-policy", {"name": "p", "pattern": "^x", "definition": {"max-length": 1}}), ("remove-policy", {"name": "p"}))
     administering = (("definitions", {}), ("import", {"definitions": {}}))
     for tags, reads, makes_policies, administers in (
-            ((), False, False, False), (("impersonator",), False, False, False), (("management",), True, False, False),
-            (("monitoring",), True, False, False), (("policymaker",), True, True, False), (("administrator",), True, True, True)):
-        requests = [(name, {}, reads) for name in reading] + [(name, given, makes_policies) for name, given in writing]
-        requests += [(name, given, administers) for name, given in administering]
-        for name, given, allowed in requests:
+        ((), False, False, False),
+        (("impersonator",), False, False, False),
+        (("management",), True, False, False),
+        (("monitoring",), True, False, False),
+        (("policymaker",), True, True, False),
+        (("administrator",), True, True, True),
+    ):
+        asked = [(name, {}, reads) for name in reading] + [(name, given, makes_policies) for name, given in writing]
+        asked += [(name, given, administers) for name, given in administering]
+        for name, given, allowed in asked:
             peer = log_in(broker, "u", tags)
             before = broker.counters["access_refused"]
             if allowed:
@@ -240,7 +270,7 @@ def test_the_request_waits_while_there_is_no_room_for_the_answer():
     for name in names:
         cleaner.ask("queue_purge", "queue_purge_ok", 0, name, False)
     broker.run()
-    (_, _, _, body), = peer.contents()
+    ((_, _, _, body),) = peer.contents()
     assert json.loads(str(body, "utf-8"))["loaded"]["queues"] == 1 and "made" in broker.queues
 
 
@@ -258,8 +288,9 @@ def test_on_a_transactional_channel_and_for_other_keys_nothing_is_special():
 
 def test_definitions_come_out_and_go_into_another_broker():
     broker, peer = manager()
-    peer.ask("exchange_declare", "exchange_declare_ok", 0, "e", "topic", False, True, False, False, False,
-             {"alternate-exchange": "amq.fanout"})
+    peer.ask(
+        "exchange_declare", "exchange_declare_ok", 0, "e", "topic", False, True, False, False, False, {"alternate-exchange": "amq.fanout"}
+    )
     peer.ask("exchange_declare", "exchange_declare_ok", 0, "i", "fanout", False, True, False, True, False, {})
     peer.declare("q", durable=True, arguments={"x-max-length": 5, "note": [1, {"a": None}], "when": ("T", 1600000000)})
     peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-age": "7D"})
@@ -278,8 +309,12 @@ def test_definitions_come_out_and_go_into_another_broker():
     del items["left_out"]
     other, second = manager()
     answer = ask(second, "import", definitions=items)
-    assert answer == {"ok": True, "left_out": [], "rest": None, "loaded": {"users": 1, "permissions": 1, "policies": 1, "exchanges": 2,
-                                                                         "queues": 2, "bindings": 3}}
+    assert answer == {
+        "ok": True,
+        "left_out": [],
+        "rest": None,
+        "loaded": {"users": 1, "permissions": 1, "policies": 1, "exchanges": 2, "queues": 2, "bindings": 3},
+    }
     _, again, _ = all_pages(second, "definitions")
     assert again == items
     assert ask(second, "import", definitions=items)["left_out"] == []  # the same again changes nothing
@@ -298,12 +333,26 @@ def test_an_import_whose_report_is_full_says_where_it_stopped():
         answer = ask(peer, "import", definitions={"queues": queues})
         named += answer["left_out"]
         rounds += 1
-        queues = queues[answer["rest"][1]:] if answer["rest"] else []
+        queues = queues[answer["rest"][1] :] if answer["rest"] else []
     assert rounds > 1 and len(named) == len(set(named)) == 50 and "good" in broker.queues
 
 
+def test_an_import_of_many_patterns_takes_several_requests():
+    """core/SPEC.md, management: a request loads what one turn is for, and its answer says where it stopped."""
+    broker, peer = manager(policy_count_max=64)
+    policies = [{"name": "p%d" % number, "pattern": "^q%d$" % number, "definition": {"max-length": 1}} for number in range(40)]
+    counts = []
+    left = policies
+    while left:
+        answer = ask(peer, "import", definitions={"policies": left})
+        counts.append(answer["loaded"]["policies"])
+        assert answer["left_out"] == [] and (answer["rest"] is None or answer["rest"] == ["policies", counts[-1]])
+        left = left[answer["rest"][1] :] if answer["rest"] else []
+    assert sum(counts) == len(policies) == len(broker.policies.by_name) and 2 < len(counts) < 10 and max(counts) < 20, counts
+
+
 def loaded(broker, section, item):
-    return portable_definitions.load(broker, section, item)
+    return rabbitmq_definitions.load(broker, section, item)
 
 
 def test_what_is_not_served_is_named_with_its_reason():
@@ -311,39 +360,44 @@ def test_what_is_not_served_is_named_with_its_reason():
     hash_ = "UCIm0R77oFbHxSLjbvR/9FwPlWtRbbmwRrcpnc5Qu5kc4tz+"
     peer.declare("there", durable=True)
     for section, item, took, word in (
-            ("queues", {"name": "lazy", "arguments": {"x-ha-policy": "all"}}, True, ""),
-            ("queues", {"name": "quorum", "type": "quorum", "durable": True}, False, "--data"),
-            ("queues", {"name": "aged", "arguments": {"x-max-age": "1D"}}, False, "x-max-age"),
-            ("queues", {"name": "there", "durable": False}, False, "inequivalent"),
-            ("queues", {"name": ""}, False, "no name"), ("queues", {"arguments": {}}, False, "name is not a text"),
-            ("queues", {"name": "amq.gen-1"}, False, "amq."), ("queues", {"name": "x" * 256}, False, "longer"),
-            ("queues", {"name": "a", "durable": 1}, False, "durable"), ("queues", {"name": "a", "arguments": 1}, False, "object"),
-            ("queues", {"name": "a", "arguments": {"n": 1 << 70}}, False, "64 bits"),
-            ("queues", {"name": "a", "arguments": {"n": [[[[[[[[[1]]]]]]]]]}}, False, "levels"),
-            ("queues", {"name": "empty", "arguments": []}, True, ""),
-            ("exchanges", {"name": "e", "type": "x-recent-history"}, False, "unknown exchange type"),
-            ("exchanges", {"name": "", "type": "direct"}, False, "default exchange"),
-            ("exchanges", {"name": "amq.topic", "type": "topic", "durable": True}, True, ""),
-            ("exchanges", {"name": "amq.mine", "type": "topic"}, False, "amq."),
-            ("bindings", {"source": "absent", "destination": "there", "routing_key": ""}, False, "no exchange 'absent'"),
-            ("bindings", {"source": "amq.topic", "destination": "absent", "routing_key": ""}, False, "no queue 'absent'"),
-            ("bindings", {"source": "amq.topic", "destination": "there", "destination_type": "user"}, False, "neither"),
-            ("bindings", {"source": "", "destination": "there", "routing_key": "there"}, True, ""),
-            ("bindings", {"source": "", "destination": "there", "routing_key": "other"}, False, "default exchange"),
-            ("users", {"name": "u", "password_hash": hash_, "tags": "management,monitoring"}, True, ""),
-            ("users", {"name": "u", "password_hash": hash_, "tags": [], "limits": {"max-channels": 1}}, True, "limits"),
-            ("users", {"name": "third", "password_hash": hash_}, False, "2 users at most"),
-            ("users", {"name": "u", "password_hash": "short"}, False, "base64"), ("users", {"name": "u", "tags": [5]}, False, "tags"),
-            ("users", {"name": "u", "password_hash": hash_, "hashing_algorithm": "rabbit_password_hashing_sha512"}, False, "sha512"),
-            ("permissions", {"user": "absent", "configure": "", "write": "", "read": ""}, False, "no such user"),
-            ("permissions", {"user": "u", "configure": "(", "write": "", "read": ""}, False, "regular expression"),
-            ("permissions", {"user": "u", "configure": "", "write": ""}, False, "read"),
-            ("policies", {"name": "ha", "pattern": "", "definition": {"ha-mode": "all"}}, False, "ha-mode"),
-            ("policies", {"name": "both", "pattern": "", "definition": {"ha-mode": "all", "max-length": 5}}, True, "without ha-mode"),
-            ("policies", {"name": "q", "pattern": "", "definition": {"max-length": 5}, "apply-to": "nothing"}, False, "apply-to"),
-            ("policies", {"name": "q", "pattern": "a(?=b)", "definition": {"max-length": 5}}, False, "look ahead"),
-            ("policies", {"name": "q", "pattern": 5, "definition": {"max-length": 5}}, False, "pattern"),
-            ("policies", {"name": "q", "pattern": "", "definition": {"max-age": "soon"}}, False, "max-age")):
+        ("queues", {"name": "lazy", "arguments": {"x-ha-policy": "all"}}, True, ""),
+        ("queues", {"name": "quorum", "type": "quorum", "durable": True}, False, "--data"),
+        ("queues", {"name": "aged", "arguments": {"x-max-age": "1D"}}, False, "x-max-age"),
+        ("queues", {"name": "there", "durable": False}, False, "inequivalent"),
+        ("queues", {"name": ""}, False, "no name"),
+        ("queues", {"arguments": {}}, False, "name is not a text"),
+        ("queues", {"name": "amq.gen-1"}, False, "amq."),
+        ("queues", {"name": "x" * 256}, False, "longer"),
+        ("queues", {"name": "a", "durable": 1}, False, "durable"),
+        ("queues", {"name": "a", "arguments": 1}, False, "object"),
+        ("queues", {"name": "a", "arguments": {"n": 1 << 70}}, False, "64 bits"),
+        ("queues", {"name": "a", "arguments": {"n": [[[[[[[[[1]]]]]]]]]}}, False, "levels"),
+        ("queues", {"name": "empty", "arguments": []}, True, ""),
+        ("exchanges", {"name": "e", "type": "x-recent-history"}, False, "unknown exchange type"),
+        ("exchanges", {"name": "", "type": "direct"}, False, "default exchange"),
+        ("exchanges", {"name": "amq.topic", "type": "topic", "durable": True}, True, ""),
+        ("exchanges", {"name": "amq.mine", "type": "topic"}, False, "amq."),
+        ("bindings", {"source": "absent", "destination": "there", "routing_key": ""}, False, "no exchange 'absent'"),
+        ("bindings", {"source": "amq.topic", "destination": "absent", "routing_key": ""}, False, "no queue 'absent'"),
+        ("bindings", {"source": "amq.topic", "destination": "there", "destination_type": "user"}, False, "neither"),
+        ("bindings", {"source": "", "destination": "there", "routing_key": "there"}, True, ""),
+        ("bindings", {"source": "", "destination": "there", "routing_key": "other"}, False, "default exchange"),
+        ("users", {"name": "u", "password_hash": hash_, "tags": "management,monitoring"}, True, ""),
+        ("users", {"name": "u", "password_hash": hash_, "tags": [], "limits": {"max-channels": 1}}, True, "limits"),
+        ("users", {"name": "third", "password_hash": hash_}, False, "2 users at most"),
+        ("users", {"name": "u", "password_hash": "short"}, False, "base64"),
+        ("users", {"name": "u", "tags": [5]}, False, "tags"),
+        ("users", {"name": "u", "password_hash": hash_, "hashing_algorithm": "rabbit_password_hashing_sha512"}, False, "sha512"),
+        ("permissions", {"user": "absent", "configure": "", "write": "", "read": ""}, False, "no such user"),
+        ("permissions", {"user": "u", "configure": "(", "write": "", "read": ""}, False, "regular expression"),
+        ("permissions", {"user": "u", "configure": "", "write": ""}, False, "read"),
+        ("policies", {"name": "ha", "pattern": "", "definition": {"ha-mode": "all"}}, False, "ha-mode"),
+        ("policies", {"name": "both", "pattern": "", "definition": {"ha-mode": "all", "max-length": 5}}, True, "without ha-mode"),
+        ("policies", {"name": "q", "pattern": "", "definition": {"max-length": 5}, "apply-to": "nothing"}, False, "apply-to"),
+        ("policies", {"name": "q", "pattern": "a(?=b)", "definition": {"max-length": 5}}, False, "look ahead"),
+        ("policies", {"name": "q", "pattern": 5, "definition": {"max-length": 5}}, False, "pattern"),
+        ("policies", {"name": "q", "pattern": "", "definition": {"max-age": "soon"}}, False, "max-age"),
+    ):
         was_loaded, sentence = loaded(broker, section, item)
         assert was_loaded == took and word in sentence and bool(word) == bool(sentence), (section, item, was_loaded, sentence)
     assert broker.access.users["u"].permissions is None and broker.access.users["u"].tags == ()
@@ -351,21 +405,29 @@ def test_what_is_not_served_is_named_with_its_reason():
 
 
 def test_parameters_and_other_virtual_hosts_are_counted():
-    document = {"rabbit_version": "3.10.8", "vhosts": [{"name": "/"}, {"name": "a"}, {"name": "b"}], "global_parameters": [{}, {}],
-                "parameters": [], "topic_permissions": [{"vhost": "/"}], "federation": [{}],
-                "queues": [{"name": "q", "vhost": "/"}, {"name": "q", "vhost": "a"}, {"name": "r", "vhost": "a"}, {"name": "n"}]}
-    portable_definitions.checked(document)
-    assert portable_definitions.left_out(document, "/") == [
+    document = {
+        "rabbit_version": "3.10.8",
+        "vhosts": [{"name": "/"}, {"name": "a"}, {"name": "b"}],
+        "global_parameters": [{}, {}],
+        "parameters": [],
+        "topic_permissions": [{"vhost": "/"}],
+        "federation": [{}],
+        "queues": [{"name": "q", "vhost": "/"}, {"name": "q", "vhost": "a"}, {"name": "r", "vhost": "a"}, {"name": "n"}],
+    }
+    rabbitmq_definitions.checked(document)
+    assert rabbitmq_definitions.left_out(document, "/") == [
         "federation: 1 left out: this broker does not know such definitions",
         "global_parameters: 2 left out: this broker has no runtime parameters",
         "queues: 2 of vhost 'a' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
         "topic_permissions: 1 left out: this broker does not look at the routing key for a permission",
-        "vhosts: 2 left out ('a', 'b'): this broker has one virtual host, and '/' was chosen (--vhost)"]
-    assert [each["name"] for each in portable_definitions.ours(document["queues"], "/")] == ["q", "n"]
-    assert [each["name"] for each in portable_definitions.ours(document["queues"], "a")] == ["q", "r", "n"]
-    assert [each for each in portable_definitions.left_out(document, "a") if "vhost" in each] == [
+        "vhosts: 2 left out ('a', 'b'): this broker has one virtual host, and '/' was chosen (--vhost)",
+    ]
+    assert [each["name"] for each in rabbitmq_definitions.ours(document["queues"], "/")] == ["q", "n"]
+    assert [each["name"] for each in rabbitmq_definitions.ours(document["queues"], "a")] == ["q", "r", "n"]
+    assert [each for each in rabbitmq_definitions.left_out(document, "a") if "vhost" in each] == [
         "queues: 1 of vhost '/' left out: this broker has one virtual host, and 'a' was chosen (--vhost)",
-        "vhosts: 2 left out ('/', 'b'): this broker has one virtual host, and 'a' was chosen (--vhost)"]
+        "vhosts: 2 left out ('/', 'b'): this broker has one virtual host, and 'a' was chosen (--vhost)",
+    ]
 
 
 def test_a_pbkdf2_hash_goes_through_json_as_base64():
@@ -374,8 +436,105 @@ def test_a_pbkdf2_hash_goes_through_json_as_base64():
     assert "users" not in all_pages(peer, "definitions")[1]  # as long as it is the one that every broker has
     broker.access.put(broker.access.users["guest"])
     _, items, _ = all_pages(peer, "definitions")
-    user, = items["users"]
+    (user,) = items["users"]
     assert user["hashing_algorithm"] == "leveret_password_hashing_pbkdf2_sha256" and "$" not in user["password_hash"]
     other, second = manager()
     assert ask(second, "import", definitions=items)["loaded"]["users"] == 1
     assert other.access.users["guest"].stored.text() == before
+
+
+def raises(*given):
+    raise KeyError("a fault")
+
+
+def test_a_fault_in_any_request_costs_that_request_an_error_answer_and_nobody_anything_else():
+    """It is counted and told; the connection, its channel and everybody else go on (core/SPEC.md, management)."""
+    broker, peer = manager()
+    told = []
+    broker.log = told.append
+    other = Peer(broker)
+    other.declare("q")
+    kept = dict(requests.REQUESTS)
+    for number, name in enumerate(sorted(kept)):
+        try:
+            requests.REQUESTS[name] = (raises,) + kept[name][1:]
+            answer = ask(peer, name)
+        finally:
+            requests.REQUESTS[name] = kept[name]
+        assert not answer["ok"] and answer["condition"] == "internal-error" and "KeyError" in answer["error"], answer
+        assert broker.counters["internal_errors"] == broker.counters["management_failures"] == number + 1
+        assert len(told) == 1 and "management request 'bridge'" in told[0], "told once for each place: %s" % told
+        other.publish("q", b"beside")
+    assert ask(peer, "counters")["ok"] and broker.queues["q"].message_count() == len(kept)
+
+
+def test_the_odd_state_of_one_queue_costs_who_asks_for_it_an_error_answer():
+    broker, peer = manager()
+    peer.declare("odd")
+    queue = broker.queues["odd"]
+    queue.octets = raises
+    assert ask(peer, "overview")["condition"] == "internal-error" and ask(peer, "definitions")["ok"]
+    queue.octets = lambda: 0
+    queue.name = None
+    assert ask(peer, "definitions")["condition"] == "internal-error" and ask(peer, "overview")["ok"]
+
+
+def test_an_answer_that_cannot_be_published_is_followed_by_one_that_says_so():
+    """When that cannot be either the connection is told (541), and nothing of the answers is left."""
+    broker, peer = manager()
+    publish, left = broker.publish, [1]
+
+    def fails(message, *given):
+        if left[0] and given[1] != KEY.encode():
+            left[0] -= 1
+            raises()
+        return publish(message, *given)
+
+    broker.publish = fails
+    answer = ask(peer, "counters")
+    assert not answer["ok"] and answer["condition"] == "internal-error" and left == [0], answer
+    assert ask(peer, "counters")["ok"]
+    left[0] = 2
+    peer.publish(KEY, b'{"request":"counters"}', given={"reply_to": REPLY})
+    assert peer.expect("connection_close")[0] == 541
+    peer.give(encoded("connection_close_ok", 0))
+    peer.connection.received(0)
+    assert broker.connections == [] and idle(broker) == idle(new_broker(**MANAGED)), idle(broker)
+
+
+def test_an_answer_that_waits_for_the_log_and_then_fails_is_given_back_once():
+    """A second release of its message would give back somebody else's."""
+    broker, _ = durable_broker(MemoryStore(), **MANAGED)
+    peer = Peer(broker)
+    peer.consume(REPLY, no_ack=True)
+    durable = broker.journal.durable
+    broker.journal.durable = lambda number: False
+    peer.publish(KEY, b'{"request":"set-policy","name":"p","pattern":"x","definition":{"max-length":1}}', given={"reply_to": REPLY})
+    assert peer.contents() == [], "answered before its sync"
+    send = requests.send
+    try:
+        requests.send = raises
+        broker.journal.durable = durable
+        peer.connection.resume()
+    finally:
+        requests.send = send
+    assert peer.expect("connection_close")[0] == 541
+    peer.give(encoded("connection_close_ok", 0))
+    assert broker.connections == [] and idle(broker) == idle(new_broker(**MANAGED)), idle(broker)
+
+
+def test_a_request_is_a_turn_of_its_own():
+    """No peer holds the loop: many requests in one read are answered one a round, and others have their turns between them."""
+    broker, peer = manager()
+    octets = content(1, "", KEY, b'{"request": "counters"}', {"reply_to": REPLY})
+    view = peer.connection.writable()
+    count = len(view) // len(octets)
+    view[: count * len(octets)] = octets * count
+    peer.connection.received(count * len(octets))
+    most = broker.counters["management_requests"]
+    while broker.behind:
+        before = broker.counters["management_requests"]
+        broker.run()
+        most = max(most, broker.counters["management_requests"] - before)
+        peer.take()
+    assert count > 3 and broker.counters["management_requests"] == count and most == 1

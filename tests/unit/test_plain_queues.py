@@ -1,10 +1,11 @@
 """QUEUE_PLAIN: which messages a queue takes without a look at them follows rules, policies, streams and the log."""
 
-from leveret.core import layout
-from leveret.core.durability import make_durable
-from leveret.core.policies import Policy
 from memory_store import MemoryStore
 from peer import Peer, content, new_broker
+
+from leveret.core.broker.policies import Policy
+from leveret.core.memory import layout
+from leveret.core.recovery.opening import make_durable
 
 
 def plain(broker, name):
@@ -16,9 +17,13 @@ def test_a_queue_without_rules_is_plain_and_others_are_not():
     broker = new_broker()
     peer = Peer(broker)
     peer.declare("plain")
-    for name, arguments in (("priority", {"x-max-priority": 3}), ("single", {"x-single-active-consumer": True}),
-                            ("waits", {"x-max-length": 3, "x-overflow": "block"}), ("far", {"x-message-ttl": 1 << 28}),
-                            ("dead", {"x-message-ttl": 9, "x-dead-letter-exchange": ""})):
+    for name, arguments in (
+        ("priority", {"x-max-priority": 3}),
+        ("single", {"x-single-active-consumer": True}),
+        ("waits", {"x-max-length": 3, "x-overflow": "block"}),
+        ("far", {"x-message-ttl": 1 << 28}),
+        ("dead", {"x-message-ttl": 9, "x-dead-letter-exchange": ""}),
+    ):
         peer.declare(name, arguments=arguments)
     peer.declare("stream", durable=True, arguments={"x-queue-type": "stream"})
     for name in ("priority", "single", "waits", "far", "dead", "stream"):
@@ -31,14 +36,16 @@ def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
     broker = new_broker()
     peer = Peer(broker)
     for name, arguments, limits in (
-            ("none", {}, [0, -1, -1, -1]), ("ttl", {"x-message-ttl": 9}, [layout.LIMIT_EXPIRES, 9, -1, -1]),
-            ("drops", {"x-max-length": 3, "x-max-length-bytes": 1 << 40}, [layout.LIMIT_DROPS | layout.LIMIT_RETURNS, -1, 3, layout.MASK]),
-            ("refuses", {"x-max-length": 3, "x-overflow": "reject-publish"}, [layout.LIMIT_REFUSES, -1, 3, -1]),
-            ("dead", {"x-dead-letter-exchange": ""}, [layout.LIMIT_DEAD_LETTERS, -1, -1, -1]),
-            ("poison", {"x-delivery-limit": 2}, [layout.LIMIT_RETURNS, -1, -1, -1])):
+        ("none", {}, [0, -1, -1, -1]),
+        ("ttl", {"x-message-ttl": 9}, [layout.LIMIT_EXPIRES, 9, -1, -1]),
+        ("drops", {"x-max-length": 3, "x-max-length-bytes": 1 << 40}, [layout.LIMIT_DROPS | layout.LIMIT_RETURNS, -1, 3, layout.MASK]),
+        ("refuses", {"x-max-length": 3, "x-overflow": "reject-publish"}, [layout.LIMIT_REFUSES, -1, 3, -1]),
+        ("dead", {"x-dead-letter-exchange": ""}, [layout.LIMIT_DEAD_LETTERS, -1, -1, -1]),
+        ("poison", {"x-delivery-limit": 2}, [layout.LIMIT_RETURNS, -1, -1, -1]),
+    ):
         peer.declare(name, arguments=arguments)
         place = broker.queues[name].handle + layout.QUEUE_LIMITS
-        assert list(broker.tables.queues[place:place + 4]) == limits, name
+        assert list(broker.tables.queues[place : place + 4]) == limits, name
         assert plain(broker, name) == layout.PLAIN and not broker.queues[name].needs_care, name
 
 

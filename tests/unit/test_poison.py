@@ -1,14 +1,15 @@
-"""No exception in one message's, one queue's or one connection's work ends the broker: core/guard.py, core/poison.py.
+"""No exception in one message's, one queue's or one connection's work ends the broker: core/broker/guard.py, core/broker/poison.py.
 
 Section 4.10 of 0-9-1 (a server does not fail for what one peer does) and SPEC.md, "Faults of the broker's own"."""
 
-from leveret.core import poison
-from leveret.core.features import dead_letter, expiry
-from leveret.core.features.feature import Feature
-from leveret.core.policies import Policy
-from leveret.core.stream import EPOCH
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, encoded, idle, new_broker, taken
+
+from leveret.core.broker import poison
+from leveret.core.broker.policies import Policy
+from leveret.core.queue.features import dead_letter, expiry
+from leveret.core.queue.features.feature import Feature
+from leveret.core.stream.stream import EPOCH
 
 LETTER = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 
@@ -47,6 +48,7 @@ class Swapped:
     def __enter__(self):
         def raising(*given):
             raise self.error
+
         self.kept = getattr(self.module, self.name)
         setattr(self.module, self.name, raising)
 
@@ -74,7 +76,10 @@ def brokers(**overrides):
     yield Peer(durable_broker(MemoryStore(), **overrides)[0])
 
 
-def poisoned(error=Fault("why"), peer=None, count=1):
+WHY = Fault("why")
+
+
+def poisoned(error=WHY, peer=None, count=1):
     """A peer whose broker has failed on `count` messages of queue q, and what it told."""
     peer = peer or Peer(new_broker())
     peer.declare("dead", durable=True)
@@ -164,8 +169,10 @@ def test_clients_read_and_purge_the_poison_and_nothing_else():
     assert peer.contents()[0][0] == "basic_return"
     peer.give(encoded("queue_purge", 1, 0, poison.NAME, False))
     assert peer.expect("queue_purge_ok") == [3]
-    for name, given in (("queue_delete", (0, poison.NAME, False, False, False)),
-                        ("queue_bind", (0, poison.NAME, "amq.fanout", "", False, {}))):
+    for name, given in (
+        ("queue_delete", (0, poison.NAME, False, False, False)),
+        ("queue_bind", (0, poison.NAME, "amq.fanout", "", False, {})),
+    ):
         peer = Peer(peer.broker)
         peer.give(encoded(name, 1, *given))
         assert peer.expect("channel_close")[0] == 403, name
@@ -230,6 +237,7 @@ def test_time_and_rounds_never_raise():
 
     def raising(*given):
         raise Fault("anywhere")
+
     broker.failures.tick = raising
     broker.give_turns = raising
     broker.behind.append(None)

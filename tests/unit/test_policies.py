@@ -1,9 +1,10 @@
 """Policies (RabbitMQ's): definitions by name pattern, applied when something is declared and when the policy changes."""
 
-from leveret.core.errors import ProtocolError
-from leveret.core.policies import Policy
-from leveret.core.stream import EPOCH
 from peer import Peer, encoded, new_broker
+
+from leveret.core.broker.policies import Policy
+from leveret.core.errors import ProtocolError
+from leveret.core.stream.stream import EPOCH
 
 
 def test_a_policy_shapes_what_is_there_and_what_comes():
@@ -76,10 +77,15 @@ def test_an_alternate_exchange_by_policy():
 
 def test_policies_that_cannot_be():
     """Refused when they are set, with the reason."""
-    for given, text in ((("p", "(", {"max-length": 1}), "a bracket that is not closed"), (("p", "x", {}), "at least one key"),
-                        (("p", "x", {"max-length": "many"}), "expected integer"), (("p", "x", {"no-such": 1}), "x-no-such"),
-                        (("p", "x", {"max-priority": 3}), "can only be declared"), (("p", "x", {"max-length": 1}, 0, "cats"), "apply-to"),
-                        (("p", "x", {"max-length": 1}, "high"), "priority must be")):
+    for given, text in (
+        (("p", "(", {"max-length": 1}), "a bracket that is not closed"),
+        (("p", "x", {}), "at least one key"),
+        (("p", "x", {"max-length": "many"}), "expected integer"),
+        (("p", "x", {"no-such": 1}), "x-no-such"),
+        (("p", "x", {"max-priority": 3}), "can only be declared"),
+        (("p", "x", {"max-length": 1}, 0, "cats"), "apply-to"),
+        (("p", "x", {"max-length": 1}, "high"), "priority must be"),
+    ):
         try:
             Policy(*given)
         except ProtocolError as error:

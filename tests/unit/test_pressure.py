@@ -2,9 +2,11 @@
 
 import json
 
-from leveret.core import overview, pressure
 from memory_store import PERSISTENT, MemoryStore, durable_broker
 from peer import Peer, content, encoded, new_broker
+
+from leveret.core.broker import pressure
+from leveret.core.management import overview
 
 
 def world(**limits):
@@ -38,11 +40,11 @@ def test_a_full_memory_is_told_once_with_what_to_do_and_once_that_it_is_over():
     pass_time(broker, pressure.BEGINS_MS)
     assert broker.lines == [], "a moment is nothing to tell"
     pass_time(broker, 60000)
-    line, = broker.lines
+    (line,) = broker.lines
     assert line.startswith("publishers wait: a queue has all that it may have: have consumers take messages, or give it a lifetime"), line
     assert line.endswith("; queue 'q' has %d messages" % broker.queues["q"].message_count())
     shown = overview.overview(broker)["publishers"]
-    assert shown["waiting"] == 1 and shown["reason"] == line[len("publishers wait: "):] and shown["since_ms"] >= 60000
+    assert shown["waiting"] == 1 and shown["reason"] == line[len("publishers wait: ") :] and shown["since_ms"] >= 60000
     json.dumps(shown)
     consumer.consume("q", no_ack=True)
     consumer.frames()
@@ -84,8 +86,11 @@ def test_what_is_full_is_named():
 
 def test_a_disk_that_is_full_or_broken_is_named():
     """With a log: its own limit, the disk's, and a medium that fails."""
-    for free, size_max, fails, words in ((None, 40000, False, "the log on disk is full ("), (500, 1 << 20, False, "the disk is full ("),
-                                         (None, 1 << 20, True, "the log cannot be written: ")):
+    for free, size_max, fails, words in (
+        (None, 40000, False, "the log on disk is full ("),
+        (500, 1 << 20, False, "the disk is full ("),
+        (None, 1 << 20, True, "the log cannot be written: "),
+    ):
         store = MemoryStore()
         broker, _ = durable_broker(store, size_max=size_max)
         broker.tick(1000, 1700000000)

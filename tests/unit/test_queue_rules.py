@@ -1,9 +1,10 @@
-"""Queue rules by frames: each argument of core/rules.py, as RabbitMQ (or the peer that has it) behaves."""
+"""Queue rules by frames: each argument of core/queue/rules.py, as RabbitMQ (or the peer that has it) behaves."""
 
-from leveret.core.layout import MASK
-from leveret.core.policies import Policy
-from leveret.core.stream import EPOCH
 from peer import Peer, assemble, content, encoded, idle, new_broker, taken
+
+from leveret.core.broker.policies import Policy
+from leveret.core.memory.layout import MASK
+from leveret.core.stream.stream import EPOCH
 
 
 def pair(arguments, **overrides):
@@ -37,20 +38,21 @@ def bodies(peer, queue):
 def test_arguments_that_make_no_sense_are_refused():
     """406 with RabbitMQ's words."""
     for arguments, text in (
-            ({"x-message-ttl": "soon"}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': \"expected integer, got longstr\""),
-            ({"x-message-ttl": 315360000001}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': {value_too_large,315360000001}"),
-            ({"x-expires": 1 << 62}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_too_large,4611686018427387904}"),
-            ({"x-max-length": 1.5}, "invalid arg 'x-max-length' for queue 'q' in vhost '/': \"expected integer, got double\""),
-            ({"x-single-active-consumer": 1}, "invalid arg 'x-single-active-consumer' for queue 'q' in vhost '/': {unacceptable_type"),
-            ({"x-queue-version": 3}, "invalid arg 'x-queue-version' for queue 'q' in vhost '/': "),
-            ({"x-last-value-key": "k" * 256}, "invalid arg 'x-last-value-key' for queue 'q' in vhost '/': a name has at most"),
-            ({"x-queue-type": ["stream"]}, "invalid arg 'x-queue-type' for queue 'q' in vhost '/': {unacceptable_type,array}"),
-            ({"x-expires": -1}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_negative,-1}"),
-            ({"x-expires": 0}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_zero,0}"),
-            ({"x-max-priority": 256}, "invalid arg 'x-max-priority' for queue 'q' in vhost '/': {value_too_large,256}: it is from 0 to"),
-            ({"x-overflow": "panic"}, "invalid arg 'x-overflow' for queue 'q' in vhost '/': expected one of drop-head, "),
-            ({"x-dead-letter-routing-key": "k"}, "invalid arg 'x-dead-letter-routing-key' for queue 'q' in vhost '/': routing_key_but_no"),
-            ({"x-max-age": "1D"}, "invalid arg 'x-max-age' for queue 'q' in vhost '/' of queue type rabbit_classic_queue")):
+        ({"x-message-ttl": "soon"}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': \"expected integer, got longstr\""),
+        ({"x-message-ttl": 315360000001}, "invalid arg 'x-message-ttl' for queue 'q' in vhost '/': {value_too_large,315360000001}"),
+        ({"x-expires": 1 << 62}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_too_large,4611686018427387904}"),
+        ({"x-max-length": 1.5}, "invalid arg 'x-max-length' for queue 'q' in vhost '/': \"expected integer, got double\""),
+        ({"x-single-active-consumer": 1}, "invalid arg 'x-single-active-consumer' for queue 'q' in vhost '/': {unacceptable_type"),
+        ({"x-queue-version": 3}, "invalid arg 'x-queue-version' for queue 'q' in vhost '/': "),
+        ({"x-last-value-key": "k" * 256}, "invalid arg 'x-last-value-key' for queue 'q' in vhost '/': a name has at most"),
+        ({"x-queue-type": ["stream"]}, "invalid arg 'x-queue-type' for queue 'q' in vhost '/': {unacceptable_type,array}"),
+        ({"x-expires": -1}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_negative,-1}"),
+        ({"x-expires": 0}, "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_zero,0}"),
+        ({"x-max-priority": 256}, "invalid arg 'x-max-priority' for queue 'q' in vhost '/': {value_too_large,256}: it is from 0 to"),
+        ({"x-overflow": "panic"}, "invalid arg 'x-overflow' for queue 'q' in vhost '/': expected one of drop-head, "),
+        ({"x-dead-letter-routing-key": "k"}, "invalid arg 'x-dead-letter-routing-key' for queue 'q' in vhost '/': routing_key_but_no"),
+        ({"x-max-age": "1D"}, "invalid arg 'x-max-age' for queue 'q' in vhost '/' of queue type rabbit_classic_queue"),
+    ):
         peer = Peer(new_broker(argument_size_max=1024))
         peer.give(encoded("queue_declare", 1, 0, "q", False, False, False, False, False, arguments))
         code, answer, _, _ = peer.expect("channel_close")
@@ -118,7 +120,7 @@ def test_ttl_zero_and_far_deadlines():
         assert [each[3] for each in peer.contents()] == [b"y"]
     broker, peer = pair({"x-message-ttl": 7 * 24 * 3600 * 1000})
     peer.publish("q", b"x")
-    for day in range(7):
+    for _day in range(7):
         assert broker.queues["q"].message_count() == 1
         broker.tick(broker.now + 24 * 3600 * 1000 & MASK, EPOCH + broker.seconds + 24 * 3600)
     broker.tick(broker.now + 5000 & MASK, EPOCH + broker.seconds + 5)
@@ -151,14 +153,34 @@ def test_drop_head_is_a_ring():
         assert bodies(peer, "dead") == [b"a" * 10, b"b" * 10] and broker.counters["dropped_head"] == 2
 
 
+def test_what_comes_back_to_a_full_ring_is_dropped_before_anybody_sees_the_queue():
+    """RabbitMQ, x-max-length: the maximum holds for what is requeued, too, at once and not with the next tick."""
+    broker, peer = pair({"x-max-length": 3})
+    peer.give(encoded("basic_consume", 1, 0, "q", "t", False, False, False, False, {}))
+    for letter in (b"a", b"b", b"c"):
+        peer.publish("q", letter)
+    peer.give(encoded("basic_cancel", 1, "t", False))
+    for letter in (b"d", b"e", b"f"):
+        peer.publish("q", letter)
+    peer.frames()
+    peer.give(encoded("basic_nack", 1, 0, True, True))
+    assert broker.queues["q"].message_count() == 3
+    peer.take()
+    assert bodies(peer, "q") == [b"d", b"e", b"f"]
+
+
 def test_reject_publish_gives_a_negative_confirm():
     """x-overflow reject-publish and reject-publish-dlx: basic.nack with the number of the publish, in order."""
     for overflow, dead in (("reject-publish", []), ("reject-publish-dlx", [b"c", b"d"])):
         broker, peer = pair({"x-max-length": 2, "x-overflow": overflow, "x-dead-letter-exchange": "dlx"})
         peer.ask("confirm_select", "confirm_select_ok", False)
         peer.give(b"".join([content(1, "", "q", letter) for letter in (b"a", b"b", b"c", b"d")]) + content(1, "", "dead", b"x"))
-        assert peer.frames() == [("basic_ack", 1, [2, True]), ("basic_nack", 1, [3, False, False]), ("basic_nack", 1, [4, False, False]),
-                                 ("basic_ack", 1, [5, False])]
+        assert peer.frames() == [
+            ("basic_ack", 1, [2, True]),
+            ("basic_nack", 1, [3, False, False]),
+            ("basic_nack", 1, [4, False, False]),
+            ("basic_ack", 1, [5, False]),
+        ]
         assert bodies(peer, "q") == [b"a", b"b"] and bodies(peer, "dead") == dead + [b"x"]
         assert broker.counters["rejected_publishes"] == 2
 
@@ -464,8 +486,9 @@ def test_a_delivery_that_is_not_settled_in_time_closes_its_channel():
 
 def test_a_length_of_nothing_with_every_other_rule():
     """x-max-length 0: each message goes at once, whatever other rules looked at it first."""
-    broker, peer = pair({"x-max-length": 0, "x-max-priority": 3, "x-message-ttl": 1000, "x-dead-letter-exchange": "dlx"},
-                        argument_size_max=4096)
+    broker, peer = pair(
+        {"x-max-length": 0, "x-max-priority": 3, "x-message-ttl": 1000, "x-dead-letter-exchange": "dlx"}, argument_size_max=4096
+    )
     before = idle(broker)
     for number in range(5):
         peer.publish("q", str(number).encode(), given={"priority": number, "expiration": "50"})
@@ -478,8 +501,13 @@ def test_rules_leave_nothing_behind():
     broker = new_broker()
     before = idle(broker)
     _, peer = broker, Peer(broker)
-    for arguments in ({"x-max-priority": 3}, {"x-last-value-key": "k"}, {"x-delayed-retry-min": 1000}, {"x-message-ttl": 100},
-                      {"x-dead-letter-exchange": "none", "x-dead-letter-strategy": "at-least-once", "x-max-length": 1}):
+    for arguments in (
+        {"x-max-priority": 3},
+        {"x-last-value-key": "k"},
+        {"x-delayed-retry-min": 1000},
+        {"x-message-ttl": 100},
+        {"x-dead-letter-exchange": "none", "x-dead-letter-strategy": "at-least-once", "x-max-length": 1},
+    ):
         peer.declare("q", arguments=arguments)
         for number in range(6):
             peer.publish("q", bytes(100), given={"priority": number, "headers": {"k": number % 2}, "expiration": "5000"})
@@ -493,7 +521,8 @@ def test_rules_leave_nothing_behind():
 
 def test_a_build_without_a_feature_refuses_what_asks_for_it():
     """A board leaves a feature's file out: 406, and queues without it are as they were."""
-    from leveret.core import rules
+    from leveret.core.queue import rules
+
     carried = rules.feature_class
     rules.feature_class = lambda name: None if name == "priority" else carried(name)
     try:
@@ -521,8 +550,19 @@ def test_arguments_about_nodes_and_disks_are_taken_without_effect():
 def test_messages_that_wait_for_a_moment_are_bounded():
     """waiting_count_max: a publisher that asks for a delay waits until a place is free; a message that comes back does so at once."""
     broker, peer = pair({"x-delayed-retry-min": 60000}, waiting_count_max=3)
-    peer.ask("exchange_declare", "exchange_declare_ok", 0, "later", "x-delayed-message", False, False, False, False, False,
-             {"x-delayed-type": "fanout"})
+    peer.ask(
+        "exchange_declare",
+        "exchange_declare_ok",
+        0,
+        "later",
+        "x-delayed-message",
+        False,
+        False,
+        False,
+        False,
+        False,
+        {"x-delayed-type": "fanout"},
+    )
     peer.declare("late")
     peer.ask("queue_bind", "queue_bind_ok", 0, "late", "later", "", False, {})
     other = Peer(broker)

@@ -1,11 +1,13 @@
 """x-queue-type=quorum on one node, arguments that mean nothing, the name of the virtual host (core/SPEC.md, "Queues", "Connection")."""
 
-from leveret.core import portable_definitions, rules
-from leveret.core.broker import nobody
-from leveret.core.errors import ProtocolError
-from leveret.core.policies import Policy
-from memory_store import MemoryStore, PERSISTENT, bodies, durable_broker
+from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import HEADER, Peer, encoded, new_broker
+
+from leveret.core.broker.policies import Policy
+from leveret.core.errors import ProtocolError
+from leveret.core.management import rabbitmq_definitions
+from leveret.core.outcomes import nobody
+from leveret.core.queue import rules
 
 QUORUM = {"x-queue-type": "quorum"}
 ROOM = {"argument_size_max": 1024, "management_size_max": 4096, "content_size_max": 4096, "arena_size": 65536}
@@ -58,8 +60,13 @@ def test_a_quorum_queue_is_a_durable_queue_that_gives_a_message_back_20_times():
 
 def test_a_delivery_limit_of_its_own_or_of_a_policy_comes_before_the_default():
     """RabbitMQ: -1 is none; the default is for queues that say nothing and have no policy that does."""
-    for arguments, policy, limit in (({}, None, 20), ({"x-delivery-limit": 3}, None, 3), ({"x-delivery-limit": -1}, None, None),
-                                     ({}, 50, 50), ({"x-delivery-limit": 7}, 50, 7)):
+    for arguments, policy, limit in (
+        ({}, None, 20),
+        ({"x-delivery-limit": 3}, None, 3),
+        ({"x-delivery-limit": -1}, None, None),
+        ({}, 50, 50),
+        ({"x-delivery-limit": 7}, 50, 7),
+    ):
         broker, _ = durable_broker(MemoryStore(), policy_count_max=4, **ROOM)
         if policy is not None:
             broker.policies.set(broker, Policy("p", "^q$", {"delivery-limit": policy}, 0, "quorum_queues"))
@@ -72,16 +79,17 @@ def test_what_is_no_quorum_queue_is_refused_in_rabbitmqs_words():
     broker, _ = durable_broker(MemoryStore(), **ROOM)
     what = "queue 'q' in vhost '/'"
     for arguments, properties, text in (
-            ({}, {"durable": False}, "invalid property 'non-durable' for " + what),
-            ({}, {"exclusive": True}, "invalid property 'exclusive-owner' for " + what),
-            ({}, {"auto_delete": True}, "invalid property 'auto-delete' for " + what),
-            ({"x-max-priority": 5}, {}, "invalid arg 'x-max-priority' for %s of queue type rabbit_quorum_queue" % what),
-            ({"x-queue-mode": "lazy"}, {}, "invalid arg 'x-queue-mode' for %s of queue type rabbit_quorum_queue" % what),
-            ({"x-max-age": "1D"}, {}, "invalid arg 'x-max-age' for %s of queue type rabbit_quorum_queue" % what),
-            ({"x-message-ttl": "x"}, {}, "invalid arg 'x-message-ttl' for %s: \"expected integer, got longstr\"" % what),
-            ({"x-quorum-initial-group-size": "x"}, {}, "invalid arg 'x-quorum-initial-group-size' for %s: \"expected integer" % what),
-            ({"x-queue-leader-locator": "nowhere"}, {}, "invalid arg 'x-queue-leader-locator' for %s: " % what),
-            ({"x-delivery-limit": -2}, {}, "invalid arg 'x-delivery-limit' for %s: {value_negative,-2}" % what)):
+        ({}, {"durable": False}, "invalid property 'non-durable' for " + what),
+        ({}, {"exclusive": True}, "invalid property 'exclusive-owner' for " + what),
+        ({}, {"auto_delete": True}, "invalid property 'auto-delete' for " + what),
+        ({"x-max-priority": 5}, {}, "invalid arg 'x-max-priority' for %s of queue type rabbit_quorum_queue" % what),
+        ({"x-queue-mode": "lazy"}, {}, "invalid arg 'x-queue-mode' for %s of queue type rabbit_quorum_queue" % what),
+        ({"x-max-age": "1D"}, {}, "invalid arg 'x-max-age' for %s of queue type rabbit_quorum_queue" % what),
+        ({"x-message-ttl": "x"}, {}, "invalid arg 'x-message-ttl' for %s: \"expected integer, got longstr\"" % what),
+        ({"x-quorum-initial-group-size": "x"}, {}, "invalid arg 'x-quorum-initial-group-size' for %s: \"expected integer" % what),
+        ({"x-queue-leader-locator": "nowhere"}, {}, "invalid arg 'x-queue-leader-locator' for %s: " % what),
+        ({"x-delivery-limit": -2}, {}, "invalid arg 'x-delivery-limit' for %s: {value_negative,-2}" % what),
+    ):
         found = refusal(broker, dict(QUORUM, **arguments), **properties)
         assert found.startswith("PRECONDITION_FAILED - " + text), found
 
@@ -104,11 +112,17 @@ def test_a_quorum_queue_has_no_consumers_under_a_prefetch_of_the_channel():
 
 def test_quorum_queues_and_unknown_arguments_go_through_definitions():
     broker, _ = durable_broker(MemoryStore(), **ROOM)
-    item = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "type": "quorum",
-            "arguments": {"x-queue-type": "quorum", "x-ha-policy": "all"}}
+    item = {
+        "name": "q",
+        "vhost": "/",
+        "durable": True,
+        "auto_delete": False,
+        "type": "quorum",
+        "arguments": {"x-queue-type": "quorum", "x-ha-policy": "all"},
+    }
     for given in (item, dict(item, arguments={"x-ha-policy": "all"})):
-        assert portable_definitions.load(broker, "queues", given) == (True, "")
-    assert portable_definitions.a_queue(broker, broker.queues["q"]) == item
+        assert rabbitmq_definitions.load(broker, "queues", given) == (True, "")
+    assert rabbitmq_definitions.a_queue(broker, broker.queues["q"]) == item
 
 
 UNKNOWN = ("x-initial-cluster-size", "x-stream-filter-size-bytes", "x-ha-policy", "x-internal-purpose", "x-anything")
@@ -118,7 +132,7 @@ def test_arguments_that_mean_nothing_are_kept_compared_and_told_once():
     """Queues, exchanges and consumers; over a restart too. RabbitMQ takes them as well, and does not compare them."""
     store, told = MemoryStore(), []
     broker, _ = durable_broker(store, log=told.append, unknown_argument_count_max=16, **ROOM)
-    given = {name: 5 for name in UNKNOWN}
+    given = dict.fromkeys(UNKNOWN, 5)
     peer = Peer(broker)
     for _ in range(2):
         peer.declare("q", durable=True, arguments=given)
@@ -131,7 +145,7 @@ def test_arguments_that_mean_nothing_are_kept_compared_and_told_once():
     broker.run()
     again, _ = durable_broker(store.cut(), **ROOM)
     assert again.queues["q"].arguments == given and again.exchanges["e"].arguments == given
-    assert portable_definitions.a_queue(again, again.queues["q"])["arguments"] == given
+    assert rabbitmq_definitions.a_queue(again, again.queues["q"])["arguments"] == given
 
 
 def test_the_log_is_told_of_so_many_unknown_arguments_and_no_more():
@@ -176,6 +190,6 @@ def test_the_virtual_host_has_a_name_and_aliases():
     name, _, arguments = opened(broker, "other")
     assert name == "connection_close" and arguments[:2] == [530, "NOT_ALLOWED - vhost other not found"]
     broker.declare_queue(nobody, "here", False, True, False, False, {})
-    assert portable_definitions.a_queue(broker, broker.queues["here"])["vhost"] == "/production"
+    assert rabbitmq_definitions.a_queue(broker, broker.queues["here"])["vhost"] == "/production"
     document = {"queues": [{"name": "a", "vhost": "/production"}, {"name": "b", "vhost": "/"}, {"name": "c"}]}
-    assert [each["name"] for each in portable_definitions.ours(document["queues"], broker.virtual_host)] == ["a", "c"]
+    assert [each["name"] for each in rabbitmq_definitions.ours(document["queues"], broker.virtual_host)] == ["a", "c"]

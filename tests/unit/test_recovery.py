@@ -1,11 +1,13 @@
 """A broker comes back from its log with what it promised to keep. The store is octets in memory."""
 
-from leveret.core import layout, log
-from leveret.core.policies import Policy
-from leveret.core.recovery_fill import TooSmall
-from leveret.core.stream import EPOCH
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, content, encoded
+
+from leveret.core.broker.policies import Policy
+from leveret.core.log import segments
+from leveret.core.memory import layout
+from leveret.core.recovery.second_pass import TooSmall
+from leveret.core.stream.stream import EPOCH
 
 
 def test_persistent_messages_in_durable_queues_come_back_and_nothing_else():
@@ -108,7 +110,7 @@ def test_a_transaction_comes_back_whole_or_not_at_all():
 
 
 def test_a_log_that_does_not_fit_the_limits_says_which():
-    """recovery_fill.TooSmall."""
+    """second_pass.TooSmall."""
     store = MemoryStore()
     broker, _ = durable_broker(store)
     peer = Peer(broker)
@@ -229,15 +231,30 @@ def test_a_bit_that_turned_costs_what_is_behind_it_and_is_named():
 def test_a_message_to_more_queues_than_an_octet_counts():
     """300 durable queues get one message."""
     store = MemoryStore()
-    broker, _ = durable_broker(store, queue_count_max=310, queue_share_max=310, entry_count_max=400, binding_count_max=310,
-                               binding_share_max=310, arena_size=65536, segment_size=65536)
+    broker, _ = durable_broker(
+        store,
+        queue_count_max=310,
+        queue_share_max=310,
+        entry_count_max=400,
+        binding_count_max=310,
+        binding_share_max=310,
+        arena_size=65536,
+        segment_size=65536,
+    )
     peer = Peer(broker)
     for number in range(300):
         peer.declare("q%d" % number, durable=True)
         peer.ask("queue_bind", "queue_bind_ok", 0, "q%d" % number, "amq.fanout", "", False, {})
     peer.publish("", b"x", "amq.fanout", PERSISTENT)
-    again, report = durable_broker(store.cut(), queue_count_max=310, queue_share_max=310, entry_count_max=400, binding_count_max=310,
-                                   binding_share_max=310, arena_size=65536)
+    again, report = durable_broker(
+        store.cut(),
+        queue_count_max=310,
+        queue_share_max=310,
+        entry_count_max=400,
+        binding_count_max=310,
+        binding_share_max=310,
+        arena_size=65536,
+    )
     assert "recovered 300 messages" in report, report
 
 
@@ -246,8 +263,19 @@ def test_delayed_messages_of_queues_with_rules_wait_on_after_recovery():
     store = MemoryStore()
     broker, _ = durable_broker(store)
     peer = Peer(broker)
-    peer.ask("exchange_declare", "exchange_declare_ok", 0, "late", "x-delayed-message", False, True, False, False, False,
-             {"x-delayed-type": "fanout"})
+    peer.ask(
+        "exchange_declare",
+        "exchange_declare_ok",
+        0,
+        "late",
+        "x-delayed-message",
+        False,
+        True,
+        False,
+        False,
+        False,
+        {"x-delayed-type": "fanout"},
+    )
     peer.declare("p", durable=True, arguments={"x-max-priority": 3})
     peer.declare("v", durable=True, arguments={"x-last-value-key": "key"})
     for queue in ("p", "v"):
@@ -272,11 +300,12 @@ def test_a_record_or_a_definition_that_cannot_be_taken_over_costs_that_alone_and
     broker, _ = durable_broker(store)
     peer = Peer(broker)
     peer.declare("q", durable=True)
-    broker.journal.log.append(log.DEFINED, (b"no JSON at all",))
-    broker.journal.define({"kind": "exchange", "name": "x", "type": "of tomorrow", "auto_delete": False, "internal": False,
-                           "arguments": {}})
+    broker.journal.log.append(segments.DEFINED, (b"no JSON at all",))
+    broker.journal.define(
+        {"kind": "exchange", "name": "x", "type": "of tomorrow", "auto_delete": False, "internal": False, "arguments": {}}
+    )
     broker.journal.define({"kind": "binding", "source": "x", "to": "queue", "name": "q", "key": b"k", "arguments": {}})
-    broker.journal.log.append(log.DEFINED, (b'{"kind": "queue", "id": 7}',))
+    broker.journal.log.append(segments.DEFINED, (b'{"kind": "queue", "id": 7}',))
     peer.publish("q", b"kept", given=PERSISTENT)
     broker.run()
     for count in (1, 2, 3):

@@ -1,18 +1,26 @@
-"""Records of a log whose CRC fits and that make no sense (core/record_check.py): passed over and told, each costs only itself, nothing is
-deleted for it, and the start is not stopped."""
+"""Records of a log whose CRC fits and that make no sense (core/recovery/record_check.py): passed over and told, each costs only itself,
+nothing is deleted for it, and the start is not stopped."""
 
 import json
 import struct
 from binascii import crc32
 
-from leveret.core import log
-from leveret.core.errors import ProtocolError
-from leveret.core.settled import Settled
-from memory_store import MemoryStore, PERSISTENT, bodies, durable_broker
+from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer
 
+from leveret.core.errors import ProtocolError
+from leveret.core.log import segments
+from leveret.core.log.settled_positions import Settled
+
 DEFINED = (
-    b"", b"{", b"[]", b"5", b"{}", b"\xff", b'{"kind": 5, "name": "x"}', b'{"kind": "queue", "name": "x"}',
+    b"",
+    b"{",
+    b"[]",
+    b"5",
+    b"{}",
+    b"\xff",
+    b'{"kind": 5, "name": "x"}',
+    b'{"kind": "queue", "name": "x"}',
     b'{"gone": "queue", "name": "q"}',
     b'{"kind": "queue", "id": 2147483647, "name": "x", "auto_delete": false, "arguments": {}}',
     b'{"kind": "queue", "id": 9, "name": "x", "auto_delete": false, "arguments": {"x-queue-type": "stream"}}',
@@ -23,8 +31,11 @@ DEFINED = (
     b'{"kind": "policy", "name": "x", "pattern": 5, "definition": {}, "priority": 0, "apply_to": "all"}',
     b'{"kind": "user", "name": "x", "password": "", "tags": ["$l", 5], "permissions": null}',
     b'{"kind": "binding", "source": "amq.topic", "to": "queue", "name": "q", "key": "a", "arguments": {}}',
-    b'{"kind": "clock", "name": "", "frames": ["$l", 5]}', b'{"gone": 5, "name": "x"}', b'{"kind": "user", "name": "\\ud800"}',
-    b"[" * 3000, b'{"kind": "x", "name": "x", "id": 99999999999999999999}',
+    b'{"kind": "clock", "name": "", "frames": ["$l", 5]}',
+    b'{"gone": 5, "name": "x"}',
+    b'{"kind": "user", "name": "\\ud800"}',
+    b"[" * 3000,
+    b'{"kind": "x", "name": "x", "id": 99999999999999999999}',
 )
 LEFT_OUT = (
     {"kind": "exchange", "name": "x", "type": "nonsense", "auto_delete": False, "internal": False, "arguments": {}},
@@ -32,15 +43,27 @@ LEFT_OUT = (
     {"kind": "exchange", "name": "x", "type": "x-delayed-message", "auto_delete": False, "internal": False, "arguments": {}},
     {"kind": "user", "name": "x", "password": "no hash", "tags": ["$l"], "permissions": None},
 )
-MESSAGE_OF_Q = struct.pack(">HIHII", 1, 5, 4, 2, 1) + struct.pack(">IQ", 1, 9) + b"\x00\x02q1" + b"\x00\x00" + b"z"
+MESSAGE_OF_Q = struct.pack(">HIHIIIIi", 1, 5, 4, 0, 2, 1, 0, -1) + struct.pack(">IQ", 1, 9) + b"\x00\x02q1" + b"\x00\x00" + b"z"
 MESSAGES = (
-    b"", b"\x00", MESSAGE_OF_Q[:-1], MESSAGE_OF_Q + b"z", b"\xff\xff" + MESSAGE_OF_Q[2:], b"\x00\x00" + MESSAGE_OF_Q[2:],
-    MESSAGE_OF_Q[:2] + b"\xff\xff\xff\xff" + MESSAGE_OF_Q[6:], MESSAGE_OF_Q.replace(b"\x00\x02q1", b"\x09\x02q1"),
-    MESSAGE_OF_Q.replace(b"\x00\x02q1", b"\x02\xff\xff\x00"), MESSAGE_OF_Q.replace(b"q1\x00\x00", b"q1\xff\xff"),
+    b"",
+    b"\x00",
+    MESSAGE_OF_Q[:-1],
+    MESSAGE_OF_Q + b"z",
+    b"\xff\xff" + MESSAGE_OF_Q[2:],
+    b"\x00\x00" + MESSAGE_OF_Q[2:],
+    MESSAGE_OF_Q[:2] + b"\xff\xff\xff\xff" + MESSAGE_OF_Q[6:],
+    MESSAGE_OF_Q.replace(b"\x00\x02q1", b"\x09\x02q1"),
+    MESSAGE_OF_Q.replace(b"\x00\x02q1", b"\x02\xff\xff\x00"),
+    MESSAGE_OF_Q.replace(b"q1\x00\x00", b"q1\xff\xff"),
     MESSAGE_OF_Q.replace(struct.pack(">Q", 9), b"\xff" * 8),
 )
-SETTLED = (b"", b"\x00\x00\x00\x01\x00\x05", struct.pack(">IHQI", 1, 1, 1 << 63, 5), struct.pack(">IHQI", 1, 1, 5, 0),
-           struct.pack(">IHQI", 1 << 31, 1, 5, 1))
+SETTLED = (
+    b"",
+    b"\x00\x00\x00\x01\x00\x05",
+    struct.pack(">IHQI", 1, 1, 1 << 63, 5),
+    struct.pack(">IHQI", 1, 1, 5, 0),
+    struct.pack(">IHQI", 1 << 31, 1, 5, 1),
+)
 KEPT = (b"", b"\x00" * 11, struct.pack(">IQ", 1, 1 << 63) + b"c", struct.pack(">IQ", 1, 1) + b"\xff")
 
 
@@ -57,8 +80,13 @@ def kept_log():
 
 def test_a_record_that_makes_no_sense_costs_itself():
     """Each kind: the start tells of it, the message in front of it and the one behind it are there, and in the start after that."""
-    for type_, payloads in ((log.DEFINED, DEFINED), (log.MESSAGE, MESSAGES), (log.TRANSIENT, MESSAGES), (log.SETTLED, SETTLED),
-                            (log.KEPT, KEPT)):
+    for type_, payloads in (
+        (segments.DEFINED, DEFINED),
+        (segments.MESSAGE, MESSAGES),
+        (segments.TRANSIENT, MESSAGES),
+        (segments.SETTLED, SETTLED),
+        (segments.KEPT, KEPT),
+    ):
         for payload in payloads:
             store, broker = kept_log()
             broker.journal.log.append(type_, (payload,))
@@ -77,7 +105,7 @@ def test_a_definition_that_nothing_can_be_made_of_is_told_and_left_out():
     """An exchange that no build has, a user whose hash is none."""
     for definition in LEFT_OUT:
         store, broker = kept_log()
-        broker.journal.log.append(log.DEFINED, (json.dumps(definition).encode(),))
+        broker.journal.log.append(segments.DEFINED, (json.dumps(definition).encode(),))
         broker.journal.touch()
         broker.journal.finish()
         again, report = durable_broker(store.cut())
@@ -87,19 +115,19 @@ def test_a_definition_that_nothing_can_be_made_of_is_told_and_left_out():
 
 
 def test_a_head_that_names_a_later_segment_as_the_oldest_removes_none():
-    """log.py, head: the oldest segment when this one was begun is not behind it; else the segments in front would be removed as freed."""
+    """log/segments.py, head: the oldest segment when a segment was begun is not behind it; else those in front would be removed."""
     store, broker = kept_log()
     broker.journal.finish()
     number = max(store.durable)
     octets = store.durable[number]
     size = struct.unpack_from(">I", octets, 4)[0]
-    head = bytearray(octets[:13 + size])
+    head = bytearray(octets[: 13 + size])
     struct.pack_into(">I", head, 13 + 10, number + 1)
     struct.pack_into(">I", head, 0, crc32(bytes(head[4:])) & 0xFFFFFFFF)
-    store.durable[number] = bytes(head) + octets[13 + size:]
+    store.durable[number] = bytes(head) + octets[13 + size :]
     after = store.cut()
     _, report = durable_broker(after)
-    assert "put aside" in report and [each for each in after.aside if octets[13 + size:] in each[1]], report
+    assert "put aside" in report and [each for each in after.aside if octets[13 + size :] in each[1]], report
 
 
 def test_a_log_with_more_queues_than_the_limits_have_is_refused_in_words():

@@ -9,7 +9,7 @@ BIG = bytes(range(250)) * 12  # 3,000 octets: more than a send buffer of 1,024
 def give_now(peer, octets):
     """Have the broker take this before anything more is read from it."""
     view = peer.connection.writable()
-    view[:len(octets)][:] = octets
+    view[: len(octets)][:] = octets
     peer.connection.received(len(octets))
 
 
@@ -74,8 +74,10 @@ def test_a_client_that_closes_the_channel_meanwhile_is_answered_behind_them_and_
     """Section 1.5.2.6: closes may cross. A close-ok before the close breaks the rules and ends the channel."""
     broker = new_broker(receive_buffer_size=16384)
     empty = idle(broker)
-    for octets, behind in ((encoded("channel_close", 1, 200, "", 0, 0), ["channel_close", "channel_close_ok"]),
-                           (encoded("channel_close_ok", 1), [])):
+    for octets, behind in (
+        (encoded("channel_close", 1, 200, "", 0, 0), ["channel_close", "channel_close_ok"]),
+        (encoded("channel_close_ok", 1), []),
+    ):
         _, peer = failing(b"".join([content(1, "", "nowhere", BIG, mandatory=True)] * 3), broker=broker)
         give_now(peer, octets)
         names = [each[0] for each in peer.frames() if each[0] not in ("header", "body")]

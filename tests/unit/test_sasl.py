@@ -1,13 +1,14 @@
 """Log-ins through frames: every mechanism, what is refused and when it is answered, and addresses that keep failing."""
 
-from leveret.core import password, sasl
-from leveret.core.access import EVERYTHING, Access, User
+from peer import Peer, encoded
+
+from leveret.core.access import passwords, sasl
+from leveret.core.access.permissions import EVERYTHING, Access, User
 from leveret.core.amqp_0_9 import field_table
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from leveret.core.broker import Broker
-from leveret.core.connection import Connection
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
-from peer import Peer, encoded
 
 PENCIL_SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="  # RFC 7677 section 3
 ROUNDS = 100
@@ -18,10 +19,12 @@ def new_broker(anonymous="", **overrides):
     values = dict(BOARD)
     values.update(connection_count_max=16, stranger_share_max=100)
     values.update(overrides)
-    users = (User("guest", password.hashed("guest-pw", b"salt", 1), (), EVERYTHING),
-             User("u", password.hashed("u-pw", b"some salt", ROUNDS), (), EVERYTHING),
-             User("r", password.Rabbit(b"salt", password.hashlib.sha256(b"saltr-pw").digest()), (), EVERYTHING),
-             User("none", None, (), EVERYTHING))
+    users = (
+        User("guest", passwords.hashed("guest-pw", b"salt", 1), (), EVERYTHING),
+        User("u", passwords.hashed("u-pw", b"some salt", ROUNDS), (), EVERYTHING),
+        User("r", passwords.Rabbit(b"salt", passwords.hashlib.sha256(b"saltr-pw").digest()), (), EVERYTHING),
+        User("none", None, (), EVERYTHING),
+    )
     broker = Broker(Limits(**values), b"unit", Access(users, b"unit", anonymous))
     broker.tick(1000, 1700000000)
     broker.lines = []
@@ -89,9 +92,15 @@ def test_the_mechanisms_that_are_offered():
 def test_who_gets_in():
     broker = new_broker("none")
     for mechanism, response, name in (
-            ("PLAIN", plain("u", "u-pw"), "u"), ("PLAIN", plain("u", "u-pw", "u"), "u"), ("PLAIN", plain("r", "r-pw"), "r"),
-            ("PLAIN", plain("guest", "guest-pw"), "guest"), ("AMQPLAIN", amqplain(LOGIN="u", PASSWORD="u-pw"), "u"),
-            ("AMQPLAIN", amqplain(PASSWORD=b"r-pw", LOGIN="r"), "r"), ("ANONYMOUS", b"trace", "none"), ("EXTERNAL", b"", "r")):
+        ("PLAIN", plain("u", "u-pw"), "u"),
+        ("PLAIN", plain("u", "u-pw", "u"), "u"),
+        ("PLAIN", plain("r", "r-pw"), "r"),
+        ("PLAIN", plain("guest", "guest-pw"), "guest"),
+        ("AMQPLAIN", amqplain(LOGIN="u", PASSWORD="u-pw"), "u"),
+        ("AMQPLAIN", amqplain(PASSWORD=b"r-pw", LOGIN="r"), "r"),
+        ("ANONYMOUS", b"trace", "none"),
+        ("EXTERNAL", b"", "r"),
+    ):
         caller = Caller(broker, identities=lambda: ["CN=r", "r"])
         assert names(caller.start(mechanism, response)) == ["connection_tune"], (mechanism, response)
         assert caller.connection.session.user == name and caller.connection.user is broker.access.users[name]
@@ -99,24 +108,46 @@ def test_who_gets_in():
 
 
 REFUSED = (
-    ("PLAIN", plain("u", "wrong")), ("PLAIN", plain("u", "")), ("PLAIN", plain("", "")), ("PLAIN", plain("nobody", "u-pw")),
-    ("PLAIN", plain("none", "")), ("PLAIN", plain("none", "x")), ("PLAIN", plain("u", "u-pw", "r")), ("PLAIN", b"\x00\xff\xff\x00u-pw"),
-    ("AMQPLAIN", amqplain(LOGIN="u", PASSWORD="x")), ("AMQPLAIN", amqplain(LOGIN="u")), ("AMQPLAIN", amqplain(LOGIN=5, PASSWORD=True)),
-    ("AMQPLAIN", b""), ("EXTERNAL", b""), ("SCRAM-SHA-256", b""), ("SCRAM-SHA-256", b"\x00u\x00u-pw"),
-    ("SCRAM-SHA-256", b"p=tls-unique,,n=u,r=x"), ("SCRAM-SHA-256", b"n,,m=x,n=u,r=x"),
-    ("SCRAM-SHA-256", b"n,a=r,n=u,r=x"), ("SCRAM-SHA-256", b"n,,n=u,r="), ("SCRAM-SHA-256", b"n,,n=u,rx"),
+    ("PLAIN", plain("u", "wrong")),
+    ("PLAIN", plain("u", "")),
+    ("PLAIN", plain("", "")),
+    ("PLAIN", plain("nobody", "u-pw")),
+    ("PLAIN", plain("none", "")),
+    ("PLAIN", plain("none", "x")),
+    ("PLAIN", plain("u", "u-pw", "r")),
+    ("PLAIN", b"\x00\xff\xff\x00u-pw"),
+    ("AMQPLAIN", amqplain(LOGIN="u", PASSWORD="x")),
+    ("AMQPLAIN", amqplain(LOGIN="u")),
+    ("AMQPLAIN", amqplain(LOGIN=5, PASSWORD=True)),
+    ("AMQPLAIN", b""),
+    ("EXTERNAL", b""),
+    ("SCRAM-SHA-256", b""),
+    ("SCRAM-SHA-256", b"\x00u\x00u-pw"),
+    ("SCRAM-SHA-256", b"p=tls-unique,,n=u,r=x"),
+    ("SCRAM-SHA-256", b"n,,m=x,n=u,r=x"),
+    ("SCRAM-SHA-256", b"n,a=r,n=u,r=x"),
+    ("SCRAM-SHA-256", b"n,,n=u,r="),
+    ("SCRAM-SHA-256", b"n,,n=u,rx"),
 )
 
-MALFORMED = (("PLAIN", b""), ("PLAIN", b"guest"), ("PLAIN", b"\x00\x00\x00\x00"), ("AMQPLAIN", b"\xff\xff"),
-             ("AMQPLAIN", b"\x05LOGINS\xff\xff\xff\xff"))
+MALFORMED = (
+    ("PLAIN", b""),
+    ("PLAIN", b"guest"),
+    ("PLAIN", b"\x00\x00\x00\x00"),
+    ("AMQPLAIN", b"\xff\xff"),
+    ("AMQPLAIN", b"\x05LOGINS\xff\xff\xff\xff"),
+)
 
 NOT_SERVED = (("", b""), ("plain", plain("u", "u-pw")), ("ANONYMOUS", b""), ("SCRAM-SHA-256-PLUS", b""), ("x" * 200, b""), ("a\nb", b""))
 
 
 def test_a_refused_log_in_is_answered_after_the_pause_and_not_before():
     broker = new_broker()
-    for cases, code, word in ((REFUSED, 403, "ACCESS_REFUSED - Login was refused using authentication mechanism "),
-                              (MALFORMED, 502, "SYNTAX_ERROR"), (NOT_SERVED, 403, "ACCESS_REFUSED - mechanism '")):
+    for cases, code, word in (
+        (REFUSED, 403, "ACCESS_REFUSED - Login was refused using authentication mechanism "),
+        (MALFORMED, 502, "SYNTAX_ERROR"),
+        (NOT_SERVED, 403, "ACCESS_REFUSED - mechanism '"),
+    ):
         for mechanism, response in cases:
             caller = Caller(broker, identities=lambda: ["nobody"])
             counted = broker.counters["logins_refused"]
@@ -170,7 +201,7 @@ def test_passwords_are_calculated_one_slice_a_run_so_that_the_others_go_on():
         caller.connection.broker = broker
         view = caller.connection.writable()
         octets = encoded("connection_start_ok", 0, {}, "PLAIN", plain("u", "u-pw"), "en_US")
-        view[:len(octets)] = octets
+        view[: len(octets)] = octets
         caller.connection.received(len(octets))
     assert len(broker.jobs) == 5
     quick = Caller(broker)
@@ -180,8 +211,12 @@ def test_passwords_are_calculated_one_slice_a_run_so_that_the_others_go_on():
 
 def test_guest_comes_from_the_loopback_only_with_every_mechanism():
     broker = new_broker("guest")
-    for mechanism, response in (("PLAIN", plain("guest", "guest-pw")), ("AMQPLAIN", amqplain(LOGIN="guest", PASSWORD="guest-pw")),
-                                ("EXTERNAL", b""), ("ANONYMOUS", b"")):
+    for mechanism, response in (
+        ("PLAIN", plain("guest", "guest-pw")),
+        ("AMQPLAIN", amqplain(LOGIN="guest", PASSWORD="guest-pw")),
+        ("EXTERNAL", b""),
+        ("ANONYMOUS", b""),
+    ):
         assert Caller(broker, False, identities=lambda: ["guest"]).start(mechanism, response) == [], mechanism
         assert names(Caller(broker, True, identities=lambda: ["guest"]).start(mechanism, response)) == ["connection_tune"], mechanism
     assert broker.lines[0].endswith("guest may only come from the broker's own machine: make a user"), broker.lines
@@ -204,20 +239,22 @@ class ScramClient:
         """client-final-message for the server's first."""
         fields = {part[0]: part[2:] for part in str(challenge, "utf-8").split(",")}
         assert fields["r"].startswith(self.nonce) and len(fields["r"]) > len(self.nonce) + 15
-        salted = password.hashed(self.secret, password.from_base64(fields["s"]), int(fields["i"])).key
-        client = password.hmac_sha256(salted, b"Client Key")
+        salted = passwords.hashed(self.secret, passwords.from_base64(fields["s"]), int(fields["i"])).key
+        client = passwords.hmac_sha256(salted, b"Client Key")
         without = "c=biws,r=" + fields["r"]
         message = (self.bare + "," + str(challenge, "utf-8") + "," + without).encode("utf-8")
-        signature = password.hmac_sha256(password.hashlib.sha256(client).digest(), message)
+        signature = passwords.hmac_sha256(passwords.hashlib.sha256(client).digest(), message)
         proof = bytes([client[at] ^ signature[at] for at in range(32)])
-        self.verifier = b"v=" + password.base64(password.hmac_sha256(password.hmac_sha256(salted, b"Server Key"), message)).encode("utf-8")
-        return (without + ",p=" + password.base64(proof)).encode("utf-8")
+        self.verifier = b"v=" + passwords.base64(passwords.hmac_sha256(passwords.hmac_sha256(salted, b"Server Key"), message)).encode(
+            "utf-8"
+        )
+        return (without + ",p=" + passwords.base64(proof)).encode("utf-8")
 
 
 def test_scram_gives_the_messages_of_rfc_7677():
     """Section 3. Our half of the nonce is base64 and the example's is not, so that half is put in by hand; all else is calculated."""
-    salt = password.from_base64(PENCIL_SALT)
-    holder = Access([User("user", password.hashed("pencil", salt, 4096), (), EVERYTHING)])
+    salt = passwords.from_base64(PENCIL_SALT)
+    holder = Access([User("user", passwords.hashed("pencil", salt, 4096), (), EVERYTHING)])
     attempt = sasl.Scram(holder, Connection(new_broker()), Limits(**BOARD))
     assert attempt.take(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO") == sasl.CONTINUE
     ours = attempt.nonce
@@ -259,9 +296,16 @@ def test_scram_refuses_a_wrong_proof_whoever_it_is_from():
 def test_scram_refuses_a_changed_or_repeated_final_message():
     broker = new_broker()
     seen = None
-    for change in (lambda octets: octets.replace(b"c=biws", b"c=eSws"), lambda octets: octets.replace(b",r=r", b",r=s"),
-                   lambda octets: octets[:-5] + b"AAAA=", lambda octets: octets.split(b",p=")[0], lambda octets: b"",
-                   lambda octets: octets + b",x=y", lambda octets: octets.replace(b",p=", b",z=1,p="), lambda octets: seen):
+    for change in (
+        lambda octets: octets.replace(b"c=biws", b"c=eSws"),
+        lambda octets: octets.replace(b",r=r", b",r=s"),
+        lambda octets: octets[:-5] + b"AAAA=",
+        lambda octets: octets.split(b",p=")[0],
+        lambda octets: b"",
+        lambda octets: octets + b",x=y",
+        lambda octets: octets.replace(b",p=", b",z=1,p="),
+        lambda octets: seen,
+    ):
         caller = Caller(broker)
         client = ScramClient("u", "u-pw")
         final = client.final(caller.start("SCRAM-SHA-256", client.first)[0][2][0])
@@ -272,7 +316,7 @@ def test_scram_refuses_a_changed_or_repeated_final_message():
 
 def test_scram_names_with_commas_are_escaped():
     broker = new_broker()
-    broker.access.put(User("a,b=c", password.hashed("x", b"salt", 5), (), EVERYTHING))
+    broker.access.put(User("a,b=c", passwords.hashed("x", b"salt", 5), (), EVERYTHING))
     caller = Caller(broker)
     client = ScramClient("a=2Cb=3Dc", "x")
     caller.secure(client.final(caller.start("SCRAM-SHA-256", client.first)[0][2][0]))

@@ -1,17 +1,15 @@
 """What tests/simulate found outside the log: queues whose rules, records or buffers went wrong under it."""
 
-from leveret.core import layout
-from leveret.core.amqp_0_9 import properties
-from leveret.core.policies import Policy
-from leveret.core.stream import EPOCH
 from peer import Peer, assemble, content, encoded, idle, new_broker, taken
+
+from leveret.core.broker.policies import Policy
+from leveret.core.memory import layout
+from leveret.core.stream.stream import EPOCH
 
 
 def broker_with_properties(**overrides):
     """A broker whose rules can read messages."""
-    broker = new_broker(**overrides)
-    broker.read_messages_with(properties)
-    return broker
+    return new_broker(**overrides)
 
 
 def got(peer, queue):
@@ -46,6 +44,7 @@ def test_a_policy_does_not_make_a_queue_forget_its_priorities():
     def publish(*priorities):
         for priority in priorities:
             peer.give(content(1, "", "q", str(priority).encode(), {"priority": priority}))
+
     publish(3, 1, 2)
     broker.policies.set(broker, Policy("p", "q", {"max-length": 100}))
     publish(1, 3, 2)
@@ -112,7 +111,7 @@ def test_basic_get_waits_for_room_in_the_send_buffer():
     peer.give(encoded("basic_recover_async", 1, True))
     octets = encoded("basic_get", 1, 0, "q", False)
     view = peer.connection.writable()
-    view[:len(octets)] = octets
+    view[: len(octets)] = octets
     peer.connection.received(len(octets))
     assert len(peer.connection.pending()) == before and broker.counters["internal_errors"] == 0
     assert [each[0] for each in peer.frames() if each[0] == "basic_get_ok"] == ["basic_get_ok", "basic_get_ok"]

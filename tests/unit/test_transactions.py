@@ -72,9 +72,12 @@ def test_a_commit_waits_for_room_and_is_all_or_nothing():
 
 def test_modes_exclude_each_other():
     """406 with RabbitMQ's words."""
-    for calls, text in ((("tx_select", "confirm_select"), "cannot switch from tx to confirm mode"),
-                        (("confirm_select", "tx_select"), "cannot switch from confirm to tx mode"),
-                        (("tx_commit",), "channel is not transactional"), (("tx_rollback",), "channel is not transactional")):
+    for calls, text in (
+        (("tx_select", "confirm_select"), "cannot switch from tx to confirm mode"),
+        (("confirm_select", "tx_select"), "cannot switch from confirm to tx mode"),
+        (("tx_commit",), "channel is not transactional"),
+        (("tx_rollback",), "channel is not transactional"),
+    ):
         peer = Peer(new_broker())
         for name in calls:
             peer.give(encoded(name, 1, *((False,) if name == "confirm_select" else ())))

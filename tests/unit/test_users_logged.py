@@ -2,35 +2,36 @@
 
 import json
 
-from leveret.core import durability, password, portable_definitions, users
-from leveret.core.access import EVERYTHING, Access, User
-from leveret.core.amqp_0_9 import properties
-from leveret.core.errors import PRECONDITION_FAILED, ProtocolError
-from peer import new_broker
 from memory_store import MemoryStore, durable_broker
+from peer import new_broker
 
-HASH = password.hashed("secret of the sensor", b"0123456789abcdef", 2).text()
+from leveret.core.access import passwords, users
+from leveret.core.access.permissions import EVERYTHING, Access, User
+from leveret.core.errors import PRECONDITION_FAILED, ProtocolError
+from leveret.core.management import rabbitmq_definitions
+from leveret.core.recovery import opening
+
+HASH = passwords.hashed("secret of the sensor", b"0123456789abcdef", 2).text()
 
 
 def import_user(broker, name="sensor", tags="monitoring", given=HASH, permissions=("", "^t$", "")):
     """As definitions bring it."""
-    item = {"name": name, "tags": tags, "hashing_algorithm": password.Pbkdf2.algorithm, "password_hash": password.base64(given.encode())}
-    assert portable_definitions.load(broker, "users", item) == (True, "")
+    item = {"name": name, "tags": tags, "hashing_algorithm": passwords.Pbkdf2.algorithm, "password_hash": passwords.base64(given.encode())}
+    assert rabbitmq_definitions.load(broker, "users", item) == (True, "")
     if permissions is not None:
         item = dict(zip(("user", "configure", "write", "read"), (name,) + tuple(permissions)))
-        assert portable_definitions.load(broker, "permissions", item) == (True, "")
+        assert rabbitmq_definitions.load(broker, "permissions", item) == (True, "")
 
 
 def restarted(broker, **configured):
     """What comes back after a power cut; `configured`: users of the file."""
     broker.journal.run()
     again = new_broker()
-    again.read_messages_with(properties)
     if configured:
         again.access = Access([configured[name] for name in configured])
         for user in again.access.users.values():
             user.configured = True
-    durability.make_durable(again, broker.journal.log.store.cut(), "each", 100, 65536, 4096, 1 << 20)
+    opening.make_durable(again, broker.journal.log.store.cut(), "each", 100, 65536, 4096, 1 << 20)
     return again
 
 
@@ -59,7 +60,7 @@ def test_what_changes_later_is_what_comes_back():
     import_user(broker, permissions=None)
     assert facts(restarted(broker))[2] is None
     import_user(broker, tags="", permissions=(".*", ".*", ".*"))
-    portable_definitions.load(broker, "users", {"name": "silent", "password_hash": "", "tags": []})
+    rabbitmq_definitions.load(broker, "users", {"name": "silent", "password_hash": "", "tags": []})
     again = restarted(broker)
     assert facts(again) == (HASH, (), (".*", ".*", ".*")) and facts(again, "silent") == (None, (), None)
 

@@ -3,10 +3,10 @@
 import json
 import struct
 
+from vectors_0_9_1 import TEXTS
+
 from leveret.core.amqp_0_9 import field_table, method, properties
 from leveret.core.amqp_0_9.spec_0_9_1 import METHODS
-
-from vectors_0_9_1 import TEXTS
 
 NAMES = {"cluster_id": "reserved"}  # the last property: 0-9-1 calls it reserved, clients by its name of 0-8
 
@@ -83,7 +83,7 @@ def test_every_recorded_method_without_a_table_encodes_to_its_octets():
 def test_every_recorded_table_survives_the_way_through_our_encoder():
     count = 0
     for row in rows("method"):
-        for name, value in row[4]:
+        for _name, value in row[4]:
             if isinstance(value, list) and value:
                 table = plain_table(value)
                 again = field_table.encode(table)

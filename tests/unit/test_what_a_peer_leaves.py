@@ -1,7 +1,8 @@
 """What a session keeps of what its peer said is bounded, however much the peer says."""
 
-from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 from peer import Peer, encoded, new_broker
+
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 
 
 def started(response, mechanism="PLAIN", capabilities=None):
@@ -33,8 +34,9 @@ def test_a_long_response_is_refused_before_anything_of_it_is_kept():
 
 def test_keys_that_a_sender_selects_are_kept_as_octets():
     """CC and BCC (limit copy_size_max): a channel keeps them until the next content."""
-    broker = new_broker(receive_buffer_size=65536, send_buffer_size=65536, properties_size_max=32768, copy_size_max=4096,
-                        arena_size=1 << 20)
+    broker = new_broker(
+        receive_buffer_size=65536, send_buffer_size=65536, properties_size_max=32768, copy_size_max=4096, arena_size=1 << 20
+    )
     peer = Peer(broker)
     peer.publish("nobody", b"", given={"headers": {"CC": ["%02d" % (number % 100) for number in range(300)]}})
     assert len(peer.connection.session.channels[1].copies) == 1200

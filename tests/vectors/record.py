@@ -7,6 +7,7 @@ update-secret ...) is taken from pika's encoder. Each frame is kept with its fie
 reads them, and only if pamqp, which knows neither that codec nor ours, reads the same. Run it again only to add cases: the octets
 are a record.
 """
+
 import asyncio
 import json
 import os
@@ -20,10 +21,9 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 import aio_pika  # noqa: E402 - the path of amqp_wire has to be set first
 import amqp  # noqa: E402 - the path above has to be set first
+import amqp_wire  # noqa: E402 - the path above has to be set first
 import pika  # noqa: E402 - the path above has to be set first
 import pika.frame  # noqa: E402 - the path above has to be set first
-
-import amqp_wire  # noqa: E402 - the path above has to be set first
 import vectors  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
 
@@ -81,13 +81,13 @@ class Tap:
             at = 8 if side == "client" else 0
             while at + 8 <= len(said):
                 size = struct.unpack_from(">I", said, at + 3)[0]
-                found.append((side, bytes(said[at:at + size + 8])))
+                found.append((side, bytes(said[at : at + size + 8])))
                 at += size + 8
             assert at == len(said), "half a frame at the end"
         return found
 
 
-HEADERS = {"text": "\u20ac", "whole": 42, "big": 2 ** 40, "list": [1, "two"], "table": {"deep": False}, "none": None}
+HEADERS = {"text": "\u20ac", "whole": 42, "big": 2**40, "list": [1, "two"], "table": {"deep": False}, "none": None}
 
 
 def talk_pika(tap):
@@ -99,8 +99,14 @@ def talk_pika(tap):
     channel.exchange_unbind("rec.other", "rec.topic", "x.#")
     queue = channel.queue_declare("", exclusive=True, arguments={"x-max-length": 100}).method.queue
     channel.queue_bind(queue, "rec.topic", "a.*", {"note": 1})
-    channel.basic_publish("rec.topic", "a.b", b"first", pika.BasicProperties(
-        "text/plain", "utf-8", HEADERS, 2, 5, "correlation", "reply", "60000", "id", 1700000000, "type", "guest", "app", "cluster"))
+    channel.basic_publish(
+        "rec.topic",
+        "a.b",
+        b"first",
+        pika.BasicProperties(
+            "text/plain", "utf-8", HEADERS, 2, 5, "correlation", "reply", "60000", "id", 1700000000, "type", "guest", "app", "cluster"
+        ),
+    )
     channel.confirm_delivery()
     channel.basic_publish("", queue, b"", pika.BasicProperties(), mandatory=True)
     try:
@@ -164,16 +170,30 @@ def talk_aio_pika(tap):
         await (await queue.get(timeout=3)).ack()
         await queue.unbind(exchange, arguments={"x-match": "any", "a": 1})
         await connection.close()
+
     asyncio.run(work())
 
 
 def talk_raw(tap):
     """Errors, answers that no library asks for, and every type that a table can hold."""
     table = {
-        "t": True, "b": amqp_wire.Typed("b", -1), "B": amqp_wire.Typed("B", 255), "s": amqp_wire.Typed("s", -3),
-        "u": amqp_wire.Typed("u", 65535), "I": -5, "i": amqp_wire.Typed("i", 4000000000), "l": amqp_wire.Typed("l", -2 ** 62),
-        "f": amqp_wire.Typed("f", 1.5), "d": 2.5, "D": amqp_wire.Typed("D", (2, 314)), "S": "text", "A": [1, "two", [3], {"four": 4}],
-        "T": amqp_wire.Typed("T", 1700000000), "F": {"nested": {"deeper": None}}, "V": None, "x": amqp_wire.Typed("x", b"\x00\xff"),
+        "t": True,
+        "b": amqp_wire.Typed("b", -1),
+        "B": amqp_wire.Typed("B", 255),
+        "s": amqp_wire.Typed("s", -3),
+        "u": amqp_wire.Typed("u", 65535),
+        "I": -5,
+        "i": amqp_wire.Typed("i", 4000000000),
+        "l": amqp_wire.Typed("l", -(2**62)),
+        "f": amqp_wire.Typed("f", 1.5),
+        "d": 2.5,
+        "D": amqp_wire.Typed("D", (2, 314)),
+        "S": "text",
+        "A": [1, "two", [3], {"four": 4}],
+        "T": amqp_wire.Typed("T", 1700000000),
+        "F": {"nested": {"deeper": None}},
+        "V": None,
+        "x": amqp_wire.Typed("x", b"\x00\xff"),
     }
     with amqp_wire.RawClient(tap.host, tap.port) as client:
         client.open(channels=2)
@@ -195,12 +215,18 @@ def talk_raw(tap):
 TALKS = (("pika 1.4.4", talk_pika), ("py-amqp 5", talk_py_amqp), ("aio-pika", talk_aio_pika), ("raw test client", talk_raw))
 
 PIKA_ONLY = (
-    ("server", pika.spec.Connection.Secure("challenge")), ("client", pika.spec.Connection.SecureOk("answer")),
-    ("server", pika.spec.Connection.Blocked("low on memory")), ("server", pika.spec.Connection.Unblocked()),
-    ("client", pika.spec.Connection.UpdateSecret("new secret", "reason")), ("server", pika.spec.Connection.UpdateSecretOk()),
-    ("server", pika.spec.Channel.Flow(False)), ("client", pika.spec.Channel.FlowOk(False)),
-    ("client", pika.spec.Basic.CancelOk("tag")), ("server", pika.spec.Basic.Nack(2 ** 62, True, False)),
-    ("client", pika.spec.Connection.Close(320, "\u20ac", 60, 40)), ("server", pika.spec.Basic.Ack(2 ** 33, True)),
+    ("server", pika.spec.Connection.Secure("challenge")),
+    ("client", pika.spec.Connection.SecureOk("answer")),
+    ("server", pika.spec.Connection.Blocked("low on memory")),
+    ("server", pika.spec.Connection.Unblocked()),
+    ("client", pika.spec.Connection.UpdateSecret("new secret", "reason")),
+    ("server", pika.spec.Connection.UpdateSecretOk()),
+    ("server", pika.spec.Channel.Flow(False)),
+    ("client", pika.spec.Channel.FlowOk(False)),
+    ("client", pika.spec.Basic.CancelOk("tag")),
+    ("server", pika.spec.Basic.Nack(2**62, True, False)),
+    ("client", pika.spec.Connection.Close(320, "\u20ac", 60, 40)),
+    ("server", pika.spec.Basic.Ack(2**33, True)),
 )
 
 

@@ -1,4 +1,5 @@
 """The recorded frames themselves: complete, and read alike by two codecs that know nothing of ours."""
+
 import json
 import os
 import sys

@@ -4,6 +4,7 @@ A row: `source`, `sender` (client or server), `type` (method, header, body, hear
 `fields`, a list of [name, value] in order. Values: numbers and booleans as they are, shortstr as text, longstr as hex, a table as
 [[name, letter, value], ...] where S is text (or {"hex"}), x hex, D [scale, number], A [[letter, value], ...], F a table again.
 """
+
 import json
 import struct
 
@@ -91,8 +92,15 @@ def row_of(source, sender, octets):
         fields = [["class_id", class_id], ["weight", weight], ["body_size", size]] + fields_of(pairs, got.payload[14:])
     else:
         fields = []
-    return {"source": source, "sender": sender, "type": TYPES[got.kind], "name": got.name, "channel": got.channel, "fields": fields,
-            "frame": octets.hex()}
+    return {
+        "source": source,
+        "sender": sender,
+        "type": TYPES[got.kind],
+        "name": got.name,
+        "channel": got.channel,
+        "fields": fields,
+        "frame": octets.hex(),
+    }
 
 
 def check_row(row):
@@ -138,13 +146,18 @@ def check_value(theirs, mine, name):
 
 def module_text(rows):
     """The same rows as a Python module that MicroPython reads without files: [sender, type, name, channel, fields, frame]."""
-    lines = ['"""Golden octets, recorded: made by tests/vectors/record.py from amqp_0_9_1.json beside it; do not edit.',
-             "", "Each of TEXTS is JSON: [sender, type, name, channel, fields, frame]; tests/vectors/vectors.py tells the form of fields.",
-             '"""', "", "TEXTS = ("]
+    lines = [
+        '"""Golden octets, recorded: made by tests/vectors/record.py from amqp_0_9_1.json beside it; do not edit.',
+        "",
+        "Each of TEXTS is JSON: [sender, type, name, channel, fields, frame]; tests/vectors/vectors.py tells the form of fields.",
+        '"""',
+        "",
+        "TEXTS = (",
+    ]
     for row in rows:
         text = json.dumps([row[key] for key in ("sender", "type", "name", "channel", "fields", "frame")], ensure_ascii=True)
         for start in range(0, len(text), 120):
-            piece = text[start:start + 120]
+            piece = text[start : start + 120]
             lines.append("    %s%s" % (quoted(piece), "," if start + 120 >= len(text) else ""))
     return "\n".join(lines + [")", ""])
 

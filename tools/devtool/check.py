@@ -1,11 +1,13 @@
 """`dev.py check`: what can be said about the tree without running it. Ends with `N passed, N failed`.
 
-Checks: style (ruff); that core/ stays inside its laws (imports, constructs that MicroPython lacks, one door between broker and wire
-folders, length of functions); that every source file opens with a docstring; that generated files are current.
-It reads sources with `ast`; it does not import them.
+Checks: style (ruff); types (mypy); that core/ stays inside its laws (rooms and imports, constructs that MicroPython lacks, length of
+functions); that every source file opens with a docstring; that generated files are current. It reads sources with `ast`; it does not
+import them.
 """
+
 import ast
 import functools
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -17,8 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SOURCE_FOLDERS = ("core", "ports", "c_accel", "tools", "firmware", "boards")
 SHIM_IMPORTS = ("io", "micropython", "sys", "gc", "mmap")
 FUNCTION_LINES_MAX = 60
-# Files beside the wire folders that may know them: they choose the dialect, or are the client's own session.
-WIRE_DOORS = ("sniff.py", "connection.py")
+OWN_FILES_MAX = 10
 
 
 def python_files(*folders):
@@ -41,21 +42,34 @@ def core_imports():
     """What core/ may import: the names in the law's own sentence in core/DESIGN.md."""
     with open(os.path.join(ROOT, "core", "DESIGN.md"), encoding="utf-8") as file:
         law = re.search(r"imports nothing outside itself but ([^.]+)\.", file.read())
-    return tuple(re.findall(r"`(\w+)`", law.group(1)))
+    return tuple(re.findall(r"`(\w+)`", law.group(1) if law else ""))
+
+
+def line_of(node):
+    """Where a node stands; 0: nowhere (a module, an operator)."""
+    return getattr(node, "lineno", 0)
+
+
+def is_unrun(node):
+    """True for `if False:`: both interpreters compile nothing of it, and mypy reads it."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Constant) and node.test.value is False
 
 
 def import_faults(path, tree):
-    """core/ imports only what it may, and its own files only relatively."""
+    """core/ imports only what it may, and its own files only relatively; what no interpreter runs (`if False:`), for the type checker."""
     allowed = core_imports() + (SHIM_IMPORTS if path == os.path.join("core", "shim.py") else ())
+    unrun = [node for each in tree.body if is_unrun(each) for node in each.body]
     for node in ast.walk(tree):
+        if node in unrun and isinstance(node, ast.ImportFrom) and node.module == "typing":
+            continue
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [node.module]
+            names = [node.module or ""]
         for name in names:
             if name not in allowed:
-                yield f"{path}:{node.lineno}: core/ may not import {name}"
+                yield f"{path}:{line_of(node)}: core/ may not import {name}"
 
 
 def private_import_faults(path, tree):
@@ -85,10 +99,14 @@ def _class_fault(node):
 
 FORBIDDEN = {
     ast.Match: lambda node: "match",
-    ast.FunctionDef: _arguments_fault, ast.Lambda: _arguments_fault,
+    ast.FunctionDef: _arguments_fault,
+    ast.Lambda: _arguments_fault,
     ast.AsyncFunctionDef: lambda node: "async",
-    ast.List: _display_fault, ast.Tuple: _display_fault, ast.Set: _display_fault,
-    ast.Dict: _dict_fault, ast.ClassDef: _class_fault,
+    ast.List: _display_fault,
+    ast.Tuple: _display_fault,
+    ast.Set: _display_fault,
+    ast.Dict: _dict_fault,
+    ast.ClassDef: _class_fault,
 }
 
 
@@ -99,38 +117,97 @@ def construct_faults(path, tree):
         fault = look(node) if look else ""
         # `first, *rest = values` is a Tuple display too, but a target: MicroPython has it.
         if fault and not isinstance(getattr(node, "ctx", None), ast.Store):
-            yield f"{path}:{node.lineno}: {fault} is not for core/"
+            yield f"{path}:{line_of(node)}: {fault} is not for core/"
 
 
-def wire_of(module, path, level):
-    """The wire folder that `from <dots><module> import` in core file `path` reaches, or ''."""
-    folder = os.path.dirname(path).split(os.sep)
-    base = folder[:len(folder) - (level - 1)]
-    parts = base + (module.split(".") if module else [])
-    return parts[1] if len(parts) > 1 and parts[1].startswith("amqp_") else ""
+@functools.cache
+def rooms():
+    """{folder of core/: (the rooms that it may import, the file to read first)}, as the README.md of each folder says."""
+    told = {}
+    for name in sorted(os.listdir(os.path.join(ROOT, "core"))):
+        if os.path.isdir(os.path.join(ROOT, "core", name)) and not name.startswith("_") and python_files(os.path.join("core", name)):
+            path = os.path.join(ROOT, "core", name, "README.md")
+            text = ""
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+            law = re.search(r"May import: ([a-z_0-9, ]+)\. Read first: `([a-z_0-9./]+)`\.", text)
+            told[name] = None if law is None else (() if law[1] == "no other room" else tuple(law[1].split(", ")), law[2])
+    return told
+
+
+def room_of(path):
+    """The room of a file of core/; '' for core's own files."""
+    parts = path.split(os.sep)
+    return parts[1] if len(parts) > 2 else ""
+
+
+def imported_rooms(path, tree):
+    """(line, room) of every relative import in a file of core/ that leaves its room."""
+    folder = path.split(os.sep)[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = folder[1 : len(folder) - (node.level - 1)]
+            for module in [node.module] if node.module else [alias.name for alias in node.names]:
+                room = (base + module.split("."))[0]
+                if room in rooms() and room != room_of(path):
+                    yield node.lineno, room
 
 
 def door_faults(path, tree):
-    """The broker and what is below it import no wire folder; wire folders do not import each other."""
-    parts = path.split(os.sep)
-    own = parts[1] if len(parts) > 2 else ""
-    if not own and parts[-1] in WIRE_DOORS:
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            for module in [node.module] if node.module else [alias.name for alias in node.names]:
-                wire = wire_of(module, path, node.level)
-                if wire and wire != own:
-                    yield f"{path}:{node.lineno}: may not import the wire folder {wire}"
+    """A room imports the rooms that its README.md names; core's own files import none."""
+    own = room_of(path)
+    allowed = (rooms()[own] or ((),))[0] if own else ()
+    for line, room in imported_rooms(path, tree):
+        if room not in allowed:
+            yield f"{path}:{line}: may not import the room {room} (core/{own + '/' if own else ''}README.md says what it may)"
+
+
+def unsaid(room):
+    """Files of a room that its README.md does not list."""
+    folder = os.path.join("core", room)
+    with open(os.path.join(ROOT, folder, "README.md"), encoding="utf-8") as page:
+        listed = re.findall(r"^\| `([\w/.]+)` \| .+ \|$", page.read(), re.MULTILINE)
+    files = [os.path.relpath(path, folder).replace(os.sep, "/") for path in python_files(folder)]
+    return [name for name in files if not name.endswith("__init__.py") and name not in listed]
+
+
+def room_faults():
+    """Each room says what it is for, what it may import and where to begin; imports have one direction; core/ has few files of its own."""
+    own = [path for path in python_files("core") if not room_of(path)]
+    if len(own) > OWN_FILES_MAX:
+        yield f"core/ has {len(own)} files of its own (at most {OWN_FILES_MAX})"
+    for name, law in rooms().items():
+        if law is None:
+            yield f"core/{name}/README.md: has no sentence `May import: ROOMS. Read first: `FILE`.`"
+        elif not os.path.exists(os.path.join(ROOT, "core", name, law[1])):
+            yield f"core/{name}/README.md: {law[1]} is to be read first and is not there"
+        else:
+            yield from (f"core/{name}/README.md: there is no room {each}" for each in law[0] if each not in rooms())
+            yield from (f"core/{name}/README.md: does not say what {each} has" for each in unsaid(name))
+    families = {name for name in rooms() if os.path.exists(os.path.join(ROOT, "core", name, "family.py"))} - {"wire"}
+    for name, law in rooms().items():
+        for each in sorted(families & set(law[0] if law else ())):
+            yield f"core/{name}/README.md: no room may import {each}, which is a family's: core/wire/README.md"
+    below = {name: set(law[0]) for name, law in rooms().items() if law is not None}
+    while below:
+        lowest = {name for name, others in below.items() if not others & set(below)}
+        if not lowest:
+            yield f"core/: these rooms may import each other in a circle: {', '.join(sorted(below))}"
+            return
+        below = {name: others for name, others in below.items() if name not in lowest}
 
 
 def length_faults(path, tree):
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= FUNCTION_LINES_MAX:
-            yield f"{path}:{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines (at most {FUNCTION_LINES_MAX})"
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.body[0].lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                yield f"{path}:{node.lineno}: {node.name} has {lines} lines (at most {FUNCTION_LINES_MAX})"
 
 
 def core_faults():
+    yield from room_faults()
     for path in python_files("core"):
         tree = parse(path)
         for look in (import_faults, private_import_faults, construct_faults, door_faults, length_faults):
@@ -156,14 +233,51 @@ def docstring_faults():
 
 
 def ruff_faults():
-    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--output-format", "concise", "--no-cache", "."],
-                          cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--output-format", "concise", "--no-cache", "."], cwd=ROOT, capture_output=True, text=True
+    )
     if done.returncode != 0:
         yield from (done.stdout + done.stderr).strip().split("\n")
 
 
+# MicroPython's own modules, out of micropython-esp32-stubs: its other stubs would stand before the standard library's.
+DEVICE_STUBS = ("esp32.pyi", "machine.pyi", "micropython.pyi", "network.pyi", "vfs.pyi", "_mpy_shed")
+
+
+def link(target, path):
+    """A symbolic link at `path`, whatever was there."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if not os.path.islink(path) or os.readlink(path) != target:
+        if os.path.lexists(path):
+            os.remove(path)
+        os.symlink(target, path)
+
+
+def type_messages(*paths):
+    """What mypy says of files and folders below `.cache/types`, where `leveret` is ROOT: a namespace package of top-level folders is found
+    under no other name. Each is one line, with a path below ROOT."""
+    base = os.path.join(ROOT, ".cache", "types")
+    link(ROOT, os.path.join(base, "leveret"))
+    stubs = importlib.metadata.distribution("micropython-esp32-stubs")
+    for name in DEVICE_STUBS:
+        link(str(stubs.locate_file(name)), os.path.join(base, name))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", os.path.join(ROOT, "pyproject.toml"), "--no-error-summary", *paths],
+        cwd=base,
+        capture_output=True,
+        text=True,
+    )
+    return [line.removeprefix("leveret/") for line in (done.stdout + done.stderr).splitlines()]
+
+
+def type_faults():
+    """What mypy finds wrong."""
+    return type_messages(*["leveret/" + folder for folder in SOURCE_FOLDERS])
+
+
 def generated_faults():
-    for name in ("generate_readme.py", "generate_layout.py", "generate_refusals.py"):  # generate_spec.py: the leg "shared"
+    # generate_spec.py: the leg "shared"
+    for name in ("generate_readme.py", "generate_layout.py", "generate_refusals.py", "generate_settings.py"):
         done = subprocess.run([sys.executable, os.path.join("tools", name), "--check"], cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             yield from (done.stdout + done.stderr).strip().split("\n")
@@ -172,6 +286,7 @@ def generated_faults():
 def viper_faults():
     """The hot functions have a viper form, and mpy-cross takes it for every board's architecture."""
     from .. import generate_viper
+
     with tempfile.TemporaryDirectory(prefix="leveret-viper-") as directory:
         for architecture in generate_viper.ARCHITECTURES:
             try:
@@ -185,6 +300,7 @@ def viper_faults():
 
 CHECKS = (
     ("style (ruff)", ruff_faults),
+    ("types (mypy)", type_faults),
     ("core/ keeps its laws", core_faults),
     ("every folder with sources is in the package", package_faults),
     ("every file says what it is for", docstring_faults),

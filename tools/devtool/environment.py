@@ -3,6 +3,7 @@
 Laws: nothing is installed outside `.venv`; every failure is one sentence with what to do; a half-made environment is never taken
 for a good one (the stamp is written last). It does not install Java, node or other system packages: it says how to.
 """
+
 import fcntl
 import glob
 import hashlib
@@ -22,6 +23,7 @@ LOGS = os.path.join(ROOT, ".dev", "logs")
 CONSTRAINTS = os.path.join(ROOT, "tools", "devtool", "constraints.txt")
 STAMP = os.path.join(VENV, "leveret-stamp.json")
 INSTALL_SECONDS_MAX = 1800
+NEEDS_TESTS = ("setup", "test", "check", "mutate", "bench", "simulate", "attack", "kill")
 NEEDS_JAVA = ("setup", "test", "demo")
 
 
@@ -31,7 +33,9 @@ def venv_python():
 
 def wanted_extras(command):
     """The extras of pyproject.toml that `command` can use on this machine."""
-    extras = ["demo", "flash", "test"] if command in ("setup", "test", "check", "bench", "simulate", "attack", "kill") else ["demo"]
+    extras = ["demo", "flash", "test"] if command in NEEDS_TESTS else ["demo"]
+    if command == "site":
+        extras.append("site")
     if command in NEEDS_JAVA:
         if components.JAVA.present():
             extras.append("spark")
@@ -66,8 +70,10 @@ def _refuse_without_ensurepip():
         import ensurepip  # noqa: F401 - imported only to see whether Debian's python3-venv is there
         import venv  # noqa: F401 - same
     except ImportError:
-        sys.exit("This Python cannot make a virtual environment (Debian keeps that part in a package of its own); "
-                 "install it with: sudo apt-get install -y python3-venv")
+        sys.exit(
+            "This Python cannot make a virtual environment (Debian keeps that part in a package of its own); "
+            "install it with: sudo apt-get install -y python3-venv"
+        )
 
 
 def _make_venv():
@@ -82,8 +88,10 @@ def _failed_install(log):
     with open(log, errors="replace") as file:
         told = [line.strip() for line in file if ("ERROR: " in line and "Exception:" not in line) or "No space left" in line]
     reason = told[0] if told else progress.last_line(log)
-    sys.exit(f"Installing the packages failed: {reason[:300]}\n"
-             f"Check the network (pip must reach PyPI) and the free disk space, then run the command again; the log is {log}")
+    sys.exit(
+        f"Installing the packages failed: {reason[:300]}\n"
+        f"Check the network (pip must reach PyPI) and the free disk space, then run the command again; the log is {log}"
+    )
 
 
 def _install(extras, there):
@@ -91,9 +99,20 @@ def _install(extras, there):
     title = "installing " + ", ".join(["leveret"] + extras)
     spark_is_new = "spark" in extras and "spark" not in there
     print(f"{title} into .venv" + (" (pyspark alone is 450 MB: this takes minutes)" if spark_is_new else ""), flush=True)
-    command = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
-               "--constraint", CONSTRAINTS,
-               "--editable", ROOT + "[" + ",".join(extras) + "]"]
+    command = [
+        venv_python(),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--progress-bar",
+        "off",
+        "--constraint",
+        CONSTRAINTS,
+        "--editable",
+        ROOT + "[" + ",".join(extras) + "]",
+    ]
     try:
         status = progress.run(title, command, log, INSTALL_SECONDS_MAX)
     except progress.TimedOut:

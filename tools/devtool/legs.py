@@ -3,18 +3,21 @@
 Laws: each leg is a child process with its own log. A leg whose requirement is there but that ran nothing, or that skipped a test
 without naming a component that is really missing, fails. A leg without its requirement is left out and says why; with CI set in the
 environment that fails the run too, except for a `micropython` binary, which Debian does not have new enough.
-A few failed tests of pytest have a second attempt (second_attempt.py); all legs get the same seeds (seeds.py).
+A few failed tests of pytest have a second attempt (second_attempt.py); one that needs it again within some runs fails (unsteady.py).
+All legs get the same seeds (seeds.py).
 Two legs run side by side where there are two cores; the long ones come early. What wants ../shared (series, specifications of the
 workplace) is in the leg "shared" alone: every other leg is the same with nothing beside the clone.
 The last line of a run is `N passed, N failed`, summed over the legs.
 """
+
+import datetime
 import os
 import sys
 import tempfile
 import time
 
 from .. import components
-from . import environment, progress, second_attempt, seeds
+from . import coverage, environment, progress, second_attempt, seeds, unsteady
 from .outcomes import Outcome, judge, read_junit, read_summary
 
 ROOT = environment.ROOT
@@ -27,10 +30,11 @@ SIDE_BY_SIDE = 2 if (os.cpu_count() or 1) > 1 else 1
 class Leg:
     """One row of the table: `paths` are pytest's, or `command` is run as it stands and ends with `N passed, N failed`.
 
+    `covers`: how much of the product its tests run is measured and told.
     Without what it `needs` a leg is left out. What it `brings` it gets by itself where it can, and ends with EXIT_MISSING where not.
     """
 
-    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=50):
+    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=50, covers=False):
         self.name = name
         self.interpreter = interpreter
         self.paths = paths
@@ -38,11 +42,12 @@ class Leg:
         self.needs = needs
         self.brings = brings
         self.minutes_max = minutes_max
+        self.covers = covers
 
 
 LEGS = (
     Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
-    Leg("unit", "CPython", paths=("tests/unit",)),
+    Leg("unit", "CPython", paths=("tests/unit",), covers=True),
     Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=60),
     Leg("interop", "CPython", paths=("tests/interop",)),
     Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
@@ -79,6 +84,10 @@ def _record_of(leg, attempt=""):
     return os.path.join(environment.LOGS, leg.name + attempt + ".xml")
 
 
+def _coverage_of(leg):
+    return os.path.join(environment.LOGS, leg.name + ".lines.json")
+
+
 # Legs are generators, as progress.step is: two of them are advanced in turn.
 
 
@@ -94,7 +103,9 @@ def _run(leg, command, attempt=""):
 def _run_pytest(leg, python, names, attempt=""):
     """Exit status of pytest over `names`; its record has each test's file (xunit1), so that the test can be named again."""
     record = _record_of(leg, attempt)
-    return (yield from _run(leg, [python, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *names], attempt))
+    measured = coverage.wrapper(python, _coverage_of(leg)) if leg.covers and not attempt else []
+    command = [python, *measured, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *names]
+    return (yield from _run(leg, command, attempt))
 
 
 def _run_leg(leg, python, place):
@@ -111,8 +122,9 @@ def _run_leg(leg, python, place):
 
 def _judged(leg, python):
     record = _record_of(leg)
-    if os.path.exists(record):
-        os.remove(record)
+    for path in (record, _coverage_of(leg)):
+        if os.path.exists(path):
+            os.remove(path)
     missing = [path for path in leg.paths if not os.path.isdir(os.path.join(ROOT, path))]
     if missing:
         return Outcome(complaint=f"{', '.join(missing)} is not there")
@@ -125,6 +137,8 @@ def _judged(leg, python):
     if leg.command:
         return judge(read_summary(_log_of(leg)), status)
     outcome, reasons = read_junit(record)
+    if leg.covers:
+        outcome.coverage = coverage.sentence(_coverage_of(leg))
     if second_attempt.deserved(outcome, status):
         again = second_attempt.make(leg.name, outcome, lambda names: _run_pytest(leg, python, names, SECOND), _record_of(leg, SECOND))
         status = yield from again
@@ -136,8 +150,13 @@ def _tell(leg, outcome):
         print(f"{leg.name}: left out. {outcome.left_out.sentence()}", flush=True)
         return
     word = "ok" if outcome.good() else "FAILED"
-    print(f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, "
-          f"{outcome.seconds:.0f} s", *second_attempt.sentences(outcome), sep=", ", flush=True)
+    print(
+        f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, {outcome.seconds:.0f} s",
+        *filter(None, [outcome.coverage]),
+        *second_attempt.sentences(outcome),
+        sep=", ",
+        flush=True,
+    )
     for component in outcome.excused:
         print(f"  {component.sentence()}")
     if outcome.unsteady or not outcome.good():
@@ -161,8 +180,8 @@ def _table(done):
         if outcome.left_out:
             rows.append((leg.name, leg.interpreter, "-", "-", "-", f"left out: {outcome.left_out.name} is missing"))
         else:
-            numbers = [str(number) for number in (outcome.passed, outcome.failed, outcome.skipped)]
-            rows.append((leg.name, leg.interpreter, *numbers, ", ".join((f"{outcome.seconds:.0f}", *second_attempt.sentences(outcome)))))
+            counts = [str(number) for number in (outcome.passed, outcome.failed, outcome.skipped)]
+            rows.append((leg.name, leg.interpreter, *counts, ", ".join((f"{outcome.seconds:.0f}", *second_attempt.sentences(outcome)))))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:
         names = f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}"
@@ -183,9 +202,10 @@ def faults(leg, outcome, strict):
     return told
 
 
-def _verdict(done, strict):
-    told = []
-    passed = failed = 0
+def _verdict(done, strict, repeats=()):
+    """The exit status. `repeats`: sentences of tests that are unsteady again."""
+    told = list(repeats)
+    passed, failed = 0, len(told)
     for leg, outcome in done:
         reasons = faults(leg, outcome, strict)
         told += reasons
@@ -193,12 +213,12 @@ def _verdict(done, strict):
         # A leg that fails without a failed test still counts as one failure, so that the last line alone tells the truth.
         failed += outcome.failed or bool(reasons)
     left_out = [leg.name for leg, outcome in done if outcome.left_out]
-    unsteady = [sentence for _, outcome in done for sentence in second_attempt.sentences(outcome)]
+    forgiven = [sentence for _, outcome in done for sentence in second_attempt.sentences(outcome)]
     if told:
         print("\nVERDICT: FAILED\n" + "\n".join("  " + fault for fault in told))
     else:
         print("\nVERDICT: passed" + (f" (left out: {', '.join(left_out)})" if left_out else ""))
-    for sentence in unsteady:
+    for sentence in forgiven:
         print("  " + sentence)
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if told else 0
@@ -213,12 +233,14 @@ def run(python, names):
     told = components.missing_sentence()
     if told:
         print(told, flush=True)
-    done = {}
+    by_number = {}
     steps = [_run_leg(leg, python, f"{number}/{len(chosen)}") for number, leg in enumerate(chosen, 1)]
     for number, outcome in progress.side_by_side(steps, SIDE_BY_SIDE):
-        done[number] = (chosen[number], outcome)
-        _tell(*done[number])
-    done = [done[number] for number in sorted(done)]
+        by_number[number] = (chosen[number], outcome)
+        _tell(*by_number[number])
+    done = [by_number[number] for number in sorted(by_number)]
     print()
     _table(done)
-    return _verdict(done, os.environ.get("CI", "").lower() in ("true", "1", "yes"))
+    names = [name for _, outcome in done for name in outcome.unsteady]
+    repeats = unsteady.remember(names, unsteady.place(), unsteady.read_excused(), datetime.date.today())
+    return _verdict(done, os.environ.get("CI", "").lower() in ("true", "1", "yes"), repeats)

@@ -3,6 +3,7 @@
 Laws: a test counts once, by the worst that was recorded of it; what left no record, ran nothing, or skipped a test without naming a
 component that is really missing, is a complaint, and a leg with a complaint has failed.
 """
+
 import re
 import xml.etree.ElementTree
 
@@ -16,6 +17,7 @@ class Outcome:
     """What a leg did. `complaint`: why it fails though no test failed; `left_out`: the component without which it did not run.
 
     `failures`: the failed tests as pytest names them; `unsteady`: those that failed once and passed alone, counted as passed.
+    `coverage`: the sentence about it, of a leg that measures it.
     """
 
     def __init__(self, passed=0, failed=0, skipped=0, complaint="", left_out=None, seconds=0.0):
@@ -28,6 +30,7 @@ class Outcome:
         self.excused = []
         self.failures = []
         self.unsteady = []
+        self.coverage = ""
 
     def good(self):
         return not self.failed and not self.complaint
@@ -50,7 +53,7 @@ def _state_of(case):
 def _name_of(case):
     """A test as pytest takes it on its command line, from the older form of its record (junit_family=xunit1), which has the file."""
     file, names = case.get("file", ""), case.get("classname", "")
-    classes = names[len(file) - len(".py") + 1:].split(".") if len(names) > len(file) - len(".py") else []
+    classes = names[len(file) - len(".py") + 1 :].split(".") if len(names) > len(file) - len(".py") else []
     return "::".join([file, *classes, case.get("name", "")])
 
 
@@ -60,7 +63,7 @@ def read_cases(path):
         nodes = list(xml.etree.ElementTree.parse(path).getroot().iter("testcase"))
     except (OSError, xml.etree.ElementTree.ParseError):
         return None
-    cases = {}
+    cases: dict = {}
     for node in nodes:
         name, state = _name_of(node), _state_of(node)
         if name in cases and WORST_LAST.index(state) <= WORST_LAST.index(cases[name][0]):

@@ -3,6 +3,7 @@
 On a terminal one line is rewritten in place; elsewhere a line is printed every half minute, so that a slow step never looks dead.
 The child is its own process group: whatever ends us (Ctrl-C, a time-out, an error) ends the whole group. It decides nothing about results.
 """
+
 import os
 import shutil
 import signal
@@ -59,7 +60,7 @@ def show(lines):
             line.remind()
         return
     width = shutil.get_terminal_size().columns - 1
-    texts = [f"  {line.title}: {line.seconds():.0f} s  {last_line(line.log_path)}"[:width // len(lines)] for line in lines]
+    texts = [f"  {line.title}: {line.seconds():.0f} s  {last_line(line.log_path)}"[: width // len(lines)] for line in lines]
     print("\r" + "".join(texts).ljust(width), end="", flush=True)
 
 
@@ -93,8 +94,15 @@ def step(title, command, log_path, seconds_max, environment=None, directory=None
         child = None
         try:
             with HeldSignals():
-                child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                         env=environment, cwd=directory, start_new_session=True)
+                child = subprocess.Popen(
+                    command,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    env=environment,
+                    cwd=directory,
+                    start_new_session=True,
+                )
             while child.poll() is None:
                 if line.seconds() > seconds_max:
                     raise TimedOut()
@@ -111,7 +119,7 @@ def side_by_side(steps, most):
     However this ends, the steps that were begun are closed.
     """
     waiting = list(enumerate(steps))
-    running = {}  # number -> (generator, its Line)
+    running: dict = {}  # number -> (generator, its Line)
     try:
         while waiting or running:
             while waiting and len(running) < most:

@@ -2,7 +2,9 @@
 
 Laws: what fails twice has failed; so has what the second attempt did not run to its end or skipped. Many failures are no accident and are
 not run again; neither is a leg that was stopped for its time, nor one that is a command: those do the same every time.
+What was forgiven once is not forgiven again soon: unsteady.py.
 """
+
 import os
 
 from . import outcomes, progress

@@ -2,6 +2,7 @@
 
 A seed that is in the environment already is kept, so that a run can be done again with what an earlier one said.
 """
+
 import random
 
 # PYTHONHASHSEED is Python's own: the order of sets of text.

@@ -4,6 +4,7 @@ Builds fuzz_ingest.c and ../framing/fuzz_framing.c with the address and undefine
 first for the time given, the second for a tenth of it more. Each begins with the inputs in its corpus/ (made from encoded frames) and with
 what earlier runs have found new in build/fuzz/. Ends with 0 unless an input fails; that one is left in build/fuzz/ and named.
 """
+
 import argparse
 import os
 import shutil
@@ -24,9 +25,24 @@ def build(target, compiler="clang"):
     """The path of a target's fuzzer."""
     os.makedirs(WORK, exist_ok=True)
     program = os.path.join(WORK, "fuzz_" + target)
-    subprocess.run([compiler, "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=fuzzer,address,undefined",
-                    "-fno-sanitize-recover=all", os.path.join(os.path.dirname(HERE), target, "fuzz_%s.c" % target), *sources.hot_files(),
-                    "-o", program], check=True)
+    subprocess.run(
+        [
+            compiler,
+            "-std=c11",
+            "-O1",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fsanitize=fuzzer,address,undefined",
+            "-fno-sanitize-recover=all",
+            os.path.join(os.path.dirname(HERE), target, "fuzz_%s.c" % target),
+            *sources.hot_files(),
+            "-o",
+            program,
+        ],
+        check=True,
+    )
     return program
 
 
@@ -40,8 +56,17 @@ def run_target(target, seconds):
         print("the fuzzer cannot be built; apt-get install libclang-rt-dev brings clang's libraries for it")
         return 2
     corpus = os.path.join(os.path.dirname(HERE), target, "corpus")
-    return subprocess.run([program, "-max_total_time=%d" % seconds, "-max_len=%d" % INPUT_SIZE_MAX, "-print_final_stats=1",
-                           "-artifact_prefix=" + WORK + os.sep, found, corpus]).returncode
+    return subprocess.run(
+        [
+            program,
+            "-max_total_time=%d" % seconds,
+            "-max_len=%d" % INPUT_SIZE_MAX,
+            "-print_final_stats=1",
+            "-artifact_prefix=" + WORK + os.sep,
+            found,
+            corpus,
+        ]
+    ).returncode
 
 
 def run(seconds):

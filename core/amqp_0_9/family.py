@@ -1,0 +1,11 @@
+"""AMQP 0-9-1 among the families of protocols (core/wire/family.py)."""
+
+from ..wire.family import Family
+from ..wire.registry import register
+from . import properties
+from .session import Session
+from .spec_0_9_1 import HEADER
+
+FAMILY = Family("AMQP 0-9-1", HEADER, Session, properties)
+
+register(FAMILY)

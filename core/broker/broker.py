@@ -1,0 +1,736 @@
+"""The broker: time, connections, publishing, and the end of queues. Neutral: it knows no wire.
+
+A wire folder calls the verbs here; the broker calls back on a protocol and its connection: core/wire/contract.pyi says what.
+Nothing here blocks: a publisher that finds no room is `held` and tried again by `run`.
+
+One object, in the order of its files: topology.py (exchanges, queues, bindings), message_reading.py (what is in a message),
+consumers.py (what consumers do), and this.
+"""
+
+from ..access.login_failures import Failures, network_of
+from ..access.permissions import default as default_access
+from ..errors import ACCESS_REFUSED, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from ..exchange.walk import Walk, near
+from ..limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
+from ..memory import hot, layout
+from ..memory.layout import EPOCH
+from ..memory.receive_buffer import ReceiveBuffer
+from ..memory.tables import clear
+from ..outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE, nobody
+from ..parts import part
+from ..queue import turns
+from ..queue.rules import with_expiry, without_expiry
+from ..shim import elapsed
+from . import route_cache
+from .consumers import Consuming
+from .guard import Guard
+
+if False:  # for the type checker alone
+    from typing import Any
+
+TURNS = 4  # of connections whose frames are taken one by one, in one `run`
+
+AGAIN_MS = 1000  # until what has failed of a channel that leaves is tried again
+
+RULES_EVERY_MS = 50  # how often time is told to the rules of queues
+DUE_QUEUES = 64  # queues that are looked at in a millisecond for lifetimes that end between two of those
+DUE_MAX_MS = 1000
+NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
+
+# the route of a request to core/management/requests.py: no client can declare such a queue
+MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"
+
+COUNTERS = (
+    "connections",
+    "connections_refused",
+    "strangers_closed",
+    "logins_refused",
+    "addresses_refused",
+    "access_refused",
+    "published",
+    "delivered",
+    "delayed",
+    "settled",
+    "returned",
+    "unroutable",
+    "alternate_routed",
+    "lost_on_purpose",
+    "redelivered",
+    "rejected",
+    "purged",
+    "held",
+    "internal_errors",
+    "expired",
+    "queues_expired",
+    "dropped_head",
+    "rejected_publishes",
+    "dead_lettered",
+    "dead_letters_lost",
+    "delivery_limit",
+    "deduplicated",
+    "replaced",
+    "settle_timeouts",
+    "commits",
+    "rollbacks",
+    "blocked",
+    "channel_errors",
+    "connection_errors",
+    "dropped_with_queue",
+    "retained_out",
+    "stream_duplicates",
+    "readers_overtaken",
+    "consumers_cancelled",
+    "management_requests",
+    "management_failures",
+    "moved",
+    "poisoned",
+    "poison_dropped",
+    "publishers_blocked",
+)
+
+
+def nothing(sentence, is_fault=False):
+    """A log that nobody reads."""
+
+
+class Broker(Consuming):
+    """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `access`:
+    core/access/permissions.py, by default guest with all rights. `log`: a function that takes a sentence for the operator."""
+
+    name = "leveret"  # which one it is: what clients are told as cluster_name
+
+    def __init__(self, limits, nonce=b"", access=None, log=nothing):
+        Consuming.__init__(self, limits, nonce)
+        self.access = default_access(limits, nonce) if access is None else access
+        self.failures = Failures(limits)
+        self.guard = Guard(self)
+        self.jobs = []  # log-ins whose password is being calculated: `work` of one of them each time that `run` is called
+        self.log = log
+        self.inform = nothing  # the same for what happens at connections: who comes and goes; `is_fault`: an error that ended something
+        self.now = 0
+        self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
+        self.ages = carried("broker.ages", "Ages")
+        self.uptime_ms = 0  # does not wrap
+        self.uptime_s = 0
+        self.began_ms = None  # what it was at the first tick
+        self.rules_at = 0  # uptime of the last time that rules were told the time
+        self.ended_at = 0  # uptime of the last time that lifetimes were looked at
+        self.noted_at = 0
+        self.commit = None  # the transaction that takes effect in turns
+        self.committing = False  # publishes of one that was found to have room take effect: shares do not count
+        self.pressure: "Any" = None  # core/broker/pressure.py, from when a publisher waits; False where it is not carried
+        self.waiting = carried("queue.waiting", "Waiting", limits.waiting_count_max)
+        self.dead_letters = carried("queue.dead_letters", "DeadLetters", self.tables)  # that found no room or no route yet
+        self.octets_max = None  # what it takes when every limit is reached, where its port knows better than core/limits.py
+        self.dead_letters_nested = 0  # each published for the one before
+        self.connections = []
+        self.held = []  # connections that are not read because a queue or the arena has no room
+        self.behind = []  # connections with frames that were to wait while others have their turn
+        self.turns = 0  # of these, in this round
+        self.leaving = []  # channels that are over, whose deliveries are on their way back to their queues
+        self.leaves_at = 0  # uptime before which none of them goes on: that of the last one failed
+        self.strangers = []  # those of them that have not logged in, the oldest first
+        self.surplus = []  # those that have no place, and are told so
+        self.buffers = []  # (receive, send) pairs of connections that are gone
+        self.surplus_buffers = []
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge/requests.py
+
+    def tick(self, now, seconds):
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules. Never raises."""
+        if self.began_ms is None:
+            self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
+        self.uptime_ms += max(elapsed(now, self.now), 0)
+        self.now = self.tables.state[layout.STATE_NOW] = now
+        self.uptime_s = self.tables.state[layout.STATE_UPTIME] = self.uptime_ms // 1000
+        self.seconds = self.tables.state[layout.STATE_SECONDS] = max(seconds - EPOCH, 0)
+        try:
+            jump = self.ages.tick(self.seconds, self.uptime_ms)
+            if jump:
+                self.clock_jumped(jump)
+            self.failures.tick(now)
+            self.fold_counters()
+            if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
+                self.rules_at = self.ended_at = self.uptime_ms
+                self.tell_rules()
+            elif self.due_in(now) == 0:
+                self.ended_at = self.uptime_ms
+                self.end_lifetimes()
+        except Exception as error:
+            self.guard.trouble("the time%s", "", error)
+
+    def clock_jumped(self, jump_s):
+        """The wall clock has jumped: nothing is older or younger by that; the log gets to know it where it has streams."""
+        self.log("the clock went %s by %d s: lifetimes and ages do not count that" % ("ahead" if jump_s > 0 else "back", abs(jump_s)))
+        if self.journal is not None and [found for found in self.queues.values() if found.is_stream and found.id_in_log]:
+            from ..log import definition_records
+
+            self.journal.define(definition_records.clock_definition(self.ages))
+
+    def fold_counters(self):
+        """Bring the counters up to this moment: the frequent ones stand in the flat state."""
+        state = self.tables.state
+        for name, place in (
+            ("published", layout.STATE_PUBLISHED),
+            ("delivered", layout.STATE_DELIVERED),
+            ("settled", layout.STATE_SETTLED),
+            ("expired", layout.STATE_EXPIRED),
+            ("dropped_head", layout.STATE_DROPPED_HEAD),
+            ("rejected", layout.STATE_REJECTED),
+            ("redelivered", layout.STATE_REDELIVERED),
+        ):
+            self.counters[name] += state[place]
+            state[place] = 0
+        counts = self.tables.counts
+        for name in counts:
+            self.counters[name] += counts[name]
+            counts[name] = 0
+
+    def note_readers(self):
+        """Have the log note the offsets that streams keep for their readers, so that a power cut costs them a second."""
+        self.noted_at = self.uptime_ms
+        for found in self.queues.values():
+            if found.is_stream and found.id_in_log:
+                try:
+                    found.note_kept(self.journal)
+                except Exception as error:
+                    self.guard.queue_failed(found, error)
+
+    def watch_pressure(self):
+        """Publishers wait, or have waited: have it told when that lasts."""
+        if self.pressure is None:
+            carried = part("broker.pressure")
+            self.pressure = False if carried is None else carried.Pressure(self)
+        if self.pressure:
+            self.pressure.tick()
+
+    def tell_rules(self):
+        """Run the time-based rules of every queue."""
+        if self.held or self.pressure:
+            self.watch_pressure()
+        if self.journal is not None and self.uptime_ms - self.noted_at >= NOTE_EVERY_MS:
+            self.note_readers()
+        self.waiting.run(self)
+        self.tables.state[layout.STATE_DUE] = 0
+        for found in list(self.queues.values()):
+            if self.queue_objects.get(found.handle) is not found:
+                continue  # another one's rules have removed it
+            try:
+                if found.rules is not None:
+                    found.rules.tick(self, found)
+                elif found.is_stream:
+                    found.forget_old(self.ages)
+            except Exception as error:
+                self.guard.queue_failed(found, error)
+        self.dead_letters.retry()
+        self.guard.tick()
+
+    def due_in(self, now):
+        """Milliseconds from `now` until a lifetime or a delay ends, 0 when one has, at most DUE_MAX_MS."""
+        left = DUE_MAX_MS
+        due = self.tables.state[layout.STATE_DUE]
+        if due:
+            left = elapsed(due, now) + 1
+        if self.waiting.heap:
+            left = min(left, self.waiting.heap[0][0] - self.uptime_ms)
+        if left < DUE_MAX_MS:
+            left = max(left, self.ended_at + 1 + len(self.queues) // DUE_QUEUES - self.uptime_ms)
+        return max(0, min(left, DUE_MAX_MS))
+
+    def note_due(self, moment):
+        """A deadline was written: is it the earliest?"""
+        state = self.tables.state
+        if moment > 0 and (state[layout.STATE_DUE] == 0 or elapsed(moment, state[layout.STATE_DUE]) < 0):
+            state[layout.STATE_DUE] = moment
+
+    def end_lifetimes(self):
+        """A lifetime or a delay has ended: let go what is too old, hand over what has waited."""
+        self.waiting.run(self)
+        self.tables.state[layout.STATE_DUE] = 0
+        for found in list(self.queues.values()):
+            if found.rules is not None and found.rules.expiry is not None and self.queue_objects.get(found.handle) is found:
+                try:
+                    found.rules.expiry.tick(self, found)
+                except Exception as error:
+                    self.guard.queue_failed(found, error)
+
+    def run(self):
+        """Make all deliveries that can be made now, and let held publishers try again. Never raises."""
+        try:
+            self.go_on()
+        except Exception as error:
+            self.guard.trouble("a round%s", "", error)
+
+    def go_on(self):
+        """A round."""
+        if self.jobs:
+            self.jobs.pop(0).work()
+        self.dead_letters.turn(self)
+        self.tables.begin_turn()
+        if self.leaving_now():
+            self.let_leave()
+        if self.policies.pending:
+            self.policies.work(self)
+        turns.run(self)
+        if self.behind:
+            self.give_turns()
+            turns.run(self)
+        if self.journal is not None:
+            self.journal.run_guarded()
+            turns.run(self)
+        if self.held:
+            waiting = self.held
+            self.held = []
+            for connection in waiting:
+                connection.resume()
+            turns.run(self)
+
+    def give_turns(self):
+        """Let connections that have frames left go on, in turn."""
+        self.turns = TURNS
+        while self.behind and self.turns > 0:
+            self.turns -= 1
+            self.behind.pop(0).go_on()
+            if self.tables.state[layout.STATE_LEFT] <= 0:
+                return  # that was a long one
+
+    # Connections
+
+    def attach(self, connection):
+        """A place for a new connection: (receive buffer, send buffer), or None when there is none, or its address is refused."""
+        if self.failures.refuses(connection.address):
+            self.counters["addresses_refused"] += 1
+            self.inform("%s: refused, for too many log-ins from there have failed" % connection.name, True)
+            return None
+        limits = self.limits
+        full = len(self.connections) - len(self.surplus) >= limits.connection_count_max
+        if self.strangers and (full or len(self.strangers) >= stranger_count(limits)):
+            self.counters["strangers_closed"] += 1
+            stranger = most_numerous(self.strangers)
+            self.inform("%s: has not logged in and gives way to a further connection" % stranger.name, True)
+            stranger.finish()
+            full = False
+        if full:
+            self.counters["connections_refused"] += 1
+            self.inform(
+                "%s: refused, for this broker holds %d connections already (connection_count_max)"
+                % (connection.name, limits.connection_count_max),
+                True,
+            )
+            if limits.surplus_count_max == 0:
+                return None
+            if len(self.surplus) >= limits.surplus_count_max:
+                self.surplus[0].finish()
+        buffers = self.surplus_buffers if full else self.buffers
+        if buffers:
+            pair = buffers.pop()
+            pair[0].reset()
+            pair[1].reset()
+        else:
+            engine = self.tables.engine
+            pair = (
+                ReceiveBuffer(SURPLUS_RECEIVE if full else limits.receive_buffer_size, engine),
+                engine.send_buffer(SURPLUS_SEND if full else limits.send_buffer_size),
+            )
+        self.connections.append(connection)
+        if full:
+            self.surplus.append(connection)
+        else:
+            self.strangers.append(connection)
+            self.counters["connections"] += 1
+        return pair
+
+    def admit(self, connection, user):
+        """A connection has logged in."""
+        connection.user = user
+        self.strangers.remove(connection)
+
+    def refuse_surplus(self, connection):
+        """Raise for a connection that has a place only to be told that there is none for it."""
+        if connection in self.surplus:
+            raise ProtocolError(
+                RESOURCE_ERROR, "this broker holds %d connections at most (connection_count_max)" % self.limits.connection_count_max, True
+            )
+
+    def detach(self, connection):
+        """A connection has gone: its exclusive queues go too, its buffers come back."""
+        for found in list(connection.exclusive_queues):
+            self.drop_orphan(found)
+        for found in self.queues.values():
+            if found.declared_by is connection:
+                found.declared_by = nobody
+        for exchange in self.exchanges.values():
+            for binding in exchange.bindings.values():
+                if binding.made_by is connection:
+                    binding.made_by = nobody
+        self.connections.remove(connection)
+        if connection in self.strangers:
+            self.strangers.remove(connection)
+        if connection in self.held:
+            self.held.remove(connection)
+        if connection in self.behind:
+            self.behind.remove(connection)
+        connection.send.reset()  # bodies may wait in it that are still in their blocks
+        buffers = self.buffers
+        if connection in self.surplus:
+            self.surplus.remove(connection)
+            buffers = self.surplus_buffers
+        buffers.append((connection.receive, connection.send))
+
+    def login_refused(self, address, sentence, name=None, counts=True):
+        """Somebody at `address` could not log in, as `name` where one was claimed: logged, and counted against both if it `counts`."""
+        self.counters["logins_refused"] += 1
+        self.log(sentence)
+        for told in self.failures.failed(address, name, self.now) if counts else ():
+            self.log(told)
+
+    def open_session(self):
+        """The record of a session of a peer (0-9-1: a channel), or None when all are taken."""
+        tables = self.tables
+        if tables.channel_pool[2] < 1:
+            return None
+        handle = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
+        clear(tables.channels, handle, layout.CHANNEL_WIDTH)
+        tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_CONSUMERS] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_INDEXED] = layout.NONE
+        return handle
+
+    def close_session(self, channel):
+        """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
+        consumers = list(channel.consumers.values())
+        for consumer in consumers:
+            if consumer.queue.is_stream:  # which looks at what is not settled
+                self.cancel(consumer, False)
+        self.tables.engine.leave(channel.handle, self.last_unsettled(channel))
+        for consumer in consumers:
+            if not consumer.queue.is_stream:
+                self.cancel(consumer, False)
+        if not self.has_left(channel):
+            self.leaving.append(channel)
+
+    def last_unsettled(self, channel):
+        """The newest unsettled entry of a channel, NONE: it has none."""
+        return self.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+
+    def has_left(self, channel):
+        """A channel is over: requeue what the turn has left for; true when that was all, and its record is free (its handle is NONE)."""
+        if self.return_some(channel, self.last_unsettled(channel)) != layout.NONE:
+            return False
+        hot.give(self.tables.channels, self.tables.channel_pool, 0, channel.handle)
+        channel.handle = layout.NONE
+        return True
+
+    def leaving_now(self):
+        """True when a channel that is over goes on in the next round."""
+        return len(self.leaving) > 0 and self.uptime_ms >= self.leaves_at
+
+    def let_leave(self):
+        """Of the first channel that is over some more deliveries go back; then it is the next one's turn."""
+        channel = self.leaving[0]
+        try:
+            gone = self.has_left(channel)
+        except Exception as error:
+            self.guard.trouble("a channel of connection %s", channel.connection.name, error)
+            self.leaves_at = self.uptime_ms + AGAIN_MS
+            return
+        self.leaving.pop(0)
+        if not gone:
+            self.leaving.append(channel)
+
+    def open_sessions(self):
+        """The channels that may have unsettled deliveries: those that are open, and those that leave."""
+        for connection in self.connections:
+            for channel in connection.sessions():
+                if not channel.closing:
+                    yield channel
+        for channel in self.leaving:
+            yield channel
+
+    # Publishing
+
+    def publish(self, message, exchange_name, key, properties):
+        """Put a complete message on all queues its exchange chooses.
+
+        `key` is bytes, or a tuple of keys that the sender selected (the message's own first); `properties` a function that gives the
+        message's properties.
+        TAKEN; UNROUTABLE; NO_ROOM (nothing changed; try again); REFUSED (a queue's rule refused it). The caller keeps its own reference.
+        """
+        targets = near(self, exchange_name, key, properties)
+        if targets is None:
+            return self.put_far(message, Walk(self, exchange_name, key, properties))
+        return self.put(message, targets)
+
+    def put_far(self, message, walk):
+        """Put a message on the queues of a Walk; one that was lost on purpose counts as taken."""
+        outcome = self.put(message, walk.queues, walk.delay_ms)
+        if outcome != NO_ROOM:
+            walk.used()
+        return TAKEN if outcome == UNROUTABLE and walk.lost else outcome
+
+    def put(self, message, targets, delay_ms=0):
+        """Put a message on these queues, or on none of them; after `delay_ms` milliseconds."""
+        if not targets:
+            return UNROUTABLE
+        if self.journal is not None:
+            from ..log import publish
+
+            return publish.put(self, message, targets, delay_ms)
+        blocks = self.tables.messages[message + layout.MESSAGE_BLOCKS]
+        if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, False, delay_ms):
+            return NO_ROOM
+        verdict = TAKEN
+        expires = self.tables.messages[message + layout.MESSAGE_LIFETIME] != layout.NONE
+        for found in targets:
+            if expires and not found.is_stream:
+                self.let_expire(found)
+            if self.put_on(found, message, delay_ms) == REFUSED:
+                verdict = REFUSED
+            self.activate(found)
+        return verdict
+
+    def put_on(self, found, message, delay_ms):
+        """Put a message on one queue that has room for it: TAKEN, or what a feature says."""
+        if delay_ms and not found.is_stream:
+            self.delay(found, message, delay_ms)
+        elif found.rules is None:
+            found.push(message)
+        else:
+            return found.rules.take(self, found, message)
+        return TAKEN
+
+    def published(self, channel, message, mandatory, outcome):
+        """A publish of a session has come to `outcome` (TAKEN, UNROUTABLE or REFUSED), in the order of its publishes: have it returned, or
+        release it, and have it answered. The caller's reference is no more."""
+        state = self.tables.state
+        state[layout.STATE_PUBLISHED] = (state[layout.STATE_PUBLISHED] + 1) & layout.MASK
+        if outcome == UNROUTABLE and mandatory:
+            self.counters["returned"] += 1
+            channel.session.returned(channel, message, outcome)
+        else:
+            if outcome == UNROUTABLE:
+                self.counters["unroutable"] += 1
+            self.tables.release(message)
+        channel.session.answered(channel, outcome)
+
+    def publish_dead_letter(self, message, exchange_name, key, circles):
+        """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
+        walk = Walk(self, exchange_name, key, lambda: self.properties_of(message))
+        walk.queues = [found for found in walk.queues if not circles(found.name)]
+        return self.put_far(message, walk)
+
+    def has_entries(self, count):
+        """True when `count` entries are free, perhaps after taking back what the journal was to see."""
+        state = self.tables.state
+        if state[layout.POOL_ENTRIES + 2] < count and self.journal is not None:
+            self.journal.gather_settled()
+        return state[layout.POOL_ENTRIES + 2] >= count
+
+    def is_full(self, targets, block_total, logged, delay_ms=0):
+        """True when one of the queues takes no further message of so many blocks now, or the log none that is to be `logged`, or a message
+        that is to wait has no place for that."""
+        if delay_ms and not self.waiting.has_room():
+            return True
+        for found in targets:
+            if found.full(block_total) and not (self.give_way() and not found.full(block_total)):
+                return True
+        return logged and self.journal.log.full(block_total * self.tables.block_size)
+
+    def delay(self, found, message, delay_ms):
+        """Give a queue a message that it gets to see in `delay_ms`."""
+        entry = found.push(message)
+        found.unlink(entry)
+        try:
+            self.waiting.add(self, delay_ms, found, entry, True)
+        except Exception:
+            self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+            found.drop(entry)
+            raise
+        self.counters["delayed"] += 1
+
+    def let_expire(self, found):
+        """A message with an expiration comes to a queue that may not have looked for any so far."""
+        if found.rules is not None and found.rules.expires:
+            return
+        before = found.rules
+        found.rules = with_expiry(before)
+        try:
+            found.update_plain()
+        except Exception:  # all of it or nothing: the next such message tries again
+            found.rules = before
+            if before is not None:
+                without_expiry(before)
+            raise
+
+    def entries_of(self, found):
+        """The entries of a queue: those ready, and those delivered and not settled, which may come back."""
+        tables = self.tables
+        entry = found.head()
+        while entry != layout.NONE:
+            yield entry
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        for channel in self.open_sessions():
+            entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+            while entry != layout.NONE:
+                if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
+                    yield entry
+                entry = tables.entries[entry + layout.ENTRY_NEXT]
+
+    def make_room(self, block_total):
+        """Have streams and queues that can go on in the log give memory back until `block_total` more blocks have room; other streams
+        let their oldest messages go, as far as they hold more than their share."""
+        for found in self.queues.values():
+            if found.is_stream:
+                found.make_room(block_total)
+        if self.journal is not None:
+            self.journal.pager.make_room(block_total)
+
+    def give_way(self):
+        """Ask streams to release cached messages; returns whether any were released."""
+        given = False
+        for found in self.queues.values():
+            if found.is_stream and found.pages is not None and found.pages.give_way():
+                given = True
+        return given
+
+    def route(self, exchange_name, key, properties):
+        """The queues for a message, each once; nothing is counted and no draw is used up. The list is not to be changed."""
+        targets = near(self, exchange_name, key, properties)
+        return Walk(self, exchange_name, key, properties).queues if targets is None else targets
+
+    def remember_route(self, user, exchange_name, route):
+        """Have `ingest` know where messages of the user with this number go, unless that depends on more than exchange and key.
+
+        `route`: both as two short strings (bytes). The user may publish there. False: that could not be.
+        """
+        exchange = self.exchanges.get(exchange_name)
+        if exchange_name and (exchange is None or exchange.internal or not exchange.plain or not exchange.by_key):
+            return False
+        if exchange_name:
+            self.tables.engine.see_way(user, exchange)
+        return route_cache.remember(self.tables, user, route, near(self, exchange_name, route[2 + route[0] :], None))
+
+    # Queues that go
+
+    def delete_queue(self, connection, name, if_unused, if_empty):
+        """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already.
+
+        None: some of many bindings have gone, the rest goes when this is called again.
+        """
+        if name not in self.queues:
+            return 0
+        found = self.queue(name, connection)
+        if found.is_own:
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " is the broker's own")
+        if if_unused and found.consumers:
+            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
+        if if_empty and found.message_count():
+            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
+        return None if self.unbind_many(found.bound) else self.drop_queue(found)
+
+    def drop_orphan(self, found):
+        """Remove a queue whose connection has gone; when that raises it is tried once more."""
+        try:
+            self.drop_queue(found)
+        except Exception as error:
+            self.guard.queue_failed(found, error)
+            try:
+                self.drop_queue(found)
+            except Exception as again:
+                self.guard.queue_failed(found, again)
+
+    def drop_queue(self, found):
+        """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
+        found.auto_delete = False
+        self.counters["consumers_cancelled"] += len(found.consumers)
+        lost = self.waiting.forget(found) + self.dead_letters.forget(found) + self.guard.forget(found)
+        lost += 0 if found.is_stream else found.unsettled_count()
+        for consumer in list(found.consumers):
+            self.cancel(consumer)
+            try:
+                consumer.channel.session.cancelled(consumer, NOT_FOUND)
+            except Exception as error:
+                consumer.channel.connection.broke(error)
+        for channel in self.open_sessions():
+            if not found.unsettled_count():
+                break
+            self.tables.engine.drop_held(channel.handle, found.handle)
+        hot.deactivate(self.tables.queues, self.tables.state, found.handle)  # its record may soon be another queue's
+        count = self.forget_queue(found)
+        self.counters["dropped_with_queue"] += lost + count
+        return count
+
+    def kept_aside(self):
+        """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, for room as a dead letter, or to be poison."""
+        for each in self.waiting.heap:
+            yield each[2], each[3]
+        for each in self.dead_letters.all(self):
+            yield each
+        for each in self.guard.entries_aside():
+            yield each
+
+    def purge(self, connection, name):
+        """Drop the ready messages of a queue (section 1.7.2.7): how many."""
+        count = self.queue(name, connection).purge()
+        self.counters["purged"] += count
+        return count
+
+    def manage(self, user, message, before):
+        """A complete message with MANAGEMENT_ROUTE: (None, TAKEN), or what is to be given as `before` (None at first) when it is tried
+        again, and NO_ROOM or NOT_YET; (None, UNROUTABLE) where this build has no management. It takes
+        milliseconds: nobody behind it has a turn in this round."""
+        self.turns = 0
+        management = part("management.requests")
+        return (None, UNROUTABLE) if management is None else management.answer(self, user, message, before)
+
+
+def most_numerous(connections):
+    """The oldest connection of the address that has most of these: who opens many stands in its own way first."""
+    counts: dict = {}
+    for each in connections:
+        network = network_of(each.address)
+        counts[network] = counts.get(network, 0) + 1
+    most = max(counts.values())
+    for each in connections:
+        if counts[network_of(each.address)] == most:
+            return each
+    return None
+
+
+def carried(name, class_, *arguments):
+    """An object of core/<name>'s class, or `none` where this build carries nothing that has a use for it."""
+    module = part(name)
+    return none if module is None else getattr(module, class_)(*arguments)
+
+
+class NoneThere:
+    """Stands for messages that wait, dead letters and ages where there can be none."""
+
+    heap = ()
+    until = layout.NONE
+
+    def tick(self, seconds, uptime_ms):
+        """No clock is looked at."""
+        return 0
+
+    def run(self, broker):
+        """Nothing to do."""
+
+    turn = run
+
+    def retry(self):
+        """Nothing to do."""
+
+    def forget(self, queue):
+        """None of a queue's."""
+        return 0
+
+    def all(self, broker):
+        """None."""
+        return ()
+
+    restore = all
+
+
+none = NoneThere()

@@ -1,0 +1,365 @@
+"""Consumers and what they do with deliveries: subscribe, cancel, settle, reject, requeue (0-9-1 section 1.8.3).
+
+A delivery that is not settled is an entry in the list of its channel (layout.py); the functions of hot.py take it out of there. What goes
+back to a queue finds its old place. Here the broker's queues are also told that they may have something to deliver.
+"""
+
+from ..errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
+from ..memory import hot, layout
+from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
+from ..parts import needed
+from ..queue.rules import CONSUMER_ARGUMENTS, check_rows, invalid
+from .message_reading import MessageReading
+
+if False:  # for the type checker alone
+    from typing import Any
+
+LOOKED_AT_MAX = 1000  # deliveries that are settled in one turn where the rules of a queue look at each
+
+
+class Consumer:
+    """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end).
+
+    What only a stream's consumer has stands here, so that no other pays for it.
+    """
+
+    cursor = layout.NONE
+    cursor_offset = 0
+    overtaken = False  # retention moved the cursor
+    strict = False  # the rest: what stream/subscription.py read from the arguments
+    keeps = None
+    filter = None
+    unfiltered = False
+    pack_records = 0
+    pack_octets = 0
+    pack_now = 0  # the most octets of the next pack: they grow while the reader takes them
+
+    def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
+        self.handle = handle
+        self.tag = tag
+        self.queue = queue
+        self.channel = channel
+        self.no_ack = no_ack
+        self.exclusive = exclusive
+        self.priority = 0  # x-priority: those with a higher one are served first
+        self.hungry = False  # its session had no room for a delivery
+        self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
+        self.prefix_at = None  # the same as the engine wants it
+
+
+class Consuming(MessageReading):
+    """The verbs of consumers; `Broker` has the rest."""
+
+    guard: "Any"
+    drop_queue: "Any"
+    counters: "Any"
+    dead_letters: "Any"
+    behind: "Any"
+    leaving_now: "Any"
+
+    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
+        """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
+        found = self.queue(name, channel.connection)
+        if tag in channel.consumers:
+            raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
+        if found.exclusive_consumer or (exclusive and found.consumers):
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " in exclusive use")
+        what = self.called("queue", found.name)
+        check_rows(CONSUMER_ARGUMENTS, what, arguments)
+        if "x-stream-offset" in arguments and not found.is_stream:
+            invalid(what, "x-stream-offset", "it is no stream")
+        self.end_unclaimed(found)
+        tables = self.tables
+        if tables.consumer_pool[2] < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
+        found.may_be_read(what, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
+        for each in arguments:
+            if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
+                self.tell_unknown("consumer", each)
+        consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
+        if found.is_stream:
+            needed("stream.subscription", "streams").begin(self, consumer, found, arguments, prefetch)
+        handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        consumer.handle = handle
+        tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
+        tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
+        tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
+        tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
+        tables.consumers[handle + layout.CONSUMER_MODE] = layout.WINDOW
+        tables.consumers[handle + layout.CONSUMER_NEXT] = layout.NONE
+        hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
+        tables.engine.see_consumer(consumer)  # whom a family gives no prefix Python delivers to
+        channel.consumers[tag] = consumer
+        found.exclusive_consumer = exclusive
+        try:
+            self.line_up(found, consumer, arguments.get("x-priority", 0))
+        except Exception:
+            self.end_consumer(consumer)
+            raise
+        self.activate(found)
+        return consumer
+
+    def end_unclaimed(self, found):
+        """Somebody looks at a queue: where it had no consumer to take a message at once a lifetime of 0 is over (RabbitMQ)."""
+        if found.rules is not None and found.rules.expiry is not None and not found.consumers:
+            found.rules.expiry.let_go(self, found, 1)
+
+    def line_up(self, found, consumer, priority):
+        """Put a consumer among those of its queue: behind all with its priority or a higher one."""
+        consumer.priority = priority
+        if priority:
+            found.prioritised = True
+        at = len(found.consumers)
+        while at and found.consumers[at - 1].priority < priority:
+            at -= 1
+        found.consumers.insert(at, consumer)
+        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
+        self.tables.engine.see_queue(found)
+
+    def cancel(self, consumer, has_unsettled=True):
+        """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
+        found = consumer.queue
+        if found.is_stream:
+            try:
+                found.keep(consumer)
+                if self.journal is not None:
+                    self.journal.kept(found, consumer.keeps)
+            except Exception as error:  # what was kept before counts
+                self.guard.queue_failed(found, error)
+        self.end_consumer(consumer, has_unsettled)
+        if found.is_stream and found.pages is not None:
+            found.pages.prune()
+        if found.auto_delete and not found.consumers:
+            self.drop_queue(found)
+
+    def end_consumer(self, consumer, has_unsettled=True):
+        """Take a consumer out of everything that knows it; `has_unsettled` false: its deliveries do not know it any more."""
+        found = consumer.queue
+        del consumer.channel.consumers[consumer.tag]
+        consumer.channel.connection.send.forget(consumer)
+        hot.link_consumer(
+            self.tables.channels,
+            self.tables.consumers,
+            consumer.channel.handle,
+            consumer.handle,
+            self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT],
+        )
+        if consumer in found.consumers:
+            found.consumers.remove(consumer)
+        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
+        self.tables.engine.see_queue(found)
+        found.exclusive_consumer = False
+        if has_unsettled:
+            self.tables.engine.disown(consumer.channel.handle, consumer.handle)
+        hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
+
+    def settle(self, channel, first, last, outcome):
+        """Settle a session's deliveries from the unsettled entry `first` to `last`, all at once: ACCEPTED, REJECTED, MODIFIED or RELEASED
+        (outcomes.py). Verbs that may meet thousands go by settle_some and return_some, in turns."""
+        tables = self.tables
+        if outcome in (ACCEPTED, REJECTED) and first != last and first != tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]:
+            for entry in list(self.unsettled_back_from(channel, last, first)):
+                self.settle(channel, entry, entry, outcome)
+            return
+        if outcome != RELEASED and tables.engine.settle(channel.handle, first, last, outcome):
+            return
+        self.wake_consumers(channel, last, first != last)
+        if outcome == REJECTED:
+            self.refuse(channel, first, last)
+        else:
+            self.requeue(
+                self.unsettled_back_from(channel, last, first), channel, outcome
+            )  # the newest first: each finds its place at the head
+
+    def refuse(self, channel, entry, last):
+        """Drop or dead-letter the unsettled entries of a channel from `entry` to `last`."""
+        tables = self.tables
+        while True:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
+            self.counters["rejected"] += 1
+            self.discard(self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
+            if entry == last:
+                return
+            entry = behind
+
+    def settle_some(self, channel, tag, how):
+        """Accept or refuse deliveries of a channel up to a delivery tag (its low 30 bits), the oldest first, as many as the turn has left
+        for: true when none is left. `how`: layout.ACCEPTED or REFUSED."""
+        tables, handle = self.tables, channel.handle
+        left = tables.state[layout.STATE_LEFT]
+        if left <= 0:
+            return False
+        last = tables.engine.reach(handle, tag, left)
+        if last == layout.NONE:
+            return True
+        first = tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD]
+        count = self.count_between(first, last)
+        if not tables.engine.settle(handle, first, last, how):
+            count = self.looked_at(left)
+            last = tables.engine.reach(handle, tag, count)
+            count *= self.look_cost()
+            self.wake_consumers(channel, last, True)
+            self.refuse(channel, first, last)
+        tables.state[layout.STATE_LEFT] -= count
+        return tables.engine.reach(handle, tag, 1) == layout.NONE
+
+    def return_some(self, channel, last):
+        """Requeue deliveries of a channel from the unsettled entry `last` (NONE: none) to older ones, as many as the turn has left for: the
+        entry that is the next one then, NONE when that was all. The newest go first: each then finds its place at the head."""
+        tables = self.tables
+        left = tables.state[layout.STATE_LEFT]
+        if last == layout.NONE or left <= 0:
+            return last
+        first = tables.engine.reach_back(last, left)
+        behind = tables.entries[first + layout.ENTRY_PREVIOUS]
+        count = self.count_between(first, last)
+        if not tables.engine.settle(channel.handle, first, last, layout.RETURNED):
+            count = self.looked_at(left)
+            first = tables.engine.reach_back(last, count)
+            behind = tables.entries[first + layout.ENTRY_PREVIOUS]
+            count *= self.look_cost()
+            self.requeue(self.unsettled_back_from(channel, last, first), channel)
+        tables.state[layout.STATE_LEFT] -= count
+        return behind
+
+    def has_credit(self, consumer):
+        """True when the consumer and its session may get one more delivery."""
+        tables = self.tables
+        if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] <= 0:
+            return False
+        channel = consumer.channel.handle
+        prefetch = tables.channels[channel + layout.CHANNEL_PREFETCH]
+        return prefetch == 0 or tables.channels[channel + layout.CHANNEL_UNSETTLED] < prefetch
+
+    def add_credit(self, consumer, count):
+        """A consumer that settles asks for `count` more deliveries; from the first time on it gets those it has asked for and no others."""
+        consumers, handle = self.tables.consumers, consumer.handle
+        if consumers[handle + layout.CONSUMER_MODE] == layout.WINDOW:
+            consumers[handle + layout.CONSUMER_MODE] = layout.COUNTED
+            consumers[handle + layout.CONSUMER_CREDIT] = 0
+        consumers[handle + layout.CONSUMER_CREDIT] = min(consumers[handle + layout.CONSUMER_CREDIT] + count, layout.CREDIT_UNLIMITED - 1)
+        self.activate(consumer.queue)
+
+    def hold(self, consumer, entry):
+        """A consumer that settles gets an entry that is in no list: its session has it, with the last tag, and a credit is used."""
+        tables = self.tables
+        hot.hold(tables.entries, tables.queues, tables.channels, consumer.channel.handle, entry, consumer.handle)
+        if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] != layout.CREDIT_UNLIMITED:
+            tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= 1
+
+    def count_between(self, first, last):
+        """How many deliveries a channel has between two unsettled entries, or more: it goes by their tags."""
+        entries = self.tables.entries
+        return ((entries[last + layout.ENTRY_TAG] - entries[first + layout.ENTRY_TAG]) & layout.MASK) + 1
+
+    def look_cost(self):
+        """What a delivery that rules look at takes of a turn."""
+        return max(self.tables.engine.effort // LOOKED_AT_MAX, 1)
+
+    def looked_at(self, left):
+        """How many of them a turn has left for."""
+        return max(left // self.look_cost(), 1)
+
+    def discard(self, found, entry, reason):
+        """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
+        rule = None if found.rules is None else found.rules.dead_letter
+        if rule is None or self.send_dead_letter(rule, found, entry, reason):
+            found.drop(entry)
+
+    def send_dead_letter(self, rule, found, entry, reason):
+        """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
+        try:
+            if not self.dead_letters.has_turn(entry, reason):
+                return False
+            try:
+                if rule.send(self, found, entry, reason):
+                    return True
+            except MemoryError as error:  # there may be some later
+                self.guard.trouble("a dead letter of queue '%s'", found.name, error)
+            self.dead_letters.add(entry, reason)
+        except Exception as error:
+            self.guard.rescue(found, entry, error)
+        return False
+
+    def unsettled_back_from(self, channel, entry, oldest=layout.NONE):
+        """The unsettled entries of a channel, from `entry` (NONE: the newest) to older ones, the last is `oldest`; each may be taken off
+        while it is there."""
+        tables = self.tables
+        if entry == layout.NONE:
+            entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+        while entry != layout.NONE:
+            before = tables.entries[entry + layout.ENTRY_PREVIOUS]
+            yield entry
+            if entry == oldest:
+                return
+            entry = before
+
+    def requeue(self, entries, channel, outcome=MODIFIED):
+        """Requeue unsettled entries, RELEASED or MODIFIED; then queues that hold only so much let go of what is too much."""
+        limited = {}
+        for entry in entries:
+            found = self.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
+            self.requeue_entry(channel, entry, outcome)
+            if found.rules is not None:
+                limited[found.handle] = found
+        for found in limited.values():
+            try:
+                found.rules.trim(self, found)
+            except Exception as error:
+                self.guard.queue_failed(found, error)
+
+    def requeue_entry(self, channel, entry, outcome):
+        """Requeue one unsettled entry; a stream's message is there anyway."""
+        tables = self.tables
+        found = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+        hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
+        if found.is_stream:
+            found.drop(entry)
+        else:
+            self.counters["redelivered"] += 1
+            if outcome == MODIFIED and tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
+                tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
+            if found.rules is None:
+                found.requeue(entry)
+            else:
+                self.come_back(found, entry)
+        self.activate(found)
+
+    def come_back(self, found, entry):
+        """An entry, in no list, comes back to a queue with rules."""
+        try:
+            kept = found.rules.came_back(self, found, entry)
+        except Exception as error:
+            self.guard.trouble("queue '%s'", found.name, error)
+            kept = False
+        try:
+            if not kept:
+                found.requeue(entry)
+        except Exception as error:
+            self.guard.rescue(found, entry, error)
+
+    def wake_consumers(self, channel, last, multiple):
+        """Settling gives credit: the queues of the channel's consumers may deliver again."""
+        if not multiple and self.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] == 0:
+            found = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
+            self.activate(found)
+            return
+        for consumer in channel.consumers.values():
+            self.activate(consumer.queue)
+
+    def activate(self, found):
+        """Remember that a queue may have something to deliver."""
+        hot.activate(self.tables.queues, self.tables.state, found.handle)
+
+    def has_active(self):
+        """True when `run` may have something to do: a queue to deliver from, a connection that waits for its turn."""
+        return (
+            self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
+            or len(self.behind) > 0
+            or self.leaving_now()
+            or self.dead_letters.until != layout.NONE
+            or len(self.policies.pending) > 0
+            or self.journal is not None
+            and self.journal.pager.busy
+        )

@@ -1,0 +1,227 @@
+"""The engine: the hot functions of hot.py and ingest.py bound to one broker's tables, so that a call names only what changes.
+
+`Plain` has them as they stand. `chosen` is what tables are made with; the program that starts a broker may put another class there before
+(leveret.c_accel does: the same functions in C over the same memory). Whatever makes a buffer that the functions get keeps `octets(view)` or
+`integers(table)` of it and gives that: in C the look-up of an address costs more than a call.
+"""
+
+from ..memory import hot, layout
+from ..memory.send_buffer import SendBuffer
+from . import ingest
+
+if False:  # for the type checker alone
+    from typing import Any
+
+
+class Plain:
+    """The functions in Python. `turn`: deliveries of one queue before the next one has its turn; `ingests`: whether `ingest` is of use.
+
+    `deliveries`: those that need no look in a round of the broker, some milliseconds' work; `effort`: what a turn of a connection takes in
+    and settles, as STATE_LEFT counts it, the same.
+
+    `intake_least`: frames of bodies with so many octets left may be read by `take_in`; None: none.
+    `pack`: amqp_0_9/packed.pack for these tables where there is a quicker form of it, else None.
+    """
+
+    name = "plain Python"
+    turn = 32
+    deliveries = 512
+    effort = 1000
+    ingests = True
+    intake_least = None
+    pack = None
+
+    def __init__(self, tables):
+        self.tables = tables
+        self.turns = self.left = self.done = self.idle = 0
+        self.touched = None  # the send buffer that was touched last; the one before is its `next_touched`
+
+    def send_buffer(self, size):
+        """A SendBuffer."""
+        return SendBuffer(size, self)
+
+    def take_touched(self):
+        """The slots (numbers that the port's loop has given) of the send buffers that were written to since the last time."""
+        slots = []
+        buffer = self.touched
+        self.touched = None
+        while buffer is not None:
+            buffer.is_touched = False
+            if buffer.slot is not None:
+                slots.append(buffer.slot)
+            buffer = buffer.next_touched
+        return slots
+
+    def see_queue(self, found):
+        """A queue's rules, its pages or its consumers have changed."""
+
+    def see_consumer(self, consumer):
+        """A consumer has its `prefix_at`: it can be delivered to."""
+
+    def see_way(self, user, exchange):
+        """A route of the user with this number through an exchange was looked up."""
+
+    def forget_ways(self):
+        """What exchanges, bindings or queues there are has changed."""
+
+    def begin_round(self, turns, deliveries):
+        """Active queues are to have up to so many turns, with so many deliveries in all."""
+        self.turns = turns
+        self.left = deliveries
+
+    def next_turn(self):
+        """The active queue (a handle) that is to have its turn in queue/turns.py; NONE: there is none, or the round is over.
+
+        Of that turn `done` deliveries are made already; the last `idle` consumers could not take one.
+        """
+        if self.turns <= 0 or self.left <= 0:
+            return layout.NONE
+        self.turns -= 1
+        return hot.next_active(self.tables.queues, self.tables.state)
+
+    def turned(self, count):
+        """A turn has made so many deliveries."""
+        self.left -= count
+
+    def octets(self, view):
+        """What functions get for a buffer of octets."""
+        return view
+
+    def integers(self, table):
+        """What functions get for a table of integers."""
+        return table
+
+    def ingest(self, numbers, source):
+        """See ingest.py."""
+        tables = self.tables
+        return ingest.ingest(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            tables.routes,
+            tables.route_octets,
+            tables.route_targets,
+            numbers,
+            source,
+        )
+
+    def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
+        """See hot.pump."""
+        tables = self.tables
+        return hot.pump(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            consumer,
+            limit,
+            prefix,
+            prefix_size,
+            frame_size_max,
+            target,
+            at,
+            end,
+        )
+
+    def append(self, message, source, start, size):
+        """See hot.append."""
+        tables = self.tables
+        hot.append(tables.arena, tables.blocks, tables.messages, tables.state, message, source, start, size)
+
+    def write_taken(self, target, segment):
+        """See flat_records.write_taken; `target` is a bytearray."""
+        from ..log import flat_records  # boards without a log do not carry it
+
+        tables = self.tables
+        flat_records.write_taken(
+            tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, memoryview(target), segment
+        )
+
+    def gather_settled(self, runs, most):
+        """See flat_records.gather_settled."""
+        from ..log import flat_records
+
+        return flat_records.gather_settled(self.tables.entries, self.tables.state, runs, most)
+
+    # What a method does to all messages of a queue, or to all deliveries of a channel
+
+    def purge(self, queue):
+        """Drop all ready entries of a queue."""
+        tables = self.tables
+        entry = tables.queues[queue + layout.QUEUE_HEAD]
+        while entry != layout.NONE:
+            hot.unlink_ready(tables.messages, tables.entries, tables.queues, queue, entry)
+            hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
+            entry = tables.queues[queue + layout.QUEUE_HEAD]
+
+    def expire(self, queue):
+        """See hot.expire."""
+        tables = self.tables
+        hot.expire(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, queue)
+
+    def disown(self, channel, consumer):
+        """The deliveries of a channel to a consumer are nobody's in particular from now on."""
+        entries = self.tables.entries
+        entry = self.tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            if entries[entry + layout.ENTRY_CONSUMER] == consumer:
+                entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
+            entry = entries[entry + layout.ENTRY_NEXT]
+
+    def drop_held(self, channel, queue):
+        """Drop a channel's unsettled entries of a queue."""
+        tables = self.tables
+        entry = tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            behind = tables.entries[entry + layout.ENTRY_NEXT]
+            if tables.entries[entry + layout.ENTRY_QUEUE] == queue:
+                hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel, entry)
+                hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
+            entry = behind
+
+    def reach(self, channel, tag, most):
+        """See hot.reach."""
+        return hot.reach(self.tables.entries, self.tables.channels, channel, tag, most)
+
+    def reach_back(self, entry, most):
+        """See hot.reach_back."""
+        return hot.reach_back(self.tables.entries, entry, most)
+
+    def leave(self, channel, entry):
+        """See hot.leave."""
+        tables = self.tables
+        hot.leave(tables.entries, tables.queues, tables.channels, tables.consumers, channel, entry)
+
+    def settle(self, channel, first, last, how):
+        """See ingest.settle_all."""
+        tables = self.tables
+        return ingest.settle_all(
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            channel,
+            first,
+            last,
+            how,
+        )
+
+    def put_body(self, left, frame_size_max, channel_number, target, at, end):
+        """See hot.put_body."""
+        tables = self.tables
+        return hot.put_body(tables.arena, tables.blocks, tables.state, left, frame_size_max, channel_number, target, at, end)
+
+
+chosen: "Any" = Plain

@@ -1,0 +1,80 @@
+"""Looking into messages, for rules: properties, headers, what they say of their life, and copies with other properties.
+
+Nothing here is on the way of a message that no rule looks at. Properties are read as the message's kind says (core/message/formats.py).
+"""
+
+from ..limits import REPLY_ROOM
+from ..memory import layout
+from ..message.formats import format_of
+from .topology import Definitions
+
+if False:  # for the type checker alone
+    from typing import Any
+
+HEADS = 128  # octets of a delivery's method and header frames beside consumer tag, route and properties, with a stream's offset
+
+
+class MessageReading(Definitions):
+    """What is known of a message by its record."""
+
+    seconds: "Any"
+
+    def format_of(self, message):
+        """What reads and writes the properties of a message."""
+        return format_of(self.tables.messages[message + layout.MESSAGE_KIND])
+
+    def properties_of(self, message):
+        """A message's properties by name."""
+        octets = self.tables.properties_of(message)
+        return self.format_of(message).decode(octets, 0, len(octets))
+
+    def headers_of(self, message):
+        """A message's headers by name."""
+        return self.properties_of(message).get("headers") or {}
+
+    def expiration_of(self, message):
+        """The milliseconds that a message says it lives, or None."""
+        lifetime = self.tables.messages[message + layout.MESSAGE_LIFETIME]
+        if lifetime < layout.NONE:
+            return 1000 * (-2 - lifetime)
+        return None if lifetime == layout.NONE else lifetime
+
+    def expires(self, found, message):
+        """True when a message says how long it lives, and its queue does not look at that so far."""
+        if found.is_stream or found.is_own or found.rules is not None and found.rules.expires:
+            return False
+        return self.tables.messages[message + layout.MESSAGE_LIFETIME] != layout.NONE
+
+    def priority_of(self, message):
+        """A message's priority; 0 when it has none."""
+        return self.tables.messages[message + layout.MESSAGE_KIND] >> layout.KIND_PRIORITY & 255
+
+    def names_of(self, message):
+        """The (exchange name, routing key as bytes) that a message was published with."""
+        route = self.tables.route_of(message)
+        return str(route[1 : 1 + route[0]], "utf-8"), route[2 + route[0] :]
+
+    def copy_message(self, message, exchange_name, key, properties):
+        """A new message with the body and kind of another and no end of its life, one reference; NONE when there is no room."""
+        name = exchange_name.encode("utf-8")
+        return self.copy_with(message, bytes((len(name),)) + name + bytes((len(key),)) + key, properties)
+
+    def copy_with(self, message, route, properties):
+        """The same for a route as a message has it: two short strings in a row."""
+        tables = self.tables
+        size = tables.messages[message + layout.MESSAGE_BODY]
+        if not tables.has_room(tables.blocks_for(len(route) + len(properties) + size), 1):
+            return layout.NONE
+        copy = tables.new_message(route, len(properties), size, self.seconds, tables.messages[message + layout.MESSAGE_KIND])
+        try:
+            tables.append(copy, properties, 0, len(properties))
+            tables.copy_body(message, copy)
+        except Exception:
+            tables.release(copy)
+            raise
+        return copy
+
+    def properties_room(self, route_size):
+        """Octets of properties with which a message with such a route can still be delivered: all heads must fit in a send buffer."""
+        limits = self.limits
+        return max(limits.properties_size_max, limits.send_buffer_size - REPLY_ROOM - limits.name_size_max - route_size - HEADS)

@@ -1,0 +1,65 @@
+"""The queue `leveret.poison`: messages that this broker's own work has failed on, kept for whoever finds out why.
+
+A message keeps its route, properties and body; headers tell the reason, the queue and the time, where its properties can be rewritten and
+have room for that; expiration is left out, as in a dead letter. In a durable broker the queue is durable, so a persistent message stays on
+disk: it is written here before it is settled where it was. Clients read and purge the queue as their permissions say; none declares, binds
+or deletes it, or publishes to it. It holds a SHARE-th of the arena and of the messages, but at least one: the oldest goes, counted, told.
+"""
+
+from ..memory import layout
+from ..memory.layout import EPOCH
+from .topology import OWN
+
+NAME = OWN
+SHARE = 16
+REASON_MAX = 200  # characters
+
+
+def keep(broker, queue, entry, reason):
+    """Put the message of an entry on the queue: true when it is there. `reason`: in words."""
+    from ..outcomes import TAKEN, nobody
+
+    tables = broker.tables
+    found = broker.queues.get(NAME)
+    if found is None:
+        broker.check_queue_room(nobody)
+        found = broker.make_queue(nobody, NAME, True, False, False, {})
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    route = tables.route_of(message)
+    octets = marked(broker, message, len(route), queue.name, reason)
+    copy = broker.copy_with(message, route, octets)
+    if copy == layout.NONE:
+        return False
+    try:
+        if broker.put(copy, (found,)) != TAKEN:
+            return False
+    finally:
+        tables.release(copy)
+    broker.counters["poisoned"] += 1
+    shorten(broker, found)
+    return True
+
+
+def marked(broker, message, route_size, name, reason):
+    """A message's properties with the headers that tell what happened; as they are when that cannot be."""
+    octets = broker.tables.properties_of(message)
+    try:
+        headers = {"x-poison-reason": reason[:REASON_MAX], "x-poison-queue": name, "x-poison-time": ("T", broker.seconds + EPOCH)}
+        told = broker.format_of(message).rewrite(octets, headers, ("expiration",))
+        return told if len(told) <= broker.properties_room(route_size) else octets
+    except Exception:  # whatever it is in them that cannot be read
+        return octets
+
+
+def shorten(broker, found):
+    """Let the oldest messages go as long as there are too many."""
+    limits = broker.limits
+    while (
+        found.message_count() > 1
+        and found.head() != layout.NONE
+        and (found.message_count() * SHARE > limits.message_count_max or found.octets() * SHARE > limits.arena_size)
+    ):
+        found.drop(found.pop())
+        broker.counters["poison_dropped"] += 1
+        if broker.counters["poison_dropped"] == 1:
+            broker.log("queue '%s' is full: its oldest messages go" % NAME)

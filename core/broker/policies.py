@@ -1,0 +1,199 @@
+"""Policies: definitions for all queues and exchanges whose name fits a pattern (RabbitMQ's; a template for what is declared later).
+
+The policy with the highest priority among those that fit applies, alone. Its keys are those of RabbitMQ, without x-: message-ttl, expires,
+max-length, dead-letter-exchange, alternate-exchange ... What a declaration says itself counts before the policy; of two lengths or
+lifetimes the smaller one. A policy acts on what is there as soon as it is set or removed.
+"""
+
+from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..exchange.base import ALTERNATE
+from ..limits import pattern_size_max
+from ..log.definition_records import gone, policy_definition
+from ..patterns.expression import Pattern
+from ..queue import rules, stream_arguments
+from . import route_cache
+
+APPLY_TO = ("all", "queues", "exchanges", "streams", "classic_queues", "quorum_queues")
+
+# Keys that a declaration alone can set: they shape a queue from its first message on.
+DECLARED_ONLY = ("x-max-priority", "x-single-active-consumer", "x-last-value-key", "x-group-key")
+
+PATTERN_SIZE_MAX = 8192  # octets of a compiled pattern; a broker with small limits takes less
+
+COMPARISONS_MAX = 2000  # of names with patterns in one turn
+APPLYING = 10  # comparisons that take as long as giving a queue its rules
+
+SMALLER = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-delivery-limit")
+
+PRIORITY_MAX = (1 << 31) - 1
+
+STREAM_KEYS = ("x-max-length-bytes", "x-max-age")
+
+
+class Policy:
+    """One policy. `definition`: a dict by key, without x-; raises ProtocolError for what cannot be."""
+
+    def __init__(self, name, pattern, definition, priority=0, apply_to="all"):
+        if apply_to not in APPLY_TO:
+            bad(name, "apply-to is '%s'; it is one of %s" % (apply_to, ", ".join(APPLY_TO)))
+        if not isinstance(priority, int) or isinstance(priority, bool) or not -PRIORITY_MAX <= priority <= PRIORITY_MAX:
+            bad(name, "priority must be a whole number from -%d to %d" % (PRIORITY_MAX, PRIORITY_MAX))
+        if not isinstance(definition, dict) or not definition:
+            bad(name, "the definition must have at least one key")
+        if not isinstance(pattern, str):
+            bad(name, "the pattern is not a text")
+        try:
+            self.expression = Pattern(pattern, PATTERN_SIZE_MAX)
+        except ValueError as error:
+            bad(name, "the regular expression '%s' %s" % (pattern[:80], error))
+        self.name = name
+        self.pattern = pattern
+        self.definition = definition
+        self.priority = priority
+        self.apply_to = apply_to
+        self.alternate = definition.get(ALTERNATE)
+        self.arguments = {"x-" + key: definition[key] for key in definition if key != ALTERNATE}
+        for key in self.arguments:
+            if key in DECLARED_ONLY:
+                bad(name, "%s can only be declared with the queue" % key[2:])
+        if not isinstance(definition.get(ALTERNATE, ""), str):
+            bad(name, "alternate-exchange is not a text")
+        ages = {key: self.arguments[key] for key in self.arguments if key == "x-max-age"}
+        rules.check_rows(stream_arguments.ROWS, "policy '%s'" % name, ages)
+        rules.check("policy '%s'" % name, {key: self.arguments[key] for key in self.arguments if key not in ages})
+
+    def fits(self, name, kinds):
+        """True when the policy is for this name and one of these kinds."""
+        return self.apply_to in kinds and self.expression.found_in(name)
+
+
+def bad(name, reason):
+    """Raise precondition-failed for a policy."""
+    raise ProtocolError(PRECONDITION_FAILED, "policy '%s': %s" % (name, reason))
+
+
+class Policies:
+    """The policies of a broker, by name."""
+
+    def __init__(self):
+        self.by_name = {}
+        self.pending = []  # queues and exchanges that are still to be brought up to date
+
+    def set(self, broker, policy):
+        """Add or replace a policy, and apply."""
+        broker.check_size(policy.definition)
+        if max(len(policy.name.encode("utf-8")), len(policy.pattern.encode("utf-8"))) > broker.limits.name_size_max:
+            bad(policy.name, "its name or its pattern is longer than %d octets" % broker.limits.name_size_max)
+        if policy.expression.size > pattern_size_max(broker.limits):
+            bad(
+                policy.name,
+                "its pattern takes %d octets, more than the %d that this broker has for one"
+                % (policy.expression.size, pattern_size_max(broker.limits)),
+            )
+        if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
+            bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
+        before = self.by_name.get(policy.name)
+        self.by_name[policy.name] = policy
+        try:
+            self.apply_to_all(broker)
+            if broker.journal is not None:  # behind what it does: what cannot be applied is not to come back at the next start
+                broker.journal.define(policy_definition(policy))
+        except Exception:  # all of it or nothing: what has it already goes back in the rounds to come
+            if before is None:
+                del self.by_name[policy.name]
+            else:
+                self.by_name[policy.name] = before
+            self.pending = everything(broker)
+            raise
+
+    @staticmethod
+    def made(*given):
+        """The Policy of these arguments; raises what it raises."""
+        return Policy(*given)
+
+    def remove(self, broker, name):
+        """Remove a policy, and apply what is left; false when there is none of this name."""
+        if name not in self.by_name:
+            return False
+        if broker.journal is not None:
+            broker.journal.define(gone(policy_definition(self.by_name[name])))
+        del self.by_name[name]
+        self.apply_to_all(broker)
+        return True
+
+    def best(self, name, kinds):
+        """The policy with the highest priority that fits, or None."""
+        found = None
+        for each in self.by_name.values():
+            if each.fits(name, kinds) and (found is None or (each.priority, each.name) > (found.priority, found.name)):
+                found = each
+        return found
+
+    def apply_to_all(self, broker):
+        """Bring every queue and exchange up to date: some now, the others in the rounds of the broker to come."""
+        self.pending = everything(broker)
+        self.work(broker)
+
+    def work(self, broker):
+        """Go on with that for one turn: so many comparisons of a name with a pattern."""
+        left = COMPARISONS_MAX
+        while self.pending and left > 0:
+            each = self.pending.pop()
+            left -= APPLYING + len(self.by_name)
+            if each.is_exchange:
+                self.apply_to_exchange(each)
+            elif broker.queue_objects.get(each.handle) is each:
+                try:
+                    self.apply_to_queue(broker, each)
+                except Exception:  # it is tried again in a round to come, behind the others
+                    each.effective = None
+                    self.pending.insert(0, each)
+                    raise
+        route_cache.forget(broker.tables)
+
+    def apply_to_queue(self, broker, queue):
+        """Give a queue the rules of its own arguments and its policy, where they have changed."""
+        kinds = ("all", "queues", "streams" if queue.is_stream else queue.type + "_queues")
+        policy = self.best(queue.name, kinds) if self.by_name and not queue.is_own else None
+        queue.policy = None if policy is None else policy.name
+        arguments = queue.with_defaults(queue.arguments if policy is None else merged(queue.arguments, policy.arguments))
+        if arguments == queue.effective:
+            return
+        queue.effective = arguments
+        if queue.is_stream:
+            queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments})
+        else:
+            expired_before = queue.rules is not None and queue.rules.expires
+            before = queue.rules
+            made = rules.rules_of(arguments, before)
+            queue.rules = rules.with_expiry(made) if expired_before else made  # in one: tried again, it would not know of the lifetimes
+            if before is not None:
+                before.end(() if queue.rules is None else queue.rules.features)
+            if queue.rules is not None and queue.rules.expiry is not None:
+                queue.rules.expiry.begin_anew(broker, queue)
+            queue.update_plain()
+            if queue.rules is not None:
+                queue.rules.trim(broker, queue)
+            broker.activate(queue)
+
+    def apply_to_exchange(self, exchange):
+        """Give an exchange the alternate of its policy, unless it was declared with one."""
+        policy = self.best(exchange.name, ("all", "exchanges")) if self.by_name else None
+        declared = exchange.arguments.get(ALTERNATE)
+        exchange.set_alternate(declared if declared is not None or policy is None else policy.alternate)
+
+
+def everything(broker):
+    """All that a policy can be for."""
+    return list(broker.exchanges.values()) + list(broker.queues.values())
+
+
+def merged(declared, policy):
+    """The arguments of a declaration and of a policy together."""
+    together = dict(policy)
+    for key in declared:
+        if key in SMALLER and key in policy:
+            together[key] = min(declared[key], policy[key])
+        else:
+            together[key] = declared[key]
+    return together

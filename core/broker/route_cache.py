@@ -1,0 +1,67 @@
+"""The route cache: for a user, an exchange and a routing key the queues that a message goes to, flat, for ingest.py.
+
+A session puts a route in after a message went that way; any change of what exchanges, bindings and queues there are empties the cache. A
+user whose permissions change gets another number (access/permissions.py), so that what was cached for the old ones is never found again.
+"""
+
+from ..memory import layout
+from ..shim import copy
+from .ingest import route_hash
+
+TARGETS_MAX = 64  # a message to more queues than this is worth a look
+
+
+def remember(tables, user, route, targets):
+    """Cache that `route` (bytes: exchange and key as two short strings) of the user with this number leads to the queues `targets`.
+
+    False when that is not worth it.
+    """
+    state = tables.state
+    if not 0 < len(targets) <= min(TARGETS_MAX, len(tables.route_targets)) or len(route) > len(tables.route_octets):
+        return False
+    if state[layout.STATE_ROUTE_OCTETS] + len(route) > len(tables.route_octets) or state[layout.STATE_ROUTE_TARGETS] + len(targets) > len(
+        tables.route_targets
+    ):
+        empty(tables)
+    slot = place_for(tables, route)
+    at = state[layout.STATE_ROUTE_OCTETS]
+    copy(tables.route_octets, at, route, 0, len(route))
+    state[layout.STATE_ROUTE_OCTETS] = at + len(route)
+    first = state[layout.STATE_ROUTE_TARGETS]
+    for found in targets:
+        tables.route_targets[state[layout.STATE_ROUTE_TARGETS]] = found.handle
+        state[layout.STATE_ROUTE_TARGETS] += 1
+    routes = tables.routes
+    routes[slot + layout.ROUTE_EPOCH] = state[layout.STATE_ROUTE_EPOCH]
+    routes[slot + layout.ROUTE_USER] = user
+    routes[slot + layout.ROUTE_SIZE] = len(route)
+    routes[slot + layout.ROUTE_OCTETS] = at
+    routes[slot + layout.ROUTE_TARGETS] = first
+    routes[slot + layout.ROUTE_COUNT] = len(targets)
+    return True
+
+
+def place_for(tables, route):
+    """The slot for a route: the first empty one where it is looked for, else the first of all."""
+    state = tables.state
+    slots = state[layout.STATE_ROUTE_SLOTS]
+    first = route_hash(route, 0, len(route)) & (slots - 1)
+    for probe in range(layout.ROUTE_PROBES):
+        slot = ((first + probe) & (slots - 1)) * layout.ROUTE_WIDTH
+        if tables.routes[slot + layout.ROUTE_EPOCH] != state[layout.STATE_ROUTE_EPOCH]:
+            return slot
+    return first * layout.ROUTE_WIDTH
+
+
+def forget(tables):
+    """What exchanges, bindings or queues there are has changed: empty the cache."""
+    tables.engine.forget_ways()
+    empty(tables)
+
+
+def empty(tables):
+    """Have room again."""
+    state = tables.state
+    if state[layout.STATE_ROUTE_OCTETS]:
+        state[layout.STATE_ROUTE_OCTETS] = state[layout.STATE_ROUTE_TARGETS] = 0
+        state[layout.STATE_ROUTE_EPOCH] = (state[layout.STATE_ROUTE_EPOCH] + 1) & layout.MASK

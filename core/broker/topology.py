@@ -1,0 +1,478 @@
+"""What exists in a broker: exchanges, queues, bindings, and the verbs that make and remove them.
+
+Every verb is a ladder of guards: name, exists or passive, permission, limits, act. What a guard refuses is a ProtocolError whose text is
+RabbitMQ's, because clients and their users know those (core/SPEC.md). `connection` is who asks: it owns exclusive queues and has a share.
+"""
+
+import binascii
+import hashlib
+
+from ..access.permissions import CONFIGURE, check
+from ..errors import ACCESS_REFUSED, COMMAND_INVALID, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError
+from ..exchange.base import ALTERNATE, Binding
+from ..exchange.registry import PREDECLARED, SYSTEM, type_named
+from ..limits import cost
+from ..memory import layout
+from ..memory.hot import give, take
+from ..memory.tables import Tables
+from ..message.type_words import alike, type_word
+from ..parts import needed, part
+from ..queue import rules
+from ..queue.queue import Queue
+from . import engine, route_cache
+
+if False:  # for the type checker alone
+    from typing import Any
+
+UNKNOWN_SIZE = 64  # characters of the name of an argument in the log
+
+OWN = "leveret.poison"  # the name of the broker's own queue (poison.py)
+BINDINGS_A_TURN = 512  # that go with what was deleted before others have their turn
+
+
+class NoPolicies:
+    """Stands for policies.Policies on a board that does not carry them."""
+
+    by_name: dict = {}
+    pending = ()
+
+    def apply_to_queue(self, broker, queue):
+        """Nothing."""
+
+    def apply_to_exchange(self, exchange):
+        """Nothing."""
+
+    def made(self, *given):
+        """The log has a policy, which another build wrote."""
+        needed("broker.policies", "policies")
+
+
+class Definitions:
+    """Exchanges and queues by name. `nonce` (bytes) makes generated names differ between runs."""
+
+    log: "Any"
+
+    virtual_host = "/"  # the name of the one that there is
+    virtual_host_aliases = ()  # other names by which clients may open it
+
+    def __init__(self, limits, nonce):
+        self.limits = limits
+        self.tables = Tables(limits, engine.chosen)
+        self.nonce = nonce
+        self.names_made = 0
+        self.binding_count = 0
+        self.unknown_told = []  # arguments that the log has been told of
+        self.unrestored = []  # definitions of the log that could not be made again, and stay there
+        self.journal: "Any" = None  # journal.Journal of a durable broker
+        policies = part("broker.policies")
+        self.policies: "Any" = NoPolicies() if policies is None else policies.Policies()
+        self.exchanges: "Any" = {}
+        self.queues: dict = {}
+        self.queue_objects: "Any" = {}  # by record handle
+        for name, type_ in PREDECLARED:
+            class_ = type_named(type_)
+            if class_ is not None:
+                self.exchanges[name] = class_(name, True, False, False, {})
+
+    def called(self, kind, name):
+        """A queue or exchange as error texts name it."""
+        return "%s '%s' in vhost '%s'" % (kind, name, self.virtual_host)
+
+    # Exchanges (0-9-1 section 1.6)
+
+    def exchange(self, name):
+        """The exchange called `name`; not-found when there is none."""
+        found = self.exchanges.get(name)
+        if found is None:
+            raise ProtocolError(NOT_FOUND, "no " + self.called("exchange", name))
+        return found
+
+    def declare_exchange(self, connection, name, type_, passive, durable, auto_delete, internal, arguments):
+        """Make an exchange, or see that the one there is the same (section 1.6.2.1)."""
+        if name == "":
+            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+        if passive:
+            return self.exchange(name)
+        class_ = type_named(type_)
+        if class_ is None:
+            raise ProtocolError(COMMAND_INVALID, "%s exchange type '%s'" % ("invalid" if type_ == SYSTEM else "unknown", type_))
+        found = self.exchanges.get(name)
+        if found is not None:
+            self.same_exchange(found, class_.type, durable, auto_delete, internal, arguments)
+            return found
+        self.check_new_name("exchange", name)
+        self.check_exchange_arguments(name, class_, arguments)
+        if len(self.exchanges) >= self.limits.exchange_count_max:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d exchanges at most" % self.limits.exchange_count_max)
+        made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
+        for each in arguments:
+            if each not in class_.arguments_served:
+                self.tell_unknown("exchange", each)
+        self.policies.apply_to_exchange(made)
+        if durable and self.journal is not None:
+            from ..log import definition_records
+
+            self.journal.define(definition_records.exchange_definition(made))
+        self.exchanges[name] = made  # last: what is declared again, and there, is not logged again
+        return made
+
+    def check_exchange_arguments(self, name, class_, arguments):
+        """Raise precondition-failed for arguments that make no sense to the type; what it does not know is taken."""
+        self.check_size(arguments)
+        if not isinstance(arguments.get(ALTERNATE, ""), str):
+            raise ProtocolError(
+                PRECONDITION_FAILED,
+                "invalid type '%s' for arg '%s' in %s" % (type_word(arguments[ALTERNATE]), ALTERNATE, self.called("exchange", name)),
+            )
+        class_.check_arguments(arguments)
+
+    def same_exchange(self, found, type_, durable, auto_delete, internal, arguments):
+        """Raise precondition-failed when a declaration differs from what is there."""
+        what = self.called("exchange", found.name)
+        self.equivalent("type", what, type_, found.type)
+        self.equivalent("durable", what, durable, found.durable)
+        self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
+        self.equivalent("internal", what, internal, found.internal)
+        self.equivalent_arguments(what, arguments, found.arguments)
+
+    def delete_exchange(self, name, if_unused):
+        """Remove an exchange and its bindings (section 1.6.2.3); one that is not there is removed already.
+
+        False: some of many bindings have gone, the rest goes when this is called again.
+        """
+        if name == "":
+            raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+        if name.startswith("amq."):
+            raise ProtocolError(ACCESS_REFUSED, "deletion of system %s not allowed" % self.called("exchange", name))
+        found = self.exchanges.get(name)
+        if found is None:
+            return True
+        if if_unused and found.bindings:
+            raise ProtocolError(PRECONDITION_FAILED, self.called("exchange", name) + " in use")
+        if self.unbind_many(found.bindings) or self.unbind_many(found.bound):
+            return False
+        self.remove_bindings(list(found.bindings.values()) + list(found.bound.values()))
+        if self.exchanges.get(name) is found:  # it has not gone with its last binding
+            self.exchange_gone(found)
+        return True
+
+    def exchange_gone(self, found):
+        """Forget an exchange's name."""
+        if found.durable and self.journal is not None:  # first: what is deleted again, and gone, is not logged again
+            from ..log import definition_records
+
+            self.journal.define(definition_records.gone(definition_records.exchange_definition(found)))
+        del self.exchanges[found.name]
+        route_cache.forget(self.tables)
+
+    # Queues (section 1.7)
+
+    def queue(self, name, connection):
+        """The queue called `name`; not-found when there is none, resource-locked when another connection owns it."""
+        found = self.queues.get(name)
+        if found is None:
+            raise ProtocolError(NOT_FOUND, "no " + self.called("queue", name))
+        if found.owner is not None and found.owner is not connection:
+            self.locked(name)
+        return found
+
+    def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
+        """Make a queue, or see that the one there is the same (section 1.7.2.1). An empty name asks for a generated one."""
+        if passive:
+            found = self.queue(name, connection)
+            found.used = True
+            return found
+        if name in self.queues:
+            found = self.queue(name, connection)
+            self.same_queue(found, durable, exclusive, auto_delete, arguments)
+            found.used = True
+            return found
+        if name == "":
+            name = self.generated_name("amq.gen-")
+            check(self, connection.user, CONFIGURE, "queue", name)
+        else:
+            self.check_new_name("queue", name)
+        self.check_queue_arguments(name, durable, exclusive, auto_delete, arguments)
+        self.check_queue_room(connection)
+        for each in arguments:
+            if not rules.is_known(each):
+                self.tell_unknown("queue", each)
+        return self.make_queue(connection, name, durable, exclusive, auto_delete, arguments)
+
+    def check_queue_arguments(self, name, durable, exclusive, auto_delete, arguments):
+        """Raise precondition-failed for arguments that this broker knows and cannot keep to."""
+        self.check_size(arguments)
+        what = self.called("queue", name)
+        rules.check_queue(what, arguments)
+        if arguments.get("x-queue-type") == "quorum":
+            needed("queue.quorum", "quorum queues").check_properties(what, durable, exclusive, auto_delete, self.journal)
+        if arguments.get("x-queue-type") == "stream":
+            for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
+                if given:
+                    raise ProtocolError(
+                        PRECONDITION_FAILED,
+                        "invalid property '%s' for %s: a stream is durable, not exclusive and not auto-delete" % (flag, what),
+                    )
+
+    def check_queue_room(self, connection):
+        """Raise resource-error when the broker or the connection's share has no place for one more queue."""
+        if self.tables.queue_pool[2] < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d queues at most" % self.limits.queue_count_max)
+        if connection.queues_declared >= self.limits.queue_share_max:
+            raise ProtocolError(RESOURCE_ERROR, "one connection declares %d queues at most" % self.limits.queue_share_max)
+
+    def make_queue(self, connection, name, durable, exclusive, auto_delete, arguments):
+        """The queue object, all guards passed."""
+        tables = self.tables
+        handle = take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
+        try:
+            made = self.queue_at(handle, connection, name, durable, exclusive, auto_delete, arguments)
+        except Exception:  # all of it or nothing
+            self.queues.pop(name, None)
+            self.queue_objects.pop(handle, None)
+            give(tables.queues, tables.queue_pool, 0, handle)
+            raise
+        connection.queues_declared += 1
+        if exclusive:
+            connection.exclusive_queues.append(made)
+        return made
+
+    def queue_at(self, handle, connection, name, durable, exclusive, auto_delete, arguments):
+        """A queue on a free record, known by its name and in the log."""
+        tables = self.tables
+        if arguments.get("x-queue-type") == "stream":
+            made = needed("stream.stream", "streams").Stream(
+                tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits
+            )
+        else:
+            class_ = needed("queue.quorum", "quorum queues").Quorum if arguments.get("x-queue-type") == "quorum" else Queue
+            made = class_(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
+            made.effective = made.with_defaults(arguments)
+            made.rules = rules.rules_of(made.effective)
+        if name == OWN:
+            made.is_own = True
+        made.declared_by = connection
+        self.queues[name] = made
+        self.queue_objects[handle] = made
+        self.policies.apply_to_queue(self, made)
+        if durable and not exclusive and self.journal is not None:
+            self.journal.queue_made(made)
+        else:
+            made.update_plain()
+        return made
+
+    def same_queue(self, found, durable, exclusive, auto_delete, arguments):
+        """Raise precondition-failed when a declaration differs from what is there."""
+        what = self.called("queue", found.name)
+        self.equivalent("durable", what, durable, found.durable)
+        if exclusive != (found.owner is not None):
+            self.locked(found.name)
+        self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
+        self.equivalent_arguments(what, arguments, found.arguments)
+
+    def forget_queue(self, found):
+        """Take a queue without consumers and unsettled entries out of everything that knows it: the number of messages it had."""
+        count = found.message_count()
+        found.purge()
+        found.end()
+        self.remove_bindings(found.bound.values())
+        if self.journal is not None:
+            self.journal.queue_gone(found)
+        found.declared_by.queues_declared -= 1
+        if found.owner is not None:
+            found.owner.exclusive_queues.remove(found)
+        del self.queues[found.name]
+        del self.queue_objects[found.handle]
+        route_cache.forget(self.tables)
+        give(self.tables.queues, self.tables.queue_pool, 0, found.handle)
+        return count
+
+    # Bindings
+
+    def bind(self, connection, queue_name, exchange_name, key, arguments):
+        """Bind a queue (section 1.7.2.3); a binding that is there already stays one."""
+        found = self.queue(queue_name, connection)
+        not_default(exchange_name)
+        self.bind_to(connection, found, self.exchange(exchange_name), key, arguments)
+
+    def bind_exchange(self, connection, destination_name, source_name, key, arguments):
+        """Bind an exchange to an exchange (RabbitMQ's exchange.bind): what the source matches goes on to the destination."""
+        not_default(source_name)
+        not_default(destination_name)
+        source = self.exchange(source_name)
+        self.bind_to(connection, self.exchange(destination_name), source, key, arguments)
+
+    def bind_to(self, connection, destination, exchange, key, arguments):
+        """Bind a queue or an exchange to an exchange."""
+        if not destination.is_exchange and destination.is_own:
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", destination.name) + " is the broker's own")
+        exchange.check_binding(destination, key, arguments)
+        if exchange.find(destination, key, arguments) is not None:
+            return
+        self.check_size(arguments)
+        weight = exchange.weight(key, arguments)
+        if self.binding_count + weight > self.limits.binding_count_max:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d bindings at most" % self.limits.binding_count_max)
+        if connection.bindings_made + weight > self.limits.binding_share_max:
+            raise ProtocolError(RESOURCE_ERROR, "one connection makes %d bindings at most" % self.limits.binding_share_max)
+        binding = Binding(exchange, destination, key, arguments)
+        binding.made_by = connection
+        binding.weight = weight
+        exchange.bind(binding)
+        try:
+            if self.journal is not None:
+                from ..log import definition_records
+
+                if definition_records.is_durable(binding):
+                    self.journal.define(definition_records.binding_definition(binding))
+        except Exception:  # all of it or nothing
+            exchange.unbind(binding)
+            raise
+        connection.bindings_made += weight
+        self.binding_count += weight
+        route_cache.forget(self.tables)
+
+    def unbind(self, connection, queue_name, exchange_name, key, arguments):
+        """Remove a binding (section 1.7.2.5); one that is not there, or whose queue or exchange is not, is removed already."""
+        not_default(exchange_name)
+        if queue_name in self.queues:
+            self.unbind_from(self.queue(queue_name, connection), exchange_name, key, arguments)
+
+    def unbind_exchange(self, destination_name, source_name, key, arguments):
+        """Remove a binding between exchanges (RabbitMQ's exchange.unbind); one that is not there is removed already."""
+        not_default(source_name)
+        not_default(destination_name)
+        if destination_name in self.exchanges:
+            self.unbind_from(self.exchanges[destination_name], source_name, key, arguments)
+
+    def unbind_from(self, destination, exchange_name, key, arguments):
+        """Remove a destination's binding to an exchange, if both are there."""
+        if exchange_name in self.exchanges:
+            binding = self.exchanges[exchange_name].find(destination, key, arguments)
+            if binding is not None:
+                self.remove_bindings((binding,))
+
+    def unbind_many(self, bindings):
+        """Remove BINDINGS_A_TURN of more than so many (a dict of them): true when there were more."""
+        if len(bindings) <= BINDINGS_A_TURN:
+            return False
+        some = []
+        for binding in bindings.values():
+            some.append(binding)
+            if len(some) == BINDINGS_A_TURN:
+                break
+        self.remove_bindings(some)
+        return True
+
+    def remove_bindings(self, bindings):
+        """Remove bindings, and each auto-delete exchange whose last one went (section 1.6.2.1), with the bindings to it, and so on.
+
+        Auto-delete looks only at the bindings of which an exchange is the source, as in RabbitMQ.
+        """
+        waiting = list(bindings)
+        route_cache.forget(self.tables)
+        while waiting:
+            binding = waiting.pop()
+            exchange = binding.exchange
+            if exchange.bindings.get(binding.identity) is not binding:
+                continue  # an exchange that was bound to itself
+            exchange.unbind(binding)
+            try:
+                if self.journal is not None:
+                    from ..log import definition_records
+
+                    if definition_records.is_durable(binding):
+                        self.journal.define(definition_records.gone(definition_records.binding_definition(binding)))
+            except Exception:  # all of it or nothing: what is removed again, and gone, is not logged again
+                exchange.bind(binding)
+                raise
+            binding.made_by.bindings_made -= binding.weight
+            self.binding_count -= binding.weight
+            if exchange.auto_delete and not exchange.bindings and self.exchanges.get(exchange.name) is exchange:
+                self.exchange_gone(exchange)
+                waiting.extend(exchange.bound.values())
+
+    # Guards and names
+
+    def check_new_name(self, what, name):
+        """Raise when a client may not make something of this name."""
+        if name.startswith("amq."):
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (what, name))
+        if name == OWN:
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' is the broker's own" % (what, name))
+        if len(name.encode("utf-8")) > self.limits.name_size_max:
+            raise ProtocolError(
+                PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes" % (what, self.limits.name_size_max)
+            )
+
+    def locked(self, name):
+        """Raise resource-locked for a queue that is another connection's, or exclusive where the declaration is not."""
+        raise ProtocolError(
+            RESOURCE_LOCKED,
+            "cannot obtain exclusive access to locked %s. It could be originally declared on another "
+            "connection or the exclusive property value does not match that of the original declaration." % self.called("queue", name),
+        )
+
+    def tell_unknown(self, what, name):
+        """Say once in the log that an argument means nothing to this broker: it is kept with what was declared, and has no effect."""
+        name = name[:UNKNOWN_SIZE]
+        if not name.startswith("x-") or name in self.unknown_told or len(self.unknown_told) >= self.limits.unknown_argument_count_max:
+            return
+        self.unknown_told.append(name)
+        self.log("the argument %r of a %s means nothing to this broker: it is kept and has no effect" % (name, what))
+
+    def check_size(self, arguments):
+        """Raise when kept arguments are larger than the limit."""
+        if arguments and cost(arguments) > self.limits.argument_size_max:
+            raise ProtocolError(
+                PRECONDITION_FAILED, "the arguments are larger than the %d octets that this broker keeps" % self.limits.argument_size_max
+            )
+
+    def equivalent(self, argument, what, received, current):
+        """Raise precondition-failed when a property of a second declaration differs."""
+        if not alike(received, current):
+            raise ProtocolError(
+                PRECONDITION_FAILED,
+                "inequivalent arg '%s' for %s: received '%s' but current is '%s'" % (argument, what, word(received), word(current)),
+            )
+
+    def equivalent_arguments(self, what, received, current):
+        """Raise precondition-failed when an argument with a meaning to the broker differs."""
+        names = [name for name in list(current) + list(received) if name.startswith("x-") or name == ALTERNATE]
+        for name in names:
+            if name == "x-queue-type" and received.get(name, "classic") == current.get(name, "classic"):
+                continue
+            if name in received and name in current:
+                self.equivalent(name, what, received[name], current[name])
+            elif name in received or name in current:
+                raise ProtocolError(
+                    PRECONDITION_FAILED,
+                    "inequivalent arg '%s' for %s: received %s but current is %s"
+                    % (name, what, described(received.get(name)), described(current.get(name))),
+                )
+
+    def generated_name(self, prefix):
+        """A name that this broker has not given before."""
+        self.names_made += 1
+        digest = hashlib.sha256(self.nonce + str(self.names_made).encode()).digest()
+        return prefix + str(binascii.hexlify(digest[:11]), "utf-8")
+
+
+def not_default(exchange_name):
+    """Raise access-refused for the default exchange, which nobody binds or unbinds."""
+    if exchange_name == "":
+        raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
+
+
+def word(item):
+    """A property as error texts write it."""
+    if item is True or item is False:
+        return "true" if item else "false"
+    return str(item)
+
+
+def described(item):
+    """An argument as error texts write it: none, or its value and type."""
+    if item is None:
+        return "none"
+    return "the value '%s' of type '%s'" % (word(item), type_word(item))

@@ -1,4 +1,0 @@
-"""The exchange types: one file each, with a class `Type` and a row in core/exchanges.py.
-
-A board leaves a type out by leaving its file out.
-"""

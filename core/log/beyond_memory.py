@@ -1,0 +1,418 @@
+"""Messages beyond memory: which go to the log alone, and when they come back.
+
+A queue that the log knows and whose features look only at the head and the tail (`can_page`) takes messages as long as the log has room.
+When it holds its share of memory, a message that comes is written and not kept (`Queue.must_page`); so is every later one, until the
+last of them has been read back: the order stays. Transient messages are written too then, under a type that recovery passes over.
+
+They are read back when the part in memory gets short, a piece at a time and queues in turn, only what is committed; a queue that has
+nothing else has the journal commit at once. What cannot be read any more is counted, told and settled: the next message is there.
+
+Readers of streams that stand far from the end `ask` for what they need next; they are served in turn too (stream/pages.py).
+"""
+
+from ..memory import hot, layout
+from ..parts import part
+from ..shim import elapsed
+from . import chunk_index, message_record, segments
+from .copy_forward import RETRY_MS, Copies
+from .read_back import Damaged, ReadBack, Walk
+
+READY_MIN = 512  # messages in memory below which a queue with consumers is given more
+TURN_MESSAGES = 512  # of one queue in one turn
+TURN_OCTETS = 1 << 18
+ROUND_TURNS = 8  # turns in one round of the broker
+PIECE = 65536  # octets read from the store at once
+
+TRIES = 10  # then what it fails to read is given up
+
+
+def can_page(found):
+    """True when a queue may have messages that are only in the log."""
+    rules = found.rules
+    return not found.is_stream and (rules is None or not rules.looks_at_all)
+
+
+class Pager(Copies):
+    """The part of a journal that brings messages back."""
+
+    def __init__(self, journal):
+        broker = journal.broker
+        self.journal = journal
+        self.broker = broker
+        self.tables = broker.tables
+        self.log = journal.log
+        self.reader = ReadBack(journal.log.store, max(min(PIECE, broker.limits.arena_size // 8), 256))
+        self.queues = []  # with messages that are only in the log, in turn
+        self.readers = []  # consumers of streams that wait for messages that are not in memory, in turn
+        self.busy = False  # there may be more to bring at once
+        self.tries = 0
+        self.failed_at = 0
+        self.since = None  # the second of the broker's uptime when this run began: lifetimes stood still before
+
+    def watch(self, found):
+        """A queue that the log knows: may it page? Recovery and the journal tell."""
+        if found.is_stream:
+            found.pages = part("stream.pages").StreamPages(self.tables, self, found)
+        elif found.pages is None and can_page(found):
+            found.pages = chunk_index.Paged(self.tables, self)
+
+    def begin(self, found):
+        """A queue has come out of the log."""
+        if found.pages is not None:
+            found.pages.present = None
+        if found.is_paging():
+            found.update_plain()
+            if found not in self.queues:
+                self.queues.append(found)
+        elif found.pages is not None and not found.is_stream:
+            found.pages.holes = None
+
+    # Out
+
+    def take(self, found, skip, position, message):
+        """A message was written for this place of a queue, and is not kept in memory."""
+        pages = found.pages
+        if pages.count == 0:
+            self.queues.append(found)
+        before = pages.tail
+        while before != layout.NONE and chunk_index.is_behind(self.tables.chunks[before + chunk_index.POSITION], position):
+            before = self.tables.chunks[before + chunk_index.PREVIOUS]
+        chunk = pages.add(
+            before, self.log.current().number, self.log.group, skip, position, self.tables.messages[message + layout.MESSAGE_BODY], 0, False
+        )
+        if chunk != layout.NONE:
+            self.log.marks.append((pages, chunk))
+        if pages.count == 1:
+            found.update_plain()
+
+    def make_room(self, block_total):
+        """Have queues, the largest first, give messages in memory to the log alone until a message of so many blocks has room."""
+        queues = self.tables.queues
+        refused = []
+        while not self.tables.has_room(block_total, 1) and not self.log.full():
+            most = None
+            for found in self.broker.queues.values():
+                if (
+                    found.pages is not None
+                    and not found.is_stream
+                    and found.head() != layout.NONE
+                    and found not in refused
+                    and not found.pages.full()
+                ):
+                    if most is None or queues[found.handle + layout.QUEUE_BLOCKS] > queues[most.handle + layout.QUEUE_BLOCKS]:
+                        most = found
+            if most is None:
+                return
+            if not self.give_back(most, block_total):
+                refused.append(most)
+
+    def give_back(self, found, block_total):
+        """Write the last messages that a queue has in memory again, as many as take so many blocks, and keep them no more: how many."""
+        tables = self.tables
+        entries, messages = tables.entries, tables.messages
+        chosen = []
+        entry = tables.queues[found.handle + layout.QUEUE_TAIL]
+        while entry != layout.NONE and block_total > 0 and self.may_go(found, entry):
+            block_total -= messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BLOCKS]
+            chosen.append(entry)
+            entry = entries[entry + layout.ENTRY_PREVIOUS]
+        before = layout.NONE
+        for entry in reversed(chosen):
+            before = self.give_entry_back(found, entry, before)
+        if chosen and found not in self.queues:
+            self.queues.append(found)
+            found.update_plain()
+        return len(chosen)
+
+    def may_go(self, found, entry):
+        """True when a ready entry stands in front of everything that is only in the log, and nothing is forgotten with it."""
+        entries, head = self.tables.entries, found.pages.head
+        if entries[entry + layout.ENTRY_REDELIVERED] & 255 and found.rules is not None and found.rules.counts_returns:
+            return False
+        return head == layout.NONE or chunk_index.is_behind(
+            self.tables.chunks[head + chunk_index.POSITION], entries[entry + layout.ENTRY_POSITION]
+        )
+
+    def give_entry_back(self, found, entry, before):
+        """Write a ready entry's message again, behind the chunk `before`, and drop the entry: the chunk that it is in."""
+        tables, journal = self.tables, self.journal
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        position = tables.entries[entry + layout.ENTRY_POSITION]
+        come_back = 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0
+        segment = self.log.by_number.get(tables.messages[message + layout.MESSAGE_SEGMENT])
+        type_ = segments.MESSAGE if segment is not None or tables.is_durable(message) else segments.TRANSIENT
+        skip = journal.append_message(
+            type_, journal.parts_of(message, (message_record.place(found.id_in_log, journal.position(found, position)),)), 1
+        )
+        if segment is not None:
+            journal.moved_out(segment)
+        made = found.pages.add(
+            before,
+            self.log.current().number,
+            self.log.group,
+            skip,
+            position,
+            tables.messages[message + layout.MESSAGE_BODY],
+            come_back,
+            False,
+        )
+        if made != layout.NONE:
+            self.log.marks.append((found.pages, made))
+            before = made
+        found.unlink(entry)
+        tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+        found.drop(entry)
+        return before
+
+    # Back in
+
+    def run(self):
+        """One round: queues that are short of messages are given some, in turn."""
+        if self.since is None:
+            self.since = self.broker.uptime_s
+        self.busy = False
+        if not (self.queues or self.readers) or self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+            return
+        tries = self.tries
+        self.serve_readers(tries)
+        turns = ROUND_TURNS
+        for _ in range(len(self.queues)):
+            if not turns or not self.queues or self.tries > tries:
+                return
+            found = self.queues.pop(0)
+            self.queues.append(found)
+            least = READY_MIN if found.consumers else 1
+            if self.tables.queues[found.handle + layout.QUEUE_LENGTH] < least:
+                turns -= 1
+                if self.bring(found):
+                    self.busy = True
+
+    def ask(self, consumer):
+        """A reader of a stream needs messages that are not in memory."""
+        if consumer not in self.readers:
+            self.readers.append(consumer)
+            self.busy = True
+
+    def serve_readers(self, tries):
+        """Give those who have asked what they need, some in each round; who cannot have it now keeps asking. Once the store has failed
+        more than `tries` times, nobody asks it again in this round."""
+        turn, self.readers = self.readers[:ROUND_TURNS], self.readers[ROUND_TURNS:]
+        self.busy = bool(self.readers)
+        for consumer in turn:
+            if self.tries > tries:
+                self.readers.append(consumer)
+            elif consumer in consumer.queue.consumers and consumer.cursor == layout.NONE and not consumer.queue.pages.bring(consumer):
+                self.readers.append(consumer)
+            else:
+                self.broker.activate(consumer.queue)
+
+    def bring(self, found):
+        """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""
+        pages = found.pages
+        if pages is None or not pages.count:
+            return 0
+        chunks = self.tables.chunks
+        self.reader.known = {}  # what was good in an earlier turn is looked at again
+        count, octets = 0, 0
+        while pages.head != layout.NONE and count < TURN_MESSAGES and octets < TURN_OCTETS:
+            if chunks[pages.head + chunk_index.OFFSET] < 0:
+                if not count:
+                    self.journal.promised = self.log.appended  # nothing else is there: have it written now
+                break
+            more, size = self.bring_chunk(found, pages.head, TURN_MESSAGES - count, TURN_OCTETS - octets)
+            count += more
+            octets += size
+            if pages.head != layout.NONE and chunks[pages.head + chunk_index.COUNT]:
+                break  # no room, or trouble
+            self.drop_chunk(found, pages.head)
+        if count:
+            if found.rules is not None and found.rules.length is not None:
+                found.rules.length.trim(self.broker, found)
+            self.broker.activate(found)
+        self.see_empty(found)
+        return count
+
+    def see_empty(self, found):
+        """A queue whose last message has been read back is as any other again."""
+        if not found.pages.count and found in self.queues:
+            self.queues.remove(found)
+            found.pages.holes = None
+            found.update_plain()
+
+    def drop_chunk(self, found, chunk):
+        """A chunk has nothing left."""
+        pages = found.pages
+        if pages.holes is not None:
+            pages.holes.forget_below(self.journal.position(found, self.tables.chunks[chunk + chunk_index.POSITION]))
+        pages.remove(chunk)
+
+    def bring_chunk(self, found, chunk, count_max, octets_max):
+        """Read back what is left of a chunk, as far as there is room: (messages, octets)."""
+        chunks = self.tables.chunks
+        segment = self.log.by_number.get(chunks[chunk + chunk_index.SEGMENT])
+        if segment is None:
+            self.lose(found, chunk, chunks[chunk + chunk_index.SPAN])
+            return 0, 0
+        walk = Walk(self.reader, segment.number, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP], segment.size)
+        count = octets = 0
+        while chunks[chunk + chunk_index.COUNT] and count < count_max and octets < octets_max:
+            try:
+                size = self.bring_next(found, chunk, walk, segment)
+            except OSError as error:
+                if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
+                    break
+                walk.pass_over()
+                size = 0
+            except Damaged as error:
+                self.broker.log("%s: what queue '%s' has there is passed over" % (error, found.name))
+                walk.pass_over()
+                size = 0
+            if size < 0:
+                break
+            if size:
+                self.tries = 0
+                count += 1
+                octets += size
+        return count, octets
+
+    def give_up(self, text):
+        """The store has failed to read: true when it has done so too often."""
+        self.failed_at = self.broker.now
+        self.tries += 1
+        if self.tries == 1 or self.tries > TRIES:
+            self.broker.log(text)
+        if self.tries <= TRIES:
+            return False
+        self.tries = 0
+        return True
+
+    def bring_next(self, found, chunk, walk, segment):
+        """Read the next message of a walk back if it is one of the chunk's: its octets; 0: it was another's; -1: there is no room now."""
+        chunks = self.tables.chunks
+        if walk.offset > chunks[chunk + chunk_index.END] or not walk.next():
+            self.lose(found, chunk, chunks[chunk + chunk_index.SPAN])
+            return 0
+        heads = walk.heads()
+        size = message_record.size_of(heads)
+        for identity, position in walk.places(heads[0]):
+            if identity == found.id_in_log:
+                ahead = (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK
+                if ahead < chunks[chunk + chunk_index.SPAN] and not (found.pages.holes is not None and found.pages.holes.has(position)):
+                    blocks = self.tables.blocks_for(size)
+                    if found.head() == layout.NONE and not self.tables.has_room(blocks, 1):
+                        self.make_room(blocks)
+                    if not self.may_hold(found, blocks):
+                        self.tries = 0  # it could be read
+                        return -1
+                    self.lose(found, chunk, ahead)
+                    self.enter(found, chunk, walk, position, heads, segment)
+                    return size + 1
+        return 0
+
+    def may_hold(self, found, blocks):
+        """True when a queue may have so many more blocks of memory: half of its share, and all of it when it has nothing ready."""
+        queues, state = self.tables.queues, self.tables.state
+        if not self.tables.has_room(blocks, 1):
+            return False
+        if queues[found.handle + layout.QUEUE_LENGTH] == 0:
+            return not found.over_share(blocks)
+        held = queues[found.handle + layout.QUEUE_LENGTH] + queues[found.handle + layout.QUEUE_UNSETTLED]
+        return (
+            queues[found.handle + layout.QUEUE_BLOCKS] + blocks <= 2 * state[layout.POOL_BLOCKS + 2]
+            and held < 2 * state[layout.POOL_ENTRIES + 2]
+            and held < 2 * state[layout.POOL_MESSAGES + 2]
+        )
+
+    def enter(self, found, chunk, walk, position, heads, segment):
+        """Make a message of what a walk stands at, and put it at the tail of the part of its queue that is in memory."""
+        arrived, body = heads[1], heads[5]
+        tables = self.tables
+        message = self.message_of(walk, heads)
+        try:
+            if self.broker.expires(found, message):
+                self.broker.let_expire(found)
+        except Exception:
+            tables.release(message)
+            raise
+        transient = walk.type == segments.TRANSIENT
+        tables.messages[message + layout.MESSAGE_SEGMENT] = 0 if transient else segment.number
+        if transient:
+            segment.live -= 1
+        queue = found.handle
+        next_position = tables.queues[queue + layout.QUEUE_POSITION]
+        tables.queues[queue + layout.QUEUE_POSITION] = position & layout.MASK
+        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, queue, message)
+        tables.queues[queue + layout.QUEUE_POSITION] = next_position
+        tables.entries[entry + layout.ENTRY_REDELIVERED] = tables.chunks[chunk + chunk_index.COME_BACK]
+        tables.entries[entry + layout.ENTRY_DEADLINE] = 0
+        tables.release(message)
+        found.pages.take_off(chunk, position, body, walk.offset, walk.skip)
+        if found.rules is not None and found.rules.expiry is not None:
+            waited_s = min(self.broker.ages.age_s(arrived), self.broker.uptime_s - max(found.pages.since, self.since or 0))
+            found.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
+
+    def message_of(self, walk, heads):
+        """A message, with one reference, of what a walk stands at; there is room. Raises Damaged, OSError."""
+        places, arrived, route, _, properties, body, kind, lifetime = heads
+        tables, reader = self.tables, walk.reader
+        at = message_record.route_at(walk.at, places)
+        where = reader.at(walk.number, at, route)
+        message = tables.new_message(bytes(reader.buffer[where : where + route]), properties, body, arrived, kind, lifetime)
+        try:
+            self.fill(message, walk.number, at + route, properties + body)
+        except Exception:
+            tables.release(message)
+            raise
+        return message
+
+    def fill(self, message, number, at, size):
+        """Append octets of a segment to a message's chain, piece by piece."""
+        reader = self.reader
+        while size:
+            where = reader.at(number, at, 1)
+            count = min(size, len(reader.buffer) - where)
+            self.tables.append(message, memoryview(reader.buffer), where, count)
+            at += count
+            size -= count
+
+    def lose(self, found, chunk, span):
+        """The first `span` positions of a chunk are not where the index says: those that are not settled are, from now on."""
+        if not span:
+            return
+        chunks, holes = self.tables.chunks, found.pages.holes
+        first = self.journal.position(found, chunks[chunk + chunk_index.POSITION])
+        count = len([position for position in range(first, first + span) if holes is None or not holes.has(position)])
+        count = min(count, chunks[chunk + chunk_index.COUNT])
+        octets = chunks[chunk + chunk_index.OCTETS] if count == chunks[chunk + chunk_index.COUNT] else 0
+        if count:
+            self.journal.settle_range(found, first, first + span, count, chunks[chunk + chunk_index.SEGMENT])
+        chunks[chunk + chunk_index.POSITION] = (first + span) & layout.MASK
+        chunks[chunk + chunk_index.SPAN] -= span
+        chunks[chunk + chunk_index.COUNT] -= count
+        chunks[chunk + chunk_index.OCTETS] -= octets
+        found.pages.count -= count
+        found.pages.octets -= octets
+        if count:
+            self.log.counters["log_unreadable"] += count
+            self.broker.log("%d messages of queue '%s' could not be read back from the log" % (count, found.name))
+
+    # What else happens to a queue
+
+    def purge(self, found):
+        """Settle everything of a queue that is only in the log: how many."""
+        pages, chunks = found.pages, self.tables.chunks
+        count = pages.count
+        self.log.forget_marks(pages)
+        while pages.head != layout.NONE:
+            chunk = pages.head
+            first = self.journal.position(found, chunks[chunk + chunk_index.POSITION])
+            self.journal.settle_range(
+                found,
+                first,
+                first + chunks[chunk + chunk_index.SPAN],
+                chunks[chunk + chunk_index.COUNT],
+                chunks[chunk + chunk_index.SEGMENT],
+            )
+            pages.remove(chunk)
+        self.see_empty(found)
+        return count

@@ -1,0 +1,211 @@
+"""Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies (kept over a restart)."""
+
+from ..access import users
+from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError, words_of
+from ..queue import rules
+
+
+def exchange_definition(exchange):
+    """A durable exchange."""
+    return {
+        "kind": "exchange",
+        "name": exchange.name,
+        "type": exchange.type,
+        "auto_delete": exchange.auto_delete,
+        "internal": exchange.internal,
+        "arguments": exchange.arguments,
+    }
+
+
+def queue_definition(found):
+    """A durable queue or stream."""
+    definition = {
+        "kind": "queue",
+        "id": found.id_in_log,
+        "name": found.name,
+        "auto_delete": found.auto_delete,
+        "arguments": found.arguments,
+    }
+    if found.is_stream:
+        definition["stream"] = found.id
+        definition["next"] = found.next_offset()
+        definition["kept"] = found.kept
+    return definition
+
+
+def binding_definition(binding):
+    """A binding between durable things."""
+    return {
+        "kind": "binding",
+        "source": binding.exchange.name,
+        "to": "exchange" if binding.destination.is_exchange else "queue",
+        "name": binding.destination.name,
+        "key": binding.key,
+        "arguments": binding.arguments,
+    }
+
+
+def policy_definition(policy):
+    """A policy."""
+    return {
+        "kind": "policy",
+        "name": policy.name,
+        "pattern": policy.pattern,
+        "definition": policy.definition,
+        "priority": policy.priority,
+        "apply_to": policy.apply_to,
+    }
+
+
+def clock_definition(ages):
+    """Where the wall clock has jumped (ages.py)."""
+    return {"kind": "clock", "name": "", "frames": ages.frames}
+
+
+def gone(definition):
+    """The removal of what a definition made."""
+    removal = {name: definition[name] for name in definition if name != "kind"}
+    removal["gone"] = definition["kind"]
+    return removal
+
+
+def is_durable(binding):
+    """True when both ends of a binding survive a restart."""
+    destination = binding.destination
+    return binding.exchange.durable and (destination.durable if destination.is_exchange else destination.id_in_log != 0)
+
+
+def all_definitions(broker):
+    """Every durable definition of a broker, in an order in which they can be made again."""
+    for definition in broker.unrestored:
+        yield definition
+    for definition in users.definitions(broker):
+        yield definition
+    if len(broker.ages.frames) > 1:
+        yield clock_definition(broker.ages)
+    for policy in broker.policies.by_name.values():
+        yield policy_definition(policy)
+    for exchange in broker.exchanges.values():
+        if exchange.durable and not exchange.name.startswith("amq."):
+            yield exchange_definition(exchange)
+    for found in broker.queues.values():
+        if found.id_in_log:
+            yield queue_definition(found)
+    for exchange in broker.exchanges.values():
+        for binding in exchange.bindings.values():
+            if is_durable(binding):
+                yield binding_definition(binding)
+
+
+def restore(broker, definitions, nobody, faults, watch):
+    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log, and bindings without their ends.
+
+    `watch(queue)` is called for each queue. What raises is left out and told in `faults`; it stays in the log (Broker.unrestored). Raises
+    ProtocolError when the limits or the parts of this build are too small for what is defined.
+    """
+    by_id: dict = {}
+    loose: list = []
+    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding"):
+        for each in of_kind(definitions, kind):
+            try:
+                restore_one(broker, each, nobody, by_id, loose, watch)
+            except Exception as error:
+                if isinstance(error, ProtocolError) and error.condition in (RESOURCE_ERROR, NOT_IMPLEMENTED):
+                    raise
+                broker.unrestored.append(each)
+                faults.append(
+                    "%s '%s' could not be made again (%s); its definition stays in the log" % (kind, each.get("name"), words_of(error))
+                )
+    return by_id, loose
+
+
+def restore_one(broker, each, nobody, by_id, loose, watch):
+    """Make one thing again."""
+    kind = each["kind"]
+    if kind == "policy":
+        restore_policy(broker, each)
+    elif kind == "exchange":
+        broker.declare_exchange(nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"])
+    elif kind == "queue":
+        restore_queue(broker, each, nobody, by_id, watch)
+    elif kind == "binding":
+        if not restore_binding(broker, each, nobody):
+            (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
+    else:
+        users.restore(broker, each)
+
+
+def waits_for_other(broker, binding):
+    """True when a binding's exchange or queue is one that could not be made again."""
+    for each in broker.unrestored:
+        kind, name = each["kind"], each["name"]
+        if kind == "exchange" and name == binding["source"] or kind == binding["to"] and name == binding["name"]:
+            return True
+    return False
+
+
+def restore_queue(broker, each, nobody, by_id, watch):
+    """Make a queue or a stream again."""
+    broker.check_queue_room(nobody)
+    found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], acceptable(broker, each["name"], each["arguments"]))
+    found.id_in_log = each["id"]
+    found.update_plain()
+    if found.is_stream:
+        found.id = each["stream"]
+        found.log_position = each["next"] - 1
+        found.kept = each["kept"]
+    try:
+        watch(found)
+    except Exception:
+        broker.forget_queue(found)
+        raise
+    by_id[found.id_in_log] = found
+
+
+def restore_policy(broker, each):
+    """Set a policy again; one that is not taken any more (an earlier version has logged it) is told and left out."""
+    try:
+        made = broker.policies.made(each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
+    except ProtocolError as error:
+        if error.condition != PRECONDITION_FAILED:
+            raise  # this build has no policies
+        broker.log("a policy of the log does not come back, set it anew: " + error.text)
+    else:
+        broker.policies.set(broker, made)
+
+
+def acceptable(broker, name, arguments):
+    """The arguments of a logged queue or stream less those that would be refused now (an earlier version has logged them), which are told:
+    better without them than without its messages."""
+    sound: dict = {}
+    # The type decides how others are read, and the dead letter exchange comes before its routing key.
+    for argument in sorted(arguments, key=lambda each: (each != "x-queue-type", each)):
+        trial = dict(sound)
+        trial[argument] = arguments[argument]
+        try:
+            rules.check_queue("queue '%s'" % name, trial)
+            sound = trial
+        except ProtocolError as error:
+            if error.condition != PRECONDITION_FAILED:
+                raise  # this build has no streams
+            broker.log("queue '%s' comes back without '%s': %s" % (name, argument, error.text))
+    return sound
+
+
+def restore_binding(broker, each, nobody):
+    """Make a binding again; false when damage has taken one of its ends, or left it with another exchange of that name."""
+    destination = (broker.exchanges if each["to"] == "exchange" else broker.queues).get(each["name"])
+    if destination is None or each["source"] not in broker.exchanges:
+        return False
+    try:
+        broker.bind_to(nobody, destination, broker.exchanges[each["source"]], each["key"], each["arguments"])
+    except ProtocolError as error:
+        if error.condition != PRECONDITION_FAILED:
+            raise  # the limits are too small
+        return False
+    return True
+
+
+def of_kind(definitions, kind):
+    """Those definitions that are of a kind."""
+    return [each for each in definitions if each["kind"] == kind]

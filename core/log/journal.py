@@ -1,0 +1,603 @@
+"""The journal: what of the broker goes into the log, and when a confirm may leave.
+
+Messages that are persistent and lie in durable queues, everything in streams, settlements as ranges, and definitions. A confirm leaves
+after the sync that covers its message (`durable`), and so does the reply to what makes or removes something or commits (`promised`); a
+stream shows its readers only what is durable, because they remember offsets. Each commit holds all that has happened since the one before,
+so that what the log holds is always a state that the broker was in; nothing is committed in the middle of a verb, nor while a transaction
+takes effect in turns: all others wait with it for one group.
+
+Places: a message in a queue is (queue id, position); ids are never given twice, positions count up by one for each message of the queue.
+"""
+
+import json
+import struct
+
+from ..memory import layout
+from ..shim import elapsed, table
+from . import definition_records, figures, flat_records, message_record, segments
+from .beyond_memory import Pager
+
+EACH = "each"
+BATCH = "batch"
+NONE = "none"
+
+IDLE_MS = 1000  # how often the journal is run when nothing happens
+
+RUNS = 32  # of settled places that are taken from the engine at once
+
+RANGES_MAX = 256  # settled ranges that are gathered before they are written
+
+RETRY_MS = 100  # after a write that failed
+
+TURNS_MAX = 4  # segments that go behind the newest after one commit
+
+SEGMENTS_MAX = 64  # with more of them small ones are put together
+SEGMENTS_FEW = 8  # with fewer none is copied while there is room
+
+BIG = layout.MASK + 1
+
+NOT_WRITTEN = BIG  # Segment.needs while its last settlement is gathered
+
+
+class Journal:
+    """The broker's side of a log. `mode` EACH, BATCH (after `batch_ms` or `batch_size` octets) or NONE."""
+
+    def __init__(self, broker, writer, mode, batch_ms, batch_size):
+        self.broker = broker
+        self.log = writer
+        self.mode = mode
+        self.batch_ms = batch_ms
+        self.batch_size = batch_size
+        self.began_ms = broker.uptime_ms
+        self.message_octets = 0  # octets of the messages logged in this run, without what the log adds
+        self.dirty_since = 0
+        self.was_dirty = False
+        self.queue_ids = 0  # given so far
+        self.settled = {}  # queue id -> list of [first, end) positions
+        self.settled_count = 0
+        self.waiting = []  # sessions that have something to write when the log is durable
+        self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
+        self.held_to = 0  # the number of the last thing of a transaction that took effect in turns
+        self.defining = []  # (name, number) of the definitions that were logged since the last look at what is durable
+        self.window_ms = 0 if mode != NONE else None  # of what was confirmed, a power cut takes no more than this; None: not known
+        self.failed_at = 0  # when a write failed
+        self.taken = 0  # counts up, in 30 bits, with what the log takes of publishes, also when it has that already
+        self.definitions_size = 0  # octets of the last snapshot
+        self.grown = []  # streams with messages that are not written yet
+        self.written = []  # (stream, the offset behind its last message then) of what the log was given and is not durable yet
+        self.runs = table(4 * RUNS)  # see flat_records.gather_settled
+        self.runs_at = broker.tables.engine.integers(self.runs)
+        self.run_at = self.run_end = 0  # of `runs`, what is to be noted yet
+        self.settled_in = []  # segments of which something is in `settled`
+        self.turns = 0  # segments that may still go behind the newest, until there is something new to write
+        self.may_snapshot = False
+        self.weighed = 0  # the newest segment when it was last seen that the log is not mostly unwanted
+        self.pager = Pager(self)
+
+    # Messages
+
+    def wants(self, message, targets):
+        """True when a message has to be logged for some of the queues `targets`. In a stream it is; then in the others with it."""
+        durable = self.broker.tables.is_durable(message)
+        for found in targets:
+            if found.id_in_log and (durable or found.is_stream):
+                return True
+        return False
+
+    def position(self, found, low):
+        """The whole position of a queue for its low 30 bits: the one nearest to the last logged."""
+        return flat_records.whole_position(self.broker.tables.queues, found.handle, low)
+
+    def begin_message(self, message):
+        """A message is about to be pushed that is to be logged: what its queues' rules drop of it at once is known to the log."""
+        self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+
+    def pushed(self, found, low):
+        """A queue in the log has taken a message at the position with these low bits: its place."""
+        position = self.position(found, low)
+        flat_records.see_position(self.broker.tables.queues, found.handle, position)
+        if found.is_stream and found not in self.grown:
+            self.grown.append(found)
+        return message_record.place(found.id_in_log, position)
+
+    def message(self, message, places, before):
+        """Log a message for what `pushed` gave; none: MESSAGE_SEGMENT is again what it was `before`."""
+        self.taken = (self.taken + 1) & layout.MASK
+        if places:
+            return self.write_message(message, places)
+        self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = before
+        return 0
+
+    def log_taken(self):
+        """Log the messages that `ingest` has pushed since it was called, in their order. When that raises, `take_back` is to follow."""
+        state = self.broker.tables.state
+        count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
+        octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
+        segment = self.log.current()
+        self.touch()
+        self.log.append_written(count, octets)
+        self.broker.tables.engine.write_taken(octets, segment.number)
+        self.taken = (self.taken + count) & layout.MASK
+        self.message_octets += len(octets) - count * flat_records.RECORD_SIZE - places * message_record.PLACE_SIZE
+        segment.live += places
+        segment.written += places
+
+    def take_back(self):
+        """Let go of what `ingest` has pushed and nobody has logged or confirmed."""
+        tables = self.broker.tables
+        entries, state = tables.entries, tables.state
+        entry = state[layout.STATE_LOGGED_HEAD]
+        while entry != layout.NONE:
+            behind = entries[entry + layout.ENTRY_CONSUMER]
+            found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+            found.unlink(entry)
+            found.drop(entry)
+            entry = behind
+        state[layout.STATE_LOGGED_HEAD] = layout.NONE
+        for place in (layout.STATE_LOGGED_OCTETS, layout.STATE_LOGGED_COUNT, layout.STATE_LOGGED_PLACES):
+            state[place] = 0
+
+    def write_message(self, message, places, type_=segments.MESSAGE):
+        """Append the record of a message in these places: where it lies among what is appended (chunk_index.SKIP)."""
+        tables = self.broker.tables
+        messages = tables.messages
+        size = tables.size_of(message)
+        self.message_octets += size
+        if type_ == segments.MESSAGE:
+            messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+        return self.append_message(type_, self.parts_of(message, places), len(places))
+
+    def parts_of(self, message, places):
+        """The parts of a message's record."""
+        tables = self.broker.tables
+        head = message_record.head_of(tables.messages, message, len(places))
+        return [head] + list(places) + [tables.octets(message, 0, tables.size_of(message))]
+
+    def append_message(self, type_, parts, places_count):
+        """Append a message that is wanted in so many places: where it lies among what is appended."""
+        skip = self.log.parts_size
+        self.touch()
+        self.log.append(type_, parts)
+        segment = self.log.current()
+        segment.live += places_count
+        segment.written += places_count
+        return skip
+
+    def rewrite(self, message, places):
+        """Append a message in memory again; `places`: (queue id, position)."""
+        self.write_message(message, [message_record.place(*each) for each in places])
+        self.log.counters["log_copied_forward"] += 1
+
+    def durable(self, number):
+        """True when everything up to record `number` of this run is durable (in mode NONE: the operating system has it)."""
+        return self.log.synced >= number
+
+    def last(self):
+        """The number of the newest record."""
+        return self.log.appended
+
+    # Settlements
+
+    def gather_settled(self):
+        """Take the settled entries that the hot functions have put aside, and free them."""
+        self.settle_runs()
+        while True:
+            self.run_at, self.run_end = 0, 4 * self.broker.tables.engine.gather_settled(self.runs_at, RUNS)
+            full = self.run_end == 4 * RUNS
+            self.settle_runs()
+            if not full:
+                return
+
+    def settle_runs(self):
+        """Note what was taken from the engine; what is left when that raises is noted the next time."""
+        runs = self.runs
+        while self.run_at < self.run_end:
+            at = self.run_at
+            self.settle(runs[at], runs[at + 1], runs[at + 2], runs[at + 3])
+            self.run_at = at + 4
+
+    def settle(self, handle, low, count, segment_number):
+        """Note that `count` places in a row, from the one with these low bits, are settled; their segment has so many live places less."""
+        found = self.broker.queue_objects.get(handle)
+        if found is not None and found.id_in_log:
+            first = self.position(found, low)
+            self.settle_range(found, first, first + count, count, segment_number)
+
+    def settling(self, segment):
+        """A settlement of something in a segment is to be written: it stays until that is durable."""
+        if segment.needs != NOT_WRITTEN:
+            segment.needs = NOT_WRITTEN
+            self.settled_in.append(segment)
+
+    def moved_out(self, segment):
+        """A place of a segment has been written again elsewhere: the segment stays until that is durable."""
+        segment.live -= 1
+        if segment.needs != NOT_WRITTEN:
+            segment.needs = self.log.appended
+        self.log.owes_sync = True
+
+    def note_settled(self, found, first, end):
+        """Have positions written as settled."""
+        add_to_ranges(self.settled.setdefault(found.id_in_log, []), first, end)
+        self.settled_count += 1
+        if self.settled_count >= RANGES_MAX:
+            self.write_settled()
+
+    def settle_range(self, found, first, end, count, segment_number):
+        """Note that `count` places of a segment, the positions from `first` up to `end`, are settled.
+
+        The segment has so many live places less when nothing can raise any more: it must not be freed too early.
+        """
+        self.note_settled(found, first, end)
+        segment = self.log.by_number.get(segment_number)
+        if segment is not None:
+            self.settling(segment)
+            segment.live -= count
+
+    def write_settled(self):
+        """Append what is settled as compact ranges."""
+        for identity in self.settled:
+            parts = [struct.pack(">IH", identity, len(self.settled[identity]))]
+            for first, end in self.settled[identity]:
+                parts.append(struct.pack(">QI", first, end - first))
+            self.touch()
+            self.log.append(segments.SETTLED, parts)
+        self.settled = {}
+        self.settled_count = 0
+        for segment in self.settled_in:
+            segment.needs = self.log.appended
+        self.settled_in = []
+
+    # Definitions
+
+    def define(self, definition):
+        """Log a definition (a dict); its maker is answered when it is durable."""
+        self.touch()
+        self.taken = (self.taken + 1) & layout.MASK
+        self.promised = self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
+        self.defining.append((definition["name"], self.promised))
+        self.log.current().defines = True
+
+    def defined(self, name=None):
+        """What has to be durable before somebody is told how things of this name (None: all) are defined."""
+        return max([0] + [number for each, number in self.defining if name in (None, each)])
+
+    def promise(self):
+        """Somebody is to be answered when all that has happened so far is durable."""
+        self.gather_settled()
+        self.write_settled()
+        self.promised = self.log.appended
+
+    def queue_made(self, found):
+        """A durable queue gets its id."""
+        self.queue_ids += 1
+        found.id_in_log = self.queue_ids
+        if found.is_stream:
+            found.durable_offset = found.next_offset()
+        self.pager.watch(found)
+        found.update_plain()
+        self.define(definition_records.queue_definition(found))  # last: a queue that cannot be made is not to come with the next start
+
+    def kept(self, found, name):
+        """A stream keeps an offset for a consumer's name."""
+        if name in found.kept:
+            self.touch()
+            self.log.append(segments.KEPT, (struct.pack(">IQ", found.id_in_log, found.kept[name]), name.encode()))
+            self.log.current().defines = True
+
+    def queue_gone(self, found):
+        """A queue was deleted: its record may soon be another's, so what is settled of it is noted now."""
+        self.gather_settled()
+        if not found.id_in_log:
+            return
+        if self.settled.pop(found.id_in_log, None) is not None:
+            self.settled_count = sum([len(ranges) for ranges in self.settled.values()])
+        if found in self.grown:
+            self.grown.remove(found)
+        self.written = [each for each in self.written if each[0] is not found]
+        self.define({"gone": "queue", "id": found.id_in_log, "name": found.name})
+
+    # Time
+
+    def touch(self):
+        """Something is about to be appended."""
+        if not self.was_dirty:
+            self.was_dirty = True
+            self.dirty_since = self.broker.now
+
+    def run(self):
+        """After a round of the broker: write and sync what the mode asks for, free what is no longer wanted, let go on who waits for it.
+
+        With a store that can, writing goes on meanwhile: what happens until it is done is written together then.
+        """
+        self.gather_settled()
+        if self.log.is_busy():
+            if not self.log.look():
+                return
+            self.ended()
+            if self.log.is_busy():
+                return
+        if self.broker.commit is not None:
+            return
+        if not self.was_dirty and not self.settled:
+            self.find_room()
+            return
+        if self.mode == BATCH and not self.due():
+            return
+        if self.log.trouble and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+            return
+        self.allow_turns()
+        self.commit(self.mode != NONE)
+        if not self.log.is_busy():
+            self.ended()
+
+    def run_guarded(self):
+        """`run`, and what the pager has to do. Never raises: what could not be written is written later."""
+        try:
+            self.run()
+        except Exception as error:
+            self.broker.guard.trouble("the log%s", "", error)
+            self.was_dirty = True
+        try:
+            self.pager.run()
+        except Exception as error:
+            self.broker.guard.trouble("reading from the log%s", "", error)
+
+    def ended(self):
+        """What was begun is done: those who wait for it go on, and there may be something to free."""
+        good = self.log.doubtful is None
+        if not good:
+            self.was_dirty = True
+            self.failed_at = self.broker.now
+        else:
+            self.defining = [each for each in self.defining if each[1] > self.log.synced]
+            for stream, offset in self.written:
+                stream.durable_offset = offset
+                self.broker.activate(stream)
+            self.written = []
+        self.free_segments()
+        if good:
+            waiting, self.waiting = self.waiting, []
+            for session in waiting:
+                session.connection.resume()
+
+    def wait_for(self, session):
+        """Have a session go on after the next commit."""
+        if session not in self.waiting:
+            self.waiting.append(session)
+
+    def due(self):
+        """True when a batch has waited long enough or is large enough."""
+        if not self.was_dirty:
+            self.touch()
+        if self.promised > self.log.synced or self.log.parts_size >= self.batch_size or self.log.crowded:
+            return True
+        return not 0 <= elapsed(self.broker.now, self.dirty_since) < self.batch_ms
+
+    def wait_ms(self):
+        """Milliseconds after which `run` should be called again at the latest."""
+        if self.mode != BATCH or not self.was_dirty or self.log.trouble or self.log.is_busy():
+            return IDLE_MS
+        return max(0, self.batch_ms - elapsed(self.broker.now, self.dirty_since))
+
+    def finish(self):
+        """The broker ends: write and sync all there is, in every mode; false when that cannot be."""
+        if self.broker.commit is not None:
+            try:
+                self.broker.commit.finish(self.broker)
+            except Exception as error:
+                self.broker.guard.trouble("a commit%s", "", error)
+        self.log.wait()
+        self.commit(self.mode != NONE)
+        self.log.wait()
+        return self.log.doubtful is None and (self.mode != NONE or self.log.sync())
+
+    def figures(self):
+        """What is written and what that does to the medium: a dict, see figures.py."""
+        return figures.figures(self)
+
+    def commit(self, syncs):
+        """Write what has happened, and sync it where asked for, or begin that: true when it is done."""
+        if self.broker.commit is not None:
+            return False
+        self.gather_settled()
+        self.write_settled()
+        self.written += [(stream, stream.next_offset()) for stream in self.grown]
+        self.grown = []
+        self.was_dirty = False
+        return self.log.commit(syncs)
+
+    def may_hold(self):
+        """True when a transaction may take effect in turns: what the one before has left is being written or is written."""
+        return self.log.begun >= self.held_to
+
+    def held(self):
+        """A transaction has taken effect in turns."""
+        self.held_to = self.log.appended
+
+    # Room
+
+    def allow_turns(self):
+        """There is something new to write: segments may be turned, and definitions be written anew, after it."""
+        self.turns = TURNS_MAX
+        self.may_snapshot = True
+
+    def free_segments(self):
+        """Remove the oldest segments as long as nothing in them is wanted, copying a few stragglers forward.
+
+        What was copied is durable before, whatever the mode: these messages may have been for a long time. While the log cannot be
+        written those go that need no writing.
+        """
+        writer = self.log
+        while len(writer.segments) > 2 or len(writer.segments) == 2 and writer.current().size and writer.lacks_room():
+            oldest = writer.segments[0]
+            if oldest.pinned or writer.trouble and (oldest.live > 0 or oldest.defines or oldest.needs > writer.synced):
+                return
+            if oldest.live > 0:
+                turning = oldest.live * 4 > oldest.written
+                if turning and not (self.turns and self.worth_turning()):
+                    break
+                here = self.pager.chunks_in(oldest)
+                if not self.pager.may_copy(here):
+                    break
+                if turning:
+                    self.turns -= 1
+                if not self.copy_forward(oldest, here):
+                    break
+            if oldest.defines:
+                if not self.may_snapshot or not self.worth_snapshot():
+                    break
+                self.may_snapshot = False
+                self.snapshot()
+                oldest.needs = writer.appended
+                writer.owes_sync = True
+            if oldest.needs > writer.synced and not (writer.owes_sync and self.written_before(oldest)):
+                return
+            self.pager.reader.forget(oldest.number)
+            if not writer.remove_oldest():
+                return
+        if writer.lacks_room():
+            self.shorten_streams()
+        writer.asked = 0
+
+    def written_before(self, oldest):
+        """Write what has to be durable before a segment is removed: true when that is done, and it has not come to need more."""
+        writer = self.log
+        done = self.commit(True)
+        if writer.doubtful is not None:
+            self.was_dirty = True
+            self.failed_at = self.broker.now
+        return done and oldest.needs <= writer.synced
+
+    def find_room(self):
+        """Nothing is to be written: with publishers waiting for room in the log there may be something to be freed all the same."""
+        if self.broker.held and self.log.lacks_room():
+            self.allow_turns()
+            self.free_segments()
+
+    def worth_turning(self):
+        """True when the oldest segment is to go behind the newest: the log has no room, and a quarter of it is not wanted.
+
+        The octets of one segment are enough when what is kept for settlements and definitions is half used up. With room three quarters
+        are: so what stays for long, as in a stream, costs a third of what others write, and the log is four times what is wanted at most.
+        """
+        writer = self.log
+        if not writer.lacks_room():
+            return self.is_mostly_unwanted()
+        unwanted = sum([segment.size - segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
+        pressing = writer.size() + writer.largest // 2 > writer.size_max
+        return unwanted * 4 >= writer.octets or pressing and unwanted > writer.largest
+
+    def is_mostly_unwanted(self):
+        """True when three quarters of a log of many segments are not wanted; looked at once a segment while that is not so."""
+        writer = self.log
+        if self.weighed == writer.current().number or len(writer.segments) < SEGMENTS_FEW:
+            return False
+        wanted = sum([segment.size * segment.live // (segment.written or 1) for segment in writer.segments])
+        if wanted * 4 <= writer.octets:
+            return True
+        self.weighed = writer.current().number
+        return False
+
+    def worth_snapshot(self):
+        """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""
+        writer = self.log
+        return (
+            writer.octets > 3 * writer.segment_size + 4 * self.definitions_size
+            or writer.lacks_room()
+            or len(writer.segments) > SEGMENTS_MAX
+        )
+
+    def shorten_streams(self):
+        """The log has no room: streams let go what they have in its oldest segment, and all before that."""
+        oldest = self.log.segments[0].number
+        for found in self.broker.queues.values():
+            if found.is_stream:
+                found.pages.let_go_of_segment(oldest)
+
+    def copy_forward(self, oldest, here):
+        """Write the messages that still live in the oldest segment again: true when all are. `here`: what Pager.chunks_in says of it."""
+        tables = self.broker.tables
+        in_memory = {}  # (queue id, position) -> message
+        for queue, entry in self.live_entries():
+            message = tables.entries[entry + layout.ENTRY_MESSAGE]
+            if tables.messages[message + layout.MESSAGE_SEGMENT] == oldest.number:
+                in_memory[queue.id_in_log, self.position(queue, tables.entries[entry + layout.ENTRY_POSITION])] = message
+        if here and not self.pager.copy(oldest, here, in_memory):
+            return False
+        found: dict = {}  # message -> places
+        for place in in_memory:
+            found.setdefault(in_memory[place], []).append(place)
+        for message in found:
+            self.rewrite(message, found[message])
+        oldest.live = 0
+        oldest.needs = self.log.appended
+        self.log.owes_sync = True
+        return True
+
+    def live_entries(self):
+        """All (queue, entry) with a place in the log that no index has: ready, unsettled, waiting."""
+        tables = self.broker.tables
+        entries = tables.entries
+        for found in self.broker.queues.values():
+            if found.id_in_log and not found.is_stream:
+                entry = found.head()
+                while entry != layout.NONE:
+                    yield found, entry
+                    entry = entries[entry + layout.ENTRY_NEXT]
+        for channel in self.broker.open_sessions():
+            entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+            while entry != layout.NONE:
+                found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+                if found.id_in_log and entries[entry + layout.ENTRY_REDELIVERED] >= 0:
+                    yield found, entry
+                entry = entries[entry + layout.ENTRY_NEXT]
+        for found, entry in self.broker.kept_aside():
+            if found.id_in_log:
+                yield found, entry
+
+    def snapshot(self):
+        """Write all definitions again, so that those in older segments are not needed."""
+        self.touch()
+        before = self.log.parts_size
+        for definition in definition_records.all_definitions(self.broker):
+            self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
+        self.definitions_size = self.log.parts_size - before
+        for segment in self.log.segments:
+            segment.defines = False
+        self.log.current().defines = True
+
+
+def add_to_ranges(ranges, first, end):
+    """Add [first, end) to a list of such ranges, joining it to the last one when it fits there."""
+    if ranges and ranges[-1][1] == first:
+        ranges[-1] = (ranges[-1][0], end)
+    elif ranges and ranges[-1][0] == end:
+        ranges[-1] = (first, ranges[-1][1])
+    else:
+        ranges.append((first, end))
+
+
+def plain(item):
+    """A definition with what JSON does not have written as lists: tuples as ["$t", ...], octets as ["$x", hex]."""
+    if isinstance(item, dict):
+        return {name: plain(item[name]) for name in item}
+    if isinstance(item, tuple):
+        return ["$t"] + [plain(each) for each in item]
+    if isinstance(item, list):
+        return ["$l"] + [plain(each) for each in item]
+    if isinstance(item, (bytes, bytearray)):
+        return ["$x", bytes(item).hex()]
+    return item
+
+
+def rich(item):
+    """What `plain` was given."""
+    if isinstance(item, dict):
+        return {name: rich(item[name]) for name in item}
+    if isinstance(item, list):
+        if item[0] == "$x":
+            return bytes.fromhex(item[1])
+        rest = [rich(each) for each in item[1:]]
+        return tuple(rest) if item[0] == "$t" else rest
+    return item

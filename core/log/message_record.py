@@ -1,0 +1,74 @@
+"""A message's record in the log: how it begins, and which octets of it are what. Nothing else knows that (FORMAT.md has the table).
+
+    head: short places | long arrived | short route | long annotations | long properties | long body | long kind | long lifetime
+    long queue id | longlong position, for each place
+    route | annotations | properties | body, so many octets each: the message's chain
+
+`heads` are the eight numbers of a head. Kind and lifetime are the columns of a message (core/memory/layout.py). The place of annotations is
+kept for what the broker itself says of a message: there are none yet.
+"""
+
+import struct
+
+from ..memory import layout
+from ..shim import const
+
+FORM = ">HIHIIIIi"
+HEAD_SIZE = const(28)  # octets of that
+PLACE = ">IQ"
+PLACE_SIZE = const(12)
+
+
+def heads_at(octets, at):
+    """(places, arrived, octets of route, of annotations, of properties, of body, kind, lifetime) of the record at `at`."""
+    return struct.unpack_from(FORM, octets, at)
+
+
+def size_of(heads):
+    """Octets of the message itself."""
+    return heads[2] + heads[3] + heads[4] + heads[5]
+
+
+def count_at(octets, at):
+    """In how many places the message of the record at `at` is."""
+    return octets[at] << 8 | octets[at + 1]
+
+
+def place_at(octets, at, index):
+    """(queue id, position) of one of the places of the record at `at`."""
+    return struct.unpack_from(PLACE, octets, at + HEAD_SIZE + PLACE_SIZE * index)
+
+
+def places_at(octets, at):
+    """All of them."""
+    return [place_at(octets, at, index) for index in range(count_at(octets, at))]
+
+
+def place(identity, position):
+    """A place's octets."""
+    return struct.pack(PLACE, identity, position)
+
+
+def route_at(at, count):
+    """Where the route begins in the record at `at` with `count` places."""
+    return at + HEAD_SIZE + PLACE_SIZE * count
+
+
+def head_of(messages, message, count):
+    """The head of the record of a message in memory, in `count` places."""
+    return struct.pack(
+        FORM,
+        count,
+        messages[message + layout.MESSAGE_ARRIVED],
+        messages[message + layout.MESSAGE_ROUTE],
+        0,
+        messages[message + layout.MESSAGE_PROPERTIES],
+        messages[message + layout.MESSAGE_BODY],
+        messages[message + layout.MESSAGE_KIND],
+        messages[message + layout.MESSAGE_LIFETIME],
+    )
+
+
+def moved(octets, at, places):
+    """The head at `at` of a record, and places (queue id, position) in place of its own: a list of octets."""
+    return [struct.pack(">H", len(places)), bytes(octets[at + 2 : at + HEAD_SIZE])] + [place(*each) for each in places]

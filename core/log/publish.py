@@ -1,0 +1,93 @@
+"""Putting a message on queues of a broker with a log: what of it is written, in which queues it is kept in memory, in which it is not.
+
+A message goes to all of its queues or to none. In a queue that has no memory left for it, or has messages that are only in the log, it is
+only in the log too (beyond_memory.py); a transient one then under a type of its own.
+"""
+
+from ..memory import layout
+from ..outcomes import NO_ROOM, REFUSED, TAKEN
+from . import segments
+
+
+def put(broker, message, targets, delay_ms):
+    """What Broker.put does, where there is a journal."""
+    tables, journal = broker.tables, broker.journal
+    blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
+    paging = () if delay_ms else [found for found in targets if found.must_page(blocks)]
+    kept = journal.wants(message, targets)
+    if (
+        not broker.has_entries(len(targets) - len(paging))
+        or not broker.committing
+        and broker.is_full(targets, blocks, kept or bool(paging), delay_ms)
+    ):
+        return NO_ROOM
+    verdict = TAKEN
+    before = tables.messages[message + layout.MESSAGE_SEGMENT]
+    expires = tables.messages[message + layout.MESSAGE_LIFETIME] != layout.NONE
+    if kept:
+        journal.begin_message(message)
+    places, out = [], []
+    found, position = None, 0
+    try:
+        for found in streams_last(targets):
+            if expires and not found.is_stream:
+                broker.let_expire(found)
+            position = tables.queues[found.handle + layout.QUEUE_POSITION]
+            pages = not delay_ms and (found in paging or found.is_paging()) and tables.chunk_pool[2] > 0
+            if (pass_by(broker, found, message) if pages else broker.put_on(found, message, delay_ms)) == REFUSED:
+                verdict = REFUSED
+            if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
+                places.append(journal.pushed(found, position))
+                if pages or found.is_stream:
+                    out.append((found, position))
+            broker.activate(found)
+        if kept:
+            skip = journal.message(message, places, before)
+        elif places:
+            skip = journal.write_message(message, places, segments.TRANSIENT)
+    except Exception:
+        take_back(tables, message, before, [each[0] for each in out], found, position)
+        raise
+    for found, position in out:
+        if found.is_stream:
+            found.pages.take(skip, message)
+        else:
+            journal.pager.take(found, skip, position, message)
+    for found, _ in out:
+        if not found.is_stream and found.rules is not None and found.rules.length is not None:
+            found.rules.length.trim(broker, found)
+    return verdict
+
+
+def take_back(tables, message, before, grown, found, position):
+    """What was done for a message raised at queue `found`, which had `position` before, behind the queues `grown`: it is not in the log.
+
+    Where it lies in memory it stays, as one that is not logged; a stream gives nobody an offset that the log does not know.
+    """
+    tables.messages[message + layout.MESSAGE_SEGMENT] = before
+    if found is not None and found not in grown and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
+        grown.append(found)
+    for each in reversed(grown):
+        if each.is_stream:
+            each.take_back()
+
+
+def streams_last(targets):
+    """The queues in the order in which they take a message. What others let go for it may become a dead letter in a stream, and a stream's
+    messages lie in the log in the order of their offsets."""
+    streams = [found for found in targets if found.is_stream]
+    if not streams or len(targets) == 1:
+        return targets
+    return [found for found in targets if not found.is_stream] + streams
+
+
+def pass_by(broker, found, message):
+    """A queue gives a message a position and does not keep it; its features may refuse it first."""
+    if found.rules is not None:
+        for feature in found.rules.features:
+            verdict = feature.gate(broker, found, message)
+            if verdict != TAKEN:
+                return verdict
+    queues = broker.tables.queues
+    queues[found.handle + layout.QUEUE_POSITION] = (queues[found.handle + layout.QUEUE_POSITION] + 1) & layout.MASK
+    return TAKEN

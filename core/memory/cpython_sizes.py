@@ -1,0 +1,78 @@
+"""What a broker takes on a 64-bit CPython when every limit is reached: micropython_sizes.py's parts in that interpreter's sizes.
+
+Measured there, with the names, arguments and patterns that take most (CPython keeps a text with one wide character in four octets each):
+tests/durable/test_every_limit.py fills a broker and compares. No board carries this file.
+"""
+
+from ..limits import (
+    PATTERN_BASE,
+    ROUTE_SIZE_MEAN,
+    ROUTE_TARGETS_MEAN,
+    SURPLUS_RECEIVE,
+    SURPLUS_SEND,
+    block_count,
+    route_slots,
+    spare,
+    tag_slots,
+)
+from . import layout
+
+INTERPRETER = 30 << 20  # with all of the broker's code, features and exchange types loaded
+CONNECTION = 20000  # a connection's objects beside its buffers, its slot and socket in the port, and what is on its way through a log-in
+ARGUMENT = 5  # octets of decoded arguments for one that argument_size_max counts: tables of one entry within tables
+TEXT = 80  # octets of a text beside four for each of its own
+
+
+def memory_parts(limits):
+    """[(what, octets, names of the limits that it follows)] of a broker at its limits, without log, bridges, serial lines and TLS."""
+    name = TEXT + 4 * limits.name_size_max
+    short = TEXT + 4 * 255
+    arguments = ARGUMENT * limits.argument_size_max
+    pattern = 8 * (PATTERN_BASE + 2 * limits.argument_size_max)  # the text, its plain part, the program
+    blocks, messages, entries = spare(limits)
+    entries += limits.entry_count_max
+    returns = min(limits.return_count_max * limits.channel_count_max, limits.message_count_max)
+    return [
+        ("the interpreter and the code", INTERPRETER, ()),
+        ("arena", (block_count(limits) + blocks) * (limits.block_size + 4), ("arena_size", "block_size")),
+        ("messages", 4 * layout.MESSAGE_WIDTH * (limits.message_count_max + messages), ("message_count_max",)),
+        ("places in queues", 4 * layout.ENTRY_WIDTH * entries, ("entry_count_max",)),
+        ("index of deliveries", 4 * (tag_slots(limits) + entries) if tag_slots(limits) else 0, ("entry_count_max",)),
+        ("groups", 260 * entries, ("entry_count_max",)),
+        ("index of the log", (4 * layout.CHUNK_WIDTH + 60) * limits.chunk_count_max, ("chunk_count_max",)),
+        (
+            "connections",
+            (limits.receive_buffer_size + limits.send_buffer_size + 4 * (limits.channel_max + 1) + CONNECTION) * limits.connection_count_max
+            + (SURPLUS_RECEIVE + SURPLUS_SEND + CONNECTION) * limits.surplus_count_max,
+            ("connection_count_max", "receive_buffer_size", "send_buffer_size"),
+        ),
+        (
+            "channels",
+            (4 * layout.CHANNEL_WIDTH + 2200 + 2 * name + limits.copy_size_max) * limits.channel_count_max + 110 * returns,
+            ("channel_count_max", "copy_size_max", "return_count_max"),
+        ),
+        ("queues", (4 * layout.QUEUE_WIDTH + 5000 + name + arguments) * limits.queue_count_max, ("queue_count_max", "argument_size_max")),
+        (
+            "consumers",
+            (4 * layout.CONSUMER_WIDTH + 1300 + name + arguments // 4) * limits.consumer_count_max,
+            ("consumer_count_max", "argument_size_max"),
+        ),
+        ("exchanges", (1500 + name + arguments) * limits.exchange_count_max, ("exchange_count_max", "argument_size_max")),
+        ("bindings", (3200 + 3 * limits.name_size_max + arguments) * limits.binding_count_max, ("binding_count_max", "argument_size_max")),
+        ("ways", (4 * layout.ROUTE_WIDTH + ROUTE_SIZE_MEAN + 4 * ROUTE_TARGETS_MEAN) * route_slots(limits), ("route_count_max",)),
+        ("policies", (2000 + 2 * name + 2 * arguments + pattern) * limits.policy_count_max, ("policy_count_max", "argument_size_max")),
+        ("users", (2000 + short + 3 * pattern) * limits.user_count_max, ("user_count_max", "argument_size_max")),
+        ("names granted", (100 + short) * limits.granted_count_max, ("granted_count_max",)),
+        ("message ids, publishers, last values", 300 * limits.identity_count_max, ("identity_count_max",)),
+        ("messages that wait", 200 * limits.waiting_count_max, ("waiting_count_max",)),
+        ("transactions", 300 * limits.transaction_count_max, ("transaction_count_max",)),
+        ("names of readers", (300 + short) * limits.offset_count_max, ("offset_count_max",)),
+        ("management", 60 * limits.management_size_max, ("management_size_max",)),
+        ("addresses", 1000 * limits.login_address_max, ("login_address_max",)),
+        ("bridges' reports", 24 * 4096 * limits.bridge_count_max, ("bridge_count_max",)),
+    ]
+
+
+def memory_needed(limits):
+    """Octets in all."""
+    return sum([part[1] for part in memory_parts(limits)])

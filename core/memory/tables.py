@@ -1,0 +1,187 @@
+"""The broker's flat memory: the arena of blocks and the tables of records, made once at start.
+
+`Tables` owns them and offers what the control plane does with them; the hot functions work on the same memory.
+"""
+
+from ..limits import ROUTE_SIZE_MEAN, ROUTE_TARGETS_MEAN, block_count, route_slots, spare, tag_slots
+from ..shim import octets, table
+from . import hot, layout
+
+
+class Tables:
+    """All tables for one broker, sized by `limits`; `engine` makes what runs the hot functions on them (core/broker/engine.py)."""
+
+    def __init__(self, limits, engine):
+        count = block_count(limits)
+        self.spare = spare(limits)  # (blocks, messages, entries) that no pool counts: see lend
+        self.arena = octets((count + self.spare[0]) * limits.block_size)
+        self.blocks = table(count + self.spare[0])
+        self.messages = table(layout.MESSAGE_WIDTH * (limits.message_count_max + self.spare[1]))
+        self.entries = table(layout.ENTRY_WIDTH * (limits.entry_count_max + self.spare[2]))
+        self.queues = table(layout.QUEUE_WIDTH * limits.queue_count_max)
+        slots = tag_slots(limits)
+        self.channels = table(
+            layout.CHANNEL_WIDTH * limits.channel_count_max + (slots + limits.entry_count_max + self.spare[2] if slots else 0)
+        )
+        self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
+        self.chunks = table(layout.CHUNK_WIDTH * limits.chunk_count_max)
+        self.chunk_count = limits.chunk_count_max
+        self.state = table(layout.STATE_WIDTH)
+        self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
+        self.state[layout.STATE_TAGS] = layout.CHANNEL_WIDTH * limits.channel_count_max
+        self.state[layout.STATE_TAG_MASK] = max(slots - 1, 0)
+        self.block_size = limits.block_size
+        self.identities = None  # what queues remember of messages that have gone by: identities.pool_of
+        self.transactions_left = limits.transaction_count_max  # what channels may keep for their commits
+        self.identity_count_max = limits.identity_count_max
+        self.counts = {"retained_out": 0, "readers_overtaken": 0, "stream_duplicates": 0}  # what streams count; Broker.fold_counters
+        # The rarely used pools have a little state of their own: first free, next fresh, left.
+        self.queue_pool = table(3)
+        self.channel_pool = table(3)
+        self.consumer_pool = table(3)
+        self.chunk_pool = table(3)
+        for place in (
+            layout.STATE_SETTLED_LIST,
+            layout.STATE_ACTIVE_HEAD,
+            layout.STATE_ACTIVE_TAIL,
+            layout.STATE_COUNTED_HEAD,
+            layout.STATE_LOGGED_HEAD,
+        ):
+            self.state[place] = layout.NONE
+        start_pool(self.state, layout.POOL_BLOCKS, count)
+        start_pool(self.state, layout.POOL_MESSAGES, limits.message_count_max)
+        start_pool(self.state, layout.POOL_ENTRIES, limits.entry_count_max)
+        start_pool(self.queue_pool, 0, limits.queue_count_max)
+        start_pool(self.channel_pool, 0, limits.channel_count_max)
+        start_pool(self.consumer_pool, 0, limits.consumer_count_max)
+        start_pool(self.chunk_pool, 0, limits.chunk_count_max)
+        slots = route_slots(limits)
+        self.routes = table(layout.ROUTE_WIDTH * slots)  # the route cache, see broker/route_cache.py
+        self.route_octets = octets(ROUTE_SIZE_MEAN * slots)
+        self.route_targets = table(ROUTE_TARGETS_MEAN * slots)
+        self.state[layout.STATE_ROUTE_SLOTS] = slots
+        self.state[layout.STATE_ROUTE_EPOCH] = 1
+        self.state[layout.STATE_CONTENT_MAX] = limits.content_size_max
+        self.state[layout.STATE_PROPERTIES_MAX] = limits.properties_size_max
+        self.engine = engine(self)
+        self.begin_turn()
+
+    def begin_turn(self):
+        """A connection, or a round of the broker, may do so much before others have their turn."""
+        self.state[layout.STATE_LEFT] = self.engine.effort
+
+    def blocks_for(self, size):
+        """Blocks that `size` octets take."""
+        return (size + self.block_size - 1) // self.block_size
+
+    def has_room(self, block_total, entry_total):
+        """True when a message of that many blocks and places in queues can be taken now."""
+        state = self.state
+        return (
+            state[layout.POOL_BLOCKS + 2] >= block_total
+            and state[layout.POOL_MESSAGES + 2] > 0
+            and state[layout.POOL_ENTRIES + 2] >= entry_total
+        )
+
+    def has_spare(self, block_total, entry_total):
+        """As `has_room`, with what is kept for draining a full broker."""
+        self.lend(1)
+        try:
+            return self.has_room(block_total, entry_total)
+        finally:
+            self.lend(-1)
+
+    def lend(self, times):
+        """Lend (1) or take back (-1) the reserve. While it is lent a pool may read below zero; nobody else can allocate until it is repaid.
+        Only for work that frees memory in its turn: other work would fill the reserve."""
+        for pool, count in zip((layout.POOL_BLOCKS, layout.POOL_MESSAGES, layout.POOL_ENTRIES), self.spare):
+            self.state[pool + 2] += times * count
+
+    def new_message(self, route, properties_size, body_size, arrived, kind=0, lifetime=layout.NONE):
+        """A message record with one reference and its blocks on account; `route` (bytes) is already in its chain. `kind` and `lifetime` are
+        what MESSAGE_KIND and MESSAGE_LIFETIME are to be.
+
+        The caller has seen `has_room`.
+        """
+        messages = self.messages
+        message = hot.take(messages, self.state, layout.POOL_MESSAGES, layout.MESSAGE_WIDTH)
+        count = self.blocks_for(len(route) + properties_size + body_size)
+        self.state[layout.POOL_BLOCKS + 2] -= count
+        messages[message + layout.MESSAGE_FIRST] = layout.NONE
+        messages[message + layout.MESSAGE_LAST] = layout.NONE
+        messages[message + layout.MESSAGE_ROUTE] = len(route)
+        messages[message + layout.MESSAGE_PROPERTIES] = properties_size
+        messages[message + layout.MESSAGE_BODY] = body_size
+        messages[message + layout.MESSAGE_FILLED] = 0
+        messages[message + layout.MESSAGE_BLOCKS] = count
+        messages[message + layout.MESSAGE_REFERENCES] = 1
+        messages[message + layout.MESSAGE_ARRIVED] = arrived
+        messages[message + layout.MESSAGE_SEGMENT] = 0
+        messages[message + layout.MESSAGE_KIND] = kind
+        messages[message + layout.MESSAGE_LIFETIME] = lifetime
+        self.append(message, route, 0, len(route))
+        return message
+
+    def copy_body(self, source, target):
+        """Append the body of message `source` to the chain of `target`."""
+        messages = self.messages
+        left = messages[source + layout.MESSAGE_BODY]
+        offset = messages[source + layout.MESSAGE_ROUTE] + messages[source + layout.MESSAGE_PROPERTIES]
+        block = messages[source + layout.MESSAGE_FIRST]
+        while left:
+            if offset >= self.block_size:
+                offset -= self.block_size
+                block = self.blocks[block]
+                continue
+            size = min(left, self.block_size - offset)
+            self.append(target, self.arena, block * self.block_size + offset, size)
+            offset += size
+            left -= size
+
+    def append(self, message, source, start, size):
+        """Copy octets to the end of a message (see hot.append)."""
+        self.engine.append(message, source, start, size)
+
+    def release(self, message):
+        """Drop one reference to a message."""
+        hot.release(self.blocks, self.messages, self.state, message)
+
+    def octets(self, message, start, size):
+        """`size` octets of a message's chain from `start`, as bytes."""
+        found = bytearray(size)
+        if size:
+            hot.extract(self.arena, self.blocks, self.state, self.messages[message], start, memoryview(found), 0, size)
+        return bytes(found)
+
+    def route_of(self, message):
+        """The exchange name and routing key of a message, as two short strings in a row."""
+        return self.octets(message, 0, self.messages[message + layout.MESSAGE_ROUTE])
+
+    def properties_of(self, message):
+        """The property flags and list of a message, as its publisher sent them."""
+        return self.octets(message, self.messages[message + layout.MESSAGE_ROUTE], self.messages[message + layout.MESSAGE_PROPERTIES])
+
+    def is_durable(self, message):
+        """True when a message's publisher wants it to survive a restart."""
+        return self.messages[message + layout.MESSAGE_KIND] & layout.KIND_DURABLE != 0
+
+    def size_of(self, message):
+        """Octets of route, properties and body."""
+        return (
+            self.messages[message + layout.MESSAGE_ROUTE]
+            + self.messages[message + layout.MESSAGE_PROPERTIES]
+            + self.messages[message + layout.MESSAGE_BODY]
+        )
+
+
+def start_pool(pool, at, count):
+    """A pool whose records have never been used."""
+    pool[at] = layout.NONE
+    pool[at + 1] = 0
+    pool[at + 2] = count
+
+
+def clear(columns, record, width):
+    """Set all integers of a record to 0."""
+    for index in range(record, record + width):
+        columns[index] = 0

@@ -1,0 +1,82 @@
+"""Dead letters that found no room or no route wait in a list that takes no memory; so do those that are more than a round's part.
+
+Boards without the rule dead_letter do not carry this file.
+"""
+
+from ..memory import layout
+
+LETTERS_MAX = 64  # dead letters in a round, so that a queue that lets go of thousands does not keep everybody waiting
+
+REASONS = ("expired", "maxlen", "rejected", "delivery_limit")
+
+
+class DeadLetters:
+    """Entries, in no list of a queue, whose dead letters are to be tried again: linked by ENTRY_NEXT, the reason in ENTRY_PREVIOUS.
+
+    Those up to `until` are tried in the rounds to come, `left` more of them in this one; NONE: the others wait for time to pass.
+    """
+
+    def __init__(self, tables):
+        self.entries = tables.entries
+        self.first = self.last = self.until = layout.NONE
+        self.left = LETTERS_MAX
+
+    def add(self, entry, reason):
+        """Append an entry."""
+        self.entries[entry + layout.ENTRY_NEXT] = layout.NONE
+        self.entries[entry + layout.ENTRY_PREVIOUS] = REASONS.index(reason)
+        if self.first == layout.NONE:
+            self.first = entry
+        else:
+            self.entries[self.last + layout.ENTRY_NEXT] = entry
+        self.last = entry
+
+    def has_turn(self, entry, reason):
+        """True when a dead letter may be published in this round; else its entry is appended to the list."""
+        if self.left > 0:
+            self.left -= 1
+            return True
+        self.add(entry, reason)
+        self.until = entry
+        return False
+
+    def all(self, broker):
+        """(queue, entry) of each."""
+        entry = self.first
+        while entry != layout.NONE:
+            yield broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]], entry
+            entry = self.entries[entry + layout.ENTRY_NEXT]
+
+    def retry(self):
+        """Time has passed: publish each dead letter again; those that no queue has memory for wait on."""
+        self.until = self.last if self.first != layout.NONE else layout.NONE
+
+    def turn(self, broker):
+        """A round begins: publish some of the dead letters that are to be tried. While any are left, no new one is published."""
+        self.left = LETTERS_MAX
+        while self.until != layout.NONE and self.left > 0:
+            entry = self.first
+            self.first = self.entries[entry + layout.ENTRY_NEXT]
+            if entry == self.until:
+                self.until = layout.NONE
+            broker.discard(
+                broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]], entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]]
+            )
+
+    def forget(self, queue):
+        """Drop the entries of a queue that is deleted; returns how many."""
+        entry, self.first = self.first, layout.NONE
+        again = self.until != layout.NONE
+        count = 0
+        while entry != layout.NONE:
+            behind = self.entries[entry + layout.ENTRY_NEXT]
+            if self.entries[entry + layout.ENTRY_QUEUE] == queue.handle:
+                queue.drop(entry)
+                count += 1
+            else:
+                self.add(entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])
+            entry = behind
+        self.until = layout.NONE
+        if again:
+            self.retry()
+        return count

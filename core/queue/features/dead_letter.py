@@ -1,0 +1,157 @@
+"""Dead letters: what a queue lets go (expired, maxlen, rejected, delivery_limit) is published to x-dead-letter-exchange.
+
+The new message has the old body and properties, without its expiration, and tells its history in the header x-death, as RabbitMQ writes it.
+A message that comes round to a queue where it died before, and was never rejected on the way, is dropped: it would circle for ever.
+When there is no room for it, it waits and is tried again; x-dead-letter-strategy at-least-once also keeps it while it has no route.
+A dead letter may push another one out of its queue, and so on: the one behind NESTED_MAX of them waits, so that no stack is as deep as
+queues are long.
+"""
+
+from ...memory import layout
+from ...memory.layout import EPOCH
+from ...outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
+from .feature import Feature
+
+COUNT_MAX = (1 << 63) - 1  # of the field that has it on the wire
+NESTED_MAX = 4
+
+
+class Rule(Feature):
+    """x-dead-letter-exchange, -routing-key, -strategy."""
+
+    def __init__(self, arguments):
+        self.exchange = arguments.get("x-dead-letter-exchange", "")
+        self.key = arguments.get("x-dead-letter-routing-key")
+        self.keeps = arguments.get("x-dead-letter-strategy") == "at-least-once"
+
+    def flat(self):
+        """It looks at none of them."""
+        return True
+
+    def send(self, broker, queue, entry, reason):
+        """Publish an entry's message (the entry is in no list); true when the entry can be dropped."""
+        outcome = self.send_message(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], reason)
+        if outcome == UNROUTABLE and not self.keeps:
+            broker.counters["dead_letters_lost"] += 1
+            return True
+        return outcome == TAKEN
+
+    def send_message(self, broker, queue, message, reason):
+        """Publish a dead letter made from a message: TAKEN, UNROUTABLE or NO_ROOM."""
+        if broker.dead_letters_nested >= NESTED_MAX:
+            return NO_ROOM
+        tables = broker.tables
+        exchange, key = broker.names_of(message)
+        target_key = key if self.key is None else self.key.encode("utf-8")
+        headers = broker.headers_of(message)
+        copies = copies_of(headers)
+        deaths = history(broker, queue, message, headers, exchange, (key,) + copies, reason)
+        changed = {"x-death": deaths}
+        if "x-first-death-reason" not in headers:
+            changed["x-first-death-reason"] = reason
+            changed["x-first-death-queue"] = queue.name
+            changed["x-first-death-exchange"] = exchange
+        changed["x-last-death-reason"] = reason
+        changed["x-last-death-queue"] = queue.name
+        changed["x-last-death-exchange"] = exchange
+        route_size = 2 + len(self.exchange.encode("utf-8")) + len(target_key)
+        octets = tables.properties_of(message)
+        if self.key is not None and copies:
+            octets, copies = broker.format_of(message).without_header(octets, "CC"), ()
+        octets = rewritten(broker.format_of(message), octets, changed, broker.properties_room(route_size))
+        copy = broker.copy_message(message, self.exchange, target_key, octets)
+        if copy == layout.NONE:
+            return NO_ROOM
+        broker.dead_letters_nested += 1
+        try:
+            outcome = broker.publish_dead_letter(
+                copy,
+                self.exchange,
+                (target_key,) + copies if copies else target_key,
+                lambda name: reason != "rejected" and circles(deaths, name),
+            )
+        finally:
+            broker.dead_letters_nested -= 1
+            tables.release(copy)
+        if outcome == REFUSED:
+            outcome = UNROUTABLE
+        if outcome == TAKEN:
+            broker.counters["dead_lettered"] += 1
+        return outcome
+
+
+def rewritten(reader, octets, changed, size_max):
+    """Properties with the headers `changed`, without expiration; of a history that would pass `size_max` its oldest deaths are left out."""
+    deaths = changed["x-death"]
+    rewritten = reader.rewrite(octets, changed, ("expiration",))
+    if len(rewritten) <= size_max:
+        return rewritten
+    rewritten = None
+    fit, too_many = -1, len(deaths)
+    while too_many - fit > 1:  # each attempt writes all of them
+        count = (fit + too_many) // 2
+        changed = dict(changed)
+        changed["x-death"] = deaths[:count]
+        shorter = reader.rewrite(octets, changed, ("expiration",))
+        if len(shorter) <= size_max:
+            rewritten, fit = shorter, count
+        else:
+            too_many = count
+    return reader.rewrite(octets, {}, ("expiration",)) if rewritten is None else rewritten
+
+
+def copies_of(headers):
+    """The routing keys in the header CC (bytes), by which a dead letter goes too, unless its queue gives it a key of its own (RabbitMQ)."""
+    keys = headers.get("CC")
+    if not isinstance(keys, list):
+        return ()
+    return tuple([key.encode("utf-8") if isinstance(key, str) else key for key in keys if isinstance(key, (str, bytes))])
+
+
+def history(broker, queue, message, headers, exchange, keys, reason):
+    """The x-death list with this death in front: one table for each (queue, reason), with a count. `keys`: the message's, with CC.
+
+    What is there already may be of a publisher's making: only tables in a list are taken over, their counts are whole numbers.
+    """
+    old = headers.get("x-death")
+    deaths = [taken_over(each) for each in old if isinstance(each, dict)] if isinstance(old, list) else []
+    mine = {
+        "count": ("l", 1),
+        "reason": reason,
+        "queue": queue.name,
+        "time": ("T", broker.seconds + EPOCH),
+        "exchange": exchange,
+        "routing-keys": [("S", key) for key in keys],
+    }
+    expiration = broker.properties_of(message).get("expiration")
+    if expiration is not None:
+        mine["original-expiration"] = expiration
+    for place, each in enumerate(deaths):
+        if each.get("queue") == queue.name and each.get("reason") == reason:
+            each["count"] = ("l", min(each["count"][1], COUNT_MAX - 1) + 1)
+            return [each] + deaths[:place] + deaths[place + 1 :]
+    for each in deaths:
+        each["count"] = ("l", max(each["count"][1], 1))
+    return [mine] + deaths
+
+
+def taken_over(death):
+    """A death as it is written again: its count as a number, 0 where there is none, its keys as longstr."""
+    count = death.get("count")
+    if isinstance(count, tuple):  # a timestamp
+        count = count[1]
+    death["count"] = ("l", min(max(count, 0), COUNT_MAX) if isinstance(count, int) and not isinstance(count, bool) else 0)
+    keys = death.get("routing-keys")
+    if isinstance(keys, list):
+        death["routing-keys"] = [("S", key) if isinstance(key, bytes) else key for key in keys]
+    return death
+
+
+def circles(deaths, name):
+    """True when a message died in queue `name` before and nobody rejected it on the way since."""
+    for each in deaths:
+        if each.get("reason") == "rejected":
+            return False
+        if each.get("queue") == name:
+            return True
+    return False

@@ -1,0 +1,38 @@
+"""De-duplication: x-deduplication is how many message-ids a queue remembers; a message whose id is among them is taken and not kept.
+
+The publisher gets its confirm: for it the message has arrived. A message without a message-id is always kept. What all queues remember
+together is bounded (identities.py).
+"""
+
+from ...outcomes import SWALLOWED, TAKEN
+from ..identities import Recent, digest, pool_of
+from .feature import Feature
+
+
+class Rule(Feature):
+    """x-deduplication."""
+
+    def __init__(self, arguments):
+        self.window = arguments["x-deduplication"]
+        self.recent = None
+
+    def gate(self, broker, queue, message):
+        """Look the message-id up, and remember it."""
+        identity = broker.properties_of(message).get("message_id")
+        if identity is None:
+            return TAKEN
+        if self.recent is None:
+            self.recent = Recent(pool_of(broker.tables))
+        identity = digest(identity)
+        if identity in self.recent.known:
+            broker.counters["deduplicated"] += 1
+            return SWALLOWED
+        if len(self.recent.known) >= self.window:
+            self.recent.forget_oldest()
+        self.recent.add(identity, 0)
+        return TAKEN
+
+    def end(self):
+        """Give the places back."""
+        if self.recent is not None:
+            self.recent.end()

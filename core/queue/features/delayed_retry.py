@@ -1,0 +1,23 @@
+"""Delayed retry: a message that comes back waits before it is delivered again: x-delayed-retry-min milliseconds for each time it has come
+back, at most x-delayed-retry-max (the names of RabbitMQ 4.3's quorum queues)."""
+
+from ...memory import layout
+from .feature import Feature
+
+
+class Rule(Feature):
+    """x-delayed-retry-min, x-delayed-retry-max."""
+
+    def __init__(self, arguments):
+        self.least_ms = arguments.get("x-delayed-retry-min", 1000)
+        self.most_ms = max(arguments.get("x-delayed-retry-max", self.least_ms), self.least_ms)
+
+    def flat(self):
+        """It looks at none of them."""
+        return True
+
+    def came_back(self, broker, queue, entry):
+        """Keep the entry aside until its time has come."""
+        count = broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255
+        broker.waiting.add(broker, min(self.least_ms * count, self.most_ms), queue, entry)
+        return True

@@ -1,0 +1,121 @@
+"""Messages that live only so long: x-message-ttl of the queue, the expiration property of the message (the shorter counts).
+
+Only the head is looked at, as in RabbitMQ's classic queues: a message behind a longer-lived one goes when its turn comes, and is never
+delivered late. The deadline stands in the entry: milliseconds (wrapping), or, when it is more than three days away, minus a second of the
+broker's uptime. So none follows the wall clock.
+"""
+
+from ...memory import layout
+from ...shim import after
+from .feature import Feature
+
+FAR_MS = 1 << 28
+
+
+EXPIRED_MAX = 1000  # messages that are let go one after the other before others have their turn
+
+
+class Rule(Feature):
+    """x-message-ttl; `ttl_ms` None: only what messages say themselves."""
+
+    behind = False  # there are more at the head than one turn lets go: none may be delivered
+
+    def __init__(self, arguments):
+        self.ttl_ms = arguments.get("x-message-ttl")
+
+    def flat(self):
+        """Deadlines that are far away are written here."""
+        return self.ttl_ms is None or self.ttl_ms < FAR_MS
+
+    def pushed(self, broker, queue, message, entry):
+        """Write the deadline of a message."""
+        self.write_deadline(broker, message, entry, 0)
+
+    def write_deadline(self, broker, message, entry, waited_ms):
+        """As `pushed`, for a message that has waited before it came to the queue.
+
+        Rule "lifetime": also keep_limits in ingest.py and in publish.c; test_homes.py holds them together.
+        """
+        ttl = self.ttl_ms
+        own = broker.expiration_of(message)
+        if own is not None and (ttl is None or own < ttl):
+            ttl = own
+        moment = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, -1))
+        broker.tables.entries[entry + layout.ENTRY_DEADLINE] = moment
+        broker.note_due(moment)
+
+    def begin_anew(self, broker, queue):
+        """The rule comes to a queue that has messages: their lifetimes begin now. A message without a deadline has no lifetime of
+        its own either: else the queue would have had such a rule."""
+        if queue.pages is not None:
+            queue.pages.since = broker.uptime_s
+        entries = broker.tables.entries
+        moment = 0 if self.ttl_ms is None else deadline(broker, self.ttl_ms)
+        broker.note_due(moment)
+        for entry in broker.entries_of(queue):
+            if entries[entry + layout.ENTRY_DEADLINE] == 0:
+                entries[entry + layout.ENTRY_DEADLINE] = moment
+            else:
+                self.pushed(broker, queue, entries[entry + layout.ENTRY_MESSAGE], entry)
+
+    def recovered(self, broker, queue):
+        """Time stood still while the broker was down: lifetimes begin again."""
+        if queue.pages is not None:
+            queue.pages.since = broker.uptime_s
+        for entry in broker.entries_of(queue):
+            self.pushed(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], entry)
+
+    def before_delivery(self, broker, queue):
+        """Drop or dead-letter the messages at the head whose deadline has passed."""
+        self.let_go(broker, queue, 0)
+
+    def let_go(self, broker, queue, more_ms):
+        """As `before_delivery`, for the moment `more_ms` milliseconds from now.
+
+        Rule "expired": also expire in hot.py and in queues.h; test_homes.py holds them together.
+        """
+        self.behind = False
+        if more_ms == 0 and queue.rules.dead_letter is None:
+            broker.tables.engine.expire(queue.handle)
+            return
+        entries = broker.tables.entries
+        entry = queue.head()
+        left = EXPIRED_MAX
+        while entry != layout.NONE and passed(broker, entries[entry + layout.ENTRY_DEADLINE], more_ms):
+            if left == 0:
+                self.behind = True
+                return
+            left -= 1
+            queue.pop()
+            broker.counters["expired"] += 1
+            broker.discard(queue, entry, "expired")
+            entry = queue.head()
+
+    def tick(self, broker, queue):
+        """The head may have become too old without anyone asking for it; a thousand queues are asked ten times a second."""
+        entries = broker.tables.entries
+        head = queue.head()
+        if head != layout.NONE and passed(broker, entries[head + layout.ENTRY_DEADLINE], 0):
+            self.let_go(broker, queue, 0)
+            head = queue.head()
+        if head != layout.NONE:
+            moment = entries[head + layout.ENTRY_DEADLINE]
+            due = broker.tables.state[layout.STATE_DUE]
+            if moment > 0 and (due == 0 or (moment - due) & 0x20000000) and not (moment - broker.now) & 0x20000000:
+                broker.tables.state[layout.STATE_DUE] = moment
+
+
+def deadline(broker, ttl_ms):
+    """The deadline `ttl_ms` from now, at most the last second that a record can hold; never 0, which means none."""
+    if ttl_ms < FAR_MS:
+        return after(broker.now, ttl_ms) or 1
+    return -min(broker.uptime_s + ttl_ms // 1000 + 2, layout.MASK)  # never early: both are cut off
+
+
+def passed(broker, moment, more_ms):
+    """True when a deadline lies behind us in `more_ms`. The millisecond itself does not: a lifetime of 0 is for a consumer that waits."""
+    if moment == 0:
+        return False
+    if moment < 0:
+        return broker.uptime_s >= -moment
+    return not (broker.now - moment - 1 + more_ms) & 0x20000000  # shim.elapsed, without a call

@@ -1,0 +1,140 @@
+"""Message groups: messages with the same value of one header (x-group-key) go to one consumer at a time, in order.
+
+A group belongs to the consumer that has an unsettled message of it; without one it is free for the next. Before a delivery the first
+message that the consumer may have is brought to the head; at most SCAN_MAX messages are looked at for that, once for all consumers.
+
+What each group's owner has is remembered when it is delivered, as one number a message, and looked at when the group is: what is settled by
+then is forgotten from the end, so the cost of a delivery does not grow with what is unsettled. UNSETTLED_MAX bounds what is remembered.
+"""
+
+from ...memory import layout
+from ..identities import digest
+from .feature import Feature
+
+if False:  # for the type checker alone
+    from typing import Any
+
+SCAN_MAX = 200
+UNSETTLED_MAX = 8192  # of one queue with groups: a further delivery waits
+FORGOTTEN_MAX = 256  # settled messages of a group that are forgotten at once; it stays its owner's until all are
+SHIFT = 30  # a delivery is entry << SHIFT | position
+
+
+class Rule(Feature):
+    """x-group-key: the name of the header."""
+
+    def __init__(self, arguments):
+        self.header = arguments["x-group-key"]
+        self.owners = {}  # group -> [consumer record, delivery, ...]
+        self.swept = []  # groups that are still to be looked at for what can be forgotten
+        self.seen = {}  # entry -> (position, group) of messages that were looked at lately
+        self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `look`
+        self.next = layout.NONE  # where to look further, and how far
+        self.left = 0
+        self.brought: "Any" = None  # (entry, position, group) of what was put at the head last
+
+    def pushed(self, broker, queue, message, entry):
+        """A message that is not delivered has no tag."""
+        broker.tables.entries[entry + layout.ENTRY_TAG] = layout.NONE
+
+    def came_back(self, broker, queue, entry):
+        """A message that comes back has no tag either."""
+        broker.tables.entries[entry + layout.ENTRY_TAG] = layout.NONE
+        return False
+
+    def look(self, broker, queue):
+        """Begin a search at the head, before consumers are asked one by one. False when no consumer may have a further message."""
+        self.first = {}
+        self.next = queue.head()
+        self.left = SCAN_MAX
+        return queue.unsettled_count() < UNSETTLED_MAX
+
+    def bring(self, broker, queue, consumer):
+        """Put the first message that `consumer` may have at the head; false when there is none among the first SCAN_MAX. After `look`."""
+        first = self.first
+        entries = broker.tables.entries
+        while None not in first and consumer.handle not in first and self.left and self.next != layout.NONE:
+            looked = self.next
+            group = self.group_at(broker, looked)
+            owner = None if group is None else self.owner_of(broker, queue, group)
+            if owner not in first:
+                first[owner] = looked
+            self.next = entries[looked + layout.ENTRY_NEXT]
+            self.left -= 1
+        entry = first.get(consumer.handle, first.get(None))  # what anybody may have was found last
+        if entry is None:
+            return False
+        if entry != queue.head():
+            queue.unlink(entry)
+            queue.link(entry, layout.NONE)
+        self.brought = (entry, entries[entry + layout.ENTRY_POSITION], self.group_at(broker, entry))
+        return True
+
+    def delivered(self, broker, queue, consumer):
+        """The message that `bring` put at the head was delivered to a consumer."""
+        entry, position, group = self.brought
+        self.seen.pop(entry, None)
+        if group is not None and self.is_held(broker, queue, consumer.handle, entry, position):
+            held = self.owners.get(group)
+            if held is None or held[0] != consumer.handle:
+                held = self.owners[group] = [consumer.handle]
+            held.append(entry << SHIFT | position)
+            self.forget_some(broker, queue, held)
+        self.sweep(broker, queue)
+
+    def is_held(self, broker, queue, consumer, entry, position):
+        """True while the message that stood at `position` is with that consumer."""
+        entries = broker.tables.entries
+        return (
+            entries[entry + layout.ENTRY_CONSUMER] == consumer
+            and entries[entry + layout.ENTRY_POSITION] == position
+            and entries[entry + layout.ENTRY_TAG] != layout.NONE
+            and entries[entry + layout.ENTRY_TAG] != 0
+            and entries[entry + layout.ENTRY_QUEUE] == queue.handle
+        )
+
+    def forget_some(self, broker, queue, held):
+        """Forget up to two settled messages in the middle of a group's: so settled ones are never many more than others."""
+        for _ in range(2):
+            at = 1 + broker.tables.state[layout.STATE_DELIVERED] % (len(held) - 1) if len(held) > 2 else 1
+            if at < len(held) - 1 and not self.is_held(broker, queue, held[0], held[at] >> SHIFT, held[at] & layout.MASK):
+                held[at] = held[-1]
+                held.pop()
+
+    def sweep(self, broker, queue):
+        """Look up the owners of two groups, which forgets a group that no consumer holds: no message of it may ever come again."""
+        for _ in range(2):
+            if not self.swept:
+                self.swept = list(self.owners)
+            if self.swept:
+                self.owner_of(broker, queue, self.swept.pop())
+
+    def owner_of(self, broker, queue, group):
+        """The consumer record that a group belongs to, or None."""
+        held = self.owners.get(group)
+        if held is None:
+            return None
+        for _ in range(FORGOTTEN_MAX):
+            if len(held) == 1:
+                del self.owners[group]
+                return None
+            if self.is_held(broker, queue, held[0], held[-1] >> SHIFT, held[-1] & layout.MASK):
+                return held[0]
+            held.pop()
+        broker.activate(queue)
+        return held[0]
+
+    def group_at(self, broker, entry):
+        """The group of a message in the queue, read once while it is near the head; None: it has none."""
+        position = broker.tables.entries[entry + layout.ENTRY_POSITION]
+        known = self.seen.get(entry)
+        if known is None or known[0] != position:
+            if len(self.seen) > 2 * SCAN_MAX:
+                self.seen.clear()
+            known = self.seen[entry] = (position, self.group_of(broker, broker.tables.entries[entry + layout.ENTRY_MESSAGE]))
+        return known[1]
+
+    def group_of(self, broker, message):
+        """What stands for the value of the header, or None."""
+        value = broker.headers_of(message).get(self.header)
+        return None if value is None or isinstance(value, (list, dict)) else digest(value)

@@ -1,0 +1,99 @@
+"""What queues remember of messages that have gone by: message ids (x-deduplication), publishers (x-publisher-id), last values.
+
+One pool for the whole broker, identity_count_max: a queue takes a place for each one that comes, and where none is left the queue or stream
+that remembers most forgets its oldest. So who remembers much makes way for who remembers little, and nobody's arguments reserve memory.
+Values of last-value queues stand for messages that are there and are not forgotten: they have half of the pool at most.
+An identity is kept as DIGEST_SIZE octets of its SHA-256, whatever its length.
+"""
+
+import hashlib
+
+from ..shim import const
+
+DIGEST_SIZE = const(15)  # with it an object of octets is 32 octets on a 32-bit MicroPython, and nobody finds two of the same digest
+
+
+def digest(value):
+    """The octets that stand for a value (text, number, octets ...)."""
+    return hashlib.sha256(repr(value).encode()).digest()[:DIGEST_SIZE]
+
+
+def pool_of(tables):
+    """The pool of the broker with these tables."""
+    if tables.identities is None:
+        tables.identities = Pool(tables.identity_count_max)
+    return tables.identities
+
+
+class Pool:
+    """How many places are left, and which Recent has places that may be taken back."""
+
+    def __init__(self, most):
+        self.most = most
+        self.left = most
+        self.values = 0
+        self.holders = []  # each a Recent with at least one identity
+
+    def take(self):
+        """Take a place for a Recent. There is always one: when none is left, the Recent with the most places gives up its oldest."""
+        if self.left == 0:
+            largest = self.holders[0]
+            for each in self.holders:
+                if len(each.known) > len(largest.known):
+                    largest = each
+            largest.forget_oldest()
+        self.left -= 1
+
+    def has_value_left(self):
+        """True when there is a place for a last value; last values have half of all places."""
+        return self.values < self.most // 2
+
+    def take_value(self):
+        """Take a place for a last value; false when the half for last values is taken."""
+        if not self.has_value_left():
+            return False
+        self.take()
+        self.values += 1
+        return True
+
+    def give_values(self, count):
+        """Give places of last values back."""
+        self.values -= count
+        self.left += count
+
+
+class Recent:
+    """Identities with a number each, in the order in which they came."""
+
+    def __init__(self, pool):
+        self.pool = pool
+        self.known = {}  # digest -> number
+        self.order = []
+        self.first = 0  # of `order`: where the oldest is
+
+    def add(self, identity, number):
+        """Remember an identity."""
+        self.pool.take()
+        if not self.known:
+            self.pool.holders.append(self)
+        self.known[identity] = number
+        self.order.append(identity)
+
+    def forget_oldest(self):
+        """Give the place of the oldest back."""
+        del self.known[self.order[self.first]]
+        self.order[self.first] = None
+        self.first += 1
+        if 2 * self.first > len(self.order):
+            self.order = self.order[self.first :]
+            self.first = 0
+        self.pool.left += 1
+        if not self.known:
+            self.pool.holders.remove(self)
+
+    def end(self):
+        """The queue is deleted: give all places back."""
+        if self.known:
+            self.pool.left += len(self.known)
+            self.pool.holders.remove(self)
+            self.known, self.order, self.first = {}, [], 0

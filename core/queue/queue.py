@@ -1,0 +1,210 @@
+"""A queue: messages in order, ready for one of its consumers.
+
+The order is flat (records of layout.QUEUE and layout.ENTRY); the object here holds what is decided rarely: names, arguments,
+consumers. A message that comes back (reject, recover, a channel that closes) goes back to where it stood, as in RabbitMQ.
+"""
+
+from ..memory import hot, layout
+
+if False:  # for the type checker alone
+    from typing import Any
+
+STEPS_A_TURN = 50000  # of Python from an entry to the next one, on the way to an old place: so many take a turn
+
+
+class Queue:
+    """One queue on the record `handle` of the queue table."""
+
+    is_stream = False
+    is_exchange = False
+    type = "classic"
+    is_own = False  # the broker's own (poison.py): clients only read it
+    # What few queues change stands here: on a board an attribute costs 8 octets of each queue.
+    policy = None  # the name of the policy that applies
+    pages: "Any" = None  # chunk_index.Paged: its messages that are only in the log; None: it keeps all in memory
+    id_in_log = 0  # 0: nothing of it is logged
+    prioritised = False  # a consumer has a priority of its own
+    needs_care = False  # its rules want to see each message before it is delivered
+
+    def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
+        self.tables = tables
+        self.handle = handle
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.arguments = arguments
+        self.owner = owner  # the connection it is exclusive to, or None
+        self.declared_by = None  # whose share it counts on
+        self.consumers = []
+        self.bound = {}  # its bindings, by the identity of the object
+        self.exclusive_consumer = False
+        self.rules = None  # core/queue/rules.py; None: nothing but first in, first out
+        self.effective = arguments  # what `rules` was made of: arguments and policy
+        self.used = True  # declared or read since the last tick (features/unused.py)
+        queues = tables.queues
+        for field in range(layout.QUEUE_WIDTH):
+            queues[handle + field] = 0
+        queues[handle + layout.QUEUE_HEAD] = layout.NONE
+        queues[handle + layout.QUEUE_TAIL] = layout.NONE
+        queues[handle + layout.QUEUE_RETURNED] = layout.NONE
+        self.log_position = -1
+        self.update_plain()
+
+    def update_plain(self):
+        """Write into the flat record which messages the queue accepts without a look at them (QUEUE_PLAIN): ingest pushes those itself.
+
+        To be called whenever `rules`, `id_in_log` or anything else changes that wants to see what is pushed.
+        """
+        plain = layout.PLAIN
+        limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
+        if self.is_stream or limits is None or self.is_paging():
+            plain = layout.NOT_PLAIN
+        elif self.id_in_log:
+            plain = layout.PLAIN_LOGGED
+        self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
+        self.tables.queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
+        for at in range(4):
+            self.tables.queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
+        if self.needs_care != (limits is None):
+            self.needs_care = limits is None
+        self.tables.engine.see_queue(self)
+
+    @property
+    def log_position(self):
+        """The whole position of the last message that the log has seen; -1: none."""
+        queues = self.tables.queues
+        return (queues[self.handle + layout.QUEUE_LOGGED_HIGH] << 30) + queues[self.handle + layout.QUEUE_LOGGED]
+
+    @log_position.setter
+    def log_position(self, position):
+        self.tables.queues[self.handle + layout.QUEUE_LOGGED] = position & layout.MASK
+        self.tables.queues[self.handle + layout.QUEUE_LOGGED_HIGH] = position >> 30
+
+    @staticmethod
+    def with_defaults(arguments):
+        """The arguments that rules are made of: those of the declaration, then the policy's."""
+        return arguments
+
+    def may_be_read(self, what, prefetch):
+        """Raise when the queue refuses a consumer on a channel with this prefetch (basic.qos global; 0: none). `what` names the queue."""
+
+    def message_count(self):
+        """Messages ready (what queue.declare-ok tells), in memory or not."""
+        count = self.tables.queues[self.handle + layout.QUEUE_LENGTH]
+        return count if self.pages is None else count + self.pages.count
+
+    def octets(self):
+        """Octets of the bodies of the ready messages."""
+        octets = self.tables.queues[self.handle + layout.QUEUE_OCTETS]
+        return octets if self.pages is None else octets + self.pages.octets
+
+    def is_paging(self):
+        """True when messages of the queue are only in the log: the next message goes to the log too, behind them."""
+        return self.pages is not None and self.pages.count > 0
+
+    def must_page(self, block_total):
+        """True when the next message, of so many blocks, is to be only in the log."""
+        return self.pages is not None and (self.pages.count > 0 or self.over_share(block_total))
+
+    def unsettled_count(self):
+        """Messages delivered and not settled."""
+        return self.tables.queues[self.handle + layout.QUEUE_UNSETTLED]
+
+    def full(self, block_total):
+        """True when a publisher must wait: `block_total` more blocks would pass the queue's share, and all its messages stay in memory."""
+        if self.rules is not None and self.rules.full(self):
+            return True
+        if self.pages is not None:
+            return self.pages.full() and self.must_page(block_total)
+        return self.over_share(block_total)
+
+    def over_share(self, block_total):
+        """True when the queue with `block_total` more blocks would be over its share: four times what is left of blocks, entries, messages.
+
+        So one queue alone gets four fifths of the arena, two get four ninths each, and there is always something left for another.
+        Rule "share": also may_push in ingest.py and in publish.c; test_homes.py holds them together.
+        """
+        queues = self.tables.queues
+        state = self.tables.state
+        held = queues[self.handle + layout.QUEUE_LENGTH] + queues[self.handle + layout.QUEUE_UNSETTLED]
+        if held == 0:
+            return False
+        return (
+            queues[self.handle + layout.QUEUE_BLOCKS] + block_total > 4 * state[layout.POOL_BLOCKS + 2]
+            or held >= 4 * state[layout.POOL_ENTRIES + 2]
+            or held >= 4 * state[layout.POOL_MESSAGES + 2]
+        )
+
+    def push(self, message):
+        """Append a message to the queue; returns its entry. The caller has seen that an entry is free."""
+        tables = self.tables
+        return hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+
+    def head(self):
+        """The first ready entry, or NONE."""
+        return self.tables.queues[self.handle + layout.QUEUE_HEAD]
+
+    def pop(self):
+        """Take the entry at the head off the ready list; NONE: the queue is empty."""
+        entry = self.head()
+        if entry != layout.NONE:
+            self.unlink(entry)
+        return entry
+
+    def unlink(self, entry):
+        """Take an entry off the ready list."""
+        tables = self.tables
+        hot.unlink_ready(tables.messages, tables.entries, tables.queues, self.handle, entry)
+
+    def link(self, entry, before):
+        """Put an entry that is in no list behind `before` (NONE: at the head) of the ready list."""
+        tables = self.tables
+        entries, queues, queue = tables.entries, tables.queues, self.handle
+        behind = queues[queue + layout.QUEUE_HEAD] if before == layout.NONE else entries[before + layout.ENTRY_NEXT]
+        entries[entry + layout.ENTRY_NEXT] = behind
+        entries[entry + layout.ENTRY_PREVIOUS] = before
+        if before == layout.NONE:
+            queues[queue + layout.QUEUE_HEAD] = entry
+        else:
+            entries[before + layout.ENTRY_NEXT] = entry
+        if behind == layout.NONE:
+            queues[queue + layout.QUEUE_TAIL] = entry
+        else:
+            entries[behind + layout.ENTRY_PREVIOUS] = entry
+        queues[queue + layout.QUEUE_LENGTH] += 1
+        queues[queue + layout.QUEUE_OCTETS] += tables.messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BODY]
+
+    def is_later(self, entry, other):
+        """True when `entry` came into the queue after `other`; positions wrap at 2^30 and lie less than half of that apart."""
+        entries = self.tables.entries
+        ahead = (entries[entry + layout.ENTRY_POSITION] - entries[other + layout.ENTRY_POSITION]) & layout.MASK
+        return 0 < ahead < 0x20000000
+
+    def requeue(self, entry):
+        """Put an entry that is in no list back where its position says."""
+        if self.rules is not None and self.rules.priority is not None:
+            self.rules.priority.requeue(self, entry)
+            return
+        tables = self.tables
+        if self.needs_care:  # its rules may have changed the order
+            tables.queues[self.handle + layout.QUEUE_RETURNED] = layout.NONE
+        steps = hot.requeue(tables.messages, tables.entries, tables.queues, self.handle, entry)
+        tables.state[layout.STATE_LEFT] -= steps * tables.engine.effort // STEPS_A_TURN
+
+    def purge(self):
+        """Drop all ready messages (0-9-1 section 1.7.2.7: not those delivered and unsettled): how many."""
+        count = self.message_count()
+        if self.is_paging():
+            self.pages.pager.purge(self)
+        self.tables.engine.purge(self.handle)
+        return count
+
+    def end(self):
+        """The queue is deleted."""
+        if self.rules is not None:
+            self.rules.end()
+
+    def drop(self, entry):
+        """Free an entry that is in no list."""
+        tables = self.tables
+        hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)

@@ -1,0 +1,71 @@
+"""Quorum queues (`x-queue-type=quorum`) where there is one node: durable queues with the defaults of RabbitMQ's.
+
+What a quorum is for, messages that outlive a disk, one node cannot give; clients declare them as a matter of course, and what they rely on
+is here: a durable queue whose messages come back at most DELIVERY_LIMIT times, on a broker that keeps a log. A board may leave this out.
+"""
+
+from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, ProtocolError
+from . import rules, stream_arguments
+from .queue import Queue
+
+DELIVERY_LIMIT = 20  # RabbitMQ 4's; 3.10 has none
+
+UNLIMITED = -1  # what RabbitMQ 4 takes as x-delivery-limit for none
+
+# What RabbitMQ's do not take.
+NOT_OF_QUORUM = ("x-max-priority", "x-queue-mode", "x-queue-version", "x-queue-master-locator")
+
+# Argument and kind of value, beside those that all queues have: what is about nodes and memory has no effect.
+ARGUMENTS = (
+    ("x-quorum-initial-group-size", (1, rules.NUMBER_MAX, " nodes")),
+    ("x-queue-leader-locator", stream_arguments.LOCATORS),
+    ("x-max-in-memory-length", rules.NUMBER),
+    ("x-max-in-memory-bytes", rules.NUMBER),
+)
+
+
+class Quorum(Queue):
+    """One quorum queue."""
+
+    type = "quorum"
+
+    @staticmethod
+    def with_defaults(arguments):
+        """What its rules are made of, from what it was declared with and its policy."""
+        whole = dict(arguments)
+        if whole.setdefault("x-delivery-limit", DELIVERY_LIMIT) == UNLIMITED:
+            del whole["x-delivery-limit"]
+        return whole
+
+    @staticmethod
+    def may_be_read(what, prefetch):
+        """Raise not-implemented for a consumer on a channel with a prefetch (basic.qos global) of its own."""
+        if prefetch:
+            raise ProtocolError(NOT_IMPLEMENTED, what + " does not support global qos")
+
+
+def check(what, arguments):
+    """Raise precondition-failed for arguments that a quorum queue does not take. `what` names it for the text."""
+    rules.refuse(what, "quorum", arguments, NOT_OF_QUORUM + rules.OF_STREAMS)
+    rules.check_rows(ARGUMENTS, what, arguments)
+    rules.check(
+        what,
+        {
+            name: arguments[name]
+            for name in arguments
+            if rules.row_of(name) is not None and (name, arguments[name]) != ("x-delivery-limit", UNLIMITED)
+        },
+    )
+
+
+def check_properties(what, durable, exclusive, auto_delete, journal):
+    """Raise precondition-failed for a declaration that makes no quorum queue, in RabbitMQ's words, or where nothing is kept."""
+    for word, given in (("non-durable", not durable), ("exclusive-owner", exclusive), ("auto-delete", auto_delete)):
+        if given:
+            raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for %s" % (word, what))
+    if journal is None:
+        raise ProtocolError(
+            PRECONDITION_FAILED,
+            "invalid arg 'x-queue-type' for %s: this broker keeps messages in memory only, and a "
+            "quorum queue is durable: start it with --data DIRECTORY, or declare a classic queue" % what,
+        )

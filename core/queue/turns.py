@@ -1,0 +1,157 @@
+"""Who gets the next message: queues in turn, and each queue's consumers in turn.
+
+A queue is in the list of active queues (layout.STATE_ACTIVE_HEAD) when something changed for it: a message came, a consumer has credit or
+its session's send buffer has space again. Each turn is short, so that a busy queue does not keep another waiting. A session whose send
+buffer is full delivers nothing; its queues are activated again when its peer has read.
+"""
+
+from ..memory import hot, layout
+from ..shim import const
+
+_TURNS = const(64)  # turns before everything else that the broker does has its turn
+_SERVED_TURNS = const(8)  # of one queue before a basic.get from it
+_CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose messages are looked at
+# Deliveries in a round of queues that all need a look, that have groups, and of streams: as long as engine.deliveries of others.
+_CAREFUL_DELIVERIES = const(256)
+_GROUPED_DELIVERIES = const(48)
+_STREAM_DELIVERIES = const(400)
+_ASKED = const(8192)  # consumers that are asked in a row whether they can take the message of such a queue
+
+
+def run(broker):
+    """Give the active queues their turns, one after the other; queues that are still active after _TURNS turns go on in the next round."""
+    go_round(broker, _TURNS)
+
+
+def serve(broker, queue):
+    """Deliver a queue's ready messages to consumers that can take them, before basic.get takes one or a method counts them."""
+    queues, state = broker.tables.queues, broker.tables.state
+    for _ in range(_SERVED_TURNS):
+        if not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
+            return
+        hot.deactivate(queues, state, queue.handle)
+        queues[queue.handle + layout.QUEUE_ACTIVE] = 1
+        queues[queue.handle + layout.QUEUE_NEXT_ACTIVE] = state[layout.STATE_ACTIVE_HEAD]
+        state[layout.STATE_ACTIVE_HEAD] = queue.handle
+        if state[layout.STATE_ACTIVE_TAIL] == layout.NONE:
+            state[layout.STATE_ACTIVE_TAIL] = queue.handle
+        go_round(broker, 1)
+
+
+def go_round(broker, turns):
+    """Give turns to active queues in their order, `turns` at most."""
+    engine = broker.tables.engine
+    engine.begin_round(turns, engine.deliveries)
+    while True:
+        handle = engine.next_turn()
+        if handle == layout.NONE:
+            return
+        queue = broker.queue_objects[handle]
+        if broker.tables.queues[handle + layout.QUEUE_RETURNING]:
+            continue  # what comes back goes first; then the queue is active again
+        careful = queue.needs_care or queue.prioritised
+        most = careful_most(queue) if careful else engine.turn
+        try:
+            count = careful_turn(broker, queue, most) if careful else turn(queue, engine)
+        except Exception as error:
+            broker.guard.queue_failed(queue, error)
+            continue
+        engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)
+        if count >= most:
+            broker.activate(queue)
+
+
+def cost_of(queue, deliveries):
+    """How many deliveries of a plain queue take as long as one delivery of this queue, whose messages are looked at."""
+    in_a_round = _CAREFUL_DELIVERIES
+    if queue.is_stream:
+        in_a_round = _STREAM_DELIVERIES
+    elif queue.rules is not None and queue.rules.groups is not None:
+        in_a_round = _GROUPED_DELIVERIES
+    if queue.prioritised:
+        in_a_round = min(in_a_round, careful_most(queue))
+    return max(deliveries // in_a_round, 1)
+
+
+def careful_most(queue):
+    """Deliveries in a row of a queue whose messages are looked at: fewer when each may have to ask many consumers."""
+    return max(min(_CAREFUL_TURN, _ASKED // (len(queue.consumers) or 1)), 1)
+
+
+def turn(queue, engine):
+    """Make up to engine.turn deliveries of one queue, consumer by consumer; returns how many, with those that the engine has made."""
+    consumers = queue.consumers
+    count = len(consumers)
+    done = engine.done
+    if count == 1:
+        consumer = consumers[0]
+        return done + consumer.channel.session.deliver(consumer, engine.turn - done, done)
+    idle = engine.idle
+    while done < engine.turn and idle < len(consumers) and (queue.is_stream or queue.head() != layout.NONE):
+        consumer = consumers[next_place(queue, len(consumers))]  # one whose channel fails meanwhile is gone
+        if consumer.channel.session.deliver(consumer, 1):
+            done += 1
+            idle = 0
+        else:
+            idle += 1
+    return done
+
+
+def next_place(queue, count):
+    """The place of the consumer whose turn it is among its queue's; the consumer behind it has the next turn."""
+    queues = queue.tables.queues
+    place = queues[queue.handle + layout.QUEUE_TURN]
+    if place >= count:
+        place = 0
+    queues[queue.handle + layout.QUEUE_TURN] = place + 1
+    return place
+
+
+def careful_turn(broker, queue, most):
+    """As `turn`, for a queue with rules or consumer priorities, up to `most` deliveries: each message is looked at first."""
+    for done in range(most):
+        if queue.rules is not None:
+            queue.rules.before_delivery(broker, queue)
+            if queue.rules.expiry is not None and queue.rules.expiry.behind:
+                broker.activate(queue)
+                return done
+        if queue.head() == layout.NONE or not one_delivery(broker, queue):
+            return done
+    return most
+
+
+def one_delivery(broker, queue):
+    """Deliver the head to the first consumer that can take it: the highest priority first, those of one priority in turn."""
+    consumers = queue.consumers
+    if not consumers:
+        return False
+    rules = queue.rules
+    count = len(consumers)
+    if rules is not None and rules.single_active:
+        done = consumers[0].channel.session.deliver(consumers[0], 1)
+        if len(consumers) != count:
+            broker.activate(queue)
+        return done
+    groups = None if rules is None else rules.groups
+    if groups is not None and not groups.look(broker, queue):
+        return False
+    turn_of = queue.tables.queues[queue.handle + layout.QUEUE_TURN]
+    start = 0
+    while start < count:
+        end = start + 1
+        while end < count and consumers[end].priority == consumers[start].priority:
+            end += 1
+        for step in range(end - start):
+            consumer = consumers[start + (turn_of + step) % (end - start)]
+            if groups is not None and not groups.bring(broker, queue, consumer):
+                continue
+            if consumer.channel.session.deliver(consumer, 1):
+                if groups is not None:
+                    groups.delivered(broker, queue, consumer)
+                queue.tables.queues[queue.handle + layout.QUEUE_TURN] = (turn_of + 1 + step) & layout.MASK
+                return True
+            if len(consumers) != count:  # its channel has failed: the others have their turn with what is left
+                broker.activate(queue)
+                return False
+        start = end
+    return False

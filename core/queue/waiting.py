@@ -1,0 +1,108 @@
+"""Entries that wait for a moment: kept out of their queue until then, earliest first (a heap).
+
+Those that came back (delayed retry) go to where they stood; those that arrive (x-delayed-message) go to the tail, under the queue's rules.
+Boards that carry neither do not carry this file.
+"""
+
+from heapq import heapify, heappop, heappush
+
+from ..exchange.base import delay_of
+from ..memory import layout
+
+
+class Waiting:
+    """At most `most`. `due` counts milliseconds of the broker's uptime, which does not wrap."""
+
+    def __init__(self, most):
+        self.most = most
+        self.heap = []
+        self.count = 0  # breaks ties in the order of coming
+
+    def has_room(self):
+        """True when one more entry may wait."""
+        return len(self.heap) < self.most
+
+    def add(self, broker, delay_ms, queue, entry, arrives=False):
+        """Give `entry` (in no list) to `queue` in `delay_ms` milliseconds; at once when no more may wait."""
+        if not self.has_room():
+            self.hand_over(broker, queue, entry, arrives)
+            return
+        self.count += 1
+        # Those that come back do so from the newest to older ones: the oldest is to go first.
+        heappush(self.heap, (broker.uptime_ms + delay_ms, self.count if arrives else -self.count, queue, entry, arrives))
+
+    def run(self, broker):
+        """Hand over the entries whose moment has come, as many as fit one turn; further ones are due at once."""
+        state = broker.tables.state
+        broker.tables.begin_turn()
+        while self.heap and self.heap[0][0] <= broker.uptime_ms and state[layout.STATE_LEFT] > 0:
+            _, _, queue, entry, arrives = heappop(self.heap)
+            self.hand_over(broker, queue, entry, arrives)
+            state[layout.STATE_LEFT] -= broker.look_cost()
+
+    def hand_over(self, broker, queue, entry, arrives):
+        """Give an entry to its queue."""
+        try:
+            if arrives:
+                queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+            else:
+                queue.requeue(entry)
+        except Exception as error:
+            broker.guard.rescue(queue, entry, error)
+            return
+        broker.activate(queue)
+        if queue.rules is not None:
+            try:
+                if arrives:
+                    queue.rules.arrived(broker, queue, entry)
+                else:
+                    queue.rules.trim(broker, queue)
+            except Exception as error:
+                broker.guard.queue_failed(queue, error)
+
+    def forget(self, queue):
+        """Drop the entries that wait for a queue that is deleted; returns how many."""
+        kept = [each for each in self.heap if each[2] is not queue]
+        for each in self.heap:
+            if each[2] is queue:
+                queue.drop(each[3])
+        count = len(self.heap) - len(kept)
+        self.heap = kept
+        heapify(self.heap)
+        return count
+
+    def restore(self, broker):
+        """After recovery: keep messages of x-delayed-message exchanges waiting until their moment."""
+        names = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
+        if not names:
+            return
+        for queue in list(broker.queues.values()):
+            if not queue.is_stream:
+                entry = queue.head()
+                while entry != layout.NONE:
+                    behind = broker.tables.entries[entry + layout.ENTRY_NEXT]
+                    message = broker.tables.entries[entry + layout.ENTRY_MESSAGE]
+                    left = 0
+                    try:
+                        if broker.names_of(message)[0] in names:
+                            left = left_of(
+                                broker,
+                                lambda message=message: broker.properties_of(message),
+                                broker.tables.messages[message + layout.MESSAGE_ARRIVED],
+                            )
+                    except Exception as error:  # it is delivered at once
+                        broker.guard.trouble("a message of queue '%s'", queue.name, error)
+                    if left > 0:
+                        queue.unlink(entry)
+                        try:
+                            self.add(broker, left, queue, entry, True)
+                        except Exception as error:
+                            broker.guard.trouble("a message of queue '%s'", queue.name, error)
+                            queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+                    entry = behind
+
+
+def left_of(broker, properties, arrived):
+    """Milliseconds that a recovered message of an exchange that delays has to wait yet; `properties`: a function that gives them."""
+    waited_s = max(broker.seconds - arrived, 0)  # the clock may have been set back
+    return delay_of(properties) - 1000 * waited_s

@@ -1,0 +1,49 @@
+"""A durable broker: the log of a store recovered, and a journal on top of it."""
+
+from ..log.definition_records import gone
+from ..log.journal import Journal
+from ..log.segments import Log
+from ..memory import layout
+from . import recovery
+
+
+def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_max):
+    """Recover what `store` holds into an empty broker and log from here on: the report of the recovery, one line.
+
+    Raises segments.OtherLog (nothing touched), second_pass.TooSmall, OSError.
+    """
+    writer = Log(store, segment_size, size_max)
+    journal = Journal(broker, writer, mode, batch_ms, batch_size)
+    by_id, found, report = recovery.recover(broker, store, journal)
+    journal.queue_ids = found.queue_ids
+    broker.journal = journal
+    clock = found.definitions.get(("clock", ""))
+    try:
+        jump = broker.ages.resume(None if clock is None else clock["frames"], found.arrived)
+        if jump:
+            broker.clock_jumped(jump)
+    except Exception as error:  # ages count from now on
+        broker.guard.trouble("the clock%s", "", error)
+    for definition in found.loose:
+        journal.define(gone(definition))
+    broker.waiting.restore(broker)
+    for queue in by_id.values():
+        try:
+            let_expire(broker, queue)
+            if queue.rules is not None:
+                queue.rules.recovered(broker, queue)
+        except Exception as error:
+            broker.guard.queue_failed(queue, error)
+        broker.activate(queue)
+    return report
+
+
+def let_expire(broker, queue):
+    """Have a queue look at lifetimes again when a recovered message has one; what is only in the log is looked at on its way in."""
+    entries = broker.tables.entries
+    entry = queue.head()
+    while entry != layout.NONE:
+        if broker.expires(queue, entries[entry + layout.ENTRY_MESSAGE]):
+            broker.let_expire(queue)
+            return
+        entry = entries[entry + layout.ENTRY_NEXT]

@@ -1,0 +1,222 @@
+"""Frames of the serial link: where one begins and ends on the line, and whether it came through whole.
+
+    0x7E | kind | sequence | acknowledged | payload, 0 to payload_size_max octets | check, 2 or 4 octets | 0x7E
+
+As in HDLC (RFC 1662): 0x7E (flag) stands only between frames, one is enough between two; inside a frame 0x7E and 0x7D are sent
+as 0x7D and the octet with bit 0x20 turned over. The check covers everything before it, least significant octet first: CRC-32 (as
+zlib), or CRC-16/X.25 where a session has agreed on it. It begins with a seed that says whose frame this is: an address for the
+frames of the handshake, the nonces of both ends for those of a session. So what belongs to another session, or to another station of
+the same wire, is as good as damaged, and costs no octet. HDLC rather than COBS: further octets (Ctrl-C) can be kept off the line by
+the same escape, and text that others write between frames does no harm.
+
+Laws: buffers are made in the constructors; a reader holds no more than one frame, whatever is on the line; a frame whose check
+fails is counted and gone. What a frame means is not known here: see link.py. What is done octet by octet is in stuffing.py.
+"""
+
+import binascii
+from array import array
+
+from ..shim import const
+from . import stuffing
+
+_FLAG = const(0x7E)
+_ESCAPE = const(0x7D)
+_CONTROL = const(0x20)  # octets below it are those that a terminal may act on
+_INTERRUPT = const(3)  # Ctrl-C
+
+# A reader's numbers, see stuffing.py.
+_FILL = const(0)
+_TURN = const(2)
+_ENDED = const(3)
+
+HEADER_SIZE = 3
+OVERHEAD = HEADER_SIZE + 4 + 1  # octets of a frame beside its payload
+
+# Kinds, in the low four bits; the other bits of `kind` are below.
+DATA = 1
+STATUS = 2
+PING = 3
+END = 4
+TURN = 5
+HELLO = 6
+WELCOME = 7
+CALL = 8
+NAME_MASK = 0x0F
+FROM_ACTIVE = 0x10
+CHECK_32 = 0x20
+
+
+def is_handshake(kind):
+    """True for kinds that are checked with CRC-32 and the seed of the address, because there may be no session."""
+    return HELLO <= kind & NAME_MASK <= CALL
+
+
+class FrameChecks:
+    """What the checks of one end begin with: `address` (0 to 255) of the handshake, and `size` and `seed` of a session's.
+
+    `active`: this end's frames have the bit FROM_ACTIVE. `form`: of what is done octet by octet, see stuffing.py.
+    """
+
+    def __init__(self, active, address=0):
+        self.form = stuffing.chosen
+        self.address = address
+        self._from = FROM_ACTIVE if active else 0
+        self.handshake_seed = binascii.crc32(bytes((address,))) if address else 0
+        self.size = 0  # octets of a session's check; 0: there is no session
+        self.seed = 0
+
+    def begin(self, nonces, size):
+        """Frames belong to the session of `nonces` (bytes) from now on."""
+        self.size = size
+        seed = bytes((self.address,)) + nonces
+        self.seed = self.of(seed, len(seed), 0, size)
+
+    def of(self, octets, size, value, check_size):
+        """The check, of `check_size` octets, of octets[0:size]; `value` is the check of what stands before them."""
+        return binascii.crc32(octets[:size], value) if check_size == 4 else self.form.check_16(octets, size, value)
+
+    def clear(self):
+        """Forget the session."""
+        self.size = 0
+
+    def kind_of(self, name):
+        """The octet `kind` of a frame of ours."""
+        return name | self._from | (CHECK_32 if self.size_of(name) == 4 else 0)
+
+    def is_own(self, kind):
+        """True for a frame that this end has sent itself: many adapters give back what they send."""
+        return kind & FROM_ACTIVE == self._from
+
+    def size_of(self, kind):
+        """Octets of the check of a frame of this kind; 0: it cannot be one of ours now."""
+        return 4 if is_handshake(kind) else self.size
+
+    def seed_of(self, kind):
+        return self.handshake_seed if is_handshake(kind) else self.seed
+
+
+class FrameReader:
+    """Finds the frames in what comes off the line.
+
+    After `take` a `size` above 0 says that octets[0:size] are a frame (header and payload) whose check was right;
+    they stay until the next `take`. `bad_count`: pieces that were no frame: damaged, too short, too long, or of another session.
+    """
+
+    def __init__(self, payload_size_max, checks):
+        self.octets = memoryview(bytearray(HEADER_SIZE + payload_size_max + 4))
+        self.size = 0
+        self.bad_count = 0
+        self._checks = checks
+        self._numbers = array("i", (0, len(self.octets), 0, 0))
+        self._octets_at = checks.form.octets(self.octets)
+        self._numbers_at = checks.form.integers(self._numbers)
+
+    def clear(self):
+        """Drop a frame that was begun: the rest of it will not come."""
+        self._begin()
+        self.size = 0
+
+    def _begin(self):
+        numbers = self._numbers
+        numbers[_FILL] = numbers[_TURN] = numbers[_ENDED] = 0
+
+    def take(self, source, at, end):
+        """Read source[at:end] to the end of a frame or of the octets; returns where it stopped."""
+        self.size = 0
+        at = self._checks.form.unstuff(source, at, end, self._octets_at, self._numbers_at)
+        if self._numbers[_ENDED]:
+            self._finish(self._numbers[_FILL])
+        return at
+
+    def _finish(self, fill):
+        """A flag has come after `fill` octets (one more than there is room for: too many)."""
+        whole = self._numbers[_TURN] == 0 and fill <= len(self.octets)
+        self._begin()
+        if fill == 0 and whole:
+            return
+        check_size = self._checks.size_of(self.octets[0])
+        if whole and check_size and fill >= HEADER_SIZE + check_size and self._check_holds(fill - check_size, check_size):
+            self.size = fill - check_size
+        else:
+            self.bad_count += 1
+
+    def _check_holds(self, size, check_size):
+        octets = self.octets
+        low = octets[size] | octets[size + 1] << 8
+        value = self._checks.of(octets, size, self._checks.seed_of(octets[0]), check_size)
+        if check_size == 2:
+            return value == low
+        return value & 0xFFFF == low and value >> 16 == octets[size + 2] | octets[size + 3] << 8
+
+
+class FrameWriter:
+    """Holds one frame as it goes on the line: octets[start:end] are still to be sent.
+
+    `line_silent`: nothing was sent just before, so the next frame closes off with a flag what noise may have left on the line.
+    """
+
+    def __init__(self, payload_size_max, checks):
+        self.octets = memoryview(bytearray(2 * (HEADER_SIZE + payload_size_max + 4) + 2))
+        self.start = 0
+        self.end = 0
+        self.line_silent = True
+        self._checks = checks
+        self._octets_at = checks.form.octets(self.octets)
+        self._header = bytearray(HEADER_SIZE)
+        self._check = bytearray(4)
+        self._check_size = 0
+        self._value = 0
+        self._escaped_below = 0
+        self._escaped = _INTERRUPT if checks.kind_of(DATA) & FROM_ACTIVE else _ESCAPE
+
+    def begin(self, name, sequence, acknowledged):
+        """Begin a frame of the kind `name`.
+
+        A handshake may reach a REPL: no octet of it is a control character, which would interrupt or reset what runs there. Once there is
+        a session the program at the passive end may be interrupted by a real Ctrl-C only: the active end sends none in a frame.
+        """
+        header = self._header
+        kind = self._checks.kind_of(name)
+        header[0] = kind
+        header[1] = sequence
+        header[2] = acknowledged
+        self.start = self.end = 0
+        if self.line_silent:
+            self.octets[0] = _FLAG
+            self.end = 1
+        self._escaped_below = _CONTROL if is_handshake(kind) else 0
+        self._check_size = self._checks.size_of(kind)
+        self._value = self._checks.seed_of(kind)
+        self.add(header, HEADER_SIZE)
+
+    def add(self, payload, size):
+        """Append payload[0:size] to the frame."""
+        self._value = self._checks.of(payload, size, self._value, self._check_size)
+        self._stuff(payload, size)
+
+    def finish(self):
+        """End the frame: the payload is complete."""
+        check = self._check
+        value = self._value
+        check[0] = value & 0xFF
+        check[1] = value >> 8 & 0xFF
+        if self._check_size == 4:
+            check[2] = value >> 16 & 0xFF
+            check[3] = value >> 24
+        self._stuff(check, self._check_size)
+        self.octets[self.end] = _FLAG
+        self.end += 1
+
+    def put(self, name, sequence, acknowledged, payload, size):
+        """Make the whole frame with payload[0:size]."""
+        self.begin(name, sequence, acknowledged)
+        self.add(payload, size)
+        self.finish()
+
+    def _stuff(self, source, size):
+        assert self.end + 2 * size < len(self.octets), "a frame is larger than its writer was made for"
+        self.end = self._checks.form.stuff(source, size, self._octets_at, self.end, self._escaped, self._escaped_below)
+
+    def clear(self):
+        """Drop the frame that is being sent."""
+        self.start = self.end = 0

@@ -1,0 +1,111 @@
+"""What is done to every octet of the serial line: a frame's octets put on it, taken off it, and CRC-16/X.25 over them (frame.py).
+
+As in HDLC (RFC 1662) a flag 0x7E stands between frames, and 0x7D in a frame says that the next octet has bit 0x20 turned over. The
+functions are pure: buffers and numbers as arguments, no objects, no default arguments; c_accel/framing.c has the same in C. `chosen` is
+the form that links made from then on use; the program that starts one may put another there before (leveret.c_accel.install).
+
+`numbers` of a reader: octets of the frame so far (one more than there is room for: too many), room for them, 1 behind an escape, 1 when a
+flag has ended the frame.
+"""
+
+from array import array
+
+from ..shim import const
+
+if False:  # for the type checker alone
+    from typing import Any
+
+_FLAG = const(0x7E)
+_ESCAPE = const(0x7D)
+_TURNED = const(0x20)
+
+_FILL = const(0)
+_ROOM = const(1)
+_TURN = const(2)
+_ENDED = const(3)
+
+
+def check_16_table():
+    """Remainders of the reflected polynomial 0x8408 (x^16 + x^12 + x^5 + 1) for each octet."""
+    remainders = array("H", bytes(512))
+    for octet in range(256):
+        remainder = octet
+        for _ in range(8):
+            remainder = (remainder >> 1) ^ 0x8408 if remainder & 1 else remainder >> 1
+        remainders[octet] = remainder
+    return remainders
+
+
+CHECK_16_TABLE = check_16_table()
+
+
+def check_16(octets, size, value):
+    """CRC-16/X.25 of octets[0:size]; `value` is the check of what stands before them, 0 for none."""
+    table = CHECK_16_TABLE
+    value ^= 0xFFFF
+    for index in range(size):
+        value = (value >> 8) ^ table[(value ^ octets[index]) & 0xFF]
+    return value ^ 0xFFFF
+
+
+def unstuff(source, at, end, octets, numbers):
+    """Take source[at:end] to the first flag or the end into `octets`, behind what `numbers` says is there; returns where it stopped."""
+    fill = numbers[_FILL]
+    room = numbers[_ROOM]
+    while at < end:
+        octet = source[at]
+        at += 1
+        if octet == _FLAG:
+            numbers[_ENDED] = 1
+            break
+        if octet == _ESCAPE:
+            numbers[_TURN] = 1
+            continue
+        if numbers[_TURN]:
+            octet ^= _TURNED
+            numbers[_TURN] = 0
+        if fill < room:
+            octets[fill] = octet
+            fill += 1
+        elif fill == room:
+            fill += 1
+    numbers[_FILL] = fill
+    return at
+
+
+def stuff(source, size, target, at, escaped, escaped_below):
+    """Put source[0:size] behind target[0:at], which has room for twice as many; returns where it ends.
+
+    Besides flag and escape the octet `escaped` and those below `escaped_below` are escaped.
+    """
+    for index in range(size):
+        octet = source[index]
+        if octet == _FLAG or octet == _ESCAPE or octet == escaped or octet < escaped_below:
+            target[at] = _ESCAPE
+            at += 1
+            octet ^= _TURNED
+        target[at] = octet
+        at += 1
+    return at
+
+
+class Plain:
+    """The functions as they stand. What is made of buffers that they get again and again is what `octets` and `integers` give."""
+
+    name = "plain Python"
+    check_16 = staticmethod(check_16)
+    unstuff = staticmethod(unstuff)
+    stuff = staticmethod(stuff)
+
+    @staticmethod
+    def octets(view):
+        """What `unstuff` and `stuff` get for the buffer that they write into."""
+        return view
+
+    @staticmethod
+    def integers(numbers):
+        """What `unstuff` gets for its numbers."""
+        return numbers
+
+
+chosen: "Any" = Plain

@@ -1,0 +1,301 @@
+"""The two windows of the serial link: what was sent and is not acknowledged yet, and what has come before its turn.
+
+A window is a ring of grains: pieces of `grain` octets, numbered modulo 256, at most 128 of them, so that an old number is never taken
+for a new one. A frame carries a run of grains, all full but the last, and is known by the number of its first one. So frames may have
+any size, that size may change at any time, and what is sent again is cut as it is best now.
+
+    sender     base ... sent, or come (told by a bitmap), or lost again ... cursor ... next to be filled ... base + count
+    receiver   expected ... some are here, some are missing ... top ... expected + count
+
+Laws: a line keeps the order of what it does not destroy. So each grain remembers when it was sent last (`order`): as soon as something
+that was sent later has arrived, it is lost, and is sent again; nothing is on a clock, nothing that arrived is sent twice. Buffers are
+made in the constructors: size octets and 6 (sender) or 1 (receiver) for each grain; what does not fit is not taken.
+"""
+
+from ..shim import const, copy, table
+
+SEQUENCE_MASK = 0xFF
+GRAIN_COUNT_MAX = 128
+GRAIN_SIZE_MIN = 16
+WINDOW_SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
+
+_FREE = const(0)
+_QUEUED = const(1)
+_SENT = const(2)
+_ARRIVED = const(3)
+_ORDER_MAX = const(1 << 28)
+
+
+def grain_size(window_size):
+    """Octets of a grain, the same at both ends because it follows from the window they agreed on."""
+    size = GRAIN_SIZE_MIN
+    while size * GRAIN_COUNT_MAX < window_size:
+        size *= 2
+    return size
+
+
+class SendWindow:
+    """A ring of `size_max` octets, one of WINDOW_SIZES."""
+
+    def __init__(self, size_max):
+        self._ring = memoryview(bytearray(size_max))
+        self._sizes = bytearray(GRAIN_COUNT_MAX)
+        self._states = bytearray(GRAIN_COUNT_MAX)
+        self._orders = table(GRAIN_COUNT_MAX)
+        self.begin(size_max)
+
+    def begin(self, size):
+        """A new session with a window of `size` octets: numbers start at 0, nothing is kept."""
+        self.grain = grain_size(size)
+        self.count = size // self.grain
+        self.base = self.next = self._cursor = 0
+        self.sent_grains = 0  # on their way
+        self._order = 1
+        self._question = 0
+        self._newest = 0  # the latest order that is known to have arrived
+        self.run_first = self.run_size = 0
+
+    def outstanding(self):
+        """Grains that are kept."""
+        return (self.next - self.base) & SEQUENCE_MASK
+
+    def room(self):
+        """Octets that `put` takes."""
+        return (self.count - self.outstanding()) * self.grain
+
+    def is_known(self, acknowledged):
+        """True for an acknowledgement of something that was put here."""
+        return (acknowledged - self.base) & SEQUENCE_MASK <= self.outstanding()
+
+    def put(self, source, size):
+        """Keep source[0:size], to be sent; needs room."""
+        at = 0
+        while at < size:
+            slot = self.next % self.count
+            piece = min(self.grain, size - at)
+            copy(self._ring, slot * self.grain, source, at, piece)
+            self._sizes[slot] = piece
+            self._states[slot] = _QUEUED
+            self.next = (self.next + 1) & SEQUENCE_MASK
+            at += piece
+
+    def take_run(self, size_max):
+        """Choose what goes out next: true when there is something, then it is `run_size` octets from grain `run_first` on.
+
+        The lowest number first: what was lost is sent again before what is new.
+        """
+        number = self._cursor
+        while number != self.next and self._states[number % self.count] != _QUEUED:
+            number = (number + 1) & SEQUENCE_MASK
+        self._cursor = number
+        self.run_first = number
+        size = 0
+        while number != self.next:
+            slot = number % self.count
+            if self._states[slot] != _QUEUED or size + self._sizes[slot] > size_max:
+                break
+            self._states[slot] = _SENT
+            self.sent_grains += 1
+            self._orders[slot] = self._order
+            size += self._sizes[slot]
+            number = (number + 1) & SEQUENCE_MASK
+            if self._sizes[slot] < self.grain:
+                break
+        self.run_size = size
+        self._cursor = number
+        if size:
+            self._order += 1
+            if self._order >= _ORDER_MAX:
+                self._begin_orders_anew()
+        return size > 0
+
+    def run_piece(self, at):
+        """The run from its octet `at` on, as far as it lies in one piece."""
+        start = (self.run_first % self.count * self.grain + at) % (self.count * self.grain)
+        return self._ring[start : min(start + self.run_size - at, self.count * self.grain)]
+
+    def mark_question(self):
+        """A question goes out now; `answered` means that the peer has had everything that came through of what was sent before it."""
+        self._question = self._order
+        self._order += 1
+        if self._order >= _ORDER_MAX:
+            self._begin_orders_anew()
+
+    def answered(self):
+        self._has_arrived(self._question)
+
+    def _begin_orders_anew(self):
+        """Keep the numbers small: only the latest few hundred can still matter."""
+        back = self._order - _ORDER_MAX // 2
+        for slot in range(GRAIN_COUNT_MAX):
+            self._orders[slot] = max(0, self._orders[slot] - back)
+        self._order -= back
+        self._newest = max(0, self._newest - back)
+        self._question = max(0, self._question - back)
+
+    def acknowledge(self, acknowledged):
+        """All before number `acknowledged` has arrived, as is_known has found possible; returns how many grains of it are new."""
+        count = (acknowledged - self.base) & SEQUENCE_MASK
+        if (self._cursor - self.base) & SEQUENCE_MASK < count:
+            self._cursor = acknowledged
+        for _ in range(count):
+            slot = self.base % self.count
+            if self._states[slot] != _QUEUED:
+                self._has_arrived(self._orders[slot])
+            self.sent_grains -= self._states[slot] == _SENT
+            self._states[slot] = _FREE
+            self.base = (self.base + 1) & SEQUENCE_MASK
+        return count
+
+    def mark(self, bitmap, start, end):
+        """What else has arrived: bit n of octet m of bitmap[start:end] stands for grain 8 m + n behind the first missing one."""
+        number = self.base
+        for at in range(start, end):
+            bits = bitmap[at]
+            for bit in range(8):
+                if number == self.next:
+                    return
+                slot = number % self.count
+                if bits >> bit & 1 and self._states[slot] != _ARRIVED:
+                    self._has_arrived(self._orders[slot])
+                    self.sent_grains -= self._states[slot] == _SENT
+                    self._states[slot] = _ARRIVED
+                number = (number + 1) & SEQUENCE_MASK
+
+    def _has_arrived(self, order):
+        """What was sent at this place of the order has arrived, so what was sent before it has arrived or is lost."""
+        if order > self._newest:
+            self._newest = order
+
+    def find_lost(self):
+        """Have everything sent again that is lost; returns how many frames of it had been sent."""
+        newest = self._newest
+        frames = 0
+        last = 0
+        number = self.next
+        while number != self.base:
+            number = (number - 1) & SEQUENCE_MASK
+            slot = number % self.count
+            if self._states[slot] == _SENT and self._orders[slot] < newest:
+                self._states[slot] = _QUEUED
+                self.sent_grains -= 1
+                if (number - self.base) & SEQUENCE_MASK < (self._cursor - self.base) & SEQUENCE_MASK:
+                    self._cursor = number
+                if self._orders[slot] != last:
+                    last = self._orders[slot]
+                    frames += 1
+        return frames
+
+
+class ReceiveWindow:
+    """A ring of `size_max` octets, one of WINDOW_SIZES."""
+
+    def __init__(self, size_max):
+        self._ring = memoryview(bytearray(size_max))
+        self._sizes = bytearray(GRAIN_COUNT_MAX)
+        self.begin(size_max)
+
+    def begin(self, size):
+        """As for the sender."""
+        self.grain = grain_size(size)
+        self.count = size // self.grain
+        self.expected = 0
+        self.top = 0
+        for slot in range(GRAIN_COUNT_MAX):
+            self._sizes[slot] = 0
+
+    def has_gap(self):
+        """True when something has come before its turn."""
+        return self.top != self.expected
+
+    def is_new(self, sequence):
+        """True when a frame with this number lies in the window; else it is an old one that came again."""
+        return (sequence - self.expected) & SEQUENCE_MASK < self.count
+
+    def put(self, sequence, source, at, end):
+        """Keep the frame source[at:end] at its place, as is_new has found possible; returns the grains that were not here yet."""
+        fresh = 0
+        while at < end and self.is_new(sequence):
+            slot = sequence % self.count
+            piece = min(self.grain, end - at)
+            if self._sizes[slot] == 0:
+                copy(self._ring, slot * self.grain, source, at, piece)
+                self._sizes[slot] = piece
+                fresh += 1
+            at += piece
+            sequence = (sequence + 1) & SEQUENCE_MASK
+        if (sequence - self.expected) & SEQUENCE_MASK > (self.top - self.expected) & SEQUENCE_MASK:
+            self.top = sequence
+        return fresh
+
+    def piece(self):
+        """The next octets in order, as far as they lie together; empty when the next one is missing."""
+        start = number = self.expected % self.count
+        size = 0
+        while number < self.count and self._sizes[number]:
+            size += self._sizes[number]
+            number += 1
+            if self._sizes[number - 1] < self.grain:
+                break
+        return self._ring[start * self.grain : start * self.grain + size]
+
+    def release(self, size):
+        """The first `size` octets of `piece`, all of it, have been taken."""
+        while size > 0:
+            slot = self.expected % self.count
+            size -= self._sizes[slot]
+            self._sizes[slot] = 0
+            if self.top == self.expected:
+                self.top = (self.top + 1) & SEQUENCE_MASK
+            self.expected = (self.expected + 1) & SEQUENCE_MASK
+
+    def write_bitmap(self, target, at):
+        """Which grains behind the first missing one are here, as SendWindow.mark reads it; returns where it ends."""
+        count = (self.top - self.expected) & SEQUENCE_MASK
+        for first in range(0, count, 8):
+            bits = 0
+            for bit in range(min(8, count - first)):
+                if self._sizes[(self.expected + first + bit) % self.count]:
+                    bits |= 1 << bit
+            target[at] = bits
+            at += 1
+        return at
+
+
+class FrameSize:
+    """How many octets of payload a frame should carry on this line: few where many are lost, for then less is sent again.
+
+    With e damaged frames for each octet sent and h octets of frame around the payload, the payload of least cost is sqrt(h / e). Both
+    are counted over some thousand octets, of which older ones count half.
+    """
+
+    def __init__(self, overhead):
+        self._overhead = overhead
+        self.begin(GRAIN_SIZE_MIN, GRAIN_SIZE_MIN)
+
+    def begin(self, grain, size_max):
+        """A new session: begin with the largest."""
+        self._grain = grain
+        self._size_max = size_max
+        self.now = size_max
+        self._octets = 0
+        self._lost = 0  # sixteenths
+
+    def count(self, octets, lost):
+        """`octets` more went out, `lost` frames more did not arrive."""
+        self._octets += octets + self._overhead if octets else 0
+        self._lost += 16 * lost
+        if self._octets >= 8192 or (lost and self._lost >= 128):
+            self._judge()
+
+    def _judge(self):
+        worth = 16 * self._overhead * self._octets
+        size = self.now
+        while size > self._grain and size * size * self._lost > worth:
+            size -= self._grain
+        largest = min(2 * self.now, self._size_max)
+        while size + self._grain <= largest and (size + self._grain) * (size + self._grain) * self._lost <= worth:
+            size += self._grain
+        self.now = size
+        self._octets //= 2
+        self._lost //= 2

@@ -1,0 +1,73 @@
+"""Idempotent publish to a stream: a publisher with a name and a rising sequence may publish again what it is not sure of.
+
+Headers: x-publisher-id (text) and x-publisher-sequence (a number above 0). A message whose sequence is not above the last one of its
+publisher is taken (its publisher is confirmed) and not appended. The PUBLISHERS_MAX that came last are known, fewer where all queues and
+streams together remember more than identity_count_max (identities.py).
+"""
+
+from ..message.formats import format_of
+from ..queue.identities import Recent, digest, pool_of
+from ..shim import const
+
+PUBLISHERS_MAX = const(1024)
+
+MARK = b"\x0ex-publisher-id"
+
+
+class Publishers:
+    """The last sequence of each publisher of one stream."""
+
+    def __init__(self, tables):
+        self.tables = tables
+        self.recent = None
+        self.doubles = 0
+
+    def recovered(self, octets, start, end, kind):
+        """Remember the sequence in octets[start:end], the properties of a message of this kind that has been appended before."""
+        if octets.find(MARK, start, end) >= 0:
+            doubles = self.doubles
+            self.seen(octets[start:end], kind)
+            self.doubles = doubles
+
+    def take_back(self, octets, kind):
+        """A message of this kind with these properties was seen just now, and is not appended: its publisher may publish it again."""
+        if MARK in octets and self.recent is not None:
+            headers = headers_of(octets, kind)
+            known = self.recent.known
+            identity, sequence = digest(headers.get("x-publisher-id")), headers.get("x-publisher-sequence")
+            if identity in known and known[identity] == sequence:
+                known[identity] = sequence - 1
+
+    def seen(self, octets, kind):
+        """True when a message of this kind with these properties has been appended before; else its sequence is remembered."""
+        if MARK not in octets:
+            return False
+        headers = headers_of(octets, kind)
+        name = headers.get("x-publisher-id")
+        sequence = headers.get("x-publisher-sequence")
+        if not isinstance(name, str) or not isinstance(sequence, int):
+            return False
+        if self.recent is None:
+            self.recent = Recent(pool_of(self.tables))
+        known = self.recent.known
+        identity = digest(name)
+        if sequence <= known.get(identity, 0):
+            self.doubles += 1
+            return True
+        if identity in known:
+            known[identity] = sequence
+            return False
+        if len(known) >= PUBLISHERS_MAX:
+            self.recent.forget_oldest()
+        self.recent.add(identity, sequence)
+        return False
+
+    def end(self):
+        """The stream goes."""
+        if self.recent is not None:
+            self.recent.end()
+
+
+def headers_of(octets, kind):
+    """The headers in properties of a message of this kind."""
+    return format_of(kind).decode(octets, 0, len(octets)).get("headers") or {}

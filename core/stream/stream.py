@@ -1,0 +1,319 @@
+"""A stream queue: a log whose messages stay after they are delivered, each at an offset that stays valid (x-queue-type=stream).
+
+Offsets are dense, start at 0 and are never given twice in the stream's life; its `id` tells two streams of one name apart.
+Retention: the oldest messages go when the stream would hold more than `size_max` octets (x-max-length-bytes), when they are older than
+`age_max_s` (x-max-age), or when there is no room: with a log (`pages`, pages.py) on the disk, else in memory when other queues need
+it; `dropped` counts them. A consumer whose place has gone goes on at the first message that is left, or, when it asked for that
+(x-stream-strict), is told and ended: never a silent jump for one that counts.
+
+The queue's own list holds the newest messages; without a log it holds all.
+"""
+
+from ..exchange.base import whole_number
+from ..memory import hot, layout
+from ..memory.layout import EPOCH
+from ..queue.queue import Queue
+from .publishers import Publishers
+
+AGE_S_MAX = 1 << 30  # 34 years; what is to be kept longer is kept so long
+
+AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
+
+
+class Stream(Queue):
+    """One stream on the record `handle` of the queue table.
+
+    `size_max`: octets of route, properties and body; `age_max_s`: seconds, 0: for ever.
+    """
+
+    is_stream = True
+    type = "stream"
+    delivered = layout.NONE  # the message that stands for all that is delivered and not settled
+
+    def __init__(self, tables, handle, name, durable, arguments, identity, limits):
+        Queue.__init__(self, tables, handle, name, durable, False, arguments, None)
+        self.id = identity
+        self.arena_size = limits.arena_size
+        self.keep_within(arguments)
+        self.held_size = 0  # octets of the messages in memory; counted where there is no log
+        self.following = 0  # the next offset
+        self.durable_offset = None  # None: there is no log
+        self.first_offset = 0
+        self.dropped = 0
+        self.publishers = Publishers(tables)
+        self.kept = {}  # consumer name -> next offset it wants
+        self.noted = {}  # the same as the log has them
+        self.hold = arguments.get("x-stream-hold")
+
+    def keep_within(self, arguments):
+        """Take x-max-length-bytes and x-max-age from `arguments`."""
+        self.octets_max = arguments.get("x-max-length-bytes")
+        self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
+
+    @property
+    def size_max(self):
+        """The most octets that it holds: never more than the log may have, or, without one, the arena."""
+        most = self.arena_size if self.pages is None else self.pages.pager.log.size_max
+        return most if self.octets_max is None else min(self.octets_max, most)
+
+    @property
+    def size(self):
+        """Octets of route, properties and body that it holds."""
+        return self.held_size if self.pages is None else self.pages.octets
+
+    def message_count(self):
+        """Messages from the first offset to the last, in memory or not."""
+        return self.following - self.first_offset
+
+    def octets(self):
+        """As `size`."""
+        return self.size
+
+    def is_paging(self):
+        """Never: what is published always comes to memory first."""
+        return False
+
+    def must_page(self, block_total):
+        """Never."""
+        return False
+
+    def held_from(self):
+        """The offset of the first message in memory; the next one's when there is none."""
+        return self.following - self.tables.queues[self.handle + layout.QUEUE_LENGTH]
+
+    def readable_offset(self):
+        """The offset up to which readers may read: what a power cut cannot take back."""
+        return self.next_offset() if self.durable_offset is None else self.durable_offset
+
+    def recovered(self):
+        """After recovery: the offsets are the positions, all in the index: how many are missing between them (damage in the log)."""
+        self.following = self.durable_offset = self.log_position + 1
+        self.first_offset = self.pages.first_position(self.following)
+        return self.pages.missing()
+
+    def next_offset(self):
+        """The offset that the next message gets."""
+        return self.following
+
+    def full(self, block_total):
+        """Never: a stream makes room by retention; unless it holds what a consumer has not settled, and that is all it has room for, or
+        memory is full of what is to be written first."""
+        if self.pages is not None and self.pages.is_full(block_total):
+            return True
+        if self.hold is None:
+            return False
+        size = block_total * self.tables.block_size
+        while self.message_count() and (self.size + size > self.size_max or self.pages is None and self.over_share(block_total)):
+            if not self.may_drop_first():
+                return True
+            self.drop_first()
+        return False
+
+    def make_room(self, block_total):
+        """Give up memory for a message of so many blocks: what is in the log too; else, beyond the stream's share, what is oldest."""
+        if self.pages is not None:
+            self.pages.give_memory(block_total)
+            return
+        while self.message_count() > 1 and self.over_share(block_total) and self.may_drop_first():
+            self.drop_first()
+
+    def free_offset(self):
+        """The offset up to which nobody holds messages."""
+        if self.hold is None:
+            return self.following
+        for consumer in self.consumers:
+            if consumer.keeps == self.hold:
+                self.keep(consumer)
+        return self.kept.get(self.hold, 0)
+
+    def may_drop_first(self):
+        """True when nobody holds the oldest message."""
+        return self.first_offset < self.free_offset()
+
+    def push(self, message):
+        """Append a message, unless its publisher has published it before, and drop the oldest ones that no longer fit."""
+        tables = self.tables
+        if self.publishers.seen(tables.properties_of(message), tables.messages[message + layout.MESSAGE_KIND]):
+            tables.counts["stream_duplicates"] += 1
+            return
+        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+        self.following += 1
+        if self.pages is None:
+            self.held_size += tables.size_of(message)
+            while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)) and self.may_drop_first():
+                self.drop_first()
+        for consumer in self.consumers:
+            if consumer.cursor == layout.NONE and consumer.cursor_offset == self.following - 1:
+                consumer.cursor = entry
+
+    def take_back(self):
+        """Forget the message that was pushed last: it could not be given to the log."""
+        entry = self.tables.queues[self.handle + layout.QUEUE_TAIL]
+        for consumer in self.consumers:
+            if consumer.cursor == entry:
+                consumer.cursor = layout.NONE
+        message = self.tables.entries[entry + layout.ENTRY_MESSAGE]
+        octets, kind = self.tables.properties_of(message), self.tables.messages[message + layout.MESSAGE_KIND]
+        self.unlink(entry)
+        self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+        self.drop(entry)
+        self.following -= 1
+        self.publishers.take_back(octets, kind)
+        position = self.handle + layout.QUEUE_POSITION
+        self.tables.queues[position] = (self.tables.queues[position] - 1) & layout.MASK
+
+    def forget_old(self, ages):
+        """Drop the messages older than x-max-age by `ages` (ages.Ages)."""
+        if not self.age_max_s:
+            return
+        if self.pages is not None:
+            self.pages.forget_old(ages, self.age_max_s)
+            return
+        tables = self.tables
+        while self.message_count():
+            message = tables.entries[self.head() + layout.ENTRY_MESSAGE]
+            if ages.age_s(tables.messages[message + layout.MESSAGE_ARRIVED]) <= self.age_max_s or not self.may_drop_first():
+                return
+            self.drop_first()
+
+    def drop_first(self):
+        """Retention: let the oldest message go and move the cursors that stand on it."""
+        if self.pages is not None:
+            self.pages.let_go(self.first_offset + 1)
+            return
+        tables = self.tables
+        entry = self.pop()
+        behind = self.head()
+        self.held_size -= tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
+        self.first_offset += 1
+        self.dropped += 1
+        tables.counts["retained_out"] += 1
+        for consumer in self.consumers:
+            if consumer.cursor == entry:
+                consumer.cursor = behind
+                consumer.cursor_offset = self.first_offset
+                if not consumer.overtaken:
+                    consumer.overtaken = True
+                    tables.counts["readers_overtaken"] += 1
+        self.drop(entry)
+
+    def purge(self):
+        """Drop all messages; offsets go on where they were."""
+        count = self.message_count()
+        if self.pages is not None:
+            self.pages.let_go(self.following)
+        while self.message_count():
+            self.drop_first()
+        self.tables.counts["retained_out"] -= count  # it was not retention that let them go
+        return count
+
+    def end(self):
+        """The stream goes."""
+        self.publishers.end()
+
+    # Places
+
+    def seek(self, specification):
+        """The (entry, offset) that an x-stream-offset names: "first", "last", "next", an offset, or ("T", seconds since 1970).
+
+        An offset before the first is the first, one behind the last is next (RabbitMQ's stream queues do the same). Entry NONE: at the end.
+        """
+        if specification == "first":
+            return self.at(self.first_offset)
+        if specification == "last":
+            return self.at(max(self.next_offset() - 1, self.first_offset))
+        if specification == "next":
+            return self.at(self.next_offset())
+        if isinstance(specification, tuple):
+            return self.since(specification[1])
+        return self.at(min(max(specification, self.first_offset), self.next_offset()))
+
+    def at(self, offset):
+        """The (entry, offset) at an offset between first and next; walked from the nearer end. Entry NONE too: it is only in the log."""
+        tables = self.tables
+        ahead = offset - self.held_from()
+        count = tables.queues[self.handle + layout.QUEUE_LENGTH]
+        if ahead < 0:
+            return layout.NONE, offset
+        if ahead >= count:
+            return layout.NONE, self.next_offset()
+        if ahead <= count // 2:
+            entry = self.head()
+            while ahead:
+                entry = tables.entries[entry + layout.ENTRY_NEXT]
+                ahead -= 1
+            return entry, offset
+        entry = tables.queues[self.handle + layout.QUEUE_TAIL]
+        for _ in range(count - 1 - ahead):
+            entry = tables.entries[entry + layout.ENTRY_PREVIOUS]
+        return entry, offset
+
+    def since(self, seconds):
+        """The (entry, offset) of the first message that came at or after `seconds` since 1970."""
+        tables = self.tables
+        arrived = seconds - EPOCH
+        entry = self.head()
+        offset = self.held_from()
+        if self.pages is not None:
+            found = self.pages.offset_since(arrived)
+            if found < offset:
+                return layout.NONE, found
+        while entry != layout.NONE:
+            message = tables.entries[entry + layout.ENTRY_MESSAGE]
+            if tables.messages[message + layout.MESSAGE_ARRIVED] >= arrived:
+                break
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+            offset += 1
+        return entry, offset
+
+    def keep(self, consumer):
+        """Remember, under a consumer's name, the offset of its oldest unsettled delivery (or of its cursor)."""
+        if consumer.keeps is None:
+            return
+        offset = consumer.cursor_offset
+        entry = self.first_unsettled(consumer)
+        if entry != layout.NONE:
+            offset -= (offset - self.tables.entries[entry + layout.ENTRY_POSITION]) & layout.MASK
+        self.kept[consumer.keeps] = offset
+
+    def arrived_at(self, offset):
+        """Seconds since 2020 at which the message at an offset came; None: there is none."""
+        entry, offset = self.at(min(max(offset, self.first_offset), self.following))
+        if entry != layout.NONE:
+            return self.tables.messages[self.tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED]
+        return None if self.pages is None else self.pages.arrived_at(offset)
+
+    def first_unsettled(self, consumer):
+        """The entry of a consumer's oldest unsettled delivery, or NONE."""
+        entries = self.tables.entries
+        entry = self.tables.channels[consumer.channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE and entries[entry + layout.ENTRY_CONSUMER] != consumer.handle:
+            entry = entries[entry + layout.ENTRY_NEXT]
+        return entry
+
+    def drop_settled(self):
+        """Let go what its holder has settled, before retention asks for it."""
+        dropped = self.dropped
+        while self.hold is not None and self.message_count() and self.may_drop_first():
+            self.drop_first()
+        self.tables.counts["retained_out"] -= self.dropped - dropped
+        self.dropped = dropped
+
+    def note_kept(self, journal):
+        """Have the log note the offsets that its consumers' names have come to."""
+        for consumer in self.consumers:
+            self.keep(consumer)
+        for name in self.kept:
+            if self.noted.get(name) != self.kept[name]:
+                self.noted[name] = self.kept[name]
+                journal.kept(self, name)
+
+    def names(self):
+        """The names under which offsets are kept, or will be."""
+        return set(self.kept).union([consumer.keeps for consumer in self.consumers if consumer.keeps is not None])
+
+
+def age_of(text):
+    """Seconds of an x-max-age as RabbitMQ writes it (a number and one of Y M D h m s), or None when it is not one."""
+    count = whole_number(text[:-1]) if isinstance(text, str) and text[-1:] in AGES and len(text) <= 10 else None
+    return min(count * AGES[text[-1]], AGE_S_MAX) or None if count else None

@@ -1,0 +1,175 @@
+"""What the core and a family of protocols may ask of each other. It is read by people and by mypy; nothing imports it at run time.
+
+Four parties. A *connection* (core/connection) has the octets of one peer. A *protocol* is what a family speaks on it: one object for each
+connection, made when the first octets are the family's. A *session* is what a peer publishes and settles in: 0-9-1 and 0-10 call it a
+channel and
+a session, 1.0 a session, MQTT has one for each connection; the protocol makes it, its record is the broker's. A *consumer* is the broker's.
+
+Rules that no type says:
+
+1. Nobody waits. What has no room is answered so, and tried again: a protocol that holds a publish puts its connection into `broker.held`,
+   one
+   that waits for the disk calls `broker.journal.wait_for(protocol)`. After either the broker has `process` called again.
+2. What a peer does wrong is a ProtocolError out of `process`, `room` or `tick`; the connection gives it to `fail`. Any other exception is a
+   fault of ours, and ends this connection only.
+3. A protocol writes to `connection.send` only what there is room for, and keeps `limits.REPLY_ROOM` octets free of deliveries.
+4. The broker never calls `deliver` from inside a verb, but in its rounds (core/queue/turns.py). `returned`, `answered` and `cancelled` it
+   calls
+   from inside of a verb: they note what is to be written, and write it in `room` or at the end of `process`.
+5. A session's answers have the order of its publishes.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from typing import Protocol as Structure
+
+class Family(Structure):
+    """One row of core/wire/registry.py. `format` reads and writes properties of messages, `hot` is a row of functions of the hot path or
+    None."""
+
+    name: str
+    header: bytes
+    format: Any
+    hot: Any
+    def sniff(self, octets: bytes) -> int:
+        """NO, MORE or MATCH (core/wire/family.py)."""
+    def protocol(self, connection: Connection) -> Protocol:
+        """The peer speaks this family. Its first octets, those that were sniffed at too, are in `connection.receive` yet."""
+
+class Protocol(Structure):
+    """What a family speaks on one connection."""
+
+    has_intake: bool
+    """False: `takes_in`, `take_in` and `took_in` are never called, and need not be there (core/DESIGN.md section 1, large bodies)."""
+    closing: bool
+    """True once this side or the peer has said that the connection ends."""
+
+    # The connection calls:
+    def process(self) -> None:
+        """Take what is whole in `connection.receive`, until it is incomplete or has to wait. `connection.reading` says afterwards whether
+        the
+        peer is read; who has taken a turn's worth calls `connection.wait_for_turn()` and returns."""
+    def room(self) -> None:
+        """The peer has read: write what waits, then `connection.send.feed()`."""
+    def tick(self) -> int | None:
+        """Time passes (broker.now): milliseconds until it has to be told again if nothing happens, None: soon."""
+    def fail(self, condition: str, text: str) -> None:
+        """End the connection for an error, in the family's words. `condition`: core/errors.py."""
+    def shut(self, text: str) -> None:
+        """End the connection from our side without an error."""
+    def lost(self) -> None:
+        """The peer has gone: give back all sessions hold (Broker.close_session). It may be called again when it raised."""
+    def sessions(self) -> Iterable[Session]:
+        """Those that are open."""
+    def takes_in(self) -> bool: ...
+    def take_in(self, descriptor: int) -> int | None: ...
+    def took_in(self) -> None: ...
+
+    # The broker calls:
+    def deliver(self, consumer: Consumer, most: int, before: int = 0) -> int:
+        """Write up to `most` deliveries: how many. Fewer than `most`: the queue has no more, the consumer no credit, or the connection no
+        room;
+        in the last case the consumer is in `connection.send.starve(consumer, count + before)`. `before`: deliveries it has got in this
+        turn."""
+    def returned(self, channel: Session, message: int, condition: int) -> None:
+        """A mandatory publish came to `condition` (outcomes.UNROUTABLE). The message's reference is the protocol's from now on."""
+    def answered(self, channel: Session, outcome: int) -> None:
+        """The next publish of a session, in their order, came to outcomes.TAKEN, UNROUTABLE or REFUSED. A confirm for it leaves when the
+        log is
+        durable up to what it had got by then (`broker.journal.last()`, `durable(number)`)."""
+    def cancelled(self, consumer: Consumer, condition: str) -> None:
+        """The broker has ended a consumer; `condition` says why (core/errors.py: NOT_FOUND when its queue is gone)."""
+
+class Session(Structure):
+    """What the broker knows of a family's session; the family may keep more in it."""
+
+    handle: int
+    """Its record (layout.CHANNEL_*), from Broker.open_session."""
+    session: Protocol
+    connection: Connection
+    closing: bool
+    """True: it has ended, and its deliveries are on their way back."""
+    consumers: dict[str, Consumer]
+    """By tag. The broker puts them in and takes them out."""
+
+class Consumer(Structure):
+    """A subscription, as Broker.subscribe makes it."""
+
+    handle: int
+    tag: str
+    queue: Any
+    channel: Session
+    no_ack: bool
+    prefix: bytes
+    prefix_at: Any
+    """None: the hot path does not deliver to it, Protocol.deliver does."""
+
+class Connection(Structure):
+    """What a protocol may use of its connection (core/connection/connection.py)."""
+
+    broker: Broker
+    name: str
+    from_loopback: bool
+    user: Any
+    """None until Broker.admit."""
+    receive: Any
+    send: Any
+    reading: bool
+    closed: bool
+    ending: bool
+    def wait_for_turn(self) -> None: ...
+    def end(self, lingering: bool = False) -> None: ...
+    def finish(self) -> None: ...
+    def broke(self, error: Exception) -> None: ...
+    def resume(self) -> None: ...
+
+class Broker(Structure):
+    """The verbs. Names are texts, routing keys bytes; messages, entries and records are handles (core/memory/layout.py)."""
+
+    tables: Any
+    limits: Any
+    journal: Any
+    held: list[Connection]
+
+    # Sessions
+    def admit(self, connection: Connection, user: Any) -> None: ...
+    def open_session(self) -> int | None:
+        """A record; None: the broker holds as many as it may."""
+    def close_session(self, channel: Session) -> None: ...
+
+    # What exists
+    def declare_exchange(
+        self,
+        connection: Connection,
+        name: str,
+        type_: str,
+        passive: bool,
+        durable: bool,
+        auto_delete: bool,
+        internal: bool,
+        arguments: dict[str, Any],
+    ) -> Any: ...
+    def delete_exchange(self, name: str, if_unused: bool) -> None: ...
+    def declare_queue(
+        self, connection: Connection, name: str, passive: bool, durable: bool, exclusive: bool, auto_delete: bool, arguments: dict[str, Any]
+    ) -> Any: ...
+    def delete_queue(self, connection: Connection, name: str, if_unused: bool, if_empty: bool) -> int: ...
+    def purge(self, connection: Connection, name: str) -> int: ...
+    def bind(self, connection: Connection, queue_name: str, exchange_name: str, key: bytes, arguments: dict[str, Any]) -> None: ...
+    def unbind(self, connection: Connection, queue_name: str, exchange_name: str, key: bytes, arguments: dict[str, Any]) -> None: ...
+
+    # Publishing: a message is made by tables.new_message and tables.append, then published, then `published` has it answered
+    def published(self, channel: Session, message: int, mandatory: bool, outcome: int) -> None: ...
+
+    # Consuming
+    def subscribe(
+        self, channel: Session, name: str, tag: str, no_ack: bool, exclusive: bool, arguments: dict[str, Any], prefetch: int
+    ) -> Consumer:
+        """`prefetch`: deliveries that may be unsettled at a time, 0: no limit."""
+    def add_credit(self, consumer: Consumer, count: int) -> None:
+        """So many deliveries more. A consumer that was given credit once has no window any more: settling gives it none."""
+    def cancel(self, consumer: Consumer, has_unsettled: bool = True) -> None: ...
+    def settle(self, channel: Session, first: int, last: int, outcome: int) -> None:
+        """Deliveries from one unsettled entry to another: outcomes.ACCEPTED, REJECTED, MODIFIED (it counts as a failed delivery) or
+        RELEASED (as if
+        it had not been delivered)."""

@@ -1,0 +1,30 @@
+"""The unit and the meaning of each row of settings.py, for tools/SETTINGS.md: text takes heap, and no board carries this file."""
+
+# name of the row: unit, meaning
+WORDS = {
+    "name": ("at most 200 octets", "what the bridge is called; its queues are NAME.outbox and NAME.refused"),
+    "direction": ("", "up: from here to upstream; down: from upstream to here"),
+    "gateway": ("at most 200 octets", "up: the gateway's id, one for each bridge: x-gateway on every message"),
+    "queue": ("at most 255 octets", "the queue to take from; up: here, down: upstream"),
+    "stream": ("at most 255 octets", "up: the stream to read, instead of a queue"),
+    "upstream": ("", "where upstream is; several are tried in turn"),
+    "exchange": ("at most 255 octets", "the exchange to publish to; up: upstream, down: here"),
+    "routing_key": ("", "template of the routing key; left out: it stays"),
+    "headers": ("", "headers to set, each a template"),
+    "header_prefix": ("at most 127 octets", "put before the names of the publisher's headers"),
+    "hops_max": ("bridges", "bridges that a message may pass"),
+    "prefetch": ("messages", "messages held at a time, in each lane"),
+    "backlog_octets_max": ("octets", "up from a queue: what the backlog may have; left out: all that the broker has room for"),
+    "backlog_age_max": ("", "up from a queue, with drop-oldest: age that a message may have, as 7D or 12h"),
+    "backlog_full": ("", "up from a queue: wait (messages stay in the queue, its own limits hold) or drop-oldest (counted)"),
+    "replay_messages_per_second": ("messages a second", "up: how fast a backlog follows while live messages go ahead; 0: no bound"),
+    "replay_octets_per_second": ("octets a second", "the same in octets"),
+    "refusal_attempts": ("attempts", "how often a message is sent before it goes to NAME.refused; 0: for ever"),
+    "heartbeat_seconds": ("seconds", "heartbeat; a link is given up after two of silence"),
+    "connect_seconds": ("seconds", "for the connection, TLS and the log-in together"),
+    "stall_seconds": ("seconds", "without a confirm, or without a message while there are some: connected anew"),
+    "reconnect_seconds_min": ("seconds", "the shortest pause between attempts"),
+    "reconnect_seconds_max": ("seconds", "the longest"),
+    "buffer_size": ("octets", "octets of each of the four buffers: two links, in and out"),
+    "frame_size_max": ("octets", "frame-max offered, not a buffer; RabbitMQ 4.1 refuses less than 8192"),
+}

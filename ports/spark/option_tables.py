@@ -1,0 +1,89 @@
+"""The options of `format("amqp")`, a row for each: texts, their names in any case. It needs nothing of Spark's."""
+
+from ..settings import Table
+
+RETRY_S = 60
+ROWS_PER_EPOCH_MAX = 100_000
+_IGNORED = ("path",)
+
+
+def take_text(value, least, most):
+    return value
+
+
+def take_count(value, least, most):
+    return int(value) if value.isdecimal() and len(value) < 20 and int(value) >= least else None
+
+
+def take_truth(value, least, most):
+    return {"true": True, "false": False}.get(value.lower())
+
+
+def take_word(value, words, most):
+    return next((word for word in words if word.lower() == value.lower()), None)
+
+
+TEXT = take_text, "a text", None, None, None
+COUNT, AMOUNT = (take_count, "a number from {least}", 1, None, None), (take_count, "a number", 0, None, None)
+SECONDS = take_count, "a whole number of seconds, 0 for ever", 0, None, None
+TRUTH = take_truth, "true or false", None, None, None
+MODE = take_word, "stream or queue", ("stream", "queue"), None, None
+DELIVERY = take_word, "exactlyOnce or atLeastOnce", ("exactlyOnce", "atLeastOnce"), None, None
+OF_BOTH = (
+    (
+        "url",
+        TEXT,
+        None,
+        "",
+        "amqp:// or amqps://[user@]host[:port][/vhost][?ca=FILE&cert=FILE&key=FILE&name=HOST]; a source: several with "
+        "commas, each has the streams",
+    ),
+    (
+        "passwordEnv",
+        TEXT,
+        None,
+        "",
+        "where the password is looked up, in the process that connects (driver and executors); without a user: guest",
+    ),
+    ("passwordFile", TEXT, None, "", "or so"),
+    ("retrySeconds", SECONDS, RETRY_S, "s", "so long a broker that cannot be reached is asked again before the query fails"),
+)
+SOURCE_ROWS = OF_BOTH + (
+    ("stream", TEXT, None, "", "names, with commas"),
+    ("streams", TEXT, None, "", "the same"),
+    (
+        "startingOffsets",
+        TEXT,
+        "earliest",
+        "",
+        "earliest, latest, a number, a time as 2026-01-31T12:00:00Z, or JSON {label: any of these}; for a new query",
+    ),
+    ("maxRowsPerTrigger", COUNT, None, "rows", "of one micro-batch, over all streams"),
+    ("maxBytesPerTrigger", COUNT, None, "octets", "the same, reckoned with the stream's mean"),
+    ("minPartitions", COUNT, 1, "", "so many ranges are read in parallel, if there is enough to read"),
+    ("failOnDataLoss", TRUTH, True, "", 'true: what is gone is an error; false: it is passed over, counted in the offset ("lost")'),
+    ("mode", MODE, "stream", "", "queue: a classic queue, at least once"),
+)
+SINK_ROWS = OF_BOTH + (
+    ("exchange", TEXT, "", "", "where there is no such column"),
+    ("routingKey", TEXT, None, "", "where there is no column routing_key"),
+    ("delivery", DELIVERY, "exactlyOnce", "", "by a transaction of the driver, or by the executors with confirms"),
+    ("maxRowsPerEpoch", AMOUNT, ROWS_PER_EPOCH_MAX, "rows", "of a micro-batch with exactlyOnce"),
+    ("mandatory", TRUTH, True, "", "what no queue takes makes the query fail; false: the broker drops it"),
+    ("checkpointLocation", TEXT, None, "", "Spark's own"),
+)
+UNKNOWN, WRONG = "amqp: unknown option {name}; known are {names}", "amqp: {name} is {words}, not {value!r}"
+NOT_BOTH = ((), lambda values: not (values["passwordEnv"] and values["passwordFile"]), "amqp: either passwordEnv or passwordFile, not both")
+SOURCE = Table(
+    SOURCE_ROWS,
+    UNKNOWN,
+    WRONG,
+    (NOT_BOTH, (("streams",), lambda values: values["stream"] is None, "amqp: either stream or streams, not both (they mean the same)")),
+)
+SINK = Table(SINK_ROWS, UNKNOWN, WRONG, (NOT_BOTH,))
+
+
+def checked(options, table):
+    """{name: value} of every row of `table`, from options with names in any case."""
+    known = {row[0].lower(): row[0] for row in table.rows}
+    return table.full({known.get(name.lower(), name.lower()): text for name, text in options.items() if name.lower() not in _IGNORED})

@@ -1,0 +1,75 @@
+"""CPython's own forms of some hot functions (core/shim.py, `quicker`) do what hot.py and ingest.py say; routes spread in both."""
+
+import importlib.util
+import random
+
+import pytest
+
+from leveret.core import shim
+from leveret.core.broker import ingest
+from leveret.core.memory import hot, layout
+
+SLOTS = 4096
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """{name: function} of hot.py and ingest.py as MicroPython runs them."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shim, "quicker", lambda function: found.setdefault(function.__name__, function))
+        for module in (hot, ingest):
+            spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert sorted(found) == sorted(shim._QUICKER)
+    return found
+
+
+def test_numbers_and_heads_of_frames_are_the_same_octets(plain):
+    random_ = random.Random(random.randrange(1 << 30))
+    for _ in range(300):
+        numbers = {
+            "put_number": (random_.getrandbits(random_.choice((1, 30))), random_.getrandbits(random_.choice((1, 30)))),
+            "put_frame": (random_.randrange(256), random_.randrange(1 << 16), random_.getrandbits(random_.choice((8, 30)))),
+        }
+        for name, given in numbers.items():
+            targets = [memoryview(bytearray(20)) for _ in range(2)]
+            at = random_.randrange(13)
+            plain[name](targets[0], at, *given)
+            getattr(hot, name)(targets[1], at, *given)
+            assert targets[0] == targets[1], (name, given)
+
+
+def routes():
+    """Families of routes as people name them: (what they are, exchange and key as two short strings each)."""
+
+    def route(exchange, key):
+        return bytes((len(exchange),)) + exchange.encode() + bytes((len(key),)) + key.encode()
+
+    yield "numbers", [route("t", "key.%d" % number) for number in range(1000)]
+    yield "numbers in front", [route("amq.topic", "%d.temperature" % number) for number in range(1000)]
+    yield "queues", [route("", "device-%06d" % number) for number in range(0, 3000, 3)]
+    yield "two numbers", [route("amq.topic", "site.%d.device.%d.humidity" % (one, two)) for one in range(10) for two in range(100)]
+    yield "short", [route("", chr(one) + chr(two)) for one in range(97, 123) for two in range(97, 123)]
+    yield "powers", [route("x", "k" * number) for number in range(250)]
+
+
+@pytest.mark.parametrize("form", ("plain", "CPython"))
+def test_routes_find_a_slot_near_where_they_are_looked_for(plain, form):
+    """A quarter of the slots is taken: at most one route in a hundred finds none among those that are looked at."""
+    route_hash = plain["route_hash"] if form == "plain" else ingest.route_hash
+    for what, octets in routes():
+        taken, without = set(), 0
+        for route in octets:
+            first = route_hash(route, 0, len(route))
+            assert 0 <= first < 1 << 28
+            slot = next((first + probe & SLOTS - 1 for probe in range(layout.ROUTE_PROBES) if first + probe & SLOTS - 1 not in taken), None)
+            without += slot is None
+            taken.add(slot)
+        assert without <= len(octets) // 100, (what, without, len(octets))
+
+
+def test_the_hash_is_of_the_octets_named_and_of_nothing_else():
+    octets = b"abcdefgh" * 40
+    for size in range(257):
+        assert ingest.route_hash(octets, 3, size) == ingest.route_hash(memoryview(octets)[3 : 3 + size], 0, size)

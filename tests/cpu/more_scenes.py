@@ -1,0 +1,372 @@
+"""The same rows of what is beside the way of a message: the log, the management, definitions, log-ins."""
+
+import json
+
+from crowd import Quick
+from peer import Peer, content, encoded
+from scenes import row, shuffled
+
+from leveret.core.access import passwords
+from leveret.core.access.permissions import EVERYTHING, User
+from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+from leveret.core.recovery import opening
+
+KEPT = {"delivery_mode": 2}
+SEGMENT = 16 << 20
+MANAGEMENT = "amq.leveret.management"
+REPLY = "amq.rabbitmq.reply-to"
+
+
+class Pieces:
+    """A store in memory that does next to nothing itself: what is timed is the broker's part."""
+
+    def __init__(self):
+        self.pieces = {}
+
+    def numbers(self):
+        return sorted(self.pieces)
+
+    def size(self, number):
+        return sum([len(piece) for piece in self.pieces[number]])
+
+    def read(self, number, offset, size):
+        if len(self.pieces[number]) > 1:
+            self.pieces[number] = [b"".join(self.pieces[number])]
+        return bytes(memoryview(self.pieces[number][0])[offset : offset + size])
+
+    def append(self, number, octets):
+        self.pieces.setdefault(number, []).append(bytes(octets))
+
+    def sync(self, number):
+        """Everything is durable."""
+
+    def remove(self, number):
+        del self.pieces[number]
+
+
+def logged(crowd, segment_size=SEGMENT, size_max=1 << 30, mode="batch"):
+    """A peer of the broker, which has a log now."""
+    opening.make_durable(crowd.broker, Pieces(), mode, 10, 1 << 20, segment_size, size_max)
+    return crowd.peer()
+
+
+def kept(peer, name, count, body=b"x", arguments=None):
+    """A durable queue with so many persistent messages."""
+    peer.queue(name, arguments, durable=True)
+    peer.fill(name, count, given=KEPT, body=body)
+
+
+@row("log: persistent publishes", 100000)
+def log_publish(crowd, n):
+    peer = logged(crowd)
+    peer.queue("q", durable=True)
+    yield
+    peer.do("confirm_select", True)
+    peer.fill("q", n, given=KEPT)
+    crowd.pass_time(100)
+    assert crowd.broker.queues["q"].message_count() == n
+
+
+@row("log: persistent publishes of a large body", 60)
+def log_large(crowd, n):
+    peer = logged(crowd)
+    peer.queue("q", durable=True)
+    yield
+    peer.do("confirm_select", True)
+    for _ in range(n):
+        peer.send(content(1, "", "q", bytes(1 << 20), KEPT, frame_size_max=131072))
+    crowd.pass_time(100)
+
+
+@row("log: basic.ack, one by one, at random", 100000)
+def log_ack(crowd, n):
+    peer = logged(crowd)
+    kept(peer, "q", n)
+    peer.read("q")
+    tags = shuffled(n)
+    yield
+    peer.send(b"".join([encoded("basic_ack", 1, tag, False) for tag in tags]))
+    crowd.pass_time(100)
+
+
+@row("log: queue.purge", 100000)
+def log_purge(crowd, n):
+    peer = logged(crowd)
+    kept(peer, "q", n)
+    yield
+    peer.do("queue_purge", 0, "q", False)
+    crowd.pass_time(100)
+
+
+@row("log: queue.delete", 100000)
+def log_delete(crowd, n):
+    peer = logged(crowd)
+    kept(peer, "q", n)
+    yield
+    peer.do("queue_delete", 0, "q", False, False, False)
+    crowd.pass_time(100)
+
+
+@row("log: tx.commit of publishes", 20000)
+def log_commit(crowd, n):
+    peer = logged(crowd)
+    peer.queue("q", durable=True)
+    peer.do("tx_select")
+    peer.fill("q", n, given=KEPT)
+    yield
+    peer.do("tx_commit")
+    crowd.pass_time(100)
+    assert crowd.broker.queues["q"].message_count() == n
+
+
+@row("log: tx.commit of acknowledgements", 20000)
+def log_commit_acks(crowd, n):
+    peer = logged(crowd)
+    peer.do("tx_select")
+    kept(crowd.peer(), "q", n)
+    peer.read("q")
+    peer.rest()
+    peer.send(b"".join([encoded("basic_ack", 1, tag, False) for tag in shuffled(n)]))
+    yield
+    peer.do("tx_commit")
+    crowd.pass_time(100)
+
+
+def bound_durable(peer, n):
+    """n bindings of a durable queue to a durable exchange."""
+    peer.queue("q", durable=True)
+    peer.do("exchange_declare", 0, "e", "direct", False, True, False, False, True, {})
+    peer.send(b"".join([encoded("queue_bind", 1, 0, "q", "e", "k%d" % each, True, {}) for each in range(n)]))
+
+
+@row("log: queue.bind and unbind", 12000)
+def log_bind(crowd, n):
+    peer = logged(crowd)
+    yield
+    bound_durable(peer, n)
+    peer.send(b"".join([encoded("queue_unbind", 1, 0, "q", "e", "k%d" % each, {}) for each in range(n)]))
+    crowd.pass_time(100)
+
+
+@row("log: queue.delete with bindings", 12000)
+def log_delete_bound(crowd, n):
+    peer = logged(crowd)
+    bound_durable(peer, n)
+    yield
+    peer.do("queue_delete", 0, "q", False, False, False)
+    crowd.pass_time(100)
+
+
+@row("log: exchange.delete with bindings", 12000)
+def log_delete_exchange(crowd, n):
+    peer = logged(crowd)
+    bound_durable(peer, n)
+    yield
+    peer.do("exchange_delete", 0, "e", False, False)
+    crowd.pass_time(100)
+
+
+@row("log: segments that go, with stragglers", 100000)
+def log_turns(crowd, n):
+    peer = logged(crowd, 1 << 18)
+    kept(peer, "old", n // 4)
+    yield
+    for _ in range(4):
+        peer.queue("q", durable=True)
+        peer.fill("q", n // 4, given=KEPT)
+        peer.do("queue_purge", 0, "q", False)
+        crowd.pass_time(1000)
+    assert crowd.broker.queues["old"].message_count() == n // 4
+
+
+@row("log: all definitions written anew", 12000)
+def log_snapshot(crowd, n):
+    peer = logged(crowd, 1 << 16)
+    bound_durable(peer, n)
+    peer.queue("p", durable=True)
+    yield
+    for _ in range(20):
+        peer.fill("p", 5000, given=KEPT)
+        peer.do("queue_purge", 0, "p", False)
+        crowd.pass_time(100)
+
+
+@row("log: a queue beyond memory, filled and read", 400000)
+def log_beyond(crowd, n):
+    peer = logged(crowd)
+    peer.queue("q", durable=True)
+    yield
+    peer.fill("q", n, given=KEPT)
+    assert crowd.broker.queues["q"].message_count() == n
+    peer.read("q", no_ack=True)
+    for _ in range(3000):
+        peer.rest()
+        if not crowd.broker.queues["q"].message_count():
+            break
+        crowd.pass_time(100)
+    assert crowd.broker.queues["q"].message_count() == 0
+
+
+@row("log: a queue beyond memory, purged", 400000)
+def log_beyond_purge(crowd, n):
+    peer = logged(crowd)
+    kept(peer, "q", n)
+    yield
+    peer.do("queue_purge", 0, "q", False)
+    crowd.pass_time(100)
+
+
+@row("log: a stream beyond memory, filled and read", 200000)
+def log_stream(crowd, n):
+    peer = logged(crowd)
+    peer.queue("s", {"x-queue-type": "stream"}, durable=True)
+    yield
+    peer.fill("s", n)
+    peer.do("basic_qos", 0, 50000, False)
+    peer.read("s", "c", arguments={"x-stream-offset": "first"})
+    for _tag in range(20000, n + 1, 20000):
+        peer.rest()
+        crowd.pass_time(100)
+        if crowd.broker.queues["s"].unsettled_count():
+            peer.do("basic_ack", 0, True)
+
+
+# Management
+
+
+class Asking(Quick):
+    """A peer that reads the answers to its requests."""
+
+    def request(self, request, **given):
+        """One request and its answer."""
+        body = json.dumps(dict(given, request=request)).encode()
+        self.send(content(1, "", MANAGEMENT, body, {"reply_to": REPLY}))
+        whole, self.kept = self.kept, b""
+        start = whole.index(b'{"ok"')
+        return json.loads(whole[start : whole.rindex(b"}") + 1].decode())
+
+    kept = b""
+    keeps = False  # what comes
+
+    def drop(self):
+        while self.keeps and not self.connection.closed and len(self.connection.pending()):
+            octets = bytes(self.connection.pending())
+            self.kept += octets
+            self.crowd.call("sent", self.connection.sent, len(octets))
+        return Quick.drop(self)
+
+    def pages(self, request):
+        """All pages of an answer: how many items."""
+        after, count = None, 0
+        while True:
+            answer = self.request(request, after=after)
+            assert answer["ok"], answer
+            count += sum([len(items) for items in answer["items"].values()])
+            after = answer["next"]
+            if after is None:
+                return count
+
+
+def asking(crowd):
+    """A peer that consumes its answers."""
+    peer = Asking(crowd)
+    peer.keeps = True
+    peer.read(REPLY, "answers", True)
+    peer.kept = b""
+    return peer
+
+
+def many(crowd, n):
+    """n queues, bound."""
+    peer = crowd.peer()
+    for each in range(min(n, 700)):
+        peer.queue("q%d" % each)
+    for each in range(min(n, 200)):
+        peer.exchange("e%d" % each, "topic")
+    peer.send(
+        b"".join([encoded("queue_bind", 1, 0, "q%d" % (each % min(n, 700)), "amq.direct", "k%d" % each, True, {}) for each in range(n)])
+    )
+    return peer
+
+
+@row("management: definitions, page by page", 12000)
+def management_definitions(crowd, n):
+    many(crowd, n)
+    peer = asking(crowd)
+    yield
+    assert peer.pages("definitions") >= n
+
+
+@row("management: overview, page by page", 240)
+def management_overview(crowd, n):
+    many(crowd, 700)
+    for _ in range(n):
+        crowd.peer()
+    peer = asking(crowd)
+    yield
+    assert peer.pages("overview") >= n
+
+
+@row("management: an import as large as can be", 1000)
+def management_import(crowd, n):
+    peer = asking(crowd)
+    queues = [{"name": "q%d" % each, "durable": True, "auto_delete": False, "arguments": {}} for each in range(100)]
+    bindings = [
+        {
+            "source": "amq.direct",
+            "destination": "q%d" % (each % 100),
+            "destination_type": "queue",
+            "routing_key": "k%d" % each,
+            "arguments": {},
+        }
+        for each in range(n // 2)
+    ]
+    assert len(json.dumps(bindings)) < 65000
+    yield
+    assert peer.request("import", definitions={"queues": queues})["ok"]
+    assert peer.request("import", definitions={"bindings": bindings})["loaded"]["bindings"] == len(bindings)
+
+
+@row("management: an import of many patterns", 400)
+def management_patterns(crowd, n):
+    peer = asking(crowd)
+    policies = [
+        {"name": "p%d" % each, "pattern": "^(a|b|%d){1,9}(x|y)+$" % each, "definition": {"max-length": 1}, "priority": 0, "apply-to": "all"}
+        for each in range(n // 2)
+    ]
+    yield
+    assert peer.request("import", definitions={"policies": policies})["ok"]
+
+
+@row("management: many requests at once", 500)
+def management_many(crowd, n):
+    many(crowd, 700)
+    peer = asking(crowd)
+    body = json.dumps({"request": "overview"}).encode()
+    yield
+    peer.send(content(1, "", MANAGEMENT, body, {"reply_to": REPLY}) * n)
+
+
+# Log-ins
+
+
+def stranger(crowd, name, word):
+    """Octets of a log-in."""
+    return HEADER + encoded("connection_start_ok", 0, {}, "PLAIN", b"\x00" + name + b"\x00" + word, "en_US")
+
+
+@row("log-ins of many at once", 100)
+def logins(crowd, n):
+    limits = crowd.broker.limits
+    crowd.broker.access.users["u"] = User("u", passwords.hashed("word", b"salt", limits.password_rounds), (), EVERYTHING)
+    yield
+    peers = [Quick.__new__(Quick) for _ in range(n)]
+    for peer in peers:
+        peer.crowd = crowd
+        Peer.__init__(peer, crowd.broker, log_in=False)
+        octets = stranger(crowd, b"u", b"word")
+        view = peer.connection.writable()
+        view[: len(octets)] = octets
+        crowd.call("received", peer.connection.received, len(octets))
+    crowd.run()
+    assert len([peer for peer in peers if peer.connection.user is not None]) == n

@@ -1,0 +1,190 @@
+"""`dev.py mutate`: what it changes, that it draws the same again, and that it tells what no test noticed (tools/devtool/mutate.py)."""
+
+import ast
+import os
+import queue
+import signal
+import sys
+import time
+
+import pytest
+
+from leveret.tools.devtool import check, legs, mutate, mutations
+
+SOURCE = '''"""A file."""
+LIMIT = 3
+
+
+def f(x: int = 1):
+    """Text 3 + 4."""
+    if x == LIMIT and not x < 0:
+        log("x is %d" % (x + 1))
+        x -= 1
+    return x if x > 2 else None
+
+
+def end(child):
+    child.kill()
+
+
+if __name__ == "__main__":
+    f(7)
+'''
+
+
+def changes(source):
+    return [(found.line, found.sentence(source)) for found in mutations.mutations_of(source)]
+
+
+def test_every_kind_of_change_is_made_and_nothing_else():
+    """Operators, comparisons, constants, removed statements, negated conditions; no docstring, text, annotation, kill or main."""
+    assert sorted(changes(SOURCE)) == sorted(
+        [
+            (2, "constant: `3` -> `4`"),
+            (5, "constant: `1` -> `2`"),
+            (7, "negated condition: `x == LIMIT and not x < 0` -> `(not (x == LIMIT and (not x < 0)))`"),
+            (7, "operator: `x == LIMIT and not x < 0` -> `(x == LIMIT or not x < 0)`"),
+            (7, "comparison: `x == LIMIT` -> `(x != LIMIT)`"),
+            (7, "negated condition: `not x < 0` -> `(x < 0)`"),
+            (7, "comparison: `x < 0` -> `(x <= 0)`"),
+            (7, "constant: `0` -> `1`"),
+            (8, 'removed statement: `log("x is %d" % (x + 1))` -> `pass`'),
+            (9, "removed statement: `x -= 1` -> `pass`"),
+            (9, "operator: `x -= 1` -> `x += 1`"),
+            (9, "constant: `1` -> `2`"),
+            (10, "removed statement: `return x if x > 2 else None` -> `return None`"),
+            (10, "negated condition: `x > 2` -> `(not (x > 2))`"),
+            (10, "comparison: `x > 2` -> `(x >= 2)`"),
+            (10, "constant: `2` -> `3`"),
+        ]
+    )
+
+
+def test_a_change_leaves_every_other_octet_as_it_is_and_can_be_compiled():
+    for source in (SOURCE, 'def f(é):\n    return "é", é + \\\n        1, "ü"\n'):
+        for found in mutations.mutations_of(source):
+            changed = mutations.apply(source, found)
+            ast.parse(changed)
+            lines, other = source.split("\n"), changed.split("\n")
+            assert other[: found.start[0] - 1] == lines[: found.start[0] - 1] and changed != source
+            assert other[len(other) - (len(lines) - found.end[0]) :] == lines[found.end[0] :]
+
+
+def test_the_same_seed_draws_the_same_and_another_seed_others():
+    def drawn(seed):
+        return [(mutant.place(), mutant.sentence()) for mutant in mutate.draw(40, seed)]
+
+    assert drawn(7) == drawn(7) and len(set(drawn(7))) == 40
+    assert drawn(8) != drawn(7)
+    assert not [place for place, _ in drawn(7) if mutate.elsewhere(place)]
+
+
+def test_each_file_that_is_left_out_is_there_and_says_why():
+    files = [path.replace(os.sep, "/") for path in mutate.check.python_files(*mutate.PRODUCT)]
+    for start, why in mutate.ELSEWHERE:
+        assert [path for path in files if path.startswith(start)] and why, start
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A small product: `half` has a test that looks at it, `told` has none, `idle` is run and not looked at, `spin` may never end."""
+    root = tmp_path / "tree"
+    for folder in ("core", "ports", "tools", "tests/unit", "tests/others"):
+        (root / folder).mkdir(parents=True)
+    (root / "pytest.ini").write_text("[pytest]\n")
+    (root / "core" / "sums.py").write_text(
+        "def half(x):\n    return x // 2\n\n\ndef told(x):\n    return x + 1\n\n\ndef idle(x):\n    return x + 2\n\n\n"
+        "def spin(x):\n    while x:\n        x -= 1\n    return x\n"
+    )
+    (root / "tests" / "unit" / "test_sums.py").write_text(
+        "from leveret.core import sums\ndef test_half():\n    assert sums.half(9) == 4\n    sums.idle(1)\n"
+        "def test_spin():\n    assert sums.spin(5) == 0\n"
+    )
+    (root / "tests" / "others" / "test_far.py").write_text(
+        "import subprocess, sys\ndef test_told():\n    code = 'from leveret.core import sums; print(sums.told(1))'\n"
+        "    assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout == '2\\n'\n"
+    )
+    for module in (mutate, mutate.legs, mutate.check):
+        monkeypatch.setattr(module, "ROOT", str(root))
+    monkeypatch.setattr(mutate, "CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(mutate, "ELSEWHERE", ())
+    monkeypatch.setattr(mutate, "OTHER_LEGS", ("others",))
+    monkeypatch.setattr(mutate, "CPU_SPARE_S", 5)
+    monkeypatch.setattr(legs, "LEGS", (legs.Leg("unit", "-", paths=("tests/unit",)), legs.Leg("others", "-", paths=("tests/others",))))
+    return root
+
+
+def judged(tree, place, change):
+    """The Mutant of one change, judged in a copy of the tree."""
+    source = (tree / "core" / "sums.py").read_text()
+    (found,) = [each for each in mutations.mutations_of(source) if each.sentence(source) == change]
+    copies = queue.SimpleQueue()
+    copies.put(mutate.make_copy(str(place)))
+    judge = mutate.Judge(copies, mutate.measure(copies))
+    return judge.judge(mutate.Mutant(os.path.join("core", "sums.py"), source, found))
+
+
+@pytest.mark.parametrize(
+    "change, verdict, by",
+    [
+        ("operator: `x // 2` -> `(x * 2)`", "killed", "tests/unit/test_sums.py::test_half"),
+        ("operator: `x + 1` -> `(x - 1)`", "killed", "tests/others/test_far.py::test_told"),
+        ("operator: `x + 2` -> `(x - 2)`", "survived", ""),
+        ("operator: `x -= 1` -> `x += 1`", "killed by its time", "tests/unit/test_sums.py"),
+    ],
+)
+def test_a_mutant_dies_in_the_tests_that_look_at_its_line_or_survives(tree, tmp_path, change, verdict, by):
+    """By the unit tests, by another leg's in a process of its own, by no test, and by its time."""
+    before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    mutant = judged(tree, tmp_path / "copy", change)
+    assert (mutant.verdict, mutant.by) == (verdict, by)
+    assert before == {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}, "the tree itself is never written to"
+
+
+def test_the_end_names_survivors_what_was_not_drawn_from_and_the_table():
+    source = SOURCE
+    mutants = [mutate.Mutant("core/a.py", source, found) for found in mutations.mutations_of(source)[:10]]
+    for number, mutant in enumerate(mutants):
+        mutant.verdict = ("survived", "killed by its time", "killed")[min(number, 2)]
+    told = mutate.told(mutants, 7)
+    assert "Survivors (1):" in told and told[2].startswith("core/a.py:2  constant: `3` -> `4`  SURVIVED (no unit test runs this line)")
+    assert told[-1].startswith("9 of 10 mutants died (seed 7")
+    assert [line.split() for line in told if line.startswith("all ")] == [["all", "10", "8", "1", "1", "90", "%"]]
+    for start, why in mutate.ELSEWHERE:
+        assert f"  {start}*: {why}" in told
+
+
+@pytest.mark.parametrize("told", (KeyboardInterrupt, SystemExit))
+def test_a_signal_ends_the_tests_that_run_and_begins_no_other(monkeypatch, told):
+    """Ctrl-C and SIGTERM raise in the main thread while the others wait for their children; tests/README.md."""
+    monkeypatch.setattr(mutate, "RUNNING", mutate.Running())
+    begun, ended = [], []
+
+    def work(number):
+        if number == 0:
+            while not begun:
+                time.sleep(0.01)
+            return number
+        child = mutate.RUNNING.start([sys.executable, "-c", "import time; time.sleep(600)"])
+        begun.append(child)
+        child.wait()
+        mutate.RUNNING.stop(child)
+        ended.append(number)
+        return number
+
+    def tell(number):
+        raise told
+
+    with pytest.raises(told):
+        mutate.in_threads(2, work, range(5), tell)
+    assert len(begun) == len(ended) and all(child.returncode == -signal.SIGKILL for child in begun)
+    assert mutate.RUNNING.children == set()
+    with pytest.raises(mutate.Ended):
+        mutate.RUNNING.start([sys.executable, "-c", ""])
+
+
+def test_what_is_not_drawn_from_is_there():
+    """A row of ELSEWHERE names files of this tree: after a move it would leave nothing out, without a word."""
+    paths = check.python_files(*mutate.PRODUCT)
+    for start, _ in mutate.ELSEWHERE:
+        assert any(path.startswith(start) for path in paths), start

@@ -1,0 +1,487 @@
+"""`dev.py mutate`: changes random lines of the product, one at a time and in a copy, and names the changes that no fast test notices.
+
+Laws: the checkout is never written to; the same tree, count and seed draw the same mutants; every mutant that was drawn is told, with what
+killed it. How to use it and what its words mean: tests/README.md.
+A mutant has the unit tests that run its line first (a run of the unit tests under slipcover says which), the quickest first; when all pass
+it has the nearest tests of the other fast legs: those that import or name its file, or a file that imports it. The first failure ends it.
+"""
+
+import argparse
+import ast
+import collections
+import compileall
+import concurrent.futures
+import hashlib
+import itertools
+import json
+import os
+import py_compile
+import queue
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from . import check, legs, mutations
+
+ROOT = legs.ROOT
+PRODUCT = ("core", "ports", "tools")
+UNIT = "unit"
+OTHER_LEGS = ("tools", "accel", "wire", "serial", "spark", "simulate", "bridge")
+OTHERS_MAX = 5  # test files of the other legs for one mutant, the nearest first
+WANTED = 0.9  # of the mutants are to die
+
+# What CPython's fast legs do not run, by the beginning of its path: why, and which leg's tests run it.
+ELSEWHERE = (
+    ("core/amqp_0_9/spec_", "generated, a table of numbers; the leg `shared` compares it with the specification"),
+    ("core/memory/micropython_sizes", "sums about MicroPython's heap; tests/micropython/test_board_budget.py compares them with it"),
+    ("ports/store_flash", "only on boards; tests/board and tests/durable/device_stores.py run it, on MicroPython"),
+    ("ports/store_littlefs", "only on boards; tests/board and tests/durable/device_stores.py run it, on MicroPython"),
+    ("ports/spark/job", "runs in Spark's own processes; the leg `spark` runs it, which takes minutes"),
+    ("tools/flash", "talks to a board; tests/board runs it"),
+    ("tools/demo", "the demo, with Spark; tests/tools/test_demo.py and the leg `spark` run it, which takes minutes"),
+    ("tools/pipeline", "whole pipelines with Spark; the leg `spark` runs them, which takes minutes"),
+    ("tools/perf", "measures; its figures differ from run to run"),
+)
+PLAIN_MAX_S = 120  # a test file of another leg that takes longer is not fast
+CPU_SPARE_S = 20
+WALL_MAX_S = 600
+CACHE = os.path.join(ROOT, ".cache", "mutate")
+COPIED = ("core", "ports", "tools", "c_accel", "boards", "firmware", "tests", "build", ".ci")
+PACKAGES = ("core", "ports", "tools", "c_accel", "boards", "firmware")
+KILLER = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+class Mutant:
+    """A mutation of a file. `verdict`: "killed", "killed by its time", or "survived"; `by`: the test that did it; `reached`: a unit test
+    runs the line."""
+
+    def __init__(self, path, source, mutation):
+        self.path = path
+        self.source = source
+        self.mutation = mutation
+        self.verdict = ""
+        self.by = ""
+        self.reached = False
+        self.files = 0
+
+    def place(self):
+        return f"{self.path}:{self.mutation.line}"
+
+    def sentence(self):
+        return self.mutation.sentence(self.source)
+
+
+def elsewhere(path):
+    """Why the fast legs cannot be asked about a file, or ''."""
+    posix = path.replace(os.sep, "/")
+    return next((why for start, why in ELSEWHERE if posix.startswith(start)), "")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def write(place, path, text):
+    with open(os.path.join(place, path), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def draw(count, seed):
+    """`count` Mutants: lines at random among all that may be changed, one change of each."""
+    places = []
+    for path in check.python_files(*PRODUCT):
+        if not elsewhere(path):
+            source, by_line = read(path), collections.defaultdict(list)
+            for mutation in mutations.mutations_of(source):
+                by_line[mutation.line].append(mutation)
+            places += [(path, source, by_line[line]) for line in sorted(by_line)]
+    chosen = random.Random(seed)
+    return [Mutant(path, source, chosen.choice(found)) for path, source, found in chosen.sample(places, min(count, len(places)))]
+
+
+# Copies of the tree, and tests in them
+
+
+def make_copy(parent):
+    """A copy of the tree, the folder `leveret` in the new directory `parent`: Python finds it there before the checkout."""
+    place = os.path.join(parent, "leveret")
+    os.makedirs(place)
+    for name in os.listdir(ROOT):
+        path = os.path.join(ROOT, name)
+        if name in COPIED and os.path.isdir(path):
+            shutil.copytree(path, os.path.join(place, name), symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+        elif os.path.isfile(path):
+            shutil.copyfile(path, os.path.join(place, name))
+    for name in (".cache", ".venv"):
+        if os.path.isdir(os.path.join(ROOT, name)):
+            os.symlink(os.path.join(ROOT, name), os.path.join(place, name))
+    # Compiled files say of which text they are: one that is changed within a second of the other is compiled anew.
+    for name in PACKAGES:
+        compileall.compile_dir(os.path.join(place, name), quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+    return place
+
+
+def _environment(place, temporary):
+    given = dict(
+        os.environ,
+        PYTHONPATH=os.path.dirname(place),
+        PYTHONDONTWRITEBYTECODE="1",
+        PYTHONHASHSEED="1",
+        TMPDIR=temporary,
+        LEVERET_FUZZ_SEED="1",
+        LEVERET_KILL_SEED="1",
+        LEVERET_SPARK_SEED="1",
+        LEVERET_CABLE_SEED="1",
+        LEVERET_ATTACK_SEED="1",
+    )
+    given.pop("LEVERET_SHARED", None)
+    return given
+
+
+class Ended(Exception):
+    """The run is over: no test is begun any more."""
+
+
+class Running:
+    """The tests that run now, each the leader of a group of processes; `end` kills them all."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.children = set()
+        self.is_over = False
+
+    def start(self, command, **options):
+        """A child in a group of its own. Raises Ended when the run is over."""
+        with self.lock:
+            if self.is_over:
+                raise Ended
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+            self.children.add(child)
+            return child
+
+    def stop(self, child):
+        """Kill a child and what it has left behind in its group, and collect it."""
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+        with self.lock:
+            self.children.discard(child)
+
+    def end(self):
+        """Kill every group: the threads that wait for them go on, and can begin no other."""
+        with self.lock:
+            self.is_over = True
+            for child in self.children:
+                try:
+                    os.killpg(child.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
+
+RUNNING = Running()
+
+
+def in_threads(count, work, items, tell):
+    """Call `work` for every item, in `count` threads, and `tell` with each answer as it comes. An exception here, as a signal's is, ends
+    what the threads run, begins nothing more, and is raised when they have ended."""
+    pool = concurrent.futures.ThreadPoolExecutor(count)
+    try:
+        for done in concurrent.futures.as_completed([pool.submit(work, item) for item in items]):
+            tell(done.result())
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        RUNNING.end()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def run_tests(place, files, cpu_s, wall_s=WALL_MAX_S, wrapper=()):
+    """(exit status, output, seconds) of pytest over `files` in a copy; the status None: it did not end in its time.
+
+    The limit is the processor's time, so that a busy machine kills no mutant; the wall clock's limit is for what waits for ever.
+    """
+    command = [sys.executable, *wrapper, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--no-header", *files]
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
+
+    before = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="leveret-mutant-", ignore_cleanup_errors=True) as temporary:
+        child = RUNNING.start(
+            command,
+            cwd=place,
+            env=_environment(place, temporary),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=limit,
+        )
+        try:
+            output = child.communicate(timeout=wall_s)[0].decode("utf-8", "replace")
+            status = None if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else child.returncode
+        except subprocess.TimeoutExpired:
+            output, status = "", None
+        finally:
+            RUNNING.stop(child)  # what the tests have left behind is in their group, or ends with its pipes
+            child.stdout.close()
+    return status, output, time.monotonic() - before
+
+
+# Which tests run which lines
+
+
+def _digest(paths):
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.encode() + b"\0" + read(path).encode() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def unit_files():
+    return [path for path in check.python_files(os.path.join("tests", UNIT)) if os.path.basename(path).startswith("test_")]
+
+
+def _measure(place, path):
+    """[seconds, {file: lines}] of a file of unit tests, or None when it fails without a mutant."""
+    out = os.path.join(place, "lines.json")
+    wrapper = ("-m", "slipcover", "--source", ",".join(PRODUCT), "--json", "--out", out)
+    status, output, seconds = run_tests(place, [path], 600, wrapper=wrapper)
+    if status != 0:
+        print(f"  {path} fails without a mutant and is left out: {output.strip()[-200:]}", flush=True)
+        return None
+    with open(out) as file:
+        files = json.load(file)["files"]
+    return [seconds, {name: found["executed_lines"] for name, found in files.items() if found["executed_lines"]}]
+
+
+def measure(copies):
+    """{unit test file: [seconds, {product file: lines that it runs}]}, from the cache when nothing has changed since."""
+    files = unit_files()
+    path = os.path.join(CACHE, _digest(check.python_files(*PRODUCT, os.path.join("tests", UNIT))) + ".json")
+    if os.path.exists(path):
+        with open(path) as file:
+            return json.load(file)
+    print(f"Which unit test runs which line: {len(files)} files, once for each state of the tree.", flush=True)
+    found: list = []
+    in_threads(copies.qsize(), lambda name: (name, with_copy(copies, lambda place: _measure(place, name))), files, found.append)
+    measured = {name: each for name, each in sorted(found) if each is not None}
+    if len(measured) < len(files) // 2 or not files:
+        sys.exit("Most unit tests fail in a copy of the tree without a mutant: run `dev.py test unit` first.")
+    os.makedirs(CACHE, exist_ok=True)
+    with open(path + ".new", "w") as file:
+        json.dump(measured, file)
+    os.replace(path + ".new", path)
+    return measured
+
+
+def with_copy(copies, work):
+    place = copies.get()
+    try:
+        return work(place)
+    finally:
+        copies.put(place)
+
+
+def modules_named(path):
+    """Last parts of the names of the modules that a source file imports, and the words in its texts that name one (`leveret serve`)."""
+    names: set = set()
+    for node in ast.walk(ast.parse(read(path))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.rsplit(".", 1)[-1] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").rsplit(".", 1)[-1])
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
+            names.update(re.findall(r"\w+", node.value))
+    return names
+
+
+class Nearest:
+    """Test files of the other fast legs by how near they stand to a product file."""
+
+    def __init__(self):
+        folders = [path for leg in legs.LEGS if leg.name in OTHER_LEGS for path in leg.paths]
+        self.tests = {path: modules_named(path) for path in check.python_files(*folders) if os.path.basename(path).startswith("test_")}
+        self.order = {
+            path: number
+            for number, path in enumerate(
+                path for name in OTHER_LEGS for leg in legs.LEGS if leg.name == name for path in check.python_files(*leg.paths)
+            )
+        }
+        self.product = {path: modules_named(path) for path in check.python_files(*PRODUCT)}
+
+    def files(self, path):
+        """At most OTHERS_MAX: the tests that name the file, then those that name a file that imports it, and so on."""
+        found: list = []
+        seen, edge = {path}, [path]
+        while edge and len(found) < OTHERS_MAX:
+            names = {os.path.basename(each)[:-3] for each in edge}
+            near = [test for test, named in self.tests.items() if named & names and test not in found]
+            found += sorted(near, key=lambda test: (-len(self.tests[test] & names), self.order[test]))
+            edge = [each for each, named in self.product.items() if named & names and each not in seen]
+            seen.update(edge)
+        return found[:OTHERS_MAX]
+
+
+class Judge:
+    """Runs the tests for mutants, in copies of the tree."""
+
+    def __init__(self, copies, measured):
+        self.copies = copies
+        self.measured = measured
+        self.nearest = Nearest()
+        self.good = {}  # test file of another leg -> seconds that it takes without a mutant, or None: it cannot be asked
+        self.lock = threading.Lock()
+
+    def plain(self, place, file):
+        """Seconds that a test file of another leg takes without a mutant, or None: it fails even so, or takes too long."""
+        with self.lock:
+            if file in self.good:
+                return self.good[file]
+        status, _, seconds = run_tests(place, [file], PLAIN_MAX_S, PLAIN_MAX_S)
+        with self.lock:
+            self.good[file] = seconds if status == 0 else None
+        return self.good[file]
+
+    def judge(self, mutant):
+        return with_copy(self.copies, lambda place: self._judge(place, mutant))
+
+    def _judge(self, place, mutant):
+        units = sorted(
+            (self.measured[name][0], name) for name in self.measured if mutant.mutation.line in self.measured[name][1].get(mutant.path, ())
+        )
+        mutant.reached = bool(units)
+        if units and self._kills(place, mutant, [name for _, name in units], sum(seconds for seconds, _ in units)):
+            return mutant
+        for file in self.nearest.files(mutant.path):
+            seconds = self.plain(place, file)
+            if seconds is not None and self._kills(place, mutant, [file], seconds):
+                return mutant
+        mutant.verdict = "survived"
+        return mutant
+
+    def _kills(self, place, mutant, files, seconds):
+        """Whether one of the test files fails with the mutant in this copy, which is whole again afterwards."""
+        try:
+            write(place, mutant.path, mutations.apply(mutant.source, mutant.mutation))
+            status, output, _ = run_tests(place, files, CPU_SPARE_S + 5 * seconds)
+        finally:
+            write(place, mutant.path, mutant.source)
+        mutant.files += len(files)
+        if status == 0:
+            return False
+        killer = KILLER.search(output)
+        mutant.verdict = "killed by its time" if status is None else "killed"
+        mutant.by = killer.group(1) if killer else files[0]
+        return True
+
+
+# What is told
+
+
+def table(mutants):
+    """The lines of the table: for each folder and kind of change how many were made, killed, and survived."""
+    rows = [("of", "mutants", "killed", "by their time", "survived", "killed")]
+    for title, groups in (
+        ("folder", sorted({mutant.path.split(os.sep)[0] for mutant in mutants})),
+        ("kind", sorted({mutant.mutation.kind for mutant in mutants})),
+        ("", ("all",)),
+    ):
+        for group in groups:
+            chosen = [
+                mutant
+                for mutant in mutants
+                if title == "" or group == (mutant.mutation.kind if title == "kind" else mutant.path.split(os.sep)[0])
+            ]
+            verdicts = [mutant.verdict for mutant in chosen]
+            survived = verdicts.count("survived")
+            rows.append(
+                (
+                    group,
+                    str(len(chosen)),
+                    str(verdicts.count("killed")),
+                    str(verdicts.count("killed by its time")),
+                    str(survived),
+                    "%.0f %%" % (100 * (len(chosen) - survived) / len(chosen)),
+                )
+            )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join([row[0].ljust(widths[0])] + [row[column].rjust(widths[column]) for column in range(1, len(row))]) for row in rows]
+
+
+def told(mutants, seed):
+    """Everything that is said at the end."""
+    lines = [
+        f"{mutant.place()}  {mutant.sentence()}  SURVIVED"
+        + ("" if mutant.reached else " (no unit test runs this line)")
+        + f", {mutant.files} test files passed"
+        for mutant in mutants
+        if mutant.verdict == "survived"
+    ]
+    survived = len(lines)
+    left_out = [f"  {start}*: {why}" for start, why in ELSEWHERE]
+    return (
+        ["", f"Survivors ({survived}):" if survived else "No survivors."]
+        + lines
+        + ["", "Not drawn from:"]
+        + left_out
+        + ["  docstrings, texts, annotations, lines that end processes or remove files: see tools/devtool/mutations.py", ""]
+        + table(mutants)
+        + ["", f"{len(mutants) - survived} of {len(mutants)} mutants died (seed {seed}, at least {100 * WANTED:.0f} % are to)"]
+    )
+
+
+def run(count, seed):
+    """The exit status: 0 when enough of the mutants died."""
+    mutants = draw(count, seed)
+    print(f"{len(mutants)} mutants, seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="leveret-mutate-", ignore_cleanup_errors=True) as directory:
+        copies: queue.SimpleQueue = queue.SimpleQueue()
+        for number in range(os.cpu_count() or 1):
+            copies.put(make_copy(os.path.join(directory, str(number))))
+        judge = Judge(copies, measure(copies))
+        numbers = itertools.count(1)
+
+        def tell(mutant):
+            print(f"[{next(numbers)}/{len(mutants)}] {mutant.place()}  {mutant.sentence()}  {mutant.verdict} {mutant.by}", flush=True)
+
+        in_threads(copies.qsize(), judge.judge, mutants, tell)
+    print("\n".join(told(mutants, seed)), flush=True)
+    survived = sum(mutant.verdict == "survived" for mutant in mutants)
+    return 0 if mutants and len(mutants) - survived >= WANTED * len(mutants) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/dev.py mutate", description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=50, metavar="N", help="how many mutants (default 50)")
+    parser.add_argument("--seed", type=int, default=None, metavar="N", help="draws the same mutants again")
+    options = parser.parse_args()
+    if options.count < 1:
+        parser.error("--count must be 1 or more")
+    os.nice(10)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
+    try:
+        return run(options.count, random.SystemRandom().randint(1, 1 << 31) if options.seed is None else options.seed)
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
+
+
+def leave(number, _):
+    """Told to end: leave through in_threads, which ends the tests, and through what removes the copies."""
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
