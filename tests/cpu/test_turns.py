@@ -1,4 +1,4 @@
-"""No peer holds the loop: the CPU time of each single call (received, sent, run, tick) of every scene of scenes.py, at a gateway's limits.
+"""No peer holds the loop: the CPU time of each single call (received, sent, run, tick) of every scene, at a gateway's limits.
 
 With the C module no call may take more than LIMIT_MS, but for the rows of OVER, which say how much and why. As plain Python a sixteenth of
 the load is held to the same, but for PLAIN_OVER. The time is the thread's own, a row that is over is done again up to twice, and the limit
@@ -6,9 +6,14 @@ grows with how slow the machine is just then (`slowness`). The table has half of
 faster than n stands out.
 """
 
-import more_scenes  # noqa: F401, adds its rows
+import definition_scenes  # noqa: F401, each of these adds its rows
+import log_scenes  # noqa: F401
+import management_scenes  # noqa: F401
 import pytest
+import route_scenes  # noqa: F401
+import rule_scenes  # noqa: F401
 import scenes
+import settlement_scenes  # noqa: F401
 from crowd import Crowd, slowness
 
 from leveret import c_accel
