@@ -200,17 +200,22 @@ class Transaction:
         channel = self.sender[1]
         tables = broker.tables
         tag, multiple, requeue = self.settlements[self.settled]
-        entry, count = unsettled_up_to(tables, channel, tag, self.left) if multiple else (the_unsettled(tables, channel, tag), 1)
-        if count < self.left or not multiple:
-            self.settled += 1
-        self.left -= count + 1
-        if multiple or tables.channels[channel.handle + layout.CHANNEL_PREFETCH]:
-            self.left -= len(channel.consumers) // EFFORT
-        if entry == layout.NONE:
-            return  # its queue has gone meanwhile
+        left, count = self.left, 1
+        self.left -= 1
+        self.settled += 1
         try:
-            first = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else entry
-            broker.settle(channel, first, entry, ACCEPTED if requeue is None else MODIFIED if requeue else REJECTED)
+            if multiple:
+                entry, count = unsettled_up_to(tables, channel, tag, left)
+            else:
+                entry = the_unsettled(tables, channel, tag)
+            self.left -= count
+            if multiple or tables.channels[channel.handle + layout.CHANNEL_PREFETCH]:
+                self.left -= len(channel.consumers) // EFFORT
+            if entry != layout.NONE:  # else its queue has gone meanwhile
+                first = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else entry
+                broker.settle(channel, first, entry, ACCEPTED if requeue is None else MODIFIED if requeue else REJECTED)
+            if multiple and count >= left:
+                self.settled -= 1  # only now: what raises is not met again and again
         except Exception as error:
             self.failed(error)
 
@@ -221,16 +226,20 @@ class Transaction:
 
     def end(self, broker):
         """All has taken effect."""
-        if broker.commit is self:
-            broker.commit = None
-            if broker.journal is not None:
-                broker.journal.held()
+        self.let_others(broker)
         self.publishes = []
         self.clear()
         broker.counters["commits"] += 1
         error, self.error = self.error, None
         if error is not None:
             raise error
+
+    def let_others(self, broker):
+        """The log may begin a group, and the next commit take effect in turns."""
+        if broker.commit is self:
+            broker.commit = None
+            if broker.journal is not None:
+                broker.journal.held()
 
     def finish(self, broker):
         """Come to the end at once with what has begun to take effect, if anything has."""
@@ -241,11 +250,12 @@ class Transaction:
             self.end(broker)
 
     def rollback(self, broker):
-        """Forget everything that was kept."""
-        forgotten = Forgotten(broker, [kept[0] for kept in self.publishes])
+        """Forget everything that was kept: after an error of ours in the middle of a commit what has not taken effect."""
+        forgotten = Forgotten(broker, [kept[0] for kept in self.publishes[self.done :]])
         self.publishes = []
         try:
             self.clear()
+            self.let_others(broker)
             broker.counters["rollbacks"] += 1
         finally:
             forgotten.work()

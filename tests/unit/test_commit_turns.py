@@ -5,6 +5,7 @@ from peer import Peer, content, encoded, idle, new_broker
 
 from leveret.core.amqp_0_9 import transaction
 from leveret.core.limits import GATEWAY
+from leveret.core.memory import invariants
 
 ROOM = {
     "transaction_count_max": 8192,
@@ -269,6 +270,48 @@ def test_an_error_of_ours_in_the_middle_does_not_keep_the_rest_of_a_commit():
     assert found.message_count() == MANY - 1 and broker.counters["internal_errors"] == 1 and broker.commit is None
     assert [each[0] for each in peer.frames()] == ["connection_close"]
     assert 8192 - broker.tables.state[8] == 8192 - broker.tables.state[5] == MANY - 1
+
+
+@in_short_turns
+def test_a_settlement_that_raises_whenever_it_is_tried_ends_no_commit_and_keeps_no_log_waiting():
+    """It is told, once; the commit comes to its end, those of others too, and what has taken effect is nobody's to let go of."""
+
+    def always(*_):
+        raise ValueError("injected")
+
+    for owner, name in (
+        (transaction, "unsettled_up_to"),
+        (transaction.Transaction, "settle_next"),
+        (transaction.Transaction, "end"),
+        (None, "settle"),
+    ):
+        broker, _ = durable_broker(MemoryStore(), segment_size=1 << 16, size_max=1 << 22, **ROOM)
+        filler, peer = Peer(broker), Peer(broker)
+        filler.declare("q", durable=True)
+        filler.declare("p", durable=True)
+        filler.give(content(1, "", "q", b"x", PERSISTENT) * MANY)
+        peer.consume("q")
+        peer.take()
+        finish(broker)
+        assert broker.queues["q"].unsettled_count() == MANY
+        peer.ask("tx_select", "tx_select_ok")
+        peer.give(content(1, "", "p", b"y", PERSISTENT) * MANY + encoded("basic_ack", 1, MANY, True))
+        owner = broker if owner is None else owner
+        before = getattr(owner, name)
+        setattr(owner, name, always)
+        try:
+            commit(peer)
+            finish(broker)
+        finally:
+            setattr(owner, name, before)
+        assert broker.commit is None and broker.counters["internal_errors"] > 0, name
+        assert broker.queues["p"].message_count() == MANY and broker.tables.transactions_left == 8192, name
+        broker.tick(2000, 2)
+        finish(broker)
+        invariants.check(broker.tables)
+        filler.ask(*CONFIRM)
+        filler.publish("p", b"z", given=PERSISTENT)
+        assert filler.frames()[-1][0] == "basic_ack", name
 
 
 @in_short_turns
