@@ -44,7 +44,10 @@ from .tcp import SocketStream
 from .url import read_url
 
 if False:  # for the type checker alone
-    from typing import Any
+    from typing import Any, Callable, Iterator
+
+    from .tls import TlsClientStream
+    from .url import Url
 
 # What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
 if MICROPYTHON:
@@ -55,7 +58,7 @@ else:
 STEP_MS_MAX = 1000  # heartbeats are due at least so often
 
 
-def open_tcp(host, port, timeout_ms):
+def open_tcp(host: str, port: int, timeout_ms: int) -> SocketStream:
     """A connected stream to the first address of `host` that answers in `timeout_ms`. Raises OSError when none does."""
     refusal = OSError("no address for it")
     for address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
@@ -70,16 +73,17 @@ def open_tcp(host, port, timeout_ms):
     raise refusal
 
 
-def open_tls(url, timeout_ms):
+def open_tls(url: "Url", timeout_ms: int) -> "TlsClientStream":
     """A connected stream with TLS to the broker of a Url. Raises OSError, ConnectFailed, TlsRefused: what is wrong with certificates."""
     from .tls import TlsClientStream, TlsFailed, client_context
 
+    tls: "Any" = url.tls  # not None: `connect` asks for it only then
     try:
-        context = client_context(url.tls)
+        context = client_context(tls)
     except TlsFailed as error:
         raise TlsRefused(str(error)) from None
     plain = open_tcp(url.host, url.port, timeout_ms)
-    stream = TlsClientStream(plain.pollable, plain.name, context, url.tls["name"])
+    stream = TlsClientStream(plain.pollable, plain.name, context, tls["name"])
     started = now_ms()
     poll = select.poll()
     poll.register(stream.pollable, select.POLLIN)
@@ -98,7 +102,7 @@ def open_tls(url, timeout_ms):
     return stream
 
 
-def connect(url, timeout_ms=10000, **options):
+def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection":
     """A Connection to the broker at `url`, a URL of ports/url.py (amqp://, amqps://) or serial:///dev/ttyX?baud=115200.
 
     `options` go to core's Client (receive_size, heartbeat_s, confirm_window ...). Raises ConnectFailed, LoginRefused or ValueError.
@@ -108,14 +112,16 @@ def connect(url, timeout_ms=10000, **options):
 
         device, _, baud = url[9:].partition("?baud=")
         return connect_serial(device, int(baud or 115200), timeout_ms, **options)
-    url = read_url(url)
-    settings = dict(SIZES)
+    place = read_url(url)
+    settings: "dict[str, Any]" = dict(SIZES)
     settings.update(options)
-    settings.update(url.login())
+    settings.update(place.login())
     try:
-        stream = open_tls(url, timeout_ms) if url.tls else open_tcp(url.host, url.port, timeout_ms)
+        stream: "SocketStream | TlsClientStream" = (
+            open_tls(place, timeout_ms) if place.tls else open_tcp(place.host, place.port, timeout_ms)
+        )
     except OSError as error:
-        raise ConnectFailed("no broker answers at %s: %s" % (url.place(), error)) from None
+        raise ConnectFailed("no broker answers at %s: %s" % (place.place(), error)) from None
     try:
         return Connection(stream, timeout_ms, settings)
     except Timeout as error:
@@ -129,22 +135,22 @@ def connect(url, timeout_ms=10000, **options):
 class Connection(Events):
     """An open connection with one channel. `timeout_ms` bounds every wait for an answer of the broker; `poll` has its own."""
 
-    def __init__(self, stream, timeout_ms, settings):
+    def __init__(self, stream: "Any", timeout_ms: int, settings: "dict[str, Any]") -> None:
         self._stream = stream
         self._timeout_ms = timeout_ms
         self._client = Client(self, open_timeout_ms=timeout_ms, **settings)
         self._channel: "Any" = self._client.channels[1]
         self._poll = select.poll()
         self._poll.register(stream.pollable, select.POLLIN)
-        self._messages = []
-        self._reply = None
+        self._messages: "list[Any]" = []
+        self._reply: "tuple[str, Any] | None" = None
         self._error: "Any" = None  # what is to be raised by the next call
-        self._end = None  # (code, text) when the connection is over
+        self._end: "tuple[int, str] | None" = None  # (code, text) when the connection is over
         self._opened = False
         self._negative = 0
-        self._sent_at = None
-        self.blocked_text = None  # why the broker takes no messages now, or None
-        self.cancelled_consumers = []
+        self._sent_at: "int | None" = None
+        self.blocked_text: "str | None" = None  # why the broker takes no messages now, or None
+        self.cancelled_consumers: "list[str]" = []
         try:
             self._wait(lambda: self._opened)
         except ConnectionLost as error:
@@ -156,50 +162,50 @@ class Connection(Events):
 
     # What the core reports.
 
-    def opened(self):
+    def opened(self) -> None:
         self._opened = True
 
-    def replied(self, channel, name, arguments):
+    def replied(self, channel: "Any", name: str, arguments: "Any") -> None:
         self._reply = (name, arguments)
 
-    def delivered(self, message):
+    def delivered(self, message: "Any") -> None:
         self._messages.append(message)
 
-    def returned(self, message):
+    def returned(self, message: "Any") -> None:
         self._error = Unroutable(
             "no queue for routing key %r of exchange %r: %d %s"
             % (message.routing_key, message.exchange, message.reply_code, message.reply_text)
         )
         self._error.message = message
 
-    def refused(self, message, text):
+    def refused(self, message: "Any", text: str) -> None:
         if message.code == GET_OK:
             self._reply = ("basic_get_ok", [message])
         self._error = TooLarge(text + "; the message stays unacknowledged")
         self._error.message = message
 
-    def confirmed(self, channel, sequence, positive):
+    def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
         if not positive:
             self._negative += 1
 
-    def cancelled(self, channel, consumer_tag):
+    def cancelled(self, channel: "Any", consumer_tag: str) -> None:
         self.cancelled_consumers.append(consumer_tag)
 
-    def channel_closed(self, channel, code, text):
+    def channel_closed(self, channel: "Any", code: int, text: str) -> None:
         self._error = ChannelClosed("the broker closed the channel: %d %s" % (code, text), code, text)
 
-    def blocked(self, text):
+    def blocked(self, text: str) -> None:
         self.blocked_text = text
 
-    def unblocked(self):
+    def unblocked(self) -> None:
         self.blocked_text = None
 
-    def ended(self, code, text):
+    def ended(self, code: int, text: str) -> None:
         self._end = (code, text)
 
     # Moving bytes.
 
-    def step(self, timeout_ms):
+    def step(self, timeout_ms: int) -> None:
         """Send what is pending, wait for something to read and take it. Raises ConnectionLost at the end.
 
         Waits at most `timeout_ms`, and 1 s: heartbeats are due meanwhile.
@@ -218,12 +224,12 @@ class Connection(Events):
             stream.close()
             raise ConnectionLost("the connection to %s is over: %s" % (stream.name, self._end[1]), self._end[0], self._end[1])
 
-    def _read(self):
+    def _read(self) -> None:
         count = self._stream.read_into(self._client.writable())
         if count is not None:
             self._client.received(count)
 
-    def _flush(self):
+    def _flush(self) -> bool:
         """Write until nothing is pending or the stream takes no more; True when something is left."""
         client = self._client
         pending = client.pending()
@@ -238,13 +244,13 @@ class Connection(Events):
             pending = client.pending()
         return False
 
-    def _raise(self):
+    def _raise(self) -> None:
         error = self._error
         if error is not None:
             self._error = None
             raise error
 
-    def _wait(self, done):
+    def _wait(self, done: "Callable[[], object]") -> None:
         """Step until `done()`. Raises what went wrong meanwhile; Timeout when nothing comes: then only `close` makes sense."""
         started = now_ms()
         while not done():
@@ -256,7 +262,7 @@ class Connection(Events):
                 self._raise()
         self._raise()
 
-    def _open_channel(self):
+    def _open_channel(self) -> None:
         """The channel is open, again after the broker closed it."""
         if self._end is not None:
             self.step(0)
@@ -265,7 +271,7 @@ class Connection(Events):
             self._wait(self._channel.open)
             self._wait(lambda: self._channel.state == OPEN)
 
-    def _check_open(self):
+    def _check_open(self) -> None:
         """Raise what closed the connection or the channel."""
         if self._end is not None:
             self.step(0)
@@ -273,7 +279,7 @@ class Connection(Events):
             self._raise()
             raise ChannelClosed("the channel is closed", 0, "")
 
-    def _ask(self, operation, *arguments):
+    def _ask(self, operation: "Callable[..., Any]", *arguments: object) -> "Any":
         """A synchronous request and its reply: (method name, arguments)."""
         self._open_channel()
         self._reply = None
@@ -283,52 +289,72 @@ class Connection(Events):
 
     # What can be asked.
 
-    def exchange_declare(self, exchange, type="direct", passive=False, durable=False, auto_delete=False, internal=False, arguments=None):
+    def exchange_declare(
+        self,
+        exchange: str,
+        type: str = "direct",
+        passive: bool = False,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: "Any" = None,
+    ) -> None:
         """Declare an exchange, or with `passive` see that it is there."""
         self._ask(self._channel.exchange_declare, exchange, type, passive, durable, auto_delete, internal, arguments)
 
-    def exchange_delete(self, exchange, if_unused=False):
+    def exchange_delete(self, exchange: str, if_unused: bool = False) -> None:
         """Delete an exchange."""
         self._ask(self._channel.exchange_delete, exchange, if_unused)
 
-    def queue_declare(self, queue="", passive=False, durable=False, exclusive=False, auto_delete=False, arguments=None):
+    def queue_declare(
+        self,
+        queue: str = "",
+        passive: bool = False,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: "Any" = None,
+    ) -> "tuple[Any, ...]":
         """Declare a queue: (its name, messages, consumers)."""
         return tuple(self._ask(self._channel.queue_declare, queue, passive, durable, exclusive, auto_delete, arguments)[1])
 
-    def queue_bind(self, queue, exchange, routing_key="", arguments=None):
+    def queue_bind(self, queue: str, exchange: str, routing_key: str = "", arguments: "Any" = None) -> None:
         """Bind a queue to an exchange."""
         self._ask(self._channel.queue_bind, queue, exchange, routing_key, arguments)
 
-    def queue_unbind(self, queue, exchange, routing_key="", arguments=None):
+    def queue_unbind(self, queue: str, exchange: str, routing_key: str = "", arguments: "Any" = None) -> None:
         """Take a binding away."""
         self._ask(self._channel.queue_unbind, queue, exchange, routing_key, arguments)
 
-    def queue_purge(self, queue):
+    def queue_purge(self, queue: str) -> int:
         """Empty a queue: messages that were in it."""
-        return self._ask(self._channel.queue_purge, queue)[1][0]
+        count: int = self._ask(self._channel.queue_purge, queue)[1][0]
+        return count
 
-    def queue_delete(self, queue, if_unused=False, if_empty=False):
+    def queue_delete(self, queue: str, if_unused: bool = False, if_empty: bool = False) -> int:
         """Delete a queue: messages that were in it."""
-        return self._ask(self._channel.queue_delete, queue, if_unused, if_empty)[1][0]
+        count: int = self._ask(self._channel.queue_delete, queue, if_unused, if_empty)[1][0]
+        return count
 
-    def qos(self, prefetch_count, global_=False):
+    def qos(self, prefetch_count: int, global_: bool = False) -> None:
         """At most so many unacknowledged deliveries."""
         self._ask(self._channel.basic_qos, prefetch_count, global_)
 
-    def consume(self, queue, consumer_tag="", no_ack=False, exclusive=False, arguments=None):
+    def consume(self, queue: str, consumer_tag: str = "", no_ack: bool = False, exclusive: bool = False, arguments: "Any" = None) -> str:
         """Start a consumer: its tag. Its messages come from `poll` or `messages`."""
-        return self._ask(self._channel.basic_consume, queue, consumer_tag, False, no_ack, exclusive, arguments)[1][0]
+        tag: str = self._ask(self._channel.basic_consume, queue, consumer_tag, False, no_ack, exclusive, arguments)[1][0]
+        return tag
 
-    def cancel(self, consumer_tag):
+    def cancel(self, consumer_tag: str) -> None:
         """End a consumer; messages that have come stay to be polled."""
         self._ask(self._channel.basic_cancel, consumer_tag)
 
-    def get(self, queue, no_ack=False):
+    def get(self, queue: str, no_ack: bool = False) -> "Any":
         """One Message off the queue, or None when it is empty."""
         name, arguments = self._ask(self._channel.basic_get, queue, no_ack)
         return arguments[0] if name == "basic_get_ok" else None
 
-    def poll(self, timeout_ms=0):
+    def poll(self, timeout_ms: int = 0) -> "list[Any]":
         """The Messages that have come, as a list; an empty one when none comes in `timeout_ms`."""
         started = now_ms()
         left_ms = 0 if self._messages else timeout_ms
@@ -342,7 +368,7 @@ class Connection(Events):
                 self._messages = []
                 return messages
 
-    def messages(self, timeout_ms):
+    def messages(self, timeout_ms: int) -> "Iterator[Any]":
         """Messages one by one, until none comes for `timeout_ms`."""
         batch = self.poll(timeout_ms)
         while batch:
@@ -350,23 +376,31 @@ class Connection(Events):
                 yield message
             batch = self.poll(timeout_ms)
 
-    def ack(self, message, multiple=False):
+    def ack(self, message: "Any", multiple: bool = False) -> None:
         """Acknowledge a Message or delivery tag, or all up to it; goes out with the next call that moves bytes, as `poll`."""
         tag = message if isinstance(message, int) else message.delivery_tag
         self._put(self._channel.basic_ack, tag, multiple)
 
-    def nack(self, message, multiple=False, requeue=True):
+    def nack(self, message: "Any", multiple: bool = False, requeue: bool = True) -> None:
         """Give a Message or delivery tag back, or all up to it."""
         tag = message if isinstance(message, int) else message.delivery_tag
         self._put(self._channel.basic_nack, tag, multiple, requeue)
 
-    def _put(self, operation, *arguments):
+    def _put(self, operation: "Callable[..., Any]", *arguments: object) -> None:
         """Something without a reply: in the send buffer, after sending if that is full. Raises ConnectionLost or ChannelClosed."""
         self._check_open()
         if not operation(*arguments):
             self._wait(lambda: operation(*arguments))
 
-    def publish(self, exchange, routing_key, body, properties=None, mandatory=False, confirm=True):
+    def publish(
+        self,
+        exchange: str,
+        routing_key: str,
+        body: "bytes | bytearray | memoryview",
+        properties: "Any" = None,
+        mandatory: bool = False,
+        confirm: bool = True,
+    ) -> None:
         """Publish; with `confirm` return when the broker has confirmed it, else when it is in the send buffer.
 
         What is in the send buffer goes out once a millisecond at most; the rest of a burst goes with the next call that moves bytes.
@@ -384,38 +418,40 @@ class Connection(Events):
             self.step(0)
             self._sent_at = now_ms()
 
-    def tx_select(self):
+    def tx_select(self) -> None:
         """From now on what is published by `tx_publish` and acknowledged takes effect together, at `tx_commit`. Not beside `publish`."""
         self._ask(self._channel.tx_select)
 
-    def tx_publish(self, exchange, routing_key, body, properties=None, mandatory=False):
+    def tx_publish(
+        self, exchange: str, routing_key: str, body: "bytes | bytearray | memoryview", properties: "Any" = None, mandatory: bool = False
+    ) -> None:
         """Publish as a part of the transaction."""
         self._put(self._channel.basic_publish, exchange, routing_key, body, properties, mandatory)
 
-    def tx_commit(self):
+    def tx_commit(self) -> None:
         """Returns when the broker has taken all of the transaction. Raises ConnectionLost or ChannelClosed: then it may have, or not.
 
         Raises Unroutable when mandatory messages of it had no queue: the others are taken (0-9-1 section 1.9.2.5).
         """
         self._ask(self._channel.tx_commit)
 
-    def wait_confirmed(self):
+    def wait_confirmed(self) -> None:
         """Wait until every published message is confirmed. Raises NotConfirmed when the broker did not take some."""
         self._check_open()
         self._wait(lambda: self._channel.unconfirmed == 0)
         self._raise_negative()
 
-    def _raise_negative(self):
+    def _raise_negative(self) -> None:
         if self._negative:
             count = self._negative
             self._negative = 0
             raise NotConfirmed("the broker did not take %d messages" % count)
 
-    def confirm_select(self):
+    def confirm_select(self) -> None:
         """Have the broker confirm what is published on the channel."""
         self._ask(self._channel.confirm_select)
 
-    def hand_over(self):
+    def hand_over(self) -> "tuple[Any, int, int]":
         """(the stream, octets in a frame at most, seconds between heartbeats or 0) for somebody who goes on with channel 1 in his own way;
         this object ends here.
 
@@ -426,11 +462,12 @@ class Connection(Events):
         return self._stream, self._client.frame_size_max, self._client.heartbeat_s
 
     @property
-    def unconfirmed(self):
+    def unconfirmed(self) -> int:
         """Messages published and not yet confirmed."""
-        return self._channel.unconfirmed
+        count: int = self._channel.unconfirmed
+        return count
 
-    def close(self):
+    def close(self) -> None:
         """End the connection in good order; does nothing when it is over."""
         if self._end is not None:
             return

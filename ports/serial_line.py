@@ -10,6 +10,7 @@ import errno
 import os
 import select
 import termios
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import serial
@@ -48,7 +49,7 @@ class LineFailed(Exception):
 class SerialStream:
     """An open serial device as a stream (core/DESIGN.md section 2). Raises LineFailed."""
 
-    def __init__(self, device, baud):
+    def __init__(self, device: str, baud: int) -> None:
         self.name = device
         self.closed = False
         try:
@@ -58,13 +59,13 @@ class SerialStream:
         self.pollable = self._port.fileno()
         self._report_nothing_as_an_error()
 
-    def _report_nothing_as_an_error(self):
+    def _report_nothing_as_an_error(self) -> None:
         """With VMIN 0, as pyserial leaves it, a read of nothing looks like the end; with VMIN 1 it is EAGAIN."""
         settings = termios.tcgetattr(self.pollable)
         settings[6][termios.VMIN] = 1
         termios.tcsetattr(self.pollable, termios.TCSANOW, settings)
 
-    def read_into(self, view):
+    def read_into(self, view: memoryview | bytearray) -> int | None:
         """Octets read; 0: unplugged; None: nothing now."""
         try:
             return os.readv(self.pollable, [view])
@@ -75,7 +76,7 @@ class SerialStream:
                 return 0
             raise
 
-    def write(self, view):
+    def write(self, view: memoryview | bytearray) -> int | None:
         """Octets written; None: no room now; 0: unplugged."""
         try:
             return os.write(self.pollable, view)
@@ -86,14 +87,15 @@ class SerialStream:
                 return 0
             raise
 
-    def waiting(self):
+    def waiting(self) -> int:
         """Octets that were written and are not on the line yet."""
         try:
-            return self._port.out_waiting
+            octets: int = self._port.out_waiting
+            return octets
         except (OSError, serial.SerialException):
             return 0
 
-    def set_speed(self, baud):
+    def set_speed(self, baud: int) -> None:
         """Change the speed. Raises LineFailed."""
         try:
             self._port.baudrate = baud
@@ -101,13 +103,13 @@ class SerialStream:
         except (OSError, ValueError, termios.error) as error:
             raise LineFailed(explain(self.name, baud, error)) from None
 
-    def close(self):
+    def close(self) -> None:
         """Give the device back; the system sends what it still holds."""
         self.closed = True
         self._port.close()
 
 
-def explain(device, baud, error):
+def explain(device: str, baud: int, error: BaseException) -> str:
     """The sentence for a device that cannot be opened."""
     number = getattr(error, "errno", None)
     if number == errno.ENOENT or number in (errno.ENXIO, errno.ENODEV):
@@ -121,7 +123,7 @@ def explain(device, baud, error):
     return "%s cannot be opened at %s baud: %s; try a usual speed as 115200" % (device, baud, error)
 
 
-def window_for(baud, payload_size_max):
+def window_for(baud: int, payload_size_max: int) -> int:
     """The window_size for a speed: what is on its way takes a second at most, so that answers come soon, and is two frames at least."""
     window_size = WINDOW_SIZES[0]
     while window_size * 2 <= min(baud // BITS, WINDOW_SIZE, payload_size_max * GRAIN_COUNT_MAX) or window_size < 2 * payload_size_max:
@@ -129,7 +131,7 @@ def window_for(baud, payload_size_max):
     return window_size
 
 
-def new_link(make_inner, baud, active=False, **options):
+def new_link(make_inner: Callable[[], Any] | None, baud: int, active: bool = False, **options: Any) -> Link:
     """A Link whose sizes and times fit the speed of the line; `options` as Link has them, before what would be chosen here."""
     fastest = max(baud, options.get("speed", 0))
     settings = {"receive_size": RECEIVE_SIZE, "stream_count": STREAM_COUNT, "stream_room": STREAM_ROOM}
@@ -145,7 +147,7 @@ def new_link(make_inner, baud, active=False, **options):
     return Link(make_inner, int.from_bytes(os.urandom(4), "big") % NONCE_MAX + 1, active, **settings)
 
 
-def queue_max_for(baud, window_size):
+def queue_max_for(baud: int, window_size: int) -> int:
     """Octets that may wait in a device."""
     return max(64, min(baud // BITS * QUEUE_MS // 1000, window_size // 4))
 
@@ -156,16 +158,16 @@ class Plug:
     It asks for no more octets than keep the device busy for QUEUE_MS: what is sent again should not stand behind a long queue.
     """
 
-    def __init__(self, inner, stream, baud):
+    def __init__(self, inner: Any, stream: SerialStream, baud: int) -> None:
         self.closed = False
         self._inner = inner
         self._stream = stream
         self._baud = baud
 
-    def writable(self):
+    def writable(self) -> Any:
         return self._inner.writable()
 
-    def received(self, size):
+    def received(self, size: int) -> None:
         if size == 0:
             self.closed = True
             self._inner.unplugged()
@@ -173,17 +175,17 @@ class Plug:
             self._inner.received(size)
             self.closed = self._inner.closed
 
-    def pending(self):
+    def pending(self) -> Any:
         if self.closed or self._stream.waiting() > queue_max_for(self._baud, self._inner.window_size):
             return NOTHING
         view = self._inner.pending()
         self.closed = self._inner.closed
         return view
 
-    def sent(self, size):
+    def sent(self, size: int) -> None:
         self._inner.sent(size)
 
-    def tick(self, now):
+    def tick(self, now: int) -> None:
         """The line tells its endpoint the time, also while there is no device."""
 
 
@@ -194,7 +196,7 @@ class SerialLine:
     `trouble` is a sentence that says why there is no line, or why the other end cannot be worked with, else "". `stream` is the device.
     """
 
-    def __init__(self, loop, device, baud, endpoint, links):
+    def __init__(self, loop: Any, device: str, baud: int, endpoint: Any, links: Sequence[Any]) -> None:
         self.stream: "Any" = None
         self.links = links
         self._trouble = ""
@@ -208,19 +210,19 @@ class SerialLine:
         self._open()
 
     @property
-    def trouble(self):
+    def trouble(self) -> str:
         return self._trouble or next((link.trouble for link in self.links if link.trouble), "")
 
     @property
-    def plugged_in(self):
+    def plugged_in(self) -> bool:
         """True while the device is open."""
         return self.stream is not None and not self.stream.closed
 
-    def _open(self):
+    def _open(self) -> None:
         self.stream = SerialStream(self._device, self._baud)
         self._loop.add(self.stream, Plug(self._endpoint, self.stream, self._baud))
 
-    def tick(self, now):
+    def tick(self, now: int) -> None:
         """To be called at each step of the loop; `now` as for endpoints."""
         self._endpoint.tick(now)
         if self.plugged_in:
@@ -233,7 +235,7 @@ class SerialLine:
         elif elapsed(now, self._tried_at) >= self._pause_ms:
             self._try_again(now)
 
-    def wait_ms(self):
+    def wait_ms(self) -> int:
         """How long a step of the loop may take, if nothing happens, without harm to the times on the line."""
         if not self.plugged_in:
             return STEP_MS_MAX
@@ -241,16 +243,16 @@ class SerialLine:
             return TURN_STEP_MS
         return QUEUE_STEP_MS if self.stream.waiting() else STEP_MS_MAX
 
-    def leave(self):
+    def leave(self) -> None:
         """Say that this end is done with its sessions; that is on the line when `is_leaving` is over."""
         for link in self.links:
             link.leave()
 
-    def is_leaving(self):
+    def is_leaving(self) -> bool:
         """True while the end of a session is still to be said and the device is there."""
         return self.plugged_in and any(link.leaving for link in self.links)
 
-    def _keep_speed(self):
+    def _keep_speed(self) -> None:
         """Change the device's speed when the ends have agreed to, and all that was sent before is on the line."""
         link = self.links[0]
         if link.speed == link.speed_set or self.stream.waiting():
@@ -261,7 +263,7 @@ class SerialLine:
             self._trouble = str(error)
         link.speed_set = link.speed
 
-    def _try_again(self, now):
+    def _try_again(self, now: int) -> None:
         try:
             self._open()
         except LineFailed as error:
@@ -273,7 +275,7 @@ class SerialLine:
         self._backoff.reset()
         self._endpoint.plugged()
 
-    def _pause(self, now):
+    def _pause(self, now: int) -> None:
         self._pause_ms = self._backoff.next_ms(int.from_bytes(os.urandom(4), "big"))
         self._tried_at = now
 
@@ -285,12 +287,12 @@ class SerialListener(SerialLine):
     half-duplex line.
     """
 
-    def __init__(self, loop, device, baud, make_inner, **options):
+    def __init__(self, loop: Any, device: str, baud: int, make_inner: Callable[[Any], Any], **options: Any) -> None:
         link = new_link(lambda: make_inner(self.stream), baud, turns=bool(options.get("address")), **options)
         SerialLine.__init__(self, loop, device, baud, link, (link,))
 
 
-def new_bus(baud, addresses, **options):
+def new_bus(baud: int, addresses: Iterable[int], **options: Any) -> Bus:
     """The master's end of a half-duplex line: a Bus with one active Link for each of `addresses`, in that order."""
     links = [new_link(None, baud, active=True, address=address, turns=True, **options) for address in addresses]
     return Bus(links, baud // BITS, receive_size=RECEIVE_SIZE)
@@ -299,7 +301,7 @@ def new_bus(baud, addresses, **options):
 class SerialConnection(Connection):
     """A client's Connection whose octets go through a Link; as for TCP it is over when the line or the session is."""
 
-    def __init__(self, stream, baud, timeout_ms, settings):
+    def __init__(self, stream: SerialStream, baud: int, timeout_ms: int, settings: dict[str, Any]) -> None:
         self._link = new_link(self._take_client, baud, active=True)
         self._taken = False
         try:
@@ -309,12 +311,12 @@ class SerialConnection(Connection):
                 raise ConnectFailed(self._link.trouble) from None
             raise
 
-    def _take_client(self):
+    def _take_client(self) -> Any:
         """The one inner endpoint: a second session would be another connection."""
         taken, self._taken = self._taken, True
         return None if taken else self._client
 
-    def step(self, timeout_ms):
+    def step(self, timeout_ms: int) -> None:
         """As Connection.step; returns after 50 ms at the latest, so that the link keeps its times."""
         self._move(min(timeout_ms, STEP_MS_MAX) if self._end is None else 0)
         if self._end is None and self._link.closed:
@@ -324,7 +326,7 @@ class SerialConnection(Connection):
             self._stream.close()
             raise ConnectionLost("the connection over %s is over: %s" % (self._stream.name, self._end[1]), self._end[0], self._end[1])
 
-    def _move(self, timeout_ms):
+    def _move(self, timeout_ms: int) -> None:
         """Send what is pending, wait for something to read and take it."""
         link = self._link
         self._poll.modify(self._stream.pollable, select.POLLIN | select.POLLOUT if self._write() else select.POLLIN)
@@ -335,7 +337,7 @@ class SerialConnection(Connection):
         link.tick(now_ms())
         self._write()
 
-    def _write(self):
+    def _write(self) -> bool:
         """Write until nothing is pending or the line takes no more; True when something is left."""
         pending = self._link.pending()
         while pending:
@@ -349,7 +351,7 @@ class SerialConnection(Connection):
             pending = self._link.pending()
         return False
 
-    def _say_goodbye(self):
+    def _say_goodbye(self) -> None:
         """Let the peer have the last octets and the end of the session, for a second at most."""
         started = now_ms()
         while self._link.is_open and elapsed(now_ms(), started) < GOODBYE_MS:
@@ -357,7 +359,7 @@ class SerialConnection(Connection):
         self._write()
 
 
-def connect_serial(device, baud, timeout_ms=10000, **options):
+def connect_serial(device: str, baud: int, timeout_ms: int = 10000, **options: Any) -> SerialConnection:
     """A Connection to the broker at the other end of `device`; arguments and errors as `client.connect`."""
     settings = dict(SIZES)
     settings.update(options)

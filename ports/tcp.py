@@ -9,7 +9,9 @@ something happens, not on those that are idle.
 import select
 
 if False:  # for the type checker alone
-    from typing import Any
+    from typing import Any, Callable, Iterable
+
+    Transfer = Callable[[memoryview | bytearray], int | None]
 
 try:
     import socket
@@ -34,7 +36,7 @@ TICK_MS = 100
 class SocketStream:
     """A connected (or connecting) socket as a stream. `from_loopback`: the peer is this machine; `address`: its host, "" when not known."""
 
-    def __init__(self, connected, name, from_loopback=False, address=""):
+    def __init__(self, connected: "Any", name: str, from_loopback: bool = False, address: str = "") -> None:
         connected.setblocking(False)
         self.pollable = connected
         self.name = name
@@ -46,27 +48,27 @@ class SocketStream:
             pass  # MicroPython's unix port has no such option; the socket works without
         if hasattr(connected, "recv_into"):
             self.descriptor = connected.fileno()  # octets may be sent past `write`
-            self._read = connected.recv_into
-            self._write = connected.send
+            self._read: "Transfer" = connected.recv_into
+            self._write: "Transfer" = connected.send
         else:
             self._read = connected.readinto
             self._write = connected.write
 
-    def read_into(self, view):
+    def read_into(self, view: "memoryview | bytearray") -> int | None:
         """Octets read; 0: the peer is gone; None: nothing now."""
         try:
             return self._read(view)
         except OSError as error:
             return None if would_block(error) else 0
 
-    def write(self, view):
+    def write(self, view: "memoryview | bytearray") -> int | None:
         """Octets written; None: none now; 0: the peer is gone."""
         try:
             return self._write(view)
         except OSError as error:
             return None if would_block(error) else 0
 
-    def close(self):
+    def close(self) -> None:
         """Close the socket."""
         self.pollable.close()
 
@@ -77,13 +79,15 @@ class Listener:
     `make_stream(socket, name, from_loopback, address)` makes its stream, or raises OSError when the peer has gone.
     """
 
-    def __init__(self, listening, make_endpoint, make_stream):
+    def __init__(
+        self, listening: "Any", make_endpoint: "Callable[[Any], Any]", make_stream: "Callable[[Any, str, bool, str], Any]"
+    ) -> None:
         listening.setblocking(False)
         self.pollable = listening
         self.make_endpoint = make_endpoint
         self.make_stream = make_stream
 
-    def accept(self, loop):
+    def accept(self, loop: "Loop") -> None:
         """Accept all connections that wait."""
         while True:
             try:
@@ -119,37 +123,40 @@ class Listener:
 class Loop:
     """Up to `slot_count` streams with their endpoints, any listeners, and the broker (or None) that is told the time and delivers."""
 
-    def __init__(self, slot_count, broker=None):
+    def __init__(self, slot_count: int, broker: "Any" = None) -> None:
         self.broker = broker
         self.poller: "Any" = select.epoll() if _EPOLL else select.poll()
-        self.streams = [None] * slot_count
-        self.endpoints = [None] * slot_count
+        self.streams: "list[Any]" = [None] * slot_count
+        self.endpoints: "list[Any]" = [None] * slot_count
         self.masks = [0] * slot_count
-        self.used = set()  # slot numbers
-        self.scanned = set()  # those of them that are looked at in every step; the others say by their send buffers when they want to be
-        self.awake = set()  # of the others, those to be looked at in this step
+        self.used: "set[int]" = set()  # slot numbers
+        self.scanned: "set[int]" = (
+            set()
+        )  # those of them that are looked at in every step; the others say by their send buffers when they want to be
+        self.awake: "set[int]" = set()  # of the others, those to be looked at in this step
         self.alarms = Alarms(slot_count)
         self.uptime_ms = 0  # up to `ticked`
         self.take_touched = broker.tables.engine.take_touched if broker is not None else None
-        self.by_key = {}  # what poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something
-        self.listeners = []
-        self.bulky = set()  # slots whose streams had as much as was taken when they were read last
-        self.gathering = {}  # slot -> its send buffer, which may be scattered (DESIGN.md section 1)
-        self.needy = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
+        # What poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something.
+        self.by_key: "dict[Any, Any]" = {}
+        self.listeners: "list[Listener]" = []
+        self.bulky: "set[int]" = set()  # slots whose streams had as much as was taken when they were read last
+        self.gathering: "dict[int, Any]" = {}  # slot -> its send buffer, which may be scattered (DESIGN.md section 1)
+        self.needy: "set[int]" = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
         self.failed = 0  # rounds in a row
-        self.broken = set()  # slots at which something raised that was no peer's fault: the second time they are closed
-        self.unread = set()  # those of them that hold octets which poll knows nothing of
+        self.broken: "set[int]" = set()  # slots at which something raised that was no peer's fault: the second time they are closed
+        self.unread: "set[int]" = set()  # those of them that hold octets which poll knows nothing of
         self.ticked = clock.now_ms()
-        self.told = None
+        self.told: int | None = None
         self.tell_broker(self.ticked)
 
     # Streams
 
-    def has_slot(self):
+    def has_slot(self) -> bool:
         """True when one more stream can be added."""
         return len(self.used) < len(self.streams)
 
-    def add(self, stream, endpoint):
+    def add(self, stream: "Any", endpoint: "Any") -> None:
         """Drive `endpoint` over `stream` until it is closed. Raises OSError when all slots are taken."""
         if not self.has_slot():
             raise OSError("all %d stream slots are taken" % len(self.streams))
@@ -174,7 +181,13 @@ class Loop:
         self.by_key[key_of(stream.pollable)] = slot
         self.poller.register(stream.pollable, _IN | _OUT)
 
-    def listen(self, host, port, make_endpoint, make_stream=SocketStream):
+    def listen(
+        self,
+        host: str,
+        port: int,
+        make_endpoint: "Callable[[Any], Any]",
+        make_stream: "Callable[[Any, str, bool, str], Any]" = SocketStream,
+    ) -> tuple[str, int]:
         """Listen on a host and port (0: any free one): the (host, port) it became. Raises OSError. The rest: as Listener has it."""
         family, kind, _, _, address = resolve(host, port)
         listening = socket.socket(family, kind)
@@ -191,12 +204,12 @@ class Loop:
         self.poller.register(listening, _IN)
         return host, listening.getsockname()[1] if hasattr(listening, "getsockname") else port
 
-    def watch(self, source):
+    def watch(self, source: "Any") -> None:
         """Call `source.accept(loop)` whenever its `pollable` can be read."""
         self.by_key[key_of(source.pollable)] = source
         self.poller.register(source.pollable, _IN)
 
-    def connect(self, host, port, endpoint):
+    def connect(self, host: str, port: int, endpoint: "Any") -> None:
         """Connect `endpoint` without waiting; a connection that fails is its received(0). Raises OSError for a bad name."""
         family, kind, _, _, address = resolve(host, port)
         connecting = socket.socket(family, kind)
@@ -209,7 +222,7 @@ class Loop:
                 raise
         self.add(stream, endpoint)
 
-    def remove(self, slot):
+    def remove(self, slot: int) -> None:
         """Close a slot's stream and free the slot."""
         stream = self.streams[slot]
         self.poller.unregister(stream.pollable)
@@ -221,7 +234,7 @@ class Loop:
         self.gathering.pop(slot, None)
         self.alarms.forget(slot)
 
-    def let_go(self):
+    def let_go(self) -> bool:
         """Remove streams whose endpoints have closed in this step already; true when there is a slot then."""
         for slot in list(self.used):
             if self.endpoints[slot].closed:
@@ -229,7 +242,7 @@ class Loop:
                 self.remove(slot)
         return self.has_slot()
 
-    def stop_listening(self):
+    def stop_listening(self) -> None:
         """Close all listeners."""
         for listener in self.listeners:
             self.poller.unregister(listener.pollable)
@@ -237,7 +250,7 @@ class Loop:
             listener.pollable.close()
         self.listeners = []
 
-    def close(self):
+    def close(self) -> None:
         """Close everything."""
         self.stop_listening()
         for slot in list(self.used):
@@ -247,7 +260,7 @@ class Loop:
 
     # Time and octets
 
-    def step(self, timeout_ms):
+    def step(self, timeout_ms: int) -> None:
         """Wait up to `timeout_ms` for something to do and do it. With a broker it does not raise, unless nothing works any more."""
         if self.broker is None:
             self.round(timeout_ms)
@@ -261,7 +274,7 @@ class Loop:
             if self.failed == _FAILURES_MAX:
                 raise
 
-    def round(self, timeout_ms):
+    def round(self, timeout_ms: int) -> None:
         """A step, which may raise."""
         left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
         unread = list(self.unread)
@@ -300,18 +313,18 @@ class Loop:
         self.deliver()
         self.arm()
 
-    def wake(self, slots):
+    def wake(self, slots: "Iterable[int]") -> None:
         """Look at these slots in this step, and tell them the time soon."""
         self.awake.update(slots)
         self.alarms.soon.update(slots)
 
-    def tell_broker(self, now):
+    def tell_broker(self, now: int) -> None:
         """Tell the broker what time it is."""
         if self.broker is not None and now != self.told:
             self.told = now
             self.broker.tick(now, clock.seconds())
 
-    def tell_endpoints(self, now):
+    def tell_endpoints(self, now: int) -> None:
         """Tell the endpoints that are to know it, now and then: behind what was read, so that a peer that has spoken is not given up."""
         passed_ms = (now - self.ticked) & 0x3FFFFFFF
         if passed_ms < TICK_MS:
@@ -334,7 +347,7 @@ class Loop:
             else:
                 self.alarms.set(slot, self.uptime_ms + wait_ms)
 
-    def read_bulky(self, found, heard):
+    def read_bulky(self, found: "list[tuple[int, int]]", heard: int) -> None:
         """Read streams that have much, (slot, flags) each, behind those that had a little: how many of these there were.
 
         An acknowledgement lets messages out. Its consumer gets them at once and works on them while the publishers are read.
@@ -344,7 +357,7 @@ class Loop:
         for slot, flags in found:
             self.read(slot, flags, _SHARE if heard else None)
 
-    def read(self, slot, flags, most=None):
+    def read(self, slot: int, flags: int, most: int | None = None) -> None:
         """Read what a stream has, `most` octets at a time, while its endpoint takes it, until something can be delivered.
 
         A publisher that is read faster than its messages go out again costs a second time: they are no longer in the processor's cache.
@@ -354,7 +367,7 @@ class Loop:
         except Exception as error:
             self.broke(slot, error)
 
-    def read_on(self, slot, flags, most):
+    def read_on(self, slot: int, flags: int, most: int | None) -> None:
         """`read`, which may raise what is no peer's fault."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
@@ -390,11 +403,11 @@ class Loop:
             if self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _TURN_MS:
                 return
 
-    def has_active(self):
+    def has_active(self) -> bool:
         """True when the broker may have something to deliver."""
         return self.broker is not None and self.broker.has_active()
 
-    def deliver(self):
+    def deliver(self) -> None:
         """Let the broker deliver, and send, as long as sending makes room for more."""
         began = clock.now_ms()
         for _ in range(_ROUNDS):
@@ -409,7 +422,7 @@ class Loop:
             if not moved or not self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _DELIVER_MS:
                 return
 
-    def looked_at(self):
+    def looked_at(self) -> list[int]:
         """The slots at which something may have changed in this step."""
         touched = self.take_touched() if self.take_touched is not None else None
         if touched:
@@ -418,7 +431,7 @@ class Loop:
             self.awake.update(self.scanned)
         return [slot for slot in self.awake if self.endpoints[slot] is not None]
 
-    def flush(self, slot):
+    def flush(self, slot: int) -> bool:
         """Send what an endpoint has; true when octets went out."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
@@ -439,7 +452,7 @@ class Loop:
             view = endpoint.pending()
         return moved
 
-    def arm(self):
+    def arm(self) -> None:
         """Ask poll for what each endpoint wants next; let go of those that are closed."""
         broken = []
         for slot in self.looked_at():
@@ -452,7 +465,7 @@ class Loop:
         if broken:
             self.wake(broken)
 
-    def arm_slot(self, slot):
+    def arm_slot(self, slot: int) -> None:
         """The same for one."""
         endpoint = self.endpoints[slot]
         if endpoint.closed:
@@ -472,12 +485,12 @@ class Loop:
             self.masks[slot] = mask
             self.poller.modify(self.streams[slot].pollable, mask)
 
-    def trouble(self, whose, error):
+    def trouble(self, whose: str, error: Exception) -> None:
         """Have an error of ours counted and told."""
         if self.broker is not None:
             self.broker.guard.trouble(whose + "%s", "", error)
 
-    def broke(self, slot, error):
+    def broke(self, slot: int, error: Exception) -> None:
         """What was done for a slot has raised: its connection is told and ends; when that raises too, it ends without a word."""
         if self.broker is None:
             raise error  # a client's loop: it is its caller's
@@ -498,23 +511,23 @@ class Loop:
         self.remove(slot)
 
 
-def key_of(pollable):
+def key_of(pollable: "Any") -> "Any":
     """What `poll` answers for a pollable: its descriptor where there is one, else itself."""
     return pollable.fileno() if hasattr(pollable, "fileno") else pollable
 
 
-def would_block(error):
+def would_block(error: OSError) -> bool:
     """True for EAGAIN (11), EINPROGRESS (115, 36), EWOULDBLOCK (35) and the like."""
     return error.args[0] in (11, 35, 36, 115, 119) or isinstance(error, BLOCKING)
 
 
 try:
-    BLOCKING: tuple = (BlockingIOError,)
+    BLOCKING: "tuple[type[OSError], ...]" = (BlockingIOError,)
 except NameError:
     BLOCKING = ()
 
 
-def resolve(host, port):
+def resolve(host: str, port: int) -> "tuple[Any, ...]":
     """The first address of a host: (family, type, protocol, name, address). Raises OSError."""
     found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
     if not found:
@@ -522,18 +535,19 @@ def resolve(host, port):
     return found[0]
 
 
-def name_of(address):
+def name_of(address: object) -> str:
     """A peer's address as text."""
     return "%s:%d" % (address[0], address[1]) if isinstance(address, tuple) else "peer"
 
 
-def host_of(address):
+def host_of(address: object) -> str:
     """A peer's host as text, "" where the interpreter does not tell."""
     return address[0] if isinstance(address, tuple) else ""
 
 
-def is_loopback(address):
+def is_loopback(address: object) -> bool:
     """True when a peer is this machine: 127.0.0.0/8 or ::1. MicroPython's unix port gives no readable address; there nobody is."""
     if not isinstance(address, tuple):
         return False
-    return address[0].startswith("127.") or address[0] == "::1" or address[0].startswith("::ffff:127.")
+    host: str = address[0]
+    return host.startswith("127.") or host == "::1" or host.startswith("::ffff:127.")

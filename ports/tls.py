@@ -8,6 +8,8 @@ write, POLLIN while octets that are deciphered already wait to be read. TLS 1.2 
 import select
 import socket
 import ssl
+from collections.abc import Callable, Sequence
+from typing import Any
 
 # Short names of attributes, as RabbitMQ writes a distinguished name (RFC 4514 section 3 has the first ones).
 SHORT = {
@@ -52,15 +54,16 @@ class Certificates:
     `required`: a client without a certificate is refused. `load` reads the files anew; connections that are there keep what they have.
     """
 
-    def __init__(self, certificate, key, authority=None, required=False):
+    context: ssl.SSLContext
+
+    def __init__(self, certificate: str, key: str, authority: str | None = None, required: bool = False) -> None:
         self.certificate = certificate
         self.key = key
         self.authority = authority
         self.required = required
-        self.context = None
         self.load()
 
-    def load(self):
+    def load(self) -> None:
         """Make a new context of the files. Raises TlsFailed; the old context then stays."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -70,7 +73,7 @@ class Certificates:
             context.verify_mode = ssl.CERT_REQUIRED if self.required else ssl.CERT_OPTIONAL
         self.context = context
 
-    def _read(self, context):
+    def _read(self, context: ssl.SSLContext) -> None:
         refuse_unreadable(self.certificate, self.key, self.authority)
         try:
             context.load_cert_chain(self.certificate, self.key, password=lambda: b"")  # else an enciphered key would ask the terminal
@@ -83,7 +86,7 @@ class Certificates:
             raise TlsFailed(f"{self.authority} holds no certificate of an authority: {reason(error)}") from None
 
 
-def refuse_unreadable(*paths):
+def refuse_unreadable(*paths: str | None) -> None:
     """Raise TlsFailed for a file that cannot be read: OpenSSL would not say which."""
     for path in paths:
         try:
@@ -93,12 +96,12 @@ def refuse_unreadable(*paths):
             raise TlsFailed(f"the file {path} cannot be read: {error.strerror}") from None
 
 
-def reason(error):
+def reason(error: BaseException) -> str:
     """OpenSSL's word for what went wrong."""
     return (getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)).replace("_", " ").lower()
 
 
-def client_context(tls):
+def client_context(tls: dict[str, str | None]) -> ssl.SSLContext:
     """An SSLContext for the `tls` settings of a ports/url.py Url: authority, own certificate, name check. Raises TlsFailed."""
     refuse_unreadable(tls["ca"], tls["cert"], tls["key"])
     try:
@@ -117,9 +120,17 @@ def client_context(tls):
 class TlsStream:
     """An accepted socket. `refused(stream, text)` is called when the peer fails the handshake, but not when it just leaves."""
 
-    def __init__(self, connected, name, from_loopback, address, context, refused):
+    def __init__(
+        self,
+        connected: socket.socket,
+        name: str,
+        from_loopback: bool,
+        address: str,
+        context: ssl.SSLContext,
+        refused: Callable[["TlsStream", str], object],
+    ) -> None:
         connected.setblocking(False)
-        self.pollable = self._wrapped(connected, context)
+        self.pollable: Any = self._wrapped(connected, context)  # an ssl.SSLSocket, or a socket that is not one yet
         self.name = name
         self.from_loopback = from_loopback
         self.address = address
@@ -127,10 +138,10 @@ class TlsStream:
         self.refused = refused
         self.open = False
 
-    def _wrapped(self, connected, context):
+    def _wrapped(self, connected: socket.socket, context: ssl.SSLContext) -> socket.socket:
         return context.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
 
-    def read_into(self, view):
+    def read_into(self, view: memoryview | bytearray) -> int | None:
         """Octets read; 0: the peer is gone; None: nothing now."""
         if not self.open:
             state = self._shake_hands()
@@ -157,7 +168,7 @@ class TlsStream:
             self.needs |= select.POLLIN
         return count or (0 if ended else None)
 
-    def write(self, view):
+    def write(self, view: memoryview | bytearray) -> int | None:
         """Octets written; None: none now; 0: the peer is gone."""
         if not self.open:
             return None
@@ -171,10 +182,10 @@ class TlsStream:
             self._broke(error)
         return count
 
-    def _broke(self, error):
+    def _broke(self, error: BaseException) -> None:
         """Reading or writing has failed."""
 
-    def close(self):
+    def close(self) -> None:
         """Say goodbye in TLS's words where that is possible at once, and close the socket."""
         try:
             if self.open:
@@ -183,12 +194,12 @@ class TlsStream:
             pass  # the peer's goodbye is not waited for
         self.pollable.close()
 
-    def identities(self):
+    def identities(self) -> list[str]:
         """The names in the peer's certificate: its distinguished name as RabbitMQ writes it, and its common name. None: an empty list."""
         certificate = self.pollable.getpeercert() if self.open else None
         return names_of(certificate.get("subject", ())) if certificate else []
 
-    def _shake_hands(self):
+    def _shake_hands(self) -> int | None:
         """1: done; None: not yet; 0: failed."""
         self.needs = 0
         try:
@@ -216,7 +227,7 @@ class TlsClientStream(TlsStream):
 
     hint = ", only TLS: perhaps it wants a client certificate, or another one (cert=FILE&key=FILE in the URL)"
 
-    def __init__(self, connecting, name, context, server_name):
+    def __init__(self, connecting: socket.socket, name: str, context: ssl.SSLContext, server_name: str | None) -> None:
         self._context = context
         self._server_name = server_name
         self._connected = False
@@ -224,14 +235,14 @@ class TlsClientStream(TlsStream):
         TlsStream.__init__(self, connecting, name, False, "", context, self._failed)
         self.needs = select.POLLOUT
 
-    def _wrapped(self, connecting, context):
+    def _wrapped(self, connecting: socket.socket, context: ssl.SSLContext) -> socket.socket:
         return connecting  # TLS can begin only on a connected socket
 
-    def _failed(self, stream, text):
+    def _failed(self, stream: "TlsStream", text: str) -> None:
         hint = "".join("; " + hint for word, hint in HINTS if word in text)
         self.failure = f"TLS with {self.name} ({self._server_name}) failed: {text}{hint}"
 
-    def _broke(self, error):
+    def _broke(self, error: BaseException) -> None:
         """With TLS 1.3 a broker says only behind the handshake that it does not want our certificate: in an alert, perhaps still unread."""
         if not isinstance(error, ssl.SSLError):
             try:
@@ -241,7 +252,7 @@ class TlsClientStream(TlsStream):
         if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
             self._failed(self, "the broker says: " + reason(error).partition("alert ")[2])
 
-    def _shake_hands(self):
+    def _shake_hands(self) -> int | None:
         """1: done; None: not yet; 0: failed."""
         if not self._connected:
             try:
@@ -259,7 +270,7 @@ class TlsClientStream(TlsStream):
             self._connected = True
         return TlsStream._shake_hands(self)
 
-    def close(self):
+    def close(self) -> None:
         """As TlsStream; a socket that never became TLS is just closed."""
         if self._connected:
             TlsStream.close(self)
@@ -267,7 +278,7 @@ class TlsClientStream(TlsStream):
             self.pollable.close()
 
 
-def names_of(subject):
+def names_of(subject: Sequence[Any]) -> list[str]:
     """[distinguished name, common name] of a certificate's subject as the ssl module gives it; the last part comes first (RFC 4514)."""
     parts = []
     common = []
@@ -277,7 +288,7 @@ def names_of(subject):
     return [",".join(parts)] + common[:1] if parts else []
 
 
-def escaped(value):
+def escaped(value: str) -> str:
     """A value in a distinguished name (RFC 4514 section 2.4)."""
     text = "".join("\\" + letter if letter in ',+"\\<>;' else letter for letter in value)
     if text[:1] in (" ", "#"):

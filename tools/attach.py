@@ -14,6 +14,7 @@ import argparse
 import signal
 import sys
 import time
+from typing import Any
 
 from leveret import c_accel
 from leveret.ports.clock import now_ms
@@ -148,7 +149,7 @@ def say(sentence):
 def open_all(options, wanted, loop):
     """(SerialLine, [Door]). Raises LineFailed; UsageError for a TCP port that cannot be had."""
     if options.address:
-        endpoint = new_bus(options.baud, options.address)
+        endpoint: Any = new_bus(options.baud, options.address)
         links = endpoint.links
     else:
         endpoint = new_link(None, options.baud, active=True, speed=options.speed)

@@ -24,6 +24,11 @@ from .target import Target
 if False:  # for the type checker alone
     from typing import Any
 
+    from .bridges import Say
+    from .dial import NetworkDial
+    from .settings import Settings
+    from .side import Side
+
 STOP_MS = 5000  # the longest wait for outstanding confirms at the end
 CLOSE_MS = 2000  # and then for the brokers' close-ok
 PART_AGAIN_MS = 1000
@@ -38,16 +43,16 @@ class Bridge:
     `there`: dials to use instead of the settings' upstream (a board with a line of its own).
     """
 
-    def __init__(self, loop, settings, say, local, there=None):
+    def __init__(self, loop: "Any", settings: "Settings", say: "Say", local: "Any", there: "list[Any] | None" = None) -> None:
         self.settings = settings
         self.say = say
         self.stopping = False
         self.counters = {"blocked": 0, "flow_stopped": 0, "stalls": 0, "dropped_unsent": 0, "too_large": 0, "internal_errors": 0}
         self._loop = loop
-        self._stop_at = None
+        self._stop_at: "int | None" = None
         self._moved_at = now_ms()
         self._told = ""  # the last error of ours
-        self._owed = []  # Deliveries that are done and whose acknowledgement had no room yet
+        self._owed: "list[Any]" = []  # Deliveries that are done and whose acknowledgement had no room yet
         self.mover = Mover(
             settings.marks(),
             settings.up and not settings.plain,
@@ -71,26 +76,26 @@ class Bridge:
                 self.source = QueueSource(self, "source", here, settings, True)
             else:
                 self.source = StreamSource(self, "source", here, settings)
-        self.keeper: "Any" = self.target.keeper if not settings.up else self.source.keeper
+        self.keeper: Keeper = self.target.keeper if not settings.up else self.source.keeper
         self._inside = local if inside else None
         self.meter = Meter(self)
 
-    def may_have(self, queue):
+    def may_have(self, queue: str) -> bool:
         """False when the local broker is in this process and its queue is empty: then there is no need to ask."""
         found = None if self._inside is None else self._inside.queues.get(queue)
         return found is None or found.message_count() > 0
 
-    def inside(self):
+    def inside(self) -> bool:
         """True when the local broker is in this process."""
         return self._inside is not None
 
-    def count(self, name, by=1):
+    def count(self, name: str, by: int = 1) -> None:
         """Count something that is not the mover's affair."""
         self.counters[name] += by
 
     # A round
 
-    def step(self):
+    def step(self) -> bool:
         """All that is due now; true when something moved. The loop is to send what that made."""
         try:
             return self._step(now_ms())
@@ -98,7 +103,7 @@ class Bridge:
             self._broke(error)
             return False
 
-    def _broke(self, error):
+    def _broke(self, error: Exception) -> None:
         """An error of ours, of which nobody knows how far it went: both connections are made anew."""
         self.count("internal_errors")
         text = "an error of ours: %r" % (error,)
@@ -112,7 +117,7 @@ class Bridge:
                 report(worse)
                 side.void()
 
-    def _step(self, now):
+    def _step(self, now: int) -> bool:
         moved = self._pump(now)
         if self.stopping:
             self._close_when_done(now)
@@ -129,7 +134,7 @@ class Bridge:
             self._watch(now)
         return moved
 
-    def _pump(self, now):
+    def _pump(self, now: int) -> bool:
         """Move what is in the pipes; true when something did: there may be more at once."""
         moved = False
         for side in (self.source, self.target):
@@ -138,7 +143,7 @@ class Bridge:
                 moved = side.pipe.pump() or moved
         return moved
 
-    def _move(self, now):
+    def _move(self, now: int) -> bool:
         moved = False
         if self.target.ready and not self.stopping and not self.target.stopped():
             moved = self.mover.publish(now, self.target.put)
@@ -153,17 +158,17 @@ class Bridge:
             self._owed = []  # all of it will be delivered again
         return moved
 
-    def _keeper_ready(self):
+    def _keeper_ready(self) -> bool:
         return self.keeper.side.ready
 
-    def _part(self, now):
+    def _part(self, now: int) -> None:
         """Put what upstream does not want into the refused queue."""
         under_way = self.keeper.parting()
         for record in self.mover.parting:
             if record not in under_way and elapsed(now, record.due) >= 0 and not self.keeper.part(record):
                 return
 
-    def keeper_confirmed(self, number, positive):
+    def keeper_confirmed(self, number: int, positive: bool) -> None:
         """The local broker has answered for a publish of the keeper's."""
         record = self.keeper.take(number)
         if record is None:
@@ -175,7 +180,7 @@ class Bridge:
         else:
             record.due = after(now_ms(), PART_AGAIN_MS)
 
-    def wait_ms(self):
+    def wait_ms(self) -> int:
         """How long the loop may wait at most."""
         if self.mover.retry or self.mover.live or not (self.source.ready and self.target.ready):
             return 10
@@ -183,7 +188,7 @@ class Bridge:
 
     # What the sides tell
 
-    def confirmed(self, number, positive):
+    def confirmed(self, number: int, positive: bool) -> None:
         """Upstream's answer for one message."""
         now = now_ms()
         self._moved_at = now
@@ -191,21 +196,21 @@ class Bridge:
             self.target.say("%s refuses messages; trying again" % self.target.place())
         self.mover.confirmed(number, positive, now)
 
-    def returned(self, message):
+    def returned(self, message: "Any") -> None:
         """A message had no queue upstream."""
         self.mover.returned(message)
 
-    def side_ready(self, side):
+    def side_ready(self, side: "Side") -> None:
         """A connection is open."""
         self._moved_at = now_ms()
         if self.target.ready:
             self.source.uplink_back()
 
-    def taken_again(self):
+    def taken_again(self) -> None:
         """Upstream had stopped taking messages and takes them again: that was an outage too."""
         self.source.uplink_back()
 
-    def side_lost(self, side):
+    def side_lost(self, side: "Side") -> None:
         """Source: what was not settled will be delivered again. Target: what is not confirmed is sent again."""
         self._moved_at = now_ms()
         if side is self.source:
@@ -214,11 +219,11 @@ class Bridge:
         elif not self.stopping:
             self.mover.target_lost()
 
-    def numbers_begin_anew(self):
+    def numbers_begin_anew(self) -> None:
         """The stream is another one."""
         self.mover.forget()
 
-    def gateway_of(self, facts):
+    def gateway_of(self, facts: "dict[str, Any]") -> None:
         """The gateway's name as it is sent: in memory alone numbers begin anew with each run, so each run is a gateway of its own."""
         if facts["logged"]:
             return
@@ -229,7 +234,7 @@ class Bridge:
 
     # That it moves
 
-    def _due(self):
+    def _due(self) -> "tuple[Any, str]":
         """(the side that is to bring something, what) while both are ready and something is to move; (None, "") while nothing is."""
         if not (self.source.ready and self.target.ready) or self.target.stopped():
             return None, ""
@@ -239,7 +244,7 @@ class Bridge:
             return self.source, "there are messages and none has come" + self.source.hindrance()
         return None, ""
 
-    def _watch(self, now):
+    def _watch(self, now: int) -> None:
         """Connect anew what stands still."""
         side, what = self._due()
         if side is None:
@@ -250,7 +255,7 @@ class Bridge:
             side.cut("%s for %s s" % (what, self.settings.stall_seconds))
 
     @property
-    def state(self):
+    def state(self) -> tuple[str, str]:
         """(word, reason)."""
         if self.stopping:
             return ("stopped" if self.stopped else "stopping"), ""
@@ -275,24 +280,24 @@ class Bridge:
             return "stalled", "%s for %.1f s" % (what, elapsed(now, self._moved_at) / 1000)
         return "running", "live ahead of a replay" if self.mover.live else ""
 
-    def status(self):
+    def status(self) -> "dict[str, Any]":
         """What it says of itself: a dict of words and numbers."""
         return self.meter.status()
 
     # The end
 
-    def stop(self):
+    def stop(self) -> None:
         """Take no more, wait for the outstanding confirms (at most STOP_MS), then close both sides; `stopped` tells when."""
         self.stopping = True
         self._stop_at = after(now_ms(), STOP_MS)
         self.source.stop()
 
     @property
-    def stopped(self):
+    def stopped(self) -> bool:
         """Both connections are over."""
         return self.stopping and self.source.over and self.target.over
 
-    def _close_when_done(self, now):
+    def _close_when_done(self, now: int) -> None:
         """Close when nothing is outstanding or time is up; when time is up for closing too, leave."""
         late_ms = elapsed(now, self._stop_at)
         for side in (self.source, self.target):
@@ -304,7 +309,7 @@ class Bridge:
                 side.client.close()
 
 
-def network_dial(url):
+def network_dial(url: Url) -> "NetworkDial":
     """A dial over TCP or TLS; a build without sockets does not come here."""
     from .dial import NetworkDial
 
@@ -316,26 +321,26 @@ class LocalTarget(Target):
 
     channel_count = 2
 
-    def __init__(self, bridge, role, dials, settings):
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         Target.__init__(self, bridge, role, dials, settings)
         self.keeper = Keeper(self, 2, settings.refused)
         self.steps = self.keeper.steps(True) + self.steps
-        self._report_at = None
+        self._report_at: "int | None" = None
 
-    def confirmed(self, channel, sequence, positive):
+    def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
         if channel.number == 2:
             self.bridge.keeper_confirmed(sequence, positive)
         else:
             Target.confirmed(self, channel, sequence, positive)
 
-    def delivered(self, message):
+    def delivered(self, message: "Any") -> None:
         self.keeper.delivered(message)
 
-    def returned(self, message):
+    def returned(self, message: "Any") -> None:
         if message.channel.number == 1:
             Target.returned(self, message)
 
-    def work(self, now):
+    def work(self, now: int) -> None:
         """Tell the local broker how the bridge is."""
         if not self.ready or self.bridge.inside():
             return

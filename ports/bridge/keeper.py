@@ -11,6 +11,11 @@ from ...core.amqp_0_9.field_table import text_of
 from ...core.shim import elapsed, json_text
 from ..clock import now_ms
 
+if False:  # for the type checker alone
+    from typing import Any, Callable
+
+    from .side import Side
+
 KEY = "amq.leveret.management"
 REPLY_TO = "amq.rabbitmq.reply-to"
 TAG = "answers"
@@ -21,40 +26,40 @@ REASON_MAX = 500
 class Keeper:
     """On channel `number` of `side`, whose owner calls `steps` in its own and passes on what it is told of that channel."""
 
-    def __init__(self, side, number, refused):
+    def __init__(self, side: "Side", number: int, refused: str) -> None:
         self.side = side
         self.number = number
         self.refused = refused
-        self._answer = None  # who gets the answer to the outstanding request
+        self._answer: "Callable[[dict[str, Any]], object] | None" = None  # who gets the answer to the outstanding request
         self._asked_at = 0
-        self._parting = {}  # publish number -> Record
+        self._parting: "dict[int, Any]" = {}  # publish number -> Record
 
     @property
-    def channel(self):
+    def channel(self) -> "Any":
         """The channel."""
         return self.side.client.channels[self.number]
 
-    def steps(self, managed):
+    def steps(self, managed: bool) -> "list[Any]":
         """What is asked when the connection is opened; `managed`: the broker there is a Leveret and is asked things."""
         steps = [self._open, lambda: self.channel.confirm_select(), lambda: self.channel.queue_declare(self.refused, durable=True)]
         if managed:
             steps.append(lambda: self.channel.basic_consume(REPLY_TO, TAG, no_ack=True))
         return steps
 
-    def _open(self):
+    def _open(self) -> "Any":
         self.forget()
         return self.channel.open()
 
-    def forget(self):
+    def forget(self) -> None:
         """The connection is gone."""
         self._answer = None
         self._parting = {}
 
-    def busy(self):
+    def busy(self) -> bool:
         """True while a request is outstanding."""
         return self._answer is not None
 
-    def ask(self, request, answer):
+    def ask(self, request: "dict[str, Any]", answer: "Callable[[dict[str, Any]], object]") -> bool:
         """Send a request (a dict); `answer(dict)` is called with what comes. False when there is no room now."""
         given = {"content_type": "application/json", "reply_to": REPLY_TO}
         if not self.channel.basic_publish("", KEY, json_text(request).encode("utf-8"), given, True):
@@ -63,17 +68,17 @@ class Keeper:
         self._asked_at = now_ms()
         return True
 
-    def late(self, now):
+    def late(self, now: int) -> bool:
         """True when the outstanding request has had no answer for too long."""
         return self._answer is not None and elapsed(now, self._asked_at) > ANSWER_MS
 
-    def delivered(self, message):
+    def delivered(self, message: "Any") -> None:
         """An answer."""
         answer, self._answer = self._answer, None
         if answer is not None:
             answer(json.loads(str(message.body, "utf-8")))
 
-    def part(self, record):
+    def part(self, record: "Any") -> bool:
         """Put a record into the refused queue: true when it is on its way."""
         marks = {
             "x-bridge-reason": record.reason[:REASON_MAX],
@@ -82,15 +87,15 @@ class Keeper:
             "x-bridge-routing-key": text_of(record.key),
         }
         octets = properties.rewrite(record.marked[1] if record.marked else record.octets, marks, (), {"delivery_mode": 2})
-        number = self.channel.basic_publish("", self.refused, record.body, octets, True)
+        number: int = self.channel.basic_publish("", self.refused, record.body, octets, True)
         if number:
             self._parting[number] = record
         return number != 0
 
-    def parting(self):
+    def parting(self) -> "list[Any]":
         """Records on their way into the refused queue."""
         return list(self._parting.values())
 
-    def take(self, number):
+    def take(self, number: int) -> "Any":
         """The record that the publish with this number was for, or None: it was a request."""
         return self._parting.pop(number, None)

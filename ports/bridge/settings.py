@@ -9,29 +9,32 @@ from ...core.stream.stream import age_of
 from ..settings import Table, one_of, whole
 from ..url import read_url
 
+if False:  # for the type checker alone
+    from typing import Any
+
 WAIT, DROP_OLDEST = "wait", "drop-oldest"
 STABLE_MS = 60000  # a connection that held so long was a good one: the next pause starts with the shortest again
 NUMBER_MAX = 1 << 30
 
 
-def take_text(value, least, most):
+def take_text(value: object, least: float, most: float) -> str | None:
     return value if isinstance(value, str) and len(value.encode("utf-8")) <= most else None
 
 
-def take_texts(value, least, most):
+def take_texts(value: object, least: float, most: float) -> "dict[str, str] | None":
     return value if isinstance(value, dict) and all(isinstance(value[each], str) for each in value) else None
 
 
-def take_urls(value, least, most):
+def take_urls(value: object, least: float, most: float) -> "list[str] | None":
     given = [value] if isinstance(value, str) else value
     return given if isinstance(given, list) and given and all(isinstance(each, str) for each in given) else None
 
 
-def take_seconds(value, least, most):
+def take_seconds(value: "Any", least: float, most: float) -> "Any":
     return value if type(value) in (int, float) and least <= value <= most else None
 
 
-def text(most):
+def text(most: int) -> "tuple[Any, ...]":
     """A text; what becomes a short string of the protocol has so many octets at most, with what the bridge puts behind it."""
     return take_text, "a text", 0, most, "{name} has {octets} octets; it must have at most {most}"
 
@@ -72,7 +75,7 @@ OF_AN_OUTBOX = ("backlog_octets_max", "backlog_age_max", "backlog_full")
 ONLY_UP = ("gateway", "stream", "replay_messages_per_second", "replay_octets_per_second") + OF_AN_OUTBOX
 
 
-def is_up(values):
+def is_up(values: "dict[str, object]") -> bool:
     """True for settings of a bridge from here to upstream."""
     return values["direction"] == "up"
 
@@ -112,10 +115,10 @@ class Settings:
     gateway: "str"
     queue: "str | None"
     stream: "str | None"
-    upstream: "list"
+    upstream: "list[str]"
     exchange: "str"
     routing_key: "str | None"
-    headers: "dict | None"
+    headers: "dict[str, str] | None"
     header_prefix: "str"
     hops_max: "int"
     prefetch: "int"
@@ -133,7 +136,7 @@ class Settings:
     buffer_size: "int"
     frame_size_max: "int"
 
-    def __init__(self, given, plain=False):
+    def __init__(self, given: "dict[str, Any]", plain: bool = False) -> None:
         values = TABLE.full({name: given[name] for name in given if given[name] is not None})
         for name in values:
             setattr(self, name, values[name])
@@ -147,29 +150,29 @@ class Settings:
         self.marks()
 
     @property
-    def up(self):
+    def up(self) -> bool:
         """From here to upstream."""
         return self.direction == "up"
 
     @property
-    def outbox(self):
+    def outbox(self) -> str | None:
         """The bridge's own stream, where it has one."""
         return self.name + ".outbox" if self.up and self.queue is not None and not self.plain else None
 
     @property
-    def refused(self):
+    def refused(self) -> str:
         """The queue of what upstream does not want."""
         return self.name + ".refused"
 
-    def marks(self, gateway=None):
+    def marks(self, gateway: str | None = None) -> Marks:
         """The Marks; `gateway`: as it is sent, when that is not as it was set. Raises ValueError for a wrong template."""
         return Marks(
             "" if not self.up or self.plain else gateway or self.gateway, self.routing_key, self.headers, self.header_prefix, self.hops_max
         )
 
-    def outbox_arguments(self):
+    def outbox_arguments(self) -> "dict[str, Any]":
         """x-arguments of the outbox."""
-        arguments: dict = {"x-queue-type": "stream"}
+        arguments: "dict[str, Any]" = {"x-queue-type": "stream"}
         if self.backlog_octets_max is not None:
             arguments["x-max-length-bytes"] = self.backlog_octets_max
         if self.backlog_age_max is not None:

@@ -15,7 +15,10 @@ from ...core.shim import after, elapsed, report
 from ..clock import now_ms
 
 if False:  # for the type checker alone
-    from typing import Any
+    from typing import Any, Callable
+
+    from .bridge import Bridge
+    from .settings import Settings
 
 LATER_MS = 1000  # `tend` looks at connect_seconds first: it knows what is being waited for
 
@@ -25,19 +28,19 @@ class Guarded(Client):
 
     events: "Any"
 
-    def received(self, n):
+    def received(self, n: int) -> None:
         try:
             Client.received(self, n)
         except Exception as error:
             self.events.broke(error)
 
-    def sent(self, n):
+    def sent(self, n: int) -> None:
         try:
             Client.sent(self, n)
         except Exception as error:
             self.events.broke(error)
 
-    def tick(self, now):
+    def tick(self, now: int) -> None:
         try:
             Client.tick(self, now)
         except Exception as error:
@@ -53,11 +56,11 @@ class Side(Events):
 
     channel_count = 1
 
-    def __init__(self, bridge, role, dials, settings):
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         self.bridge = bridge
         self.role = role
         self.settings = settings
-        self.steps = []
+        self.steps: "list[Callable[[], Any]]" = []
         self.client: "Any" = None
         self.ready = False
         self.over = True  # no connection, and none being made
@@ -72,27 +75,27 @@ class Side(Events):
         self._step = 0
         self._asked = False
         self._began_at = 0
-        self._ready_at = None
-        self._said = None
+        self._ready_at: "int | None" = None
+        self._said: "str | None" = None
         self._backoff = Backoff(int(settings.reconnect_seconds_min * 1000), int(settings.reconnect_seconds_max * 1000))
 
     @property
-    def dial(self):
+    def dial(self) -> "Any":
         """The way that is or was tried last."""
         return self._dials[self._turn % len(self._dials)]
 
     @property
-    def pipe(self):
+    def pipe(self) -> "Any":
         """The Pipe of a connection inside this process, or None."""
         return self.dial.pipe if self._connected else None
 
-    def place(self):
+    def place(self) -> str:
         """Which side, for messages."""
         return "%s %s" % (self.role, self.dial.place)
 
     # Time
 
-    def tend(self, loop, now):
+    def tend(self, loop: "Any", now: int) -> None:
         """What is due now: a new connection, the next step, giving up."""
         if self.ready:
             if self._ready_at is not None and elapsed(now, self._ready_at) > self.settings.stable_ms:
@@ -110,7 +113,7 @@ class Side(Events):
         if not self.ready and not self.over and elapsed(now, self._began_at) > self.settings.connect_seconds * 1000:
             self.cut("not ready in %s s: %s" % (self.settings.connect_seconds, self._waited_for()))
 
-    def _waited_for(self):
+    def _waited_for(self) -> str:
         """What has not come, for messages."""
         if self._dialling:
             return "the host's address is not known yet"
@@ -120,7 +123,7 @@ class Side(Events):
             )
         return "connected, but no AMQP broker speaks" if self.client.output.is_empty() else "no connection was made"
 
-    def _connect(self, now):
+    def _connect(self, now: int) -> None:
         self.again_at = None  # what raises here is tried again after a pause too
         self.epoch += 1
         self._connected = False
@@ -145,7 +148,7 @@ class Side(Events):
         self._dialling = True
         self.dial.begin()
 
-    def _finish_dial(self, loop):
+    def _finish_dial(self, loop: "Any") -> None:
         try:
             done = self.dial.finish(loop, self.client)
         except OSError as error:
@@ -155,7 +158,7 @@ class Side(Events):
             self._dialling = False
             self._connected = True
 
-    def _go_on(self):
+    def _go_on(self) -> None:
         """Ask steps until one has to be waited for."""
         while not self._asked and not self.ready and not self.over:
             if self._step == len(self.steps):
@@ -172,52 +175,52 @@ class Side(Events):
                 self._asked = False
                 return
 
-    def _become_ready(self):
+    def _become_ready(self) -> None:
         self.ready = True
         self.connections += 1
         self._ready_at = now_ms()
         self.say("%s is ready" % self.place())
         self.bridge.side_ready(self)
 
-    def answered(self):
+    def answered(self) -> None:
         """The step that was asked is done."""
         self._asked = False
         self._go_on()
 
     # What the client reports
 
-    def opened(self):
+    def opened(self) -> None:
         self._go_on()
 
-    def replied(self, channel, name, arguments):
+    def replied(self, channel: "Any", name: str, arguments: "Any") -> None:
         if self.ready:
             self.answered_later(channel, name, arguments)
         else:
             self.look_at(name, arguments)
             self.answered()
 
-    def look_at(self, name, arguments):
+    def look_at(self, name: str, arguments: "Any") -> None:
         """The answer to a step."""
 
-    def answered_later(self, channel, name, arguments):
+    def answered_later(self, channel: "Any", name: str, arguments: "Any") -> None:
         """The answer to something that was asked when all was ready."""
 
-    def channel_closed(self, channel, code, text):
+    def channel_closed(self, channel: "Any", code: int, text: str) -> None:
         self.cut("%d %s" % (code, text))
 
-    def ended(self, code, text):
+    def ended(self, code: int, text: str) -> None:
         if self.over:
             return
         self.over = True
         self.lost(self.dial.failure() or "%s%s" % ("%d " % code if code else "", text))
 
-    def broke(self, error):
+    def broke(self, error: Exception) -> None:
         """An error of ours."""
         report(error)
         self.bridge.count("internal_errors")
         self.cut("an error of ours: %r" % (error,))
 
-    def cut(self, reason):
+    def cut(self, reason: str) -> None:
         """Give this connection up at once."""
         if not self.over:
             self.over = True
@@ -226,13 +229,13 @@ class Side(Events):
         elif not self.ready and self.client is None:
             self.last_error = "%s: %s" % (self.place(), reason)
 
-    def void(self):
+    def void(self) -> None:
         """Whatever state this is in: it has no connection, and tries again after a pause."""
         self.over = True
         self.ready = self._dialling = False
         self.again_at = None
 
-    def lost(self, reason):
+    def lost(self, reason: str) -> None:
         """Not ready any more: say why, and try again after a pause, at the next place."""
         self.ready = False
         self.again_at = None
@@ -243,7 +246,7 @@ class Side(Events):
         if not self.bridge.stopping:
             self.say(self.last_error + "; trying again")
 
-    def say(self, sentence):
+    def say(self, sentence: str) -> None:
         """Tell the user, unless it was the last thing told."""
         if sentence != self._said:
             self._said = sentence

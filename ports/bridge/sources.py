@@ -4,6 +4,12 @@ from ...core.bridge.mover import REPLAY, Delivery
 from .keeper import Keeper
 from .side import Side
 
+if False:  # for the type checker alone
+    from typing import Any
+
+    from .bridge import Bridge
+    from .settings import Settings
+
 TAG = "bridge"
 
 
@@ -12,7 +18,7 @@ class QueueSource(Side):
 
     channel_count = 2
 
-    def __init__(self, bridge, role, dials, settings, keeps):
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings", keeps: bool) -> None:
         Side.__init__(self, bridge, role, dials, settings)
         self.keeper = keeper = Keeper(self, 2, settings.refused) if keeps else None
         self.steps = [lambda: self.channel.open(), lambda: self.channel.basic_qos(settings.prefetch)]
@@ -21,11 +27,11 @@ class QueueSource(Side):
         self.steps.append(lambda: self.channel.basic_consume(settings.queue, TAG))
 
     @property
-    def channel(self):
+    def channel(self) -> "Any":
         """The consumer's."""
         return self.client.channels[1]
 
-    def delivered(self, message):
+    def delivered(self, message: "Any") -> None:
         mover = self.bridge.mover
         if not self.bridge.stopping:
             mover.record(
@@ -38,33 +44,33 @@ class QueueSource(Side):
                 Delivery(1, message.delivery_tag, self.epoch, 0, 1),
             )
 
-    def refused(self, message, text):
+    def refused(self, message: "Any", text: str) -> None:
         self.bridge.count("too_large")
         self.say("%s: a message stays in its queue, it is too large for the bridge: %s" % (self.place(), text))
 
-    def confirmed(self, channel, sequence, positive):
+    def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
         self.bridge.keeper_confirmed(sequence, positive)
 
-    def cancelled(self, channel, consumer_tag):
+    def cancelled(self, channel: "Any", consumer_tag: str) -> None:
         self.cut("the queue was deleted")
 
-    def stop(self):
+    def stop(self) -> None:
         """No further deliveries."""
         if self.ready and not self.channel.waiting:
             self.channel.basic_cancel(TAG)
 
-    def work(self, now):
+    def work(self, now: int) -> None:
         """Nothing beside what comes."""
 
-    def backlog(self):
+    def backlog(self) -> "dict[str, Any]":
         """Nothing is known of it."""
         return {}
 
-    def uplink_back(self):
+    def uplink_back(self) -> None:
         """One lane only."""
 
 
-def acknowledge(side, delivery):
+def acknowledge(side: "Side", delivery: Delivery) -> bool:
     """Tell the source that a delivery is done: false when there is no room now. One of an older connection needs no word."""
     if delivery.epoch != side.epoch:
         return True

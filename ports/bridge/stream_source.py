@@ -19,6 +19,9 @@ from .side import Side
 if False:  # for the type checker alone
     from typing import Any
 
+    from .bridge import Bridge
+    from .settings import Settings
+
 FIRST_TAG, LIVE_TAG = "bridge", "bridge-live"
 PACK_RECORDS = 100
 MOVE_COUNT = 500
@@ -33,7 +36,7 @@ class StreamSource(Side):
 
     channel_count = 3
 
-    def __init__(self, bridge, role, dials, settings):
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         Side.__init__(self, bridge, role, dials, settings)
         self.stream = settings.outbox or settings.stream
         self.queue = settings.queue
@@ -47,7 +50,7 @@ class StreamSource(Side):
         self._stream_id = None
         self._as_it_is = False  # the outbox was made with other arguments
         self._due = 0
-        self._report_at = None
+        self._report_at: "int | None" = None
         self.steps = self.keeper.steps(True) + [lambda: self.client.channels[1].open(), lambda: self.client.channels[2].open()]
         self.steps += [self._declare, self._look_for_queue, self._ask_facts]
         deliveries = max(2, settings.prefetch // self.pack_records)
@@ -59,19 +62,19 @@ class StreamSource(Side):
 
     # Opening
 
-    def _declare(self):
+    def _declare(self) -> "Any":
         channel = self.keeper.channel
         if self.settings.outbox is None or self._as_it_is:
             return channel.queue_declare(self.stream, passive=True)
         return channel.queue_declare(self.stream, durable=True, arguments=self.settings.outbox_arguments())
 
-    def _look_for_queue(self):
+    def _look_for_queue(self) -> "Any":
         return None if self.queue is None else self.keeper.channel.queue_declare(self.queue, passive=True)
 
-    def _ask_facts(self):
+    def _ask_facts(self) -> bool:
         return self.keeper.ask(self._request(0), self._first_facts)
 
-    def _first_facts(self, answer):
+    def _first_facts(self, answer: "dict[str, Any]") -> None:
         """What the stream has: where to go on."""
         if not answer["ok"]:
             self.cut(answer["error"])
@@ -87,13 +90,13 @@ class StreamSource(Side):
         self._start_at(answer["first"] if answer["position"] is None else answer["position"])
         self.answered()
 
-    def _start_at(self, position):
+    def _start_at(self, position: int) -> None:
         first = self.facts["first"]
         if position < first:
             self._lost_to_retention(position, first)
         self.first_next = max(position, first)
 
-    def _consume(self):
+    def _consume(self) -> "Any":
         arguments = {
             "x-stream-offset": ("l", self.first_next),
             "x-stream-consumer": self.settings.name,
@@ -104,7 +107,7 @@ class StreamSource(Side):
 
     # Deliveries
 
-    def delivered(self, message):
+    def delivered(self, message: "Any") -> None:
         if message.channel.number == 3:
             self.keeper.delivered(message)
             return
@@ -128,7 +131,7 @@ class StreamSource(Side):
         for number, arrived, exchange, key, octets, body, _ in records:
             mover.record(lane, number, exchange, key, octets, body, delivery, arrived)
 
-    def _lost_to_retention(self, expected, offset):
+    def _lost_to_retention(self, expected: int, offset: int) -> None:
         """Offsets that are gone; those that the live lane has sent meanwhile are not missing."""
         mover = self.bridge.mover
         missing = [
@@ -143,22 +146,22 @@ class StreamSource(Side):
                 "%s: %d messages of stream %r were dropped by its retention before they were sent" % (self.place(), count, self.stream)
             )
 
-    def refused(self, message, text):
+    def refused(self, message: "Any", text: str) -> None:
         self.bridge.count("too_large")
         self.say("%s: messages stay in stream %r, they are too large for the bridge: %s" % (self.place(), self.stream, text))
 
-    def returned(self, message):
+    def returned(self, message: "Any") -> None:
         self.cut("it does not answer bridges: where they send from they need a Leveret with management (or no gateway: no numbers)")
 
-    def confirmed(self, channel, sequence, positive):
+    def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
         self.bridge.keeper_confirmed(sequence, positive)
 
-    def cancelled(self, channel, consumer_tag):
+    def cancelled(self, channel: "Any", consumer_tag: str) -> None:
         self.cut("the stream was deleted")
 
     # The live lane
 
-    def uplink_back(self):
+    def uplink_back(self) -> None:
         """Upstream takes messages again: what gathers from now on goes ahead when much has gathered before."""
         if not self.ready or self.facts is None:
             return
@@ -170,7 +173,7 @@ class StreamSource(Side):
                 self.restart_live = True
                 self._end_live()
 
-    def _begin_live(self):
+    def _begin_live(self) -> None:
         arguments = {
             "x-stream-offset": "next",
             "x-stream-pack-records": self.pack_records,
@@ -182,12 +185,12 @@ class StreamSource(Side):
             self.live_next = self.facts["next"]
             self.bridge.mover.live = True
 
-    def _end_live(self):
+    def _end_live(self) -> None:
         channel = self.client.channels[2]
         if not channel.waiting and channel.basic_cancel(LIVE_TAG):
             self.live = ENDING
 
-    def answered_later(self, channel, name, arguments):
+    def answered_later(self, channel: "Any", name: str, arguments: "Any") -> None:
         if channel.number != 2:
             return
         if name == "basic_consume_ok":
@@ -201,7 +204,7 @@ class StreamSource(Side):
 
     # What is due
 
-    def work(self, now):
+    def work(self, now: int) -> None:
         """Ask the broker for moves and facts; end the live lane when it is not ahead any more."""
         if not self.ready:
             return
@@ -222,7 +225,7 @@ class StreamSource(Side):
             self.keeper.ask(request, self._later_facts)
             self._due = after(now, IDLE_MS)
 
-    def _request(self, count):
+    def _request(self, count: int) -> "dict[str, Any]":
         return {
             "request": "bridge",
             "name": self.settings.name,
@@ -233,7 +236,7 @@ class StreamSource(Side):
             "status": None,
         }
 
-    def _later_facts(self, answer):
+    def _later_facts(self, answer: "dict[str, Any]") -> None:
         if not answer["ok"]:
             self.cut(answer["error"])
             return
@@ -243,29 +246,29 @@ class StreamSource(Side):
         if answer["moved"]:
             self._due = now_ms()  # there may be more
 
-    def channel_closed(self, channel, code, text):
+    def channel_closed(self, channel: "Any", code: int, text: str) -> None:
         if code == 406 and self.settings.outbox is not None and "arg" in text and not self.ready:
             self._as_it_is = True
             text += "; it stays as it was made until it is empty and deleted"
         Side.channel_closed(self, channel, code, text)
 
-    def hindrance(self):
+    def hindrance(self) -> str:
         """Why nothing comes, as far as that is known."""
         facts = self.facts
         if not facts["queued"] or facts["moved"] or facts["next"] != (facts["first"] if facts["position"] is None else facts["position"]):
             return ""
         return " (the broker here has no room to move them from %r to %r: raise disk_max or what else is full)" % (self.queue, self.stream)
 
-    def stop(self):
+    def stop(self) -> None:
         """Nothing: what is not confirmed stays in the stream."""
 
-    def ended(self, code, text):
+    def ended(self, code: int, text: str) -> None:
         self.live = OFF
         self.bridge.mover.live = False
         self.keeper.forget()
         Side.ended(self, code, text)
 
-    def backlog(self):
+    def backlog(self) -> "dict[str, Any]":
         """What has not been sent, as far as the broker has told."""
         facts = self.facts
         if facts is None:

@@ -2,44 +2,51 @@
 
 from .side import Side
 
+if False:  # for the type checker alone
+    from typing import Any
+
+    from .bridge import Bridge
+    from .settings import Settings
+
 
 class Target(Side):
     """A publisher with confirms; what has no route comes back (mandatory)."""
 
-    def __init__(self, bridge, role, dials, settings):
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         Side.__init__(self, bridge, role, dials, settings)
         self.steps = [self._open, self._look_for_exchange, self._confirm]
-        self.blocked_text = None
+        self.blocked_text: "str | None" = None
         self.exchange = settings.exchange.encode("utf-8")
 
     @property
-    def channel(self):
+    def channel(self) -> "Any":
         """The one to publish on."""
         return self.client.channels[1]
 
-    def _open(self):
+    def _open(self) -> "Any":
         self.blocked_text = None
         return self.channel.open()
 
-    def _look_for_exchange(self):
+    def _look_for_exchange(self) -> "Any":
         return self.channel.exchange_declare(self.exchange, passive=True) if self.exchange else None
 
-    def _confirm(self):
+    def _confirm(self) -> "Any":
         return self.channel.confirm_select()
 
-    def put(self, record):
+    def put(self, record: "Any") -> int:
         """Publish a record of the mover: its number on the channel, 0 without room."""
         key, octets = record.marked
         try:
-            return self.channel.basic_publish(self.exchange, key, record.body, octets, True)
+            number: int = self.channel.basic_publish(self.exchange, key, record.body, octets, True)
+            return number
         except ValueError as error:
             record.reason = str(error)
             return -1
 
-    def work(self, now):
+    def work(self, now: int) -> None:
         """Nothing beside publishing."""
 
-    def stopped(self):
+    def stopped(self) -> str:
         """Why upstream takes nothing now, or ""."""
         if self.ready and self.client.blocked:
             return "connection.blocked: %s" % self.blocked_text
@@ -47,27 +54,27 @@ class Target(Side):
             return "channel.flow"
         return ""
 
-    def confirmed(self, channel, sequence, positive):
+    def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
         self.bridge.confirmed(sequence, positive)
 
-    def returned(self, message):
+    def returned(self, message: "Any") -> None:
         self.say(
             "%s: exchange %r has no queue for routing key %r; the message is kept and tried again"
             % (self.place(), message.exchange, message.routing_key)
         )
         self.bridge.returned(message)
 
-    def blocked(self, text):
+    def blocked(self, text: str) -> None:
         self.blocked_text = text
         self.bridge.count("blocked")
         self.say("%s takes no messages for now: %s" % (self.place(), text))
 
-    def unblocked(self):
+    def unblocked(self) -> None:
         self.blocked_text = None
         self.say("%s takes messages again" % self.place())
         self.bridge.taken_again()
 
-    def flow(self, channel, active):
+    def flow(self, channel: "Any", active: bool) -> None:
         if active:
             self.unblocked()
         else:

@@ -6,30 +6,33 @@ stream, offset, part and time: the same alert has the same id whatever happens.
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from .options import sink_login
 from .sink import publish_epoch
+from .tables import Tables
 
 FIELDS = ("gateway", "device", "metric", "value", "unit", "score", "sequence", "stream", "offset", "part")
 
 
-def publisher(options, tables, retry_s):
+def publisher(options: Mapping[str, Any], tables: Tables, retry_s: float) -> Callable[[int, Any], None]:
     """publish(batch, alerts) for job.BatchWriter, by the sink's options (lower-case names). The epochs belong to the tables' folder."""
     login = sink_login(options)
     exchange, key, folder = options.get("exchange", ""), options["routingkey"], tables.identity()
 
-    def publish(batch, found):
+    def publish(batch: int, found: Any) -> None:
         publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in found.to_pylist()], retry_s=retry_s)
 
     return publish
 
 
-def message(row):
+def message(row: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
     """(body, properties) of one alert."""
     told = {name: row[name] for name in FIELDS}
     told["time"] = row["time"].timestamp()
     identity = hashlib.sha256(f"{row['stream']}|{row['offset']}|{row['part']}|{told['time']}".encode()).hexdigest()[:40]
-    properties = {"content_type": "application/json", "delivery_mode": 2, "message_id": identity, "type": "alert"}
+    properties: dict[str, Any] = {"content_type": "application/json", "delivery_mode": 2, "message_id": identity, "type": "alert"}
     if row["gateway"] is not None:
         properties["headers"] = {"x-gateway": row["gateway"]}
     return json.dumps(told).encode(), properties

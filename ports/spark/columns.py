@@ -15,6 +15,8 @@ large is null.
 """
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy
 import pyarrow
@@ -37,18 +39,21 @@ PROPERTY_OF = {
 }
 _WHOLE_NUMBERS = {"b": ">i1", "B": ">u1", "s": ">i2", "u": ">u2", "I": ">i4", "i": ">u4", "l": ">i8", "L": ">i8"}
 _LONG_MAX = 2**63 - 1
+Array = numpy.ndarray[Any, Any]
+Octets = bytes | memoryview
+Found = list[tuple[Array, Any]]  # the rows of a layout, and what a column has there: an array, or None
 
 
 class Chunk:
     """Records with the offsets first, first + 1 ... `sizes`: a row of (arrived, route, properties, body, kind) each; arrived 0: not known.
     The properties of a kind whose format is not BASIC are read by nobody: what comes out of properties is null there."""
 
-    def __init__(self, first, sizes, octets):
+    def __init__(self, first: int, sizes: Array, octets: Octets) -> None:
         self.first, self.sizes, self.octets = first, sizes, octets
         self.count = len(sizes)
 
     @classmethod
-    def unpack(cls, body):
+    def unpack(cls, body: bytes | memoryview) -> "Chunk":
         """From a packed message's body. Raises ValueError when it is none."""
         if len(body) < 16 or body[0] != VERSION:
             raise ValueError(f"packed records of version {body[0] if body else None}; version {VERSION} is known")
@@ -57,17 +62,17 @@ class Chunk:
         return cls(first, sizes, memoryview(body)[16 + 20 * count :])
 
     @classmethod
-    def of_messages(cls, first, messages):
+    def of_messages(cls, first: int, messages: Iterable[Any]) -> "Chunk":
         """From single messages (core/amqp_0_9/client/message.py) with consecutive offsets."""
-        parts: list = []
-        sizes: list = []
+        parts: list[bytes] = []
+        sizes: list[tuple[int, ...]] = []
         for message in messages:
             exchange, key, given, body = message.exchange_octets, message.routing_key_octets, message.properties_octets, message.body
             parts += (bytes((len(exchange),)), exchange, bytes((len(key),)), key, given, body)
             sizes.append((0, len(exchange) + len(key) + 2, len(given), len(body), BASIC))
         return cls(first, numpy.array(sizes, ">u4").reshape(len(sizes), 5), b"".join(parts))
 
-    def up_to(self, end):
+    def up_to(self, end: int) -> "Chunk":
         """The records with offsets below `end`."""
         if self.first + self.count <= end:
             return self
@@ -75,14 +80,14 @@ class Chunk:
         return Chunk(self.first, sizes, self.octets[: int(sizes[:, 1:4].astype(numpy.int64).sum())])
 
     @classmethod
-    def join(cls, chunks):
+    def join(cls, chunks: Sequence["Chunk"]) -> "Chunk":
         """One of several that follow each other."""
         if len(chunks) == 1:
             return chunks[0]
         return cls(chunks[0].first, numpy.concatenate([chunk.sizes for chunk in chunks]), b"".join([chunk.octets for chunk in chunks]))
 
 
-def record_batch(chunk, schema, label, position=0):
+def record_batch(chunk: Chunk, schema: Any, label: str, position: int = 0) -> Any:
     """A RecordBatch of exactly the columns in `schema` (an Arrow schema with names and types of the source).
 
     `position`: how far a record's position is ahead of its offset.
@@ -95,7 +100,7 @@ def record_batch(chunk, schema, label, position=0):
 class _Cut:
     """A chunk cut into its pieces; six a record: size, exchange, size, routing key, properties, body."""
 
-    def __init__(self, chunk, position):
+    def __init__(self, chunk: Chunk, position: int) -> None:
         self._chunk, self._count, self._position = chunk, chunk.count, position
         self._octets = numpy.frombuffer(chunk.octets, numpy.uint8)
         sizes = chunk.sizes.astype(numpy.int64)
@@ -111,9 +116,9 @@ class _Cut:
         self._pieces = pyarrow.Array.from_buffers(
             pyarrow.large_binary(), 6 * self._count, [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(chunk.octets)]
         )
-        self._properties = None
+        self._properties: list[tuple[Array, Layout, Array]] | None = None
 
-    def column(self, name, label):
+    def column(self, name: str, label: str) -> Any:
         """One column as an Arrow array."""
         if name == "value":
             return self._piece(5)
@@ -133,10 +138,10 @@ class _Cut:
             return self._times(found)
         return _scatter(found, self._count, pyarrow.int64() if name == "sequence" else pyarrow.string())
 
-    def _piece(self, place):
+    def _piece(self, place: int) -> Any:
         return self._pieces.take(pyarrow.array(numpy.arange(place, 6 * self._count, 6)))
 
-    def _groups(self):
+    def _groups(self) -> Iterator[tuple[Array, Layout, Array]]:
         """(rows, layout, matrix of their properties) for each layout; rows and matrix have one line a message."""
         left, layouts = numpy.flatnonzero(self._is_basic), 0
         others = numpy.flatnonzero(~self._is_basic)
@@ -145,10 +150,10 @@ class _Cut:
         while len(left):
             if layouts == LAYOUTS_MAX:
                 for row in left:
-                    octets = self._given(row)
+                    octets = self._given(int(row))
                     yield numpy.array([row]), Layout(octets), numpy.frombuffer(octets, numpy.uint8).reshape(1, -1)
                 return
-            pattern = self._given(left[0])
+            pattern = self._given(int(left[0]))
             layout, layouts = Layout(pattern), layouts + 1
             same_size = left[self._given_sizes[left] == len(pattern)]
             matrix = self._octets[self._given_at[same_size][:, None] + numpy.arange(len(pattern))]
@@ -159,11 +164,11 @@ class _Cut:
             yield same_size[alike], layout, matrix[alike]
             left = numpy.setdiff1d(left, same_size[alike], assume_unique=True)
 
-    def _given(self, row):
+    def _given(self, row: int) -> bytes:
         at = self._given_at[row]
         return self._octets[at : at + self._given_sizes[row]].tobytes()
 
-    def _times(self, found):
+    def _times(self, found: Found) -> Any:
         """The properties' timestamps where there are any, else the arrivals."""
         arrived = self._chunk.sizes[:, 0].astype(numpy.int64)
         whole = arrived.copy()
@@ -173,9 +178,9 @@ class _Cut:
         known = (whole > 0) & (whole <= TIMESTAMP_MAX_S)
         return pyarrow.array(numpy.where(known, whole, 0) * 1_000_000, mask=~known).cast(pyarrow.timestamp("us", tz="UTC"))
 
-    def _headers(self):
-        known: dict = {}
-        rows: list = []
+    def _headers(self) -> Any:
+        known: dict[bytes, list[tuple[str, str]]] = {}
+        rows: list[list[tuple[str, str]]] = []
         for octets, is_basic in zip(self._piece(4).to_pylist(), self._is_basic.tolist()):
             if not is_basic:
                 rows.append([])
@@ -186,7 +191,7 @@ class _Cut:
         return pyarrow.array(rows, pyarrow.map_(pyarrow.string(), pyarrow.string()))
 
 
-def text(array):
+def text(array: Any) -> Any:
     """A binary array as text; bad octets are replaced."""
     try:
         return array.cast(pyarrow.binary()).cast(pyarrow.string())
@@ -194,7 +199,7 @@ def text(array):
         return pyarrow.array([octets.decode("utf-8", "replace") for octets in array.to_pylist()], pyarrow.string())
 
 
-def _values(name, layout, matrix):
+def _values(name: str, layout: Layout, matrix: Array) -> Any:
     """The values of one column for the messages of one layout; None: they have none. Times as seconds in a numpy array."""
     kind, start, end = layout.values.get(PROPERTY_OF[name], (None, 0, 0))
     if kind is None or (name in ("timestamp", "sequence")) == (kind in "Sx"):
@@ -209,7 +214,7 @@ def _values(name, layout, matrix):
     return numbers if name == "timestamp" else pyarrow.array(numbers)
 
 
-def _scatter(found, count, kind):
+def _scatter(found: Found, count: int, kind: Any) -> Any:
     """One array of `count` out of (rows, array or None)."""
     rows = numpy.concatenate([rows for rows, _ in found]) if found else numpy.empty(0, numpy.int64)
     arrays = [pyarrow.nulls(len(rows), kind) if array is None else array for rows, array in found]
@@ -220,7 +225,7 @@ def _scatter(found, count, kind):
     return pyarrow.chunked_array(arrays, kind).combine_chunks().take(pyarrow.array(order))
 
 
-def _headers_of(octets):
+def _headers_of(octets: bytes) -> list[tuple[str, str]]:
     try:
         headers = properties.decode_all(octets).get("headers") or {}
     except ProtocolError:
@@ -228,5 +233,5 @@ def _headers_of(octets):
     return [(name, value if isinstance(value, str) else json.dumps(value, default=_plain)) for name, value in headers.items()]
 
 
-def _plain(value):
+def _plain(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

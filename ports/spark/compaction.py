@@ -12,11 +12,12 @@ import ctypes
 import os
 import shutil
 import time
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 
-from .tables import RAW, parquet_files, rows_of
+from .tables import RAW, Tables, parquet_files, rows_of
 
 FILES = 100
 SMALL_OCTETS = 64 << 20
@@ -27,9 +28,10 @@ DAYS_OPEN = 2  # the newest dates, which batches write to usually
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
 
-def compact_folder(tables, folder, files_min):
+def compact_folder(tables: Tables, folder: str, files_min: int) -> int:
     """Merges the small files of a folder if there are `files_min`. Returns how many it merged."""
-    small, octets = [], 0
+    small: list[str] = []
+    octets = 0
     done = {"closed": tables.closed_until(), "batch": (tables.newest() or {"batch": -1})["batch"]}
     done["batches"] = done["batch"]
     for file in parquet_files(folder):
@@ -56,13 +58,13 @@ def compact_folder(tables, folder, files_min):
     return len(small)
 
 
-def remove_replaced(tables):
+def remove_replaced(tables: Tables) -> None:
     """Removes the folders that changed places with merged ones long enough ago."""
     while tables.replaced and time.monotonic() - tables.replaced[0][0] >= LISTED_S:
         shutil.rmtree(tables.replaced.pop(0)[1])
 
 
-def crowded(tables):
+def crowded(tables: Tables) -> list[tuple[str, int]]:
     """[(folder, files at which it is merged)] of the folders that batches wrote to, as far as they are worth a look; forgets the others."""
     remove_replaced(tables)
     newest = sorted(name for name in os.listdir(tables.at(RAW)) if name.startswith("date="))[-DAYS_OPEN:]
@@ -77,7 +79,7 @@ def crowded(tables):
     return found
 
 
-def span_of(file):
+def span_of(file: str) -> tuple[str, int, int] | None:
     """(table's word, first, last) in the name of a file that may be merged, else None."""
     word, _, numbers = os.path.basename(file)[: -len(".parquet")].partition("-")
     parts = numbers.split("-")
@@ -86,13 +88,13 @@ def span_of(file):
     return None
 
 
-def _merged_name(files):
-    spans = [span_of(file) for file in files]
+def _merged_name(files: list[str]) -> str:
+    spans = [span for span in map(span_of, files) if span is not None]
     first, last = min(span[1] for span in spans), max(span[2] for span in spans)
     return f"closed-{first}-{last}.parquet" if spans[0][0] == "closed" else f"batches-{first:08}-{last:08}.parquet"
 
 
-def _merge(files, target, schema):
+def _merge(files: list[str], target: str, schema: Any) -> None:
     with pyarrow.parquet.ParquetWriter(target, schema) as writer:
         waiting, rows = [], 0
         for file in files:
@@ -104,13 +106,13 @@ def _merge(files, target, schema):
                     waiting, rows = [], 0
         if waiting:
             writer.write_table(pyarrow.Table.from_batches(waiting), GROUP_ROWS)
-    with open(target, "rb") as file:
-        os.fsync(file.fileno())
+    with open(target, "rb") as merged:
+        os.fsync(merged.fileno())
     if rows_of(target) != sum(map(rows_of, files)):
         raise OSError(f"{target} has other rows than what was merged into it")
 
 
-def _exchange(left, right):
+def _exchange(left: str, right: str) -> bool:
     """Have two folders change places in one step; False where the file system cannot."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     return rename is not None and rename(_HERE, os.fsencode(left), _HERE, os.fsencode(right), _EXCHANGE) == 0

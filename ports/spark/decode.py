@@ -19,7 +19,10 @@ them; else, and always with by "reading", (device, metric, sequence) of the read
 key is by its headers, whatever `by` is.
 """
 
+import datetime
 import re
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow
 
@@ -57,6 +60,7 @@ _DECODED = pyarrow.schema(
         ("key_number", _LONG),
     ]
 )
+Metrics = dict[str, dict[str, Any]]
 GATEWAY_OCTETS_MAX = 64
 PAYLOAD_REPEATED_MAX = 16384  # or a pack of ten thousand bad records would be ten thousand times its size
 NUMBER = re.compile(rb"[ \t\r\n]*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[ \t\r\n]*\Z")
@@ -94,10 +98,10 @@ UNITS = {  # (from, to): (factor, offset); the names are those of RFC 8428 secti
 class Decoder:
     """`metrics` as above; `by`: "gateway" or "reading". Goes to the executors as it is."""
 
-    def __init__(self, form="auto", metrics=None, by="gateway"):
+    def __init__(self, form: str = "auto", metrics: Metrics | None = None, by: str = "gateway") -> None:
         self._form, self._metrics, self._by = form, metrics or {}, by
 
-    def __call__(self, batches):
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """For mapInArrow: batches of MESSAGE and now timestamp to batches of DECODED."""
         for batch in batches:
             if batch.num_rows:
@@ -106,7 +110,7 @@ class Decoder:
                     batch.column(name).to_pylist()
                     for name in ("value", "stream", "offset", "position", "timestamp", "routing_key", "content_type", "gateway", "sequence")
                 ]
-                rows: list = []
+                rows: list[Any] = []
                 for message in zip(*columns):
                     self._rows(rows, time_max_s, *message)
                 stream, offset, position = (column[0] for column in columns[1:4])
@@ -134,7 +138,20 @@ class Decoder:
                 arrays = [pyarrow.array(column, type=field.type) for column, field in zip(zip(*rows), _DECODED)]
                 yield pyarrow.RecordBatch.from_arrays(arrays, schema=_DECODED)
 
-    def _rows(self, rows, time_max_s, body, stream, offset, position, moment, routing_key, content_type, gateway, number):
+    def _rows(
+        self,
+        rows: list[Any],
+        time_max_s: float,
+        body: bytes,
+        stream: str,
+        offset: int,
+        position: int,
+        moment: datetime.datetime | None,
+        routing_key: str | None,
+        content_type: str | None,
+        gateway: str | None,
+        number: int | None,
+    ) -> None:
         """Appends the rows of one message."""
         moment_s = moment.timestamp() if moment is not None else None
         try:
@@ -144,7 +161,8 @@ class Decoder:
             answers = self._decode(body, content_type, routing_key, moment_s, time_max_s)
         except BadReading as reason:
             answers = [reason]
-        numbered, payload = gateway is not None and number is not None, body
+        numbered = gateway is not None and number is not None
+        payload: bytes | None = body
         for part, one in enumerate(answers):
             try:
                 if isinstance(one, BadReading):
@@ -184,7 +202,9 @@ class Decoder:
                 + key
             )
 
-    def _decode(self, body, content_type, routing_key, moment_s, time_max_s):
+    def _decode(
+        self, body: bytes, content_type: str | None, routing_key: str | None, moment_s: float | None, time_max_s: float
+    ) -> list[Any]:
         """The readings of a body as (device, metric, sequence, microseconds, value, unit), or BadReadings among them."""
         form = self._form if self._form != "auto" else CONTENT_TYPES.get((content_type or "").partition(";")[0].strip().lower())
         if form is None:
@@ -204,7 +224,7 @@ class Decoder:
             raise BadReading("a SenML pack without a value")
         return [one if isinstance(one, BadReading) else one[:2] + (None,) + one[2:] for one in answers]
 
-    def _clean(self, metric, value, unit):
+    def _clean(self, metric: str, value: float, unit: str | None) -> tuple[float, str | None]:
         rule = self._metrics.get(metric)
         if rule is None:
             return value, unit
@@ -220,7 +240,7 @@ class Decoder:
         return value, unit if wanted is None else wanted
 
 
-def _number(body, routing_key, moment_s, time_max_s):
+def _number(body: bytes, routing_key: str | None, moment_s: float | None, time_max_s: float) -> tuple[str, str, None, int, float, None]:
     if not NUMBER.match(body):
         raise BadReading("not a number")
     if moment_s is None:

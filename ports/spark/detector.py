@@ -13,6 +13,8 @@ Laws: only the past is used; a series is a record of STATE (1.3 KB), and its sco
 or on how its readings are cut into batches. What is no number is passed over with the score 0. Needs numpy, not Spark.
 """
 
+from typing import Any
+
 import numpy
 
 ALARM = 0.5
@@ -40,6 +42,8 @@ COUNTED_IN = numpy.concatenate((COUNTED_IN, numpy.zeros((1, BINS + 1), "u2")))
 ROWS_MAX = 16384  # then the histograms are halved: what was long ago counts less
 TINY = 1e-12
 
+Array = numpy.ndarray[Any, Any]
+State = dict[str, Array]  # the fields of STATE, each with a row for each series
 STATE = numpy.dtype(
     [
         ("rows", "f8"),
@@ -55,12 +59,12 @@ STATE = numpy.dtype(
 )
 
 
-def new_states(count):
+def new_states(count: int) -> Array:
     """The states of `count` series that have had no reading yet: an array of STATE."""
     return numpy.zeros(count, STATE)
 
 
-def score_rows(states, series, seconds, values):
+def score_rows(states: Array, series: Any, seconds: Any, values: Any) -> Array:
     """
     Scores of readings in the order in which they came; `states` is changed. `series`: for each its place in `states`; `seconds` since 1970;
     `values`: float64 arrays of one length. Each series' readings must be in the order of time.
@@ -88,7 +92,7 @@ def score_rows(states, series, seconds, values):
     return scores
 
 
-def _score_step(state, seconds, values):
+def _score_step(state: State, seconds: Any, values: Any) -> Array:
     """The scores of one finite reading for each series of `state`, whose fields are changed."""
     first = state["rows"] == 0
     state["last"][first] = values[first]
@@ -97,7 +101,7 @@ def _score_step(state, seconds, values):
     return _alarms(state, RARITY_OF_MAX * rarity.max(1) + (1 - RARITY_OF_MAX) * rarity.sum(1) / VIEWS)
 
 
-def _distances(state, seconds, values):
+def _distances(state: State, seconds: Any, values: Any) -> Array:
     """Distances of each view from what was expected, in usual ones: (series, VIEWS)."""
     rows = state["rows"]
     every = numpy.arange(len(rows))
@@ -112,7 +116,7 @@ def _distances(state, seconds, values):
     expected = numpy.where(part_rows > 0, state["day"][every, part], state["mean"][:, 0])
     away = numpy.concatenate((seen - state["mean"], (values - expected)[:, None]), 1)
     unit = state["usual"] + (TINY + 1e-9 * numpy.abs(values))[:, None]
-    distances = numpy.abs(away) / unit
+    distances: Array = numpy.abs(away) / unit
     distances[:, -1] *= part_rows > 0
     _follow(state, away, unit)
     state["day"][every, part] = expected + numpy.where(part_rows > 0, numpy.maximum(DAY_GAIN, 1 / (part_rows + 1)), 1) * (values - expected)
@@ -120,7 +124,7 @@ def _distances(state, seconds, values):
     return distances
 
 
-def _follow(state, away, unit):
+def _follow(state: State, away: Array, unit: Array) -> None:
     """Move the means and the usual distances towards what was seen; after the warm-up no further than an outlier's distance."""
     rows = state["rows"][:, None]
     bound = numpy.where(rows > WARM_UP_ROWS // 2, OUTLIER * unit, numpy.inf)
@@ -131,7 +135,7 @@ def _follow(state, away, unit):
     state["usual"] += gains * (numpy.abs(away) - state["usual"])
 
 
-def _rarity(state, distances):
+def _rarity(state: State, distances: Array) -> Array:
     """-log of how often each view was as far away or further: (series, VIEWS). Counts the distances for the next."""
     place = numpy.clip((numpy.log2(distances + TINY) - BIN_MIN) * BINS_PER_OCTAVE, 0, BINS - 1e-6)
     bins = place.astype("i8")
@@ -139,7 +143,7 @@ def _rarity(state, distances):
     every, views = numpy.arange(len(bins))[:, None], numpy.arange(VIEWS)
     here, beyond = at_least[every, views, bins].astype("f8"), at_least[every, views, bins + 1]
     further = here - (place - bins) * (here - beyond)
-    rarity = numpy.log((counted + 1) / (further + 1))
+    rarity: Array = numpy.log((counted + 1) / (further + 1))
     tail_rows = numpy.clip(counted // 10, 1, TAIL_ROWS)
     rare = numpy.nonzero(here < tail_rows)
     if len(rare[0]):
@@ -152,7 +156,7 @@ def _rarity(state, distances):
     return rarity
 
 
-def _tail_rarity(at_least, tail_rows, place):
+def _tail_rarity(at_least: Array, tail_rows: Array, place: Array) -> Array:
     """-log of the share of distances beyond `place`, which lies where fewer than `tail_rows` were seen, from the slope of that tail."""
     edge = numpy.maximum((at_least >= tail_rows[:, None]).sum(1), 1)
     every = numpy.arange(len(edge))
@@ -160,10 +164,11 @@ def _tail_rarity(at_least, tail_rows, place):
     # The sum of their places behind the edge: each is counted once for every bin that it lies beyond, and stands in the middle of its own.
     in_bins = numpy.where(numpy.arange(BINS + 1) > edge[:, None], at_least, 0).sum(1) + 0.5 * in_tail
     shape = numpy.maximum(in_bins * BIN_WIDTH / numpy.maximum(in_tail, 1), TAIL_SHAPE_MIN)
-    return numpy.log((at_least[:, 0] + 1.0) / (in_tail + 1.0)) + (place - edge) * BIN_WIDTH / shape
+    rarity: Array = numpy.log((at_least[:, 0] + 1.0) / (in_tail + 1.0)) + (place - edge) * BIN_WIDTH / shape
+    return rarity
 
 
-def _alarms(state, rarity):
+def _alarms(state: State, rarity: Array) -> Array:
     """Scores of rarities; an alarm raises the bar for those behind it."""
     bar = state["bar"] * numpy.exp(-1 / REST)
     alarm = rarity >= RARITY_MIN + bar

@@ -14,18 +14,20 @@ reading that comes for it later is in raw and counted as late. The others are co
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from . import compaction, retention
-from .decode import DECODED, MESSAGE
+from .decode import DECODED, MESSAGE, Decoder
 from .scoring import BUCKETS, scorer
 from .source import spans_of
-from .tables import ALERTS, DEAD_LETTERS, RAW, TOTALS
+from .tables import ALERTS, DEAD_LETTERS, RAW, TOTALS, Tables
 
 ROWS_PER_BATCH_MAX = 100_000
 RAW_COLUMNS = ("device", "metric", "sequence", "time", "value", "unit", "stream", "offset", "part", "score", "gateway")
@@ -47,12 +49,12 @@ class CountsDiffer(Exception):
     """Two ways of counting the same thing do not agree: something was lost or doubled."""
 
 
-def decoded(messages, decoder):
+def decoded(messages: DataFrame, decoder: Decoder) -> DataFrame:
     """Rows of DECODED out of a frame of MESSAGE, streaming or not."""
     return messages.withColumn("now", F.current_timestamp()).mapInArrow(decoder, DECODED)
 
 
-def unique_readings(spark, source_options, decoder, watermark_rows):
+def unique_readings(spark: SparkSession, source_options: dict[str, Any], decoder: Decoder, watermark_rows: int) -> DataFrame:
     """The streaming frame of DECODED rows without doubles."""
     options = {"maxRowsPerTrigger": ROWS_PER_BATCH_MAX, **source_options}
     messages = spark.readStream.format("amqp").options(**options).schema(MESSAGE).load()
@@ -61,7 +63,7 @@ def unique_readings(spark, source_options, decoder, watermark_rows):
     return placed.withWatermark("place", f"{watermark_rows} milliseconds").dropDuplicatesWithinWatermark(KEY)
 
 
-def run_files(spark, patterns, decoder, writer):
+def run_files(spark: SparkSession, patterns: list[str], decoder: Decoder, writer: "BatchWriter") -> None:
     """The same job over files, a message a line: one batch, number 0. A folder that has it already stays as it is."""
     lines = spark.read.text(patterns).select(
         F.col("value").cast("binary"), F.input_file_name().alias("stream"), F.monotonically_increasing_id().alias("offset")
@@ -83,14 +85,14 @@ class BatchWriter:
     `publish(batch, alerts)`: called with an Arrow table, at least once a batch that has some, the same each time; None: not wanted.
     """
 
-    def __init__(self, tables, plan, publish=None):
+    def __init__(self, tables: Tables, plan: Any, publish: Callable[[int, Any], object] | None = None) -> None:
         self._tables, self._plan, self._publish = tables, plan, publish
         self._one_at_a_time = threading.Lock()  # a stopped query's last batch may still run when the next query starts
         self._ending = False
         self.totals = tables.totals()
         retention.finish(tables)
 
-    def __call__(self, frame, batch):
+    def __call__(self, frame: DataFrame, batch: int) -> None:
         with self._one_at_a_time:
             if self._ending:
                 raise Ending("the query is being stopped")
@@ -101,7 +103,7 @@ class BatchWriter:
                 finally:
                     frame.unpersist()
 
-    def end(self):
+    def end(self) -> None:
         """Waits until no batch is being written, and lets none begin: the time to stop the query.
 
         Stopped within one, Spark 4.3 looks for the reason in the batch's error with a pattern that recurses for each character, and its
@@ -110,31 +112,31 @@ class BatchWriter:
         with self._one_at_a_time:
             self._ending = True
 
-    def begin(self):
+    def begin(self) -> None:
         """Takes batches, again after `end`."""
         with self._one_at_a_time:
             self._ending = False
 
-    def build_windows(self, spark):
+    def build_windows(self, spark: SparkSession) -> None:
         """Aggregates of raw; closes windows that are old enough. Not while a batch is being written: closing decides what is late."""
         with self._one_at_a_time:
             build_windows(spark, self._tables, self._plan)
 
-    def compact(self):
+    def compact(self) -> int:
         """Merges small files (compaction.py), a folder at a time between batches. Returns how many."""
         return sum(self._compact_folder(*one) for one in compaction.crowded(self._tables))
 
-    def forget(self):
+    def forget(self) -> None:
         """Removes what is older than keep_days (retention.py)."""
         if self._plan.keep_days is not None:
             with self._one_at_a_time:
                 retention.forget(self._tables, self._plan.keep_days)
 
-    def _compact_folder(self, folder, files_min):
+    def _compact_folder(self, folder: str, files_min: int) -> int:
         with self._one_at_a_time:
             return compaction.compact_folder(self._tables, folder, files_min)
 
-    def _write(self, frame, batch):
+    def _write(self, frame: DataFrame, batch: int) -> None:
         started, tables, seen, scored_seen = time.time(), self._tables, Observation(), Observation()
         staged = tables.stage()
         observed = frame.observe(
@@ -183,7 +185,7 @@ class BatchWriter:
             },
         )
 
-    def _messages(self, batch, messages):
+    def _messages(self, batch: int, messages: int) -> dict[str, Any]:
         """How many messages the batch's offsets span; Raises CountsDiffer when it is not what was decoded."""
         if self._plan.bounded:
             return {"rows_read": messages, "lost": 0}
@@ -194,14 +196,14 @@ class BatchWriter:
             raise CountsDiffer(f"batch {batch}: its offsets span {spanned} messages, {messages} were decoded")
         return {"rows_read": messages, "lost": lost + spanned - messages, "offsets": {label: at["next"] for label, at in end.items()}}
 
-    def _scored(self, good, batch):
+    def _scored(self, good: DataFrame, batch: int) -> DataFrame:
         """The readings with a column score; null without the detector."""
         if not self._plan.detector:
             return good.withColumn("score", F.lit(None).cast("double"))
         bucket = F.expr(f"pmod(hash(gateway, device, metric), {BUCKETS})")
         return good.withColumn("bucket", bucket).groupBy("bucket").applyInArrow(scorer(self._tables.at("_detector"), batch), SCORED_SCHEMA)
 
-    def _alerts(self, spark, staged, batch):
+    def _alerts(self, spark: SparkSession, staged: str, batch: int) -> int:
         """Writes and publishes the readings among the staged ones that are alarms. Returns how many."""
         found = (
             spark.read.schema(RAW_SCHEMA)
@@ -216,18 +218,18 @@ class BatchWriter:
             self._publish(batch, found)
         return self._tables.publish_table(ALERTS, batch, found)
 
-    def _note(self, batch, counts):
+    def _note(self, batch: int, counts: dict[str, Any]) -> None:
         self._tables.record(batch, counts)
         for name in TOTALS:
             self.totals[name] += counts[name]
 
 
-def write(frame, path):
+def write(frame: DataFrame, path: str) -> None:
     """One Parquet file in a new folder."""
     frame.coalesce(1).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
 
 
-def build_windows(spark, tables, plan):
+def build_windows(spark: SparkSession, tables: Tables, plan: Any) -> None:
     """See BatchWriter.build_windows."""
     closed, newest, window_s = tables.closed_until(), (tables.newest() or {}).get("newest_ever"), plan.window_s
     until = closed
@@ -278,7 +280,7 @@ def build_windows(spark, tables, plan):
         windows.unpersist()
 
 
-def check(tables, progress):
+def check(tables: Tables, progress: Any) -> None:
     """Compares what Spark says about a batch (a StreamingQueryProgress) with what was noted. Raises CountsDiffer."""
     noted = tables.recorded(progress.batchId)
     if noted is None or not progress.numInputRows:

@@ -1,5 +1,8 @@
 """The options of `format("amqp")`, a row for each: texts, their names in any case. It needs nothing of Spark's."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..settings import Table
 
 RETRY_S = 60
@@ -7,19 +10,19 @@ ROWS_PER_EPOCH_MAX = 100_000
 _IGNORED = ("path",)
 
 
-def take_text(value, least, most):
+def take_text(value: str, least: Any, most: Any) -> str:
     return value
 
 
-def take_count(value, least, most):
+def take_count(value: str, least: Any, most: Any) -> int | None:
     return int(value) if value.isdecimal() and len(value) < 20 and int(value) >= least else None
 
 
-def take_truth(value, least, most):
+def take_truth(value: str, least: Any, most: Any) -> bool | None:
     return {"true": True, "false": False}.get(value.lower())
 
 
-def take_word(value, words, most):
+def take_word(value: str, words: tuple[str, ...], most: Any) -> str | None:
     return next((word for word in words if word.lower() == value.lower()), None)
 
 
@@ -83,7 +86,7 @@ SOURCE = Table(
 SINK = Table(SINK_ROWS, UNKNOWN, WRONG, (NOT_BOTH,))
 
 
-def checked(options, table):
+def checked(options: Mapping[str, str], table: Table) -> dict[str, Any]:
     """{name: value} of every row of `table`, from options with names in any case."""
     known = {row[0].lower(): row[0] for row in table.rows}
     return table.full({known.get(name.lower(), name.lower()): text for name, text in options.items() if name.lower() not in _IGNORED})

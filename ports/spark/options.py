@@ -11,30 +11,36 @@ import json
 import math
 import os
 import time
+from collections.abc import Mapping
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from .option_tables import SINK, SOURCE, checked
 from .stream_client import Address, StreamError
 
+Place = tuple[str, str, int, str, str, str]  # scheme, host, port, user, virtual host, query
+Sources = dict[str, tuple[Place, str]]
+Offset = Literal["earliest", "latest"] | int | tuple[str, int]
+NAMED: dict[str, Offset] = {"earliest": "earliest", "latest": "latest"}
 _TLS_SETTINGS = ("ca", "cert", "key", "name")
 
 
 class Login:
     """Where brokers are and where the password is found."""
 
-    def __init__(self, options):
+    def __init__(self, options: Mapping[str, Any]) -> None:
         self._password_env, self._password_file = options.get("passwordEnv"), options.get("passwordFile")
         texts = [text.strip() for text in (options.get("url") or "").split(",") if text.strip()]
         self.places = [self._place(text) for text in texts]
         if not texts:
             raise ValueError("amqp: option url is missing: amqp://[user@]host[:port][/vhost]")
 
-    def address(self, place):
+    def address(self, place: Place) -> Address:
         """The address of a broker (a member of `places`) with the password, which is looked up here: in the process that connects."""
         scheme, host, port, user, virtual_host, query = place
         return Address(host, port, user, self._password(), virtual_host, scheme, query)
 
-    def _place(self, text):
+    def _place(self, text: str) -> Place:
         parts = urlsplit(text)
         try:
             port = parts.port
@@ -59,7 +65,7 @@ class Login:
             parts.query,
         )
 
-    def _password(self):
+    def _password(self) -> str:
         if self._password_env:
             if self._password_env not in os.environ:
                 raise StreamError(f"amqp: environment variable {self._password_env} (passwordEnv) is not set in this process")
@@ -73,12 +79,12 @@ class Login:
         return "guest"
 
 
-def _without_password(text):
+def _without_password(text: str) -> str:
     head, at, tail = text.rpartition("@")
     return "..." + at + tail if at else text
 
 
-def sink_login(options):
+def sink_login(options: Mapping[str, Any]) -> Login:
     """The Login of a sink, by its options. Raises ValueError."""
     login = Login(checked(options, SINK))
     if len(login.places) > 1:
@@ -89,7 +95,7 @@ def sink_login(options):
 class Options:
     """The checked options of one source. `sources`: {label: (place, stream)}, in order."""
 
-    def __init__(self, options):
+    def __init__(self, options: Mapping[str, Any]) -> None:
         options = checked(options, SOURCE)
         self.login = Login(options)
         self.mode = options["mode"]
@@ -99,16 +105,16 @@ class Options:
         self.partitions_min, self.fail_on_data_loss = options["minPartitions"], options["failOnDataLoss"]
         self.retry_s = options["retrySeconds"] or math.inf
 
-    def address(self, label):
+    def address(self, label: str) -> Address:
         """The address of the broker that has this source."""
         return self.login.address(self.sources[label][0])
 
-    def stream(self, label):
+    def stream(self, label: str) -> str:
         """The queue's name at that broker."""
         return self.sources[label][1]
 
 
-def _sources(places, options):
+def _sources(places: list[Place], options: Mapping[str, Any]) -> Sources:
     names = [name.strip() for name in (options["stream"] or options["streams"] or "").split(",") if name.strip()]
     if not names:
         raise ValueError("amqp: option stream is missing: the name of a queue with x-queue-type=stream, or several with commas")
@@ -121,7 +127,7 @@ def _sources(places, options):
     return sources
 
 
-def _starting_offsets(text, sources):
+def _starting_offsets(text: str, sources: Sources) -> dict[str, Offset]:
     """{label: "earliest", "latest", a number or ("T", seconds)}."""
     if not text.lstrip().startswith("{"):
         return dict.fromkeys(sources, _starting_offset(text))
@@ -135,9 +141,9 @@ def _starting_offsets(text, sources):
     return {label: _starting_offset(str(given.get(label, "earliest"))) for label in sources}
 
 
-def _starting_offset(text):
-    if text in ("earliest", "latest"):
-        return text
+def _starting_offset(text: str) -> Offset:
+    if text in NAMED:
+        return NAMED[text]
     if text.isdecimal():
         return int(text)
     try:

@@ -17,14 +17,14 @@ _PROPERTY_SIZES = {"o": 1, "L": 8}
 class Layout:
     """`values`: {name: (kind, start, end)}; a header's name is "headers." and its own; kind is the letter of its type."""
 
-    def __init__(self, octets):
-        self.values: dict = {}
+    def __init__(self, octets: bytes) -> None:
+        self.values: dict[str, tuple[str, int, int]] = {}
         try:
             self._read(octets)
         except (IndexError, struct.error, UnicodeDecodeError):
             self.values = {}
 
-    def _read(self, octets):
+    def _read(self, octets: bytes) -> None:
         flags, at = octets[0] << 8 | octets[1], 2
         for place, (name, code) in enumerate(PROPERTIES):
             if flags & 0x8000 >> place:
@@ -39,7 +39,7 @@ class Layout:
                     self.values[name] = (code, start, end)
                 at = end
 
-    def _read_headers(self, octets, at, end):
+    def _read_headers(self, octets: bytes, at: int, end: int) -> None:
         while at < end:
             start = at + 1 + octets[at]
             name, letter = "headers." + octets[at + 1 : start].decode("utf-8"), chr(octets[start])

@@ -11,11 +11,14 @@ says on standard error that it is at least once.
 import sys
 import time
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ..client import ClientError, connect
-from .columns import Chunk, record_batch
+from ..client import ClientError, Connection, connect
+from .columns import Array, Chunk, record_batch
+from .options import Options
 from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable, stream_error
 
 ROWS_MAX = 10_000
@@ -27,31 +30,32 @@ PREFETCH_MAX = 65535
 class Rows(InputPartition):
     """Messages themselves: the first's number and a chunk's parts."""
 
-    def __init__(self, label, first, sizes, octets):
+    def __init__(self, label: str, first: int, sizes: Array, octets: bytes) -> None:
         self.label, self.first, self.sizes, self.octets = label, first, sizes, octets
 
 
 class QueueStreamReader(DataSourceStreamReader):
     """One object lives in the planner for the whole run."""
 
-    def __init__(self, options, schema):
+    def __init__(self, options: Options, schema: Any) -> None:
         self._options, self._schema = options, schema
         self._label = next(iter(options.sources))
-        self._connection = None
-        self._run, self._next = None, 0
-        self._connections, self._waiting = 0, []
-        self._taken = []  # (number, message, number of its connection) that are not acknowledged
+        self._connection: Connection | None = None
+        self._run: str | None = None
+        self._next = self._connections = 0
+        self._waiting: list[Any] = []
+        self._taken: list[Any] = []  # (number, message, number of its connection) that are not acknowledged
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """What goes to the executors: no connection."""
         return dict(self.__dict__, _connection=None, _taken=[], _waiting=[])
 
-    def initialOffset(self):
+    def initialOffset(self) -> dict[str, Any]:
         if len(self._options.sources) > 1:
             raise StreamError("amqp: mode=queue reads one queue of one broker")
         return {self._label: {"run": "", "next": 0}}
 
-    def latestOffset(self, start, limit):
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         from .source import patiently
 
         most = getattr(limit, "max_rows", None) or self._options.rows_per_trigger_max or ROWS_MAX
@@ -66,7 +70,7 @@ class QueueStreamReader(DataSourceStreamReader):
         self._next += patiently(self._options, lambda: self._take(most))
         return {self._label: {"run": self._run if self._taken else start[self._label]["run"], "next": self._next}}
 
-    def partitions(self, start, end):
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Rows]:
         end, first = end[self._label], start[self._label]["next"]
         wanted = [message for number, message, _ in self._taken if first <= number < end["next"]] if end["run"] == self._run else []
         if not wanted:
@@ -74,10 +78,10 @@ class QueueStreamReader(DataSourceStreamReader):
         chunk = Chunk.of_messages(first, wanted)
         return [Rows(self._label, first, chunk.sizes, bytes(chunk.octets))]
 
-    def read(self, partition):
+    def read(self, partition: Any) -> Iterator[Any]:
         yield record_batch(Chunk(partition.first, partition.sizes, partition.octets), self._schema, partition.label)
 
-    def commit(self, end):
+    def commit(self, end: dict[str, Any]) -> None:
         """Acknowledges the messages of a batch that is done."""
         if end[self._label]["run"] != self._run:
             return
@@ -91,7 +95,7 @@ class QueueStreamReader(DataSourceStreamReader):
             except ClientError:
                 self._lose()
 
-    def _take(self, most):
+    def _take(self, most: int) -> int:
         """Takes up to `most` messages. Returns how many."""
         try:
             if self._connection is None:
@@ -113,9 +117,9 @@ class QueueStreamReader(DataSourceStreamReader):
             failure = stream_error(error, self._options.stream(self._label), self._options.address(self._label))
             raise failure if isinstance(failure, StreamUnavailable) else StreamError(str(failure)) from error
 
-    def _taken_in(self, messages):
+    def _taken_in(self, messages: list[Any]) -> None:
         self._waiting += [(message, self._connections) for message in messages]
 
-    def _lose(self):
+    def _lose(self) -> None:
         """The connection is over: what was not acknowledged is in the queue again, but what is planned can still be read here."""
         self._connection, self._waiting = None, []

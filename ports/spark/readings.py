@@ -11,7 +11,9 @@ is read again must come out the same). No Spark here.
 
 import json
 import math
+from typing import Any
 
+Reading = tuple[str, str, int | None, int, float]  # device, metric, sequence, microseconds, value
 TEXT_OCTETS_MAX = 255
 SEQUENCE_MAX = 2**63 - 1
 TIME_MIN_S = 946684800  # 2000-01-01: a clock that was never set starts before that
@@ -23,12 +25,12 @@ class BadReading(Exception):
     """The text is the reason."""
 
 
-def decode(body, time_max_s, sequence_needed=True):
+def decode(body: bytes, time_max_s: float, sequence_needed: bool = True) -> Reading:
     """(device, metric, sequence or None, time in microseconds, value) of `body`, which is bytes. Raises BadReading."""
     return reading_of(parse(body), time_max_s, sequence_needed)
 
 
-def parse(body):
+def parse(body: bytes) -> dict[str, Any]:
     """The JSON object that a body is. Raises BadReading."""
     try:
         record = json.loads(body.decode("utf-8"))
@@ -41,7 +43,7 @@ def parse(body):
     return record
 
 
-def reading_of(record, time_max_s, sequence_needed):
+def reading_of(record: dict[str, Any], time_max_s: float, sequence_needed: bool) -> Reading:
     """As `decode`, of a parsed object."""
     device, metric = _text(record, "device"), _text(record, "metric")
     sequence = _present(record, "sequence") if sequence_needed else record.get("sequence")
@@ -54,21 +56,21 @@ def reading_of(record, time_max_s, sequence_needed):
     return device, metric, sequence, time_us, float(value)
 
 
-def whole_time(time_s, time_max_s):
+def whole_time(time_s: float, time_max_s: float) -> int:
     """Seconds since 1970 in microseconds. Raises BadReading outside the years that a reading can have."""
     if not TIME_MIN_S <= time_s <= time_max_s:
         raise BadReading("time is before the year 2000" if time_s < TIME_MIN_S else "time is more than a day ahead")
     return round(time_s * 1_000_000)
 
 
-def _present(record, name):
+def _present(record: dict[str, Any], name: str) -> Any:
     thing = record.get(name)
     if thing is None:
         raise BadReading(f"{name} is missing")
     return thing
 
 
-def _text(record, name):
+def _text(record: dict[str, Any], name: str) -> str:
     text = _present(record, name)
     if not isinstance(text, str):
         raise BadReading(f"{name} is not text")
@@ -77,7 +79,7 @@ def _text(record, name):
     return text
 
 
-def see_unicode(text, name):
+def see_unicode(text: str, name: str) -> int:
     """The octets of a text in UTF-8. Raises BadReading where it has none: JSON can name half a character, and no column can hold that."""
     try:
         return len(text.encode("utf-8"))
@@ -85,10 +87,11 @@ def see_unicode(text, name):
         raise BadReading(f"{name} is not valid Unicode") from None
 
 
-def finite_number(number, name):
+def finite_number(number: Any, name: str) -> float:
     """An int or float that a double holds. Raises BadReading."""
     if type(number) not in (int, float):
         raise BadReading(f"{name} is not a number")
     if isinstance(number, float) and not math.isfinite(number):
         raise BadReading(f"{name} is not finite")
-    return min(max(number, -1e300), 1e300)
+    bounded: float = min(max(number, -1e300), 1e300)
+    return bounded

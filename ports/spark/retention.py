@@ -18,15 +18,16 @@ import json
 import os
 import shutil
 import time
+from typing import Any
 
 from .compaction import span_of
-from .tables import DEAD_LETTERS, RAW, parquet_files, rows_of
+from .tables import DEAD_LETTERS, RAW, Tables, parquet_files, rows_of
 
 DAY_S = 86400
 _FOLDER, _SUM = "_gone", "sum.json"
 
 
-def forget(tables, keep_days):
+def forget(tables: Tables, keep_days: int) -> int:
     """Removes what is older than `keep_days`. Returns how many rows that was. Not while a batch is being written."""
     rows = 0
     for table, path in _old_dates(tables, keep_days) + _old_dead_letters(tables, keep_days):
@@ -40,7 +41,7 @@ def forget(tables, keep_days):
     return rows
 
 
-def finish(tables):
+def finish(tables: Tables) -> None:
     """What a run that was killed left half removed: counted, if it was not, and removed. Before anything is counted."""
     if os.path.isdir(tables.at(_FOLDER)):
         for name in sorted(os.listdir(tables.at(_FOLDER))):
@@ -48,16 +49,17 @@ def finish(tables):
                 _count_and_remove(tables, name)
 
 
-def gone(tables):
+def gone(tables: Tables) -> dict[str, Any]:
     """{"number": how many dates and files went, "rows": {table: how many rows}}."""
     try:
         with open(tables.at(_FOLDER, _SUM), encoding="utf-8") as file:
-            return json.load(file)
+            so_far: dict[str, Any] = json.load(file)
     except FileNotFoundError:
         return {"number": 0, "rows": {}}
+    return so_far
 
 
-def _old_dates(tables, keep_days):
+def _old_dates(tables: Tables, keep_days: int) -> list[tuple[str, str]]:
     noted = tables.newest()
     if noted is None or noted["newest_ever"] is None:
         return []
@@ -67,7 +69,7 @@ def _old_dates(tables, keep_days):
     return [(RAW, path) for path in old if all(_is_recorded(file, noted["batch"]) for file in _files_under(path))]
 
 
-def _old_dead_letters(tables, keep_days):
+def _old_dead_letters(tables: Tables, keep_days: int) -> list[tuple[str, str]]:
     noted, border = tables.newest(), time.time() - keep_days * DAY_S
     return [
         (DEAD_LETTERS, file)
@@ -76,17 +78,17 @@ def _old_dead_letters(tables, keep_days):
     ]
 
 
-def _is_recorded(file, newest):
+def _is_recorded(file: str, newest: int) -> bool:
     span = span_of(file)
     return span is not None and span[2] <= newest
 
 
-def _files_under(path):
+def _files_under(path: str) -> list[str]:
     """The Parquet files of a date, or the one that the path is."""
     return [file for folder, _, _ in os.walk(path) for file in parquet_files(folder)] if os.path.isdir(path) else [path]
 
 
-def _count_and_remove(tables, name):
+def _count_and_remove(tables: Tables, name: str) -> None:
     path, so_far = tables.at(_FOLDER, name), gone(tables)
     number, table, rows = name.split("-")
     if int(number) > so_far["number"]:

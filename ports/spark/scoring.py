@@ -13,20 +13,24 @@ remembers SERIES_MAX series after a batch; of more, those that were silent longe
 import json
 import os
 import uuid
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 import pyarrow
 import pyarrow.compute as compute
 
-from .detector import STATE, new_states, score_rows
+from .detector import STATE, Array, new_states, score_rows
 
 BUCKETS = 16
 FILES_KEPT = 3
 SERIES_MAX = 65_536  # in a bucket: 85 MB
-_known: dict = {}  # folder: (batch, places, states, seen): what this worker wrote last
+Places = dict[str, int]
+Known = tuple[Places, Array, Array]
+_known: dict[str, tuple[int, Places, Array, Array]] = {}  # folder: (batch, places, states, seen): what this worker wrote last
 
 
-def score_bucket(table, folder, batch):
+def score_bucket(table: Any, folder: str, batch: int) -> Array:
     """The scores of a bucket's readings (an Arrow table with gateway, device, metric, time, value, sequence): a numpy array, row by row."""
     places, states, seen = _load(folder, batch)
     keys = compute.binary_join_element_wise(table.column("gateway").fill_null(""), table.column("device"), table.column("metric"), "\n")
@@ -47,7 +51,7 @@ def score_bucket(table, folder, batch):
     return scores
 
 
-def _newest(places, states, seen):
+def _newest(places: Places, states: Array, seen: Array) -> Known:
     """What is remembered of the series: all, or the SERIES_MAX that had a reading last."""
     if len(places) <= SERIES_MAX:
         return places, states, seen
@@ -56,9 +60,9 @@ def _newest(places, states, seen):
     return {keys[old]: new for new, old in enumerate(kept)}, states[kept], seen[kept]
 
 
-def _load(folder, batch):
+def _load(folder: str, batch: int) -> Known:
     """(places by key, states, seen) after the newest batch before `batch`."""
-    nothing: tuple = {}, new_states(0), numpy.zeros(0, numpy.int64)
+    nothing: Known = {}, new_states(0), numpy.zeros(0, numpy.int64)
     numbers = sorted(number for number in _numbers(folder) if number < batch)
     if not numbers:
         return nothing
@@ -73,7 +77,7 @@ def _load(folder, batch):
     return {key: place for place, key in enumerate(keys)}, numpy.frombuffer(octets, STATE).copy(), seen
 
 
-def _store(folder, batch, places, states, seen):
+def _store(folder: str, batch: int, places: Places, states: Array, seen: Array) -> None:
     os.makedirs(folder, exist_ok=True)
     temporary = os.path.join(folder, f".{uuid.uuid4().hex}.npz")
     numpy.savez(
@@ -91,20 +95,20 @@ def _store(folder, batch, places, states, seen):
             continue  # another task of the same batch was faster
 
 
-def _numbers(folder):
+def _numbers(folder: str) -> list[int]:
     if not os.path.isdir(folder):
         return []
     return [int(name[:8]) for name in os.listdir(folder) if name.endswith(".npz") and name[:8].isdigit()]
 
 
-def _file(folder, number):
+def _file(folder: str, number: int) -> str:
     return os.path.join(folder, f"{number:08}.npz")
 
 
-def scorer(folder, batch):
+def scorer(folder: str, batch: int) -> Callable[[Any], Any]:
     """For GroupedData.applyInArrow over `bucket`: the table with a column `score` in the place of `bucket`."""
 
-    def score(table):
+    def score(table: Any) -> Any:
         bucket = table.column("bucket")[0].as_py()
         scores = score_bucket(table, os.path.join(folder, f"bucket-{bucket:03}"), batch)
         return table.drop_columns(["bucket"]).append_column("score", pyarrow.array(scores))

@@ -12,10 +12,14 @@ same pack at the same time gives the same.
 
 import json
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from . import senml_cbor
 from .readings import TEXT_OCTETS_MAX, VALUE_MAX, BadReading, finite_number, see_unicode, whole_time
 
+Record = dict[Any, Any]
+Answer = tuple[str, str, int, float, str | None] | BadReading
 VERSION = 10  # section 4.4
 RELATIVE_MAX_S = 2**28  # section 4.5.3: times below are relative to now
 RECORDS_MAX = 10_000
@@ -23,7 +27,7 @@ PACK_OCTETS_MAX = 2**21  # an empty array is one octet of a pack, and 64 of memo
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-:./_]*\Z")  # section 4.5.1
 
 
-def records_of_json(body):
+def records_of_json(body: bytes) -> list[Record]:
     """The records of a pack in JSON. Raises BadReading."""
     _see_size(body)
     try:
@@ -41,23 +45,24 @@ def records_of_json(body):
     return pack
 
 
-def records_of_cbor(body):
+def records_of_cbor(body: bytes) -> list[Record]:
     """The records of a pack in CBOR, with labels as names. Raises BadReading."""
     _see_size(body)
     return senml_cbor.records_of(body, RECORDS_MAX)
 
 
-def _see_size(body):
+def _see_size(body: bytes) -> None:
     if len(body) > PACK_OCTETS_MAX:
         raise BadReading(f"a SenML pack of more than {PACK_OCTETS_MAX} octets")
 
 
-def readings(records, now_s, time_max_s):
+def readings(records: Iterable[Record], now_s: float, time_max_s: float) -> list[Answer]:
     """
     For each record with something in it: (device, metric, microseconds, value, unit or None), or a BadReading.
     `now_s`: what relative times refer to. Raises BadReading for what makes the whole pack unreadable.
     """
-    base, answers = {}, []
+    base: Record = {}
+    answers: list[Answer] = []
     for record in records:
         _must_understand(record)
         for name in ("bn", "bt", "bu", "bv", "bs"):
@@ -71,7 +76,7 @@ def readings(records, now_s, time_max_s):
     return answers
 
 
-def _must_understand(record):
+def _must_understand(record: Record) -> None:
     for name in record:
         if isinstance(name, str) and name.endswith("_"):
             raise BadReading(f"the SenML field {name[:40]!r} must be understood, and is not")
@@ -81,7 +86,7 @@ def _must_understand(record):
         raise BadReading(f"SenML of version {shown}, not {VERSION}")
 
 
-def _reading(record, base, now_s, time_max_s):
+def _reading(record: Record, base: Record, now_s: float, time_max_s: float) -> tuple[str, str, int, float, str | None]:
     device, metric = _name(_joined(base, record, "bn", "n"))
     time_s = finite_number(base.get("bt", 0), "bt") + finite_number(record.get("t", 0), "t")
     value, summed = _value(record, base)
@@ -94,14 +99,14 @@ def _reading(record, base, now_s, time_max_s):
     return device, metric + "_sum" * summed, whole_time(now_s + time_s if time_s < RELATIVE_MAX_S else time_s, time_max_s), value, unit
 
 
-def _joined(base, record, base_name, name):
+def _joined(base: Record, record: Record, base_name: str, name: str) -> str:
     parts = base.get(base_name, ""), record.get(name, "")
     if not all(isinstance(part, str) for part in parts):
         raise BadReading("a SenML name is not text")
     return "".join(parts)
 
 
-def _name(name):
+def _name(name: str) -> tuple[str, str]:
     if not NAME.match(name) or len(name) > TEXT_OCTETS_MAX:
         raise BadReading(f"{name[:40]!r} is no SenML name")
     cut = max(name.rfind("/"), name.rfind(":"))
@@ -110,7 +115,7 @@ def _name(name):
     return name[:cut], name[cut + 1 :]
 
 
-def _value(record, base):
+def _value(record: Record, base: Record) -> tuple[float, bool]:
     """(value, whether it is a sum)."""
     if "v" in record:
         return float(finite_number(record["v"], "v") + finite_number(base.get("bv", 0), "bv")), False

@@ -13,12 +13,16 @@ values of fields.
 Laws: every octet is used or it is a BadReading; nothing else is raised; the same octets give the same reason, none in cbor2's words.
 """
 
+from collections.abc import Callable
 from io import BytesIO
+from typing import Any
 
 from cbor2 import CBORDecodeEOF, CBORDecoder, CBORError
 
 from .readings import BadReading
 
+Record = dict[Any, Any]
+Semantic = Callable[[Any, bool], Any]
 FIELDS_MAX, NAME_OCTETS_MAX = 64, 255
 VALUE_DEPTH_MAX = 14  # with the pack and its record: 16
 BIG_OCTETS_MAX = 64
@@ -45,7 +49,7 @@ LABELS = {
 }
 
 
-def records_of(octets, count_max):
+def records_of(octets: bytes, count_max: int) -> list[Record]:
     """The records, with labels as names. Raises BadReading."""
     decoder = CBORDecoder(
         BytesIO(octets.removeprefix(SELF_DESCRIBED)), semantic_decoders=TAGS, max_depth=VALUE_DEPTH_MAX, strict_hashable_types=True
@@ -65,9 +69,9 @@ def records_of(octets, count_max):
     raise BadReading("CBOR with octets behind its end")
 
 
-def _pack(decoder, count_max):
+def _pack(decoder: CBORDecoder, count_max: int) -> list[Record]:
     kind, count = _head(decoder, decoder.read(1)[0])
-    records: list = []
+    records: list[Record] = []
     while kind == ARRAY and (count is INDEFINITE or len(records) < count):
         first = decoder.read(1)[0]
         if first == BREAK and count is INDEFINITE:
@@ -83,9 +87,10 @@ def _pack(decoder, count_max):
     return records
 
 
-def _record(decoder, count):
+def _record(decoder: CBORDecoder, count: int | None) -> Record:
     """The fields of a map whose head has been read."""
-    record, at = {}, 0
+    record: Record = {}
+    at = 0
     while count is INDEFINITE or at < count:
         first = decoder.read(1)[0]
         if first == BREAK and count is INDEFINITE:
@@ -98,7 +103,7 @@ def _record(decoder, count):
     return record
 
 
-def _name(decoder, first):
+def _name(decoder: CBORDecoder, first: int) -> str | int:
     """The name of a field that is not one of NAMES' short labels."""
     kind, number = _head(decoder, first)
     if kind < 2 and number is not INDEFINITE:
@@ -112,7 +117,7 @@ def _name(decoder, first):
         raise BadReading("CBOR text that is not UTF-8") from None
 
 
-def _head(decoder, first):
+def _head(decoder: CBORDecoder, first: int) -> tuple[int, int | None]:
     """(major type, number or INDEFINITE) of an item that begins with the octet `first` (RFC 8949 section 3)."""
     kind, short = first >> 5, first & 31
     if short < 24:
@@ -128,8 +133,8 @@ def _head(decoder, first):
 NAMES = [LABELS.get(first if first < 24 else 31 - first) if first < 24 or 32 <= first < 56 else None for first in range(256)]
 
 
-def _big(sign):
-    def number(octets, in_key):
+def _big(sign: int) -> Semantic:
+    def number(octets: Any, in_key: bool) -> int:
         if not isinstance(octets, bytes) or len(octets) > BIG_OCTETS_MAX:
             raise BadReading(f"a CBOR number of more than {BIG_OCTETS_MAX} octets, or of none")
         whole = int.from_bytes(octets, "big")
@@ -138,8 +143,8 @@ def _big(sign):
     return number
 
 
-def _fraction(base):
-    def number(parts, in_key):
+def _fraction(base: int) -> Semantic:
+    def number(parts: Any, in_key: bool) -> float:
         if not isinstance(parts, (list, tuple)) or len(parts) != 2 or not all(type(part) is int for part in parts):
             raise BadReading("a CBOR fraction that is no pair of whole numbers")
         exponent, mantissa = parts
@@ -153,14 +158,14 @@ def _fraction(base):
     return number
 
 
-def _passed_over(value, in_key):
+def _passed_over(value: Any, in_key: bool) -> Any:
     return value
 
 
-class _Tags(dict):
+class _Tags(dict[int, Semantic]):
     """What cbor2 asks for each tag, also for those that it would read by itself (dates, patterns, references ...)."""
 
-    def __missing__(self, tag):
+    def __missing__(self, tag: int) -> Semantic:
         raise BadReading(f"CBOR with the tag {tag}, which no reading has")
 
 

@@ -22,16 +22,20 @@ again until there is a queue; with exactlyOnce the batch is committed by then, a
 import hashlib
 import math
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pyspark import TaskContext
+from pyspark.sql import Row
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
-from pyspark.sql.types import BinaryType, MapType, StringType, TimestampType
+from pyspark.sql.types import BinaryType, MapType, StringType, StructType, TimestampType
 
-from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, Unroutable, connect
+from ..client import ChannelClosed, ClientError, Connection, ConnectionLost, LoginRefused, TlsRefused, Unroutable, connect
 from .option_tables import RETRY_S, SINK, checked
-from .options import sink_login
+from .options import Login, sink_login
 from .stream_client import CONNECT_TIMEOUT_S, CONNECTION_FORCED, StreamError, StreamUnavailable
 
+Message = tuple[str, str, bytes, dict[str, Any]]  # exchange, routing key, body, properties
 EPOCH_QUEUE = "leveret.epochs."
 QUERY_ID = "sql.streaming.queryId"
 RETRY_PAUSE_S = 0.5
@@ -50,7 +54,7 @@ COLUMNS = {
 }
 
 
-def writer(options, schema):
+def writer(options: Mapping[str, Any], schema: StructType) -> "_Writer":
     """The writer that the options ask for. Raises ValueError with one sentence."""
     given = checked(options, SINK)
     for field in schema:
@@ -67,26 +71,26 @@ def writer(options, schema):
 class Published(WriterCommitMessage):
     """What a task has for the commit: the query's id, and the messages that are still to be published."""
 
-    def __init__(self, query, messages):
+    def __init__(self, query: str | None, messages: list[Message]) -> None:
         self.query, self.messages = query, messages
 
 
 class _Writer(DataSourceStreamWriter):
-    def __init__(self, login, options):
+    def __init__(self, login: Login, options: Mapping[str, Any]) -> None:
         self._login = login
         self._exchange, self._key = options["exchange"], options["routingKey"] or ""
         self._rows_max, self._mandatory = options["maxRowsPerEpoch"], options["mandatory"]
         self._retry_s = options["retrySeconds"] or math.inf
 
-    def commit(self, messages, batchId):
+    def commit(self, messages: Any, batchId: int) -> None:
         """Nothing is left to do."""
 
-    def abort(self, messages, batchId):
+    def abort(self, messages: Any, batchId: int) -> None:
         """Nothing has to be taken back."""
 
-    def _messages(self, rows):
+    def _messages(self, rows: Iterable[Row]) -> Iterator[Message]:
         """(exchange, routing key, body, properties) for each row."""
-        same: dict = {}
+        same: dict[str, int] = {}
         for row in rows:
             found = row.asDict()
             body = found["value"].encode() if isinstance(found["value"], str) else bytes(found["value"] or b"")
@@ -97,10 +101,10 @@ class _Writer(DataSourceStreamWriter):
 class AtLeastOnceWriter(_Writer):
     """Publishes in the tasks."""
 
-    def write(self, iterator):
+    def write(self, iterator: Any) -> Published:
         connection = _open(self._login)
         try:
-            known: set = set()
+            known: set[str] = set()
             for exchange, key, body, given in self._messages(iterator):
                 _see_queue(connection, exchange, key, known)
                 connection.publish(exchange, key, body, given, self._mandatory, confirm=False)
@@ -118,8 +122,8 @@ class AtLeastOnceWriter(_Writer):
 class ExactlyOnceWriter(_Writer):
     """Publishes at the commit."""
 
-    def write(self, iterator):
-        messages = []
+    def write(self, iterator: Any) -> Published:
+        messages: list[Message] = []
         for message in self._messages(iterator):
             messages.append(message)
             if len(messages) > self._rows_max:
@@ -131,7 +135,7 @@ class ExactlyOnceWriter(_Writer):
         assert task is not None  # Spark calls this in a task
         return Published(task.getLocalProperty(QUERY_ID), messages)
 
-    def commit(self, messages, batchId):
+    def commit(self, messages: Any, batchId: int) -> None:
         """Publishes what the tasks have, unless that was done before."""
         parts = [part for part in messages if part is not None and part.messages]
         if parts:
@@ -139,7 +143,7 @@ class ExactlyOnceWriter(_Writer):
             publish_epoch(self._login, parts[0].query, batchId, together, self._mandatory, self._retry_s)
 
 
-def publish_epoch(login, query, batch, messages, mandatory=True, retry_s=RETRY_S):
+def publish_epoch(login: Login, query: str, batch: int, messages: list[Message], mandatory: bool = True, retry_s: float = RETRY_S) -> bool:
     """
     Publishes `messages`, a list of (exchange, routing key, body, properties), as batch number `batch` of `query`, exactly once: False when
     it was there already. Waits out a broker that is away for `retry_s`, then raises StreamUnavailable. Raises StreamError for what does not
@@ -164,7 +168,7 @@ def publish_epoch(login, query, batch, messages, mandatory=True, retry_s=RETRY_S
                 _close(connection)
 
 
-def _is_final(error):
+def _is_final(error: Exception) -> bool:
     """True when publishing again does not help. Access to the record is refused as long as another connection has it."""
     if isinstance(error, ChannelClosed):
         return error.code not in (ACCESS_REFUSED, RESOURCE_LOCKED)
@@ -173,9 +177,9 @@ def _is_final(error):
     return isinstance(error, (LoginRefused, TlsRefused))
 
 
-def _publish_epoch(connection, queue, batch, messages, mandatory):
+def _publish_epoch(connection: Connection, queue: str, batch: int, messages: list[Message], mandatory: bool) -> bool:
     connection.queue_declare(queue, durable=True)
-    known: set = set()
+    known: set[str] = set()
     for exchange, key, _, _ in messages:
         _see_queue(connection, exchange, key, known)
     connection.tx_select()
@@ -192,7 +196,7 @@ def _publish_epoch(connection, queue, batch, messages, mandatory):
     return True
 
 
-def _open(login):
+def _open(login: Login) -> Connection:
     try:
         return connect(login.address(login.places[0]).url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
     except (LoginRefused, TlsRefused):
@@ -201,14 +205,14 @@ def _open(login):
         raise StreamUnavailable(f"amqp sink: {error}") from None
 
 
-def _close(connection):
+def _close(connection: Connection) -> None:
     try:
         connection.close()
     except ClientError:
         return  # it was broken already
 
 
-def _see_queue(connection, exchange, key, known):
+def _see_queue(connection: Connection, exchange: str, key: str, known: set[str]) -> None:
     """Raises StreamError when a message to the default exchange would be lost, for there is no queue of that name."""
     if exchange or key in known:
         return
@@ -221,8 +225,8 @@ def _see_queue(connection, exchange, key, known):
     known.add(key)
 
 
-def _properties(found, exchange, key, body, same):
-    given: dict = {"delivery_mode": 2}
+def _properties(found: dict[str, Any], exchange: str, key: str, body: bytes, same: dict[str, int]) -> dict[str, Any]:
+    given: dict[str, Any] = {"delivery_mode": 2}
     for name in ("content_type", "message_id"):
         if found.get(name):
             given[name] = found[name]

@@ -17,16 +17,22 @@ host:port/name. Planner and tasks reconnect by themselves for retrySeconds. Only
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceStreamWriter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import BinaryType, LongType, MapType, StringType, StructType, TimestampType
 
-from .columns import record_batch
+from .columns import Chunk, record_batch
 from .options import Options
-from .stream_client import DataLoss, StreamClient, StreamError, StreamUnavailable
+from .stream_client import Address, DataLoss, StreamClient, StreamError, StreamUnavailable
 
+T = TypeVar("T")
+At = dict[str, Any]  # where a query is in a stream: "id", "start", "from", "next", "lost"
+Spans = dict[str, tuple[int, int]]
 RETRY_PAUSE_MAX_S = 5.0
 SHRUNKEN_WAIT_S = 10
 ROWS_PER_PARTITION_MIN = 5_000
@@ -51,20 +57,20 @@ class AmqpDataSource(DataSource):
     """`format("amqp")`."""
 
     @classmethod
-    def name(cls):
+    def name(cls) -> str:
         return "amqp"
 
-    def schema(self):
+    def schema(self) -> StructType:
         Options(self.options)
         return SCHEMA
 
-    def reader(self, schema):
+    def reader(self, schema: StructType) -> "AmqpReader":
         options = Options(self.options)
         if options.mode == "queue":
             raise ValueError("amqp: mode=queue has no batch reader, for reading takes the messages away: use readStream, or a stream queue")
         return AmqpReader(options, schema)
 
-    def streamReader(self, schema):
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         try:
             options = Options(self.options)
         except ValueError as error:
@@ -75,7 +81,7 @@ class AmqpDataSource(DataSource):
             return QueueStreamReader(options, arrow_schema(schema))
         return AmqpStreamReader(options, schema)
 
-    def streamWriter(self, schema, overwrite):
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from .sink import writer
 
         return writer(self.options, schema)
@@ -84,50 +90,50 @@ class AmqpDataSource(DataSource):
 class _Refusal(DataSourceStreamReader):
     """Says what is wrong with the options when it is asked for something: an error of `streamReader` itself is hidden by Spark."""
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         self._text = text
 
-    def initialOffset(self):
+    def initialOffset(self) -> dict[str, At]:
         raise ValueError(self._text)
 
-    def latestOffset(self, start, limit):
+    def latestOffset(self, start: Any, limit: Any) -> dict[str, At]:
         raise ValueError(self._text)
 
-    def partitions(self, start, end):
+    def partitions(self, start: Any, end: Any) -> list[InputPartition]:
         raise ValueError(self._text)
 
-    def read(self, partition):
+    def read(self, partition: Any) -> Iterator[Any]:
         raise ValueError(self._text)
 
 
 class Range(InputPartition):
     """Offsets [start, end) of the stream with this label; `position` is that of the first."""
 
-    def __init__(self, label, start, end, position):
+    def __init__(self, label: str, start: int, end: int, position: int) -> None:
         self.label, self.start, self.end, self.position = label, start, end, position
 
 
 class State:
     """What a stream is now: its id, the first and the next offset, its octets (0: not known)."""
 
-    def __init__(self, identity, first, following, octets):
+    def __init__(self, identity: str, first: int, following: int, octets: int) -> None:
         self.id, self.first, self.next, self.octets = identity, first, following, octets
 
 
 class _Reading:
     """What the streaming and the batch reader share. Constructors stay trivial: an error there is hidden by Spark (SPARK.md 1.2)."""
 
-    def __init__(self, options, schema):
+    def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
 
-    def read(self, partition):
+    def read(self, partition: Any) -> Iterator[Any]:
         """Yields a RecordBatch per chunk. A broken connection is made again and reading goes on where it broke."""
         schema = arrow_schema(self._schema)
         for chunk in _fetch(self._options, partition):
             yield record_batch(chunk, schema, partition.label, partition.position - partition.start)
 
-    def _state(self, label, next_min=0):
+    def _state(self, label: str, next_min: int = 0) -> State:
         """The stream's State, waiting out failures; without ids also waits for a head that has not caught up to `next_min`."""
         shrunken_until = time.monotonic() + SHRUNKEN_WAIT_S
         while True:
@@ -136,7 +142,7 @@ class _Reading:
                 return state
             time.sleep(0.5)
 
-    def _first_offset(self, label, state):
+    def _first_offset(self, label: str, state: State) -> int:
         wanted, name = self._options.starting_offsets[label], f"stream {label!r}"
         if wanted == "earliest":
             return state.first
@@ -152,7 +158,7 @@ class _Reading:
             raise DataLoss(f"{name}: offsets {wanted} to {state.first - 1} are gone, the first is {state.first}")
         return max(wanted, state.first)
 
-    def _ranges(self, spans, position=0):
+    def _ranges(self, spans: Spans, position: int = 0) -> list[Range]:
         """Ranges for {label: (start, end)}, cut so that there are partitions_min if there is enough to read."""
         total = sum(end - start for start, end in spans.values())
         most = max(-(-total // self._options.partitions_min), ROWS_PER_PARTITION_MIN)
@@ -170,7 +176,7 @@ class _Reading:
 class AmqpReader(_Reading, DataSourceReader):
     """Batch: from startingOffsets to the head as it is when the query is planned."""
 
-    def partitions(self):
+    def partitions(self) -> list[Range]:
         arrow_schema(self._schema)
         spans = {}
         for label in self._options.sources:
@@ -182,30 +188,32 @@ class AmqpReader(_Reading, DataSourceReader):
 class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streaming. One object lives in the planner for the whole run; copies of it read in the executors."""
 
-    _latest = None
-    _targets = None
+    _latest: dict[str, At] | None = None
+    _targets: dict[str, State] | None = None
 
-    def initialOffset(self):
+    def initialOffset(self) -> dict[str, At]:
         arrow_schema(self._schema)
         return {label: self._begin_new(label, self._state(label)) for label in self._options.sources}
 
-    def getDefaultReadLimit(self):
+    def getDefaultReadLimit(self) -> ReadLimit:
         options = self._options
         if options.rows_per_trigger_max:
             return ReadMaxRows(options.rows_per_trigger_max)
         return ReadMaxBytes(options.octets_per_trigger_max) if options.octets_per_trigger_max else ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self):
+    def prepareForTriggerAvailableNow(self) -> None:
         self._targets = {label: self._state(label) for label in self._options.sources}
 
-    def latestOffset(self, start, limit):
+    def latestOffset(self, start: Any, limit: Any) -> dict[str, At]:
         """The end of the next batch: the heads, or less if the limit or the AvailableNow target says so."""
         gone = set(start) - set(self._options.sources)
         if gone:
             raise StreamError(
                 f"the checkpoint is of stream {', '.join(sorted(start))}, not of {', '.join(self._options.sources)}: use another checkpoint"
             )
-        planned, heads, rates = {}, {}, []
+        planned: dict[str, At] = {}
+        heads: dict[str, At] = {}
+        rates: list[float] = []
         for label in self._options.sources:
             at = start.get(label)
             state = self._state(label, at["next"] if at else 0)
@@ -229,12 +237,12 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         # An offset that is not the same as before is new data for Spark.
         return {label: start[label] if _stands(start.get(label), at) else at for label, at in planned.items()}
 
-    def _target(self, label, at, state):
+    def _target(self, label: str, at: At, state: State) -> int:
         """How far this query may read: the head, or with AvailableNow the head as it was then."""
         target = self._targets.get(label) if self._targets is not None else None
         return state.next if target is None or target.id != state.id else min(state.next, max(target.next, at["next"]))
 
-    def _cap(self, planned, rates, rows_max):
+    def _cap(self, planned: dict[str, At], rates: list[float], rows_max: int | None) -> None:
         """Makes the spans of a batch smaller, all by the same share, until the limits hold."""
         rows = sum(at["next"] - at["from"] for at in planned.values())
         limits = [most for most in (rows_max, self._options.rows_per_trigger_max) if most]
@@ -251,18 +259,18 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             rows, left = rows - span, left - taken
             at["next"] = at["from"] + taken
 
-    def reportLatestOffset(self):
+    def reportLatestOffset(self) -> Any:
         return self._latest
 
-    def partitions(self, start, end):
+    def partitions(self, start: Any, end: Any) -> list[Range]:
         spans = spans_of(start, end)
         return self._ranges(spans, sum(span[0] - end[label]["start"] for label, span in spans.items()))
 
-    def _begin_new(self, label, state):
+    def _begin_new(self, label: str, state: State) -> At:
         first = self._first_offset(label, state)
         return {"id": state.id, "start": first, "from": first, "next": first, "lost": 0}
 
-    def _begin(self, label, at, state):
+    def _begin(self, label: str, at: At, state: State) -> tuple[int, int]:
         """(where the next batch begins, how many offsets that passes over). Raises DataLoss unless failOnDataLoss is false."""
         following, name = at["next"], f"stream {label!r}"
         if state.id == at["id"] and state.first <= following <= state.next:
@@ -278,7 +286,7 @@ class AmqpStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         raise DataLoss(f"{name}: offsets {state.next} to {following - 1} were read, but now it ends at {state.next}")
 
 
-def spans_of(start, end):
+def spans_of(start: Any, end: Any) -> Spans:
     """{label: (first, behind the last)} of what lies between two offsets of a query. `start` None: from where it began."""
     spans = {}
     for label, at in end.items():
@@ -288,7 +296,7 @@ def spans_of(start, end):
     return spans
 
 
-def _stands(before, after):
+def _stands(before: At | None, after: At) -> bool:
     """True when nothing is read and nothing was lost between two positions."""
     return before is not None and all(before.get(name) == after[name] for name in ("id", "next", "lost"))
 
@@ -296,18 +304,18 @@ def _stands(before, after):
 class Patience:
     """Waits between attempts, longer each time, and gives up `seconds` after it was made."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
         self._pause = 0.1
 
-    def wait(self, error):
+    def wait(self, error: Exception) -> None:
         if time.monotonic() + self._pause > self._until:
             raise error
         time.sleep(self._pause)
         self._pause = min(self._pause * 2, RETRY_PAUSE_MAX_S)
 
 
-def patiently(options, ask):
+def patiently(options: Options, ask: Callable[[], T]) -> T:
     """What `ask()` gives, asked again while the broker cannot be reached."""
     patience = Patience(options.retry_s)
     while True:
@@ -317,10 +325,10 @@ def patiently(options, ask):
             patience.wait(error)
 
 
-_clients: dict = {}
+_clients: dict[tuple[Any, ...], StreamClient] = {}
 
 
-def client(address):
+def client(address: Address) -> StreamClient:
     """This process's client for the address: workers are used again from batch to batch. A forked child does not share its parent's."""
     key = (os.getpid(),) + address.key()
     if key not in _clients:
@@ -328,7 +336,7 @@ def client(address):
     return _clients[key]
 
 
-def _fetch(options, partition):
+def _fetch(options: Options, partition: Range) -> Iterator[Chunk]:
     """The chunks of a Range."""
     patience, start, stream = Patience(options.retry_s), partition.start, options.stream(partition.label)
     while start < partition.end:
@@ -345,7 +353,7 @@ def _fetch(options, partition):
             patience.wait(error)
 
 
-def arrow_schema(schema):
+def arrow_schema(schema: StructType) -> Any:
     """The Arrow schema of the columns asked for. Raises StreamError for a column or a type that is not in SCHEMA."""
     known = {field.name: field.dataType for field in SCHEMA}
     known[POSITION] = LongType()
@@ -356,7 +364,7 @@ def arrow_schema(schema):
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def register(spark):
+def register(spark: SparkSession) -> None:
     """Makes `format("amqp")` known to this session. Executors import leveret by name: it must be installed (or shipped) there too.
 
     Spark starts its Python processes as $PYSPARK_PYTHON or else as whatever `python3` is on the PATH, which need not be the Python that

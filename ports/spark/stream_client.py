@@ -12,11 +12,14 @@ it is shorter than what was read. Leveret packs many records into one message (c
 """
 
 import time
+from collections.abc import Iterable, Iterator
+from typing import Any
 from urllib.parse import quote
 
-from ..client import ChannelClosed, ClientError, ConnectionLost, LoginRefused, TlsRefused, connect
+from ..client import ChannelClosed, ClientError, Connection, ConnectionLost, LoginRefused, TlsRefused, connect
 from .columns import Chunk
 
+State = tuple[str, int, int, int]  # id, first offset, offset behind the last, octets
 REPLY_TIMEOUT_S = 30
 CONNECT_TIMEOUT_S = 10
 QUIET_S = 0.05
@@ -49,7 +52,7 @@ class DataLoss(StreamError):
 class Refused(StreamError):
     """The broker said no, with a reply code of 0-9-1 section 1.2 (`code`; 0 for a refused log-in without one, and for certificates)."""
 
-    def __init__(self, code, text):
+    def __init__(self, code: int, text: str) -> None:
         StreamError.__init__(self, text)
         self.code = code
 
@@ -57,26 +60,26 @@ class Refused(StreamError):
 class Address:
     """Where a broker is and who asks. `str()` of it carries no password."""
 
-    def __init__(self, host, port, user, password, virtual_host, scheme="amqp", query=""):
+    def __init__(self, host: str, port: int, user: str, password: str, virtual_host: str, scheme: str = "amqp", query: str = "") -> None:
         self.host, self.port, self.user, self.password, self.virtual_host = host, port, user, password, virtual_host
         self.scheme, self.query = scheme, query
 
-    def key(self):
+    def key(self) -> tuple[Any, ...]:
         """What tells two addresses apart."""
         return (self.scheme, self.host, self.port, self.user, self.password, self.virtual_host, self.query)
 
-    def url(self):
+    def url(self) -> str:
         """With the password: for `connect` only."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         login = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
         settings = "?" + self.query if self.query else ""
         return f"{self.scheme}://{login}@{host}:{self.port}/{quote(self.virtual_host, safe='')}{settings}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.host}:{self.port} (user {self.user}, virtual host {self.virtual_host})"
 
 
-def stream_error(error, stream, address):
+def stream_error(error: ClientError, stream: str, address: Address) -> StreamError:
     """A ClientError as Refused (asking again does not help) or StreamUnavailable (it may)."""
     sentence = f"stream {stream!r} at {address}: {error}"
     if isinstance(error, (LoginRefused, TlsRefused)):
@@ -86,7 +89,7 @@ def stream_error(error, stream, address):
     return StreamUnavailable(sentence)
 
 
-def offset_of(message, expected):
+def offset_of(message: Any, expected: int | None) -> Any:
     """The offset of a delivery of a stream, None where it has none. `expected` is what it should be: then the header is only compared."""
     octets = message.properties_octets
     at = octets.find(_OFFSET_MARK) + len(_OFFSET_MARK)
@@ -98,13 +101,13 @@ def offset_of(message, expected):
 class StreamClient:
     """One connection to one broker, opened on first use and opened again after a failure. Not for several threads."""
 
-    def __init__(self, address):
+    def __init__(self, address: Address) -> None:
         self._address = address
-        self._connection = None
+        self._connection: Connection | None = None
         self._answers_get = True
-        self._streams = set()  # names that were seen to be streams
+        self._streams: set[str] = set()  # names that were seen to be streams
 
-    def state(self, stream):
+    def state(self, stream: str) -> State:
         """
         (id, first, next, octets): the stream's id ('' where the broker has none), its first offset, the offset after its last, and how
         many octets that is (0 where the broker does not say). Raises StreamUnavailable, StreamError.
@@ -119,7 +122,7 @@ class StreamClient:
             self.close()
             raise stream_error(error, stream, self._address) from error
 
-    def offset_since(self, stream, seconds):
+    def offset_since(self, stream: str, seconds: int) -> int | None:
         """The offset of the first message that came at or after `seconds` since 1970, None when there is none. Raises as `state`."""
         try:
             found = self._offsets(stream, ("T", seconds), EMPTY_S, 1)
@@ -128,7 +131,7 @@ class StreamClient:
             self.close()
             raise stream_error(error, stream, self._address) from error
 
-    def fetch(self, stream, start, end, fail_on_data_loss=True):
+    def fetch(self, stream: str, start: int, end: int, fail_on_data_loss: bool = True) -> Iterator[Chunk]:
         """
         Yields columns.Chunk that together hold every offset in [start, end), each once and in order.
         With `fail_on_data_loss` false, offsets that are gone are passed over.
@@ -149,7 +152,7 @@ class StreamClient:
             if not finished:
                 self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Closes the connection; the next call opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -158,12 +161,12 @@ class StreamClient:
             except ClientError:
                 return  # it was broken already
 
-    def _open(self):
+    def _open(self) -> Connection:
         if self._connection is None:
             self._connection = connect(self._address.url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
         return self._connection
 
-    def _see_that_it_is_a_stream(self, stream):
+    def _see_that_it_is_a_stream(self, stream: str) -> None:
         """A get with acknowledgement: streams refuse it with 540, a classic queue gives a message, which goes back when we close."""
         if not self._refuses_get(stream, no_ack=False):
             self.close()
@@ -171,13 +174,13 @@ class StreamClient:
         self._answers_get = not self._refuses_get(stream, no_ack=True)
         self._streams.add(stream)
 
-    def _packs(self, stream):
+    def _packs(self, stream: str) -> bool:
         """True when the broker is Leveret, which packs."""
         if stream not in self._streams:
             self._see_that_it_is_a_stream(stream)
         return self._answers_get
 
-    def _refuses_get(self, stream, no_ack):
+    def _refuses_get(self, stream: str, no_ack: bool) -> bool:
         try:
             self._open().get(stream, no_ack=no_ack)
             return False
@@ -187,14 +190,14 @@ class StreamClient:
             self.close()
             return True
 
-    def _state_by_get(self, stream):
+    def _state_by_get(self, stream: str) -> State:
         message = self._open().get(stream, no_ack=True)
         headers = message.properties.get("headers", {}) if message is not None else {}
         if "x-stream-next-offset" not in headers:
             raise StreamError(f"queue {stream!r} at {self._address} is not a stream any more")
         return (headers["x-stream-id"], headers["x-stream-first-offset"], headers["x-stream-next-offset"], headers["x-stream-bytes"])
 
-    def _state_by_reading(self, stream):
+    def _state_by_reading(self, stream: str) -> State:
         count = self._open().queue_declare(stream, passive=True)[1]
         first = self._offsets(stream, "first", EMPTY_S if count == 0 else REPLY_TIMEOUT_S, 1)
         if not first:
@@ -206,7 +209,7 @@ class StreamClient:
             raise StreamUnavailable(f"stream {stream!r}: its last messages did not come in {REPLY_TIMEOUT_S} s")
         return "", first[0], last[-1] + 1, 0
 
-    def _offsets(self, stream, place, wait_s, prefetch):
+    def _offsets(self, stream: str, place: Any, wait_s: float, prefetch: int) -> list[int]:
         """Offsets handed to a consumer at `place` until nothing comes for QUIET_S or TAIL_S is over; the first may take `wait_s`."""
         subscription = _Subscription(self._open(), stream, place, prefetch)
         messages = subscription.messages(wait_s)
@@ -223,18 +226,18 @@ class StreamClient:
 class _Subscription:
     """A consumer on a stream from `place` on, with flow control by prefetch and acknowledgement. `pack`: records in one message, 0: one."""
 
-    def __init__(self, connection, stream, place, prefetch, pack=0):
+    def __init__(self, connection: Connection, stream: str, place: Any, prefetch: int, pack: int = 0) -> None:
         self._connection = connection
         self._prefetch = prefetch
         self._unacknowledged = 0
-        self._last = None
+        self._last: Any = None
         connection.qos(prefetch)
-        arguments = {"x-stream-offset": place}
+        arguments: dict[str, Any] = {"x-stream-offset": place}
         if pack:
             arguments["x-stream-pack-records"] = pack
         self._tag = connection.consume(stream, arguments=arguments)
 
-    def messages(self, timeout_s, wanted=1 << 30):
+    def messages(self, timeout_s: float, wanted: int = 1 << 30) -> list[Any]:
         """What has come; [] when nothing comes in time. It is acknowledged by a later call: the caller has looked at it by then.
 
         `wanted`: about how many more the caller needs; what is on its way already is enough, if it is so many.
@@ -245,7 +248,7 @@ class _Subscription:
         self._took(messages)
         return messages
 
-    def end(self):
+    def end(self) -> None:
         """Ends the consumer; what is still on its way is passed over and acknowledged, which frees the broker's record of it."""
         self._connection.cancel(self._tag)
         self._took(self._connection.poll(0))
@@ -253,24 +256,24 @@ class _Subscription:
             self._acknowledge()
             self._connection.poll(0)
 
-    def _took(self, messages):
+    def _took(self, messages: list[Any]) -> None:
         if messages:
             self._unacknowledged += len(messages)
             self._last = messages[-1]
 
-    def _acknowledge(self):
+    def _acknowledge(self) -> None:
         self._connection.ack(self._last, multiple=True)
         self._unacknowledged = 0
 
 
-def _delivered(subscription, stream, expected, end, wanted=1 << 30):
+def _delivered(subscription: "_Subscription", stream: str, expected: int, end: int, wanted: int = 1 << 30) -> list[Any]:
     messages = subscription.messages(REPLY_TIMEOUT_S, wanted)
     if not messages:
         raise StreamUnavailable(f"stream {stream!r}: offset {expected} of those up to {end} did not come in {REPLY_TIMEOUT_S} s")
     return messages
 
 
-def _unpacked(subscription, stream, start, end):
+def _unpacked(subscription: "_Subscription", stream: str, start: int, end: int) -> Iterator[Chunk]:
     """Chunks out of packed messages, the last one reaching `end` or beyond."""
     reached, mean = start, PACK_RECORDS_LIKELY
     while reached < end:
@@ -282,12 +285,12 @@ def _unpacked(subscription, stream, start, end):
             yield chunk
 
 
-def _gathered(subscription, stream, start, end):
+def _gathered(subscription: "_Subscription", stream: str, start: int, end: int) -> Iterator[Chunk]:
     """Chunks out of single messages, each chunk's offsets consecutive."""
     reached = start
     while reached < end:
         first = reached
-        run: list = []
+        run: list[Any] = []
         for message in _delivered(subscription, stream, reached, end):
             offset = offset_of(message, reached)
             if offset is None:
@@ -304,7 +307,7 @@ def _gathered(subscription, stream, start, end):
             yield Chunk.of_messages(first, run)
 
 
-def _dense(chunks, stream, start, end, fail_on_data_loss):
+def _dense(chunks: Iterable[Chunk], stream: str, start: int, end: int, fail_on_data_loss: bool) -> Iterator[Chunk]:
     """The chunks cut to [start, end). Raises DataLoss for a gap."""
     expected = start
     for chunk in chunks:
@@ -315,9 +318,9 @@ def _dense(chunks, stream, start, end, fail_on_data_loss):
         expected = chunk.first + chunk.count
 
 
-def _joined(chunks):
+def _joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Chunks of about CHUNK_ROWS, or of at most CHUNK_OCTETS if more than one."""
-    kept: list = []
+    kept: list[Chunk] = []
     rows, octets = 0, 0
     for chunk in chunks:
         follows = kept and kept[-1].first + kept[-1].count == chunk.first

@@ -22,9 +22,11 @@ import json
 import os
 import shutil
 import uuid
+from typing import Any
 
 import pyarrow.parquet
 
+Noted = dict[str, Any]
 RAW, DEAD_LETTERS, ALERTS, WINDOWS = "raw", "dead_letters", "alerts", "windows"
 KEPT = 100
 TOTALS = ("rows_read", "records", "readings", "duplicates", "dead_letters", "late", "alerts", "lost")
@@ -37,7 +39,7 @@ class InUse(Exception):
 class Tables:
     """The folder at `path`, locked for this process until it ends."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         for name in (RAW, DEAD_LETTERS, ALERTS, WINDOWS, "_batches", "_staging"):
             os.makedirs(self.at(name), exist_ok=True)
@@ -47,20 +49,20 @@ class Tables:
         except OSError:
             self._lock.close()
             raise InUse(f"another pipeline is writing {self.path}") from None
-        self.written = set()  # folders of tables that may have small files
-        self.replaced = []  # (when, folder) that merged files stand in the place of: see compaction.py
+        self.written: set[str] = set()  # folders of tables that may have small files
+        self.replaced: list[tuple[float, str]] = []  # (when, folder) that merged files stand in the place of: see compaction.py
         for name in os.listdir(self.at("_staging")):
             shutil.rmtree(self.at("_staging", name), ignore_errors=True)
         self._forget_unbegun()
         self._forget_unfinished()
 
-    def _forget_unbegun(self):
+    def _forget_unbegun(self) -> None:
         """Removes a checkpoint that was left before its first batch was planned: Spark refuses it for the half-written file in it."""
         planned = self.at("_checkpoint", "offsets")
         if os.path.isdir(planned) and not any(name.isdigit() for name in os.listdir(planned)) and self.newest() is None:
             shutil.rmtree(self.at("_checkpoint"))
 
-    def _forget_unfinished(self):
+    def _forget_unfinished(self) -> None:
         """Removes the files of a batch that was being written, and of windows that were being closed."""
         newest = self.newest()
         unfinished = f"batch-{newest['batch'] + 1 if newest else 0:08}-"
@@ -76,33 +78,34 @@ class Tables:
             if name.startswith("closed-") and int(name[7:-8].partition("-")[2]) > self.closed_until():
                 os.remove(file)
 
-    def close(self):
+    def close(self) -> None:
         """Lets another pipeline have the folder."""
         self._lock.close()
 
-    def identity(self):
+    def identity(self) -> str:
         """A text that belongs to this folder as long as it lives."""
         path = self.at("_identity")
         if not os.path.exists(path):
             self.replace(path, uuid.uuid4().hex)
         with open(path, encoding="utf-8") as file:
-            return json.load(file)
+            text: str = json.load(file)
+        return text
 
-    def at(self, *names):
+    def at(self, *names: str) -> str:
         """A path inside the folder."""
         return os.path.join(self.path, *names)
 
-    def glob(self, table):
+    def glob(self, table: str) -> str:
         """What to give to a Parquet reader."""
         if table == WINDOWS:
             return self.at(WINDOWS, "windows.parquet" if len(parquet_files(self.at(WINDOWS))) < 2 else "*.parquet")
         return self.at(table, "*", "*", "*.parquet") if table == RAW else self.at(table, "*.parquet")
 
-    def stage(self):
+    def stage(self) -> str:
         """A new path to write to; nothing is there yet."""
         return self.at("_staging", uuid.uuid4().hex)
 
-    def publish_batch(self, table, batch, staged):
+    def publish_batch(self, table: str, batch: int, staged: str) -> int:
         """Moves what is staged (folders of partitions, or files) to its place as batch `batch` of `table`. Returns its rows."""
         rows = 0
         for folder, _, _ in os.walk(staged):
@@ -117,20 +120,20 @@ class Tables:
         shutil.rmtree(staged, ignore_errors=True)
         return rows
 
-    def publish_table(self, table, batch, rows):
+    def publish_table(self, table: str, batch: int, rows: Any) -> int:
         """As publish_batch, of an Arrow table."""
         staged = self.stage()
         os.makedirs(staged)
         pyarrow.parquet.write_table(rows, os.path.join(staged, "part.parquet"), use_deprecated_int96_timestamps=False)
         return self.publish_batch(table, batch, staged)
 
-    def publish_windows(self, staged, name="windows.parquet"):
+    def publish_windows(self, staged: str, name: str = "windows.parquet") -> None:
         """Puts the one staged file among the aggregates."""
         (file,) = parquet_files(staged)
         os.replace(file, self.at(WINDOWS, name))
         shutil.rmtree(staged)
 
-    def close_windows(self, staged, until):
+    def close_windows(self, staged: str, until: int) -> None:
         """Puts the staged windows among those that do not change any more; they end at `until`, in microseconds since 1970."""
         (file,) = parquet_files(staged)
         if rows_of(file):
@@ -140,28 +143,30 @@ class Tables:
             shutil.rmtree(staged)
         self.replace(self.at(WINDOWS, "_closed.json"), {"until": until})
 
-    def days_since(self, time_us):
+    def days_since(self, time_us: int) -> list[str]:
         """The folders of raw with readings from `time_us` (microseconds since 1970) on, or raw itself; Spark lists all that it is given."""
         day = datetime.datetime.fromtimestamp(time_us // 1_000_000, datetime.timezone.utc).strftime("date=%Y-%m-%d")
         return [self.at(RAW, name) for name in sorted(os.listdir(self.at(RAW))) if name >= day] or [self.at(RAW)]
 
-    def closed_until(self):
+    def closed_until(self) -> int:
         """Where the windows that may still change begin, in microseconds since 1970; 0: all may."""
         try:
             with open(self.at(WINDOWS, "_closed.json"), encoding="utf-8") as file:
-                return json.load(file)["until"]
+                until: int = json.load(file)["until"]
         except FileNotFoundError:
             return 0
+        return until
 
-    def planned(self, batch):
+    def planned(self, batch: int) -> tuple[Noted | None, Noted]:
         """(start, end) of a batch as Spark planned it, from the offset log in the checkpoint; start None: the first batch."""
         return self._offsets(batch - 1) if batch else None, self._offsets(batch)
 
-    def _offsets(self, batch):
+    def _offsets(self, batch: int) -> Noted:
         with open(self.at("_checkpoint", "offsets", str(batch)), encoding="utf-8") as file:
-            return json.loads(file.read().splitlines()[-1])
+            offsets: Noted = json.loads(file.read().splitlines()[-1])
+        return offsets
 
-    def record(self, batch, counts):
+    def record(self, batch: int, counts: dict[str, Any]) -> None:
         """Notes what a batch was; the last step of a batch. The sums go on from the newest before it."""
         before = self.newest() or {}
         totals = before.get("totals", dict.fromkeys(TOTALS, 0))
@@ -174,12 +179,12 @@ class Tables:
         for number in self._recorded_numbers()[:-KEPT]:
             os.remove(self.at("_batches", f"{number:08}.json"))
 
-    def sync(self):
+    def sync(self) -> None:
         """Waits until what was written to this file system is on the disk."""
         if getattr(ctypes.CDLL(None), "syncfs", lambda file: -1)(self._lock.fileno()):
             os.sync()
 
-    def replace(self, path, thing):
+    def replace(self, path: str, thing: object) -> None:
         """Writes a JSON file, whole or not at all, also when the power goes."""
         temporary = self.at("_staging", uuid.uuid4().hex + ".json")
         with open(temporary, "w", encoding="utf-8") as file:
@@ -188,46 +193,48 @@ class Tables:
             os.fsync(file.fileno())
         os.replace(temporary, path)
 
-    def recorded(self, batch):
+    def recorded(self, batch: int) -> Noted | None:
         """What is noted of one batch, None when it is not done."""
         try:
             with open(self.at("_batches", f"{batch:08}.json"), encoding="utf-8") as file:
-                return json.load(file)
+                noted: Noted = json.load(file)
         except FileNotFoundError:
             return None
+        return noted
 
-    def newest(self):
+    def newest(self) -> Noted | None:
         """What is noted of the newest batch, None when there is none."""
         numbers = self._recorded_numbers()
         return self.recorded(numbers[-1]) if numbers else None
 
-    def totals(self):
+    def totals(self) -> dict[str, int]:
         """The sums over all batches, by TOTALS."""
         newest = self.newest()
         return dict(newest["totals"]) if newest else dict.fromkeys(TOTALS, 0)
 
-    def _recorded_numbers(self):
+    def _recorded_numbers(self) -> list[int]:
         return sorted(int(name[:8]) for name in os.listdir(self.at("_batches")) if name.endswith(".json"))
 
-    def window_counts(self):
+    def window_counts(self) -> list[int]:
         """The readings in each window, read back from the files."""
         counts = []
         for file in parquet_files(self.at(WINDOWS)):
             counts += pyarrow.parquet.read_table(file, columns=["count"], partitioning=None).column("count").to_pylist()
         return counts
 
-    def rows(self, table):
+    def rows(self, table: str) -> int:
         """Rows in the files of a table, from their footers."""
         return sum(rows_of(file) for folder, _, _ in os.walk(self.at(table)) for file in parquet_files(folder))
 
 
-def parquet_files(folder):
+def parquet_files(folder: str) -> list[str]:
     """The Parquet files directly in a folder; [] when there is no such folder."""
     if not os.path.isdir(folder):
         return []
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".parquet")]
 
 
-def rows_of(file):
+def rows_of(file: str) -> int:
     """Rows in a Parquet file."""
-    return pyarrow.parquet.read_metadata(file).num_rows
+    count: int = pyarrow.parquet.read_metadata(file).num_rows
+    return count
