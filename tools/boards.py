@@ -39,7 +39,7 @@ PARTS = {
     "policies": ("core/broker/policies.py",),
     "patterns": ("core/patterns/expression_parser.py",),
     "streams": ("core/stream/stream.py", "core/stream/subscription.py", "core/amqp_0_9/deliver_stream.py"),
-    "transactions": ("core/amqp_0_9/transaction.py",),
+    "transactions": ("core/broker/transaction.py",),
     "link": ("core/serial_link/link.py",),
     "tcp": ("ports/tcp.py",),
     "bridge": (
@@ -75,7 +75,7 @@ OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they sta
     "identities": ("core/queue/identities.py",),
     "patterns": ("core/patterns/expression_parser.py",),
     "offsets": ("core/stream/stream.py",),
-    "transactions": ("core/amqp_0_9/transaction.py",),
+    "transactions": ("core/broker/transaction.py",),
     "waiting": ("core/exchange/types/delayed.py", "core/queue/features/delayed_retry.py"),
 }
 

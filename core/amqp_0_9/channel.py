@@ -4,6 +4,7 @@ What changes with every message is in the broker's channel table at `handle`.
 """
 
 from ..memory import layout
+from ..message.route import key_of, with_copies
 
 # What a channel expects of the next content frame.
 NO_CONTENT = 0
@@ -59,16 +60,4 @@ class Channel:
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""
-        return with_copies(self.route[2 + self.route[0] :], self.copies)
-
-
-def with_copies(key, copies):
-    """A routing key alone, or in a tuple with those of `copies` (Channel.copies)."""
-    if not copies:
-        return key
-    keys, at = [key], 0
-    while at < len(copies):
-        end = at + 2 + (copies[at] << 8 | copies[at + 1])
-        keys.append(copies[at + 2 : end])
-        at = end
-    return tuple(keys)
+        return with_copies(key_of(self.route), self.copies)

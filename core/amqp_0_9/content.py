@@ -19,6 +19,7 @@ from ..errors import (
 )
 from ..exchange.base import whole_number
 from ..memory import layout
+from ..message.route import exchange_of
 from ..outcomes import NO_ROOM, NOT_YET, TAKEN, UNROUTABLE
 from . import properties, sender_selected
 from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
@@ -45,7 +46,7 @@ def publish(session, channel, buffer, at, end):
     channel.route = bytes(buffer[at + 2 : at + 2 + size])
     flags = buffer[end - 1]
     try:
-        channel.exchange = str(channel.route[1 : 1 + channel.route[0]], "utf-8")
+        channel.exchange = exchange_of(channel.route)
     except UnicodeError:
         raise ProtocolError(SYNTAX_ERROR, "basic.publish has an exchange name that is not UTF-8") from None
     if flags & 2:
@@ -156,7 +157,7 @@ def body(session, channel, buffer, at, size):
 def complete(session, channel):
     """The content is whole: route it, keep it for a commit, or hold the connection until there is room."""
     if channel.transaction is not None:
-        channel.transaction.add(channel)
+        channel.transaction.add(channel.message, channel.copies, channel.mandatory)
     else:
         before = 0 if session.broker.journal is None else session.broker.journal.taken
         entries_before = session.broker.tables.state[layout.POOL_ENTRIES + 2]
@@ -197,7 +198,7 @@ def manage(session, channel):
 
 def put(broker, message, exchange, key):
     """Have the broker route a content."""
-    return broker.publish(message, exchange, key, lambda: broker.properties_of(message))
+    return broker.publish(message, exchange, key)
 
 
 def abandon(session, channel):

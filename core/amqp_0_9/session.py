@@ -19,6 +19,7 @@ from ..errors import (
     ProtocolError,
 )
 from ..memory import layout
+from ..message.route import exchange_of
 from ..shim import table
 from . import content, frame, handshake, method, replies, verbs, watch
 from .channel import BODY_NEXT, NO_CONTENT, Channel
@@ -158,7 +159,7 @@ class Session(Sending):
         size = (octets[at + 5] << 8 | octets[at + 6]) - 7
         route = bytes(octets[at + 13 : at + 13 + size])
         try:
-            exchange = str(route[1 : 1 + route[0]], "utf-8")
+            exchange = exchange_of(route)
         except UnicodeError:
             return False
         return exchange in self.writable and self.broker.remember_route(self.connection.user.number, exchange, route)

@@ -298,7 +298,7 @@ def basic_ack(session, channel, arguments):
         return settle_up_to(session, channel, ACCEPTED)
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
-        keep(session, channel, tag, multiple, None)
+        keep(session, channel, tag, multiple, ACCEPTED)
     elif last != layout.NONE:
         if multiple:
             session.settling = session.broker.tables.entries[last + layout.ENTRY_TAG]
@@ -332,11 +332,11 @@ def give_back(session, channel, last=None):
     return session.go_on_later()
 
 
-def keep(session, channel, tag, multiple, how):
+def keep(session, channel, tag, multiple, outcome):
     """Keep a settlement for the commit; tag 0 (all so far) becomes the last tag that it can be about."""
     tag = tag or channel.transaction.last_open(session.broker.tables, channel)
     if tag:
-        channel.transaction.keep(tag, multiple, how)
+        channel.transaction.keep(tag, multiple, outcome)
 
 
 def basic_reject(session, channel, arguments):
@@ -352,7 +352,7 @@ def basic_nack(session, channel, arguments):
         return give_back(session, channel) if requeue else settle_up_to(session, channel, REJECTED)
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
-        keep(session, channel, tag, multiple, requeue)
+        keep(session, channel, tag, multiple, MODIFIED if requeue else REJECTED)
     elif last != layout.NONE:
         if multiple and requeue:
             return give_back(session, channel, last)
@@ -401,14 +401,14 @@ def tx_select(session, channel, arguments):
     if session.broker.tables.channels[channel.handle + layout.CHANNEL_CONFIRM]:
         raise ProtocolError(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
-        channel.transaction = needed("amqp_0_9.transaction", "transactions").Transaction(session.broker.tables)
+        channel.transaction = needed("broker.transaction", "transactions").Transaction(session.broker.tables)
         session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 0
     session.reply(channel.number, "tx_select_ok", ())
 
 
 def tx_commit(session, channel, arguments):
     """Section 1.9.2.3; false while there is no room for what was published, and at the end of a turn."""
-    if not transactional(channel).commit(session, channel):
+    if not transactional(channel).commit(channel):
         return False
     promise(session)
     session.flush()  # what is returned goes before commit-ok

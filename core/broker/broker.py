@@ -16,6 +16,7 @@ from ..memory import hot, layout
 from ..memory.layout import EPOCH
 from ..memory.receive_buffer import ReceiveBuffer
 from ..memory.tables import clear
+from ..message.route import key_of
 from ..outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE, nobody
 from ..parts import part
 from ..queue import turns
@@ -450,16 +451,15 @@ class Broker(Consuming):
 
     # Publishing
 
-    def publish(self, message, exchange_name, key, properties):
+    def publish(self, message, exchange_name, key):
         """Put a complete message on all queues its exchange chooses.
 
-        `key` is bytes, or a tuple of keys that the sender selected (the message's own first); `properties` a function that gives the
-        message's properties.
+        `key` is bytes, or a tuple of keys that the sender selected (the message's own first).
         TAKEN; UNROUTABLE; NO_ROOM (nothing changed; try again); REFUSED (a queue's rule refused it). The caller keeps its own reference.
         """
-        targets = near(self, exchange_name, key, properties)
+        targets = near(self, exchange_name, key, message)
         if targets is None:
-            return self.put_far(message, Walk(self, exchange_name, key, properties))
+            return self.put_far(message, Walk(self, exchange_name, key, message))
         return self.put(message, targets)
 
     def put_far(self, message, walk):
@@ -474,9 +474,7 @@ class Broker(Consuming):
         if not targets:
             return UNROUTABLE
         if self.journal is not None:
-            from ..log import publish
-
-            return publish.put(self, message, targets, delay_ms)
+            return self.journal.publish.put(self, message, targets, delay_ms)
         blocks = self.tables.messages[message + layout.MESSAGE_BLOCKS]
         if not self.has_entries(len(targets)) or not self.committing and self.is_full(targets, blocks, False, delay_ms):
             return NO_ROOM
@@ -516,7 +514,7 @@ class Broker(Consuming):
 
     def publish_dead_letter(self, message, exchange_name, key, circles):
         """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
-        walk = Walk(self, exchange_name, key, lambda: self.properties_of(message))
+        walk = Walk(self, exchange_name, key, message)
         walk.queues = [found for found in walk.queues if not circles(found.name)]
         return self.put_far(message, walk)
 
@@ -594,10 +592,10 @@ class Broker(Consuming):
                 given = True
         return given
 
-    def route(self, exchange_name, key, properties):
+    def route(self, exchange_name, key, message):
         """The queues for a message, each once; nothing is counted and no draw is used up. The list is not to be changed."""
-        targets = near(self, exchange_name, key, properties)
-        return Walk(self, exchange_name, key, properties).queues if targets is None else targets
+        targets = near(self, exchange_name, key, message)
+        return Walk(self, exchange_name, key, message).queues if targets is None else targets
 
     def remember_route(self, user, exchange_name, route):
         """Have `ingest` know where messages of the user with this number go, unless that depends on more than exchange and key.
@@ -609,7 +607,7 @@ class Broker(Consuming):
             return False
         if exchange_name:
             self.tables.engine.see_way(user, exchange)
-        return route_cache.remember(self.tables, user, route, near(self, exchange_name, route[2 + route[0] :], None))
+        return route_cache.remember(self.tables, user, route, near(self, exchange_name, key_of(route), layout.NONE))
 
     # Queues that go
 

@@ -6,6 +6,7 @@ Nothing here is on the way of a message that no rule looks at. Properties are re
 from ..limits import REPLY_ROOM
 from ..memory import layout
 from ..message.formats import format_of
+from ..message.route import exchange_of, key_of, pack
 from .topology import Definitions
 
 if False:  # for the type checker alone
@@ -52,12 +53,11 @@ class MessageReading(Definitions):
     def names_of(self, message):
         """The (exchange name, routing key as bytes) that a message was published with."""
         route = self.tables.route_of(message)
-        return str(route[1 : 1 + route[0]], "utf-8"), route[2 + route[0] :]
+        return exchange_of(route), key_of(route)
 
     def copy_message(self, message, exchange_name, key, properties):
         """A new message with the body and kind of another and no end of its life, one reference; NONE when there is no room."""
-        name = exchange_name.encode("utf-8")
-        return self.copy_with(message, bytes((len(name),)) + name + bytes((len(key),)) + key, properties)
+        return self.copy_with(message, pack(exchange_name.encode("utf-8"), key), properties)
 
     def copy_with(self, message, route, properties):
         """The same for a route as a message has it: two short strings in a row."""

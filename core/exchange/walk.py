@@ -8,8 +8,9 @@ each exchange once, so cycles end; it changes nothing until `used`, so a message
 from .base import delay_of
 
 
-def near(broker, exchange_name, key, properties):
-    """The queues for a message, or None when a Walk has to find them. `key`: bytes, or a tuple of keys. The list is not to be changed."""
+def near(broker, exchange_name, key, message):
+    """The queues for a message (its record), or None when a Walk has to find them. `key`: bytes, or a tuple of keys. The list is not to be
+    changed."""
     if exchange_name == "":
         if isinstance(key, tuple):
             return None
@@ -23,7 +24,7 @@ def near(broker, exchange_name, key, properties):
         return ()
     if not exchange.plain or isinstance(key, tuple):
         return None
-    queues = exchange.match(key, properties)
+    queues = exchange.match(key, None if exchange.by_key else lambda: broker.properties_of(message))
     return queues if len(queues) < 2 else each_once(queues)
 
 
@@ -50,10 +51,10 @@ def each_once(queues):
 class Walk:
     """The way of one message: `queues`, and `lost` when an exchange dropped it on purpose (x-lossy)."""
 
-    def __init__(self, broker, exchange_name, key, properties):
+    def __init__(self, broker, exchange_name, key, message):
         self.broker = broker
         self.keys = key if isinstance(key, tuple) else (key,)
-        self.properties = properties
+        self.message = message
         self.read = None  # the properties, once they were asked for
         self.lost = False
         self.delay_ms = 0
@@ -110,7 +111,7 @@ class Walk:
     def read_properties(self):
         """The message's properties, read at most once."""
         if self.read is None:
-            self.read = self.properties()
+            self.read = self.broker.properties_of(self.message)
         return self.read
 
     def used(self):

@@ -14,7 +14,7 @@ import struct
 
 from ..memory import layout
 from ..shim import elapsed, table
-from . import definition_records, figures, flat_records, message_record, segments
+from . import definition_records, figures, flat_records, message_record, publish, segments
 from .beyond_memory import Pager
 
 EACH = "each"
@@ -41,6 +41,8 @@ NOT_WRITTEN = BIG  # Segment.needs while its last settlement is gathered
 
 class Journal:
     """The broker's side of a log. `mode` EACH, BATCH (after `batch_ms` or `batch_size` octets) or NONE."""
+
+    publish = publish  # for Broker.put, which imports no log
 
     def __init__(self, broker, writer, mode, batch_ms, batch_size):
         self.broker = broker

@@ -23,6 +23,7 @@ from ..broker.policies import Policy
 from ..errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, INTERNAL_ERROR, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..message.formats import BASIC, format_of
+from ..message.route import pack
 from ..outcomes import NO_ROOM, NOT_YET
 from ..parts import needed
 from ..shim import json_text
@@ -200,7 +201,7 @@ def written(broker, target, correlation_id, text, number):
         given["correlation_id"] = correlation_id
     properties = format_of(BASIC).encode(given)
     key = target.encode("utf-8")
-    route = bytes((0, len(key))) + key
+    route = pack(b"", key)
     tables = broker.tables
     blocks = tables.blocks_for(len(route) + len(properties) + len(body))
     if not tables.has_room(blocks, 1) and not (is_waited_for(broker, target) and tables.has_spare(blocks, 1)):
@@ -227,7 +228,7 @@ def send(broker, made):
     if lends:
         broker.tables.lend(1)
     try:
-        return broker.publish(made.message, "", made.target.encode("utf-8"), lambda: made.given)
+        return broker.publish(made.message, "", made.target.encode("utf-8"))
     finally:
         if lends:
             broker.tables.lend(-1)

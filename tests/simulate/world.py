@@ -11,7 +11,8 @@ from invariants import Steps, check
 from model import EMPTY, Wrong, body_of, state_of
 from wire_client import WireClient
 
-from leveret.core.amqp_0_9 import packed, transaction
+from leveret.core.amqp_0_9 import packed
+from leveret.core.broker import transaction
 from leveret.core.broker.broker import Broker
 from leveret.core.limits import BOARD, Limits
 from leveret.core.memory import layout

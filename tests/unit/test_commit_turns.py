@@ -3,7 +3,7 @@
 from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, content, encoded, idle, new_broker
 
-from leveret.core.amqp_0_9 import transaction
+from leveret.core.broker import transaction
 from leveret.core.limits import GATEWAY
 from leveret.core.memory import invariants
 

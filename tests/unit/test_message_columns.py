@@ -51,7 +51,7 @@ def put(broker, name, octets, kind):
     route = b"\x00" + bytes((len(name),)) + name.encode()
     message = broker.tables.new_message(route, len(octets), 1, broker.seconds, kind)
     broker.tables.append(message, octets + b"x", 0, len(octets) + 1)
-    assert broker.publish(message, "", name.encode(), None) == TAKEN
+    assert broker.publish(message, "", name.encode()) == TAKEN
     broker.tables.release(message)
     return message
 

@@ -10,6 +10,7 @@ from leveret.core.errors import SYNTAX_ERROR, ProtocolError
 from leveret.core.limits import REPLY_ROOM
 from leveret.core.memory import hot, layout
 from leveret.core.message import formats
+from leveret.core.message.route import pack
 from leveret.core.outcomes import NO_ROOM
 from leveret.core.stream.subscription import has_entry, move_on, stream_entry
 from leveret.core.wire import registry
@@ -227,14 +228,14 @@ class Lines:
     def publish(self, exchange, key, body, given, mandatory=False):
         tables = self.broker.tables
         octets, body_octets = Format.encode(given), body.encode()
-        route = bytes((len(exchange),)) + exchange.encode() + bytes((len(key),)) + key.encode()
+        route = pack(exchange.encode(), key.encode())
         outcome = NO_ROOM
         if tables.has_room(tables.blocks_for(len(route) + len(octets) + len(body_octets)), 1):
             kind, lifetime = Format.columns(given)
             message = tables.new_message(route, len(octets), len(body_octets), self.broker.seconds, kind, lifetime)
             tables.append(message, octets, 0, len(octets))
             tables.append(message, body_octets, 0, len(body_octets))
-            outcome = self.broker.publish(message, exchange, key.encode(), lambda: self.broker.properties_of(message))
+            outcome = self.broker.publish(message, exchange, key.encode())
             if outcome == NO_ROOM:
                 tables.release(message)
         if outcome != NO_ROOM:

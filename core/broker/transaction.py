@@ -1,9 +1,9 @@
-"""A channel in transaction mode (0-9-1 section 1.9): publishes and acknowledgements are kept and take effect together, at tx.commit.
+"""A session's transaction: publishes and settlements are kept and take effect together, at the commit (0-9-1 section 1.9).
 
-Kept contents hold their place in the arena; kept acknowledgements leave their deliveries unsettled until the commit, and for ever after
+Kept contents hold their place in the arena; kept settlements leave their deliveries unsettled until the commit, and for ever after
 a rollback, as the specification asks.
 
-A commit that is long goes in turns, and its frame is looked at again until it is done: first all contents are seen to have room, then all
+A commit that is long goes in turns: its family calls `commit` again until it is done: first all contents are seen to have room, then all
 take effect. Meanwhile the places in queues that they need are taken out of the pool, and the log begins no group (Broker.commit), so that
 all of the commit is in one: after a power cut all or nothing of it is there. Consumers may get its first messages before its last ones are
 in their queues. Once it takes effect it comes to its end, also when its connection is lost or an error of ours is met.
@@ -12,36 +12,35 @@ in their queues. Once it takes effect it comes to its end, also when its connect
 from ..errors import RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..memory.hot import find_tag
-from ..outcomes import ACCEPTED, MODIFIED, NO_ROOM, REJECTED
-from . import content
-from .channel import with_copies
+from ..message.route import with_copies
+from ..outcomes import NO_ROOM
 
 if False:  # for the type checker alone
     from typing import Any
 
-COPIES_SIZE = 64  # octets of CC and BCC that count as one thing more
+COPIES_SIZE = 64  # octets of further routing keys that count as one thing more
 
 TURN = 256  # publishes and settlements of a commit before others have their turn
 EFFORT = 4  # places in queues that take as long as one of these
-COPIES_EFFORT = 16  # octets of CC and BCC that do
+COPIES_EFFORT = 16  # octets of further routing keys that do
 FORGOTTEN_A_TURN = 4096  # contents that are let go of at once
 
 
 class Transaction:
-    """What one channel has kept since the last commit or rollback; all channels together transaction_count_max things."""
+    """What one session has kept since the last commit or rollback; all sessions together transaction_count_max things."""
 
     def __init__(self, tables):
         self.tables = tables
         self.count = 0  # of `transactions_left`
-        self.publishes = []  # (message, Channel.copies, mandatory)
-        self.settlements = []  # (delivery tag, multiple, how): how is None for accepted, else whether to requeue
+        self.publishes = []  # (message, its further routing keys (route.with_copies), mandatory)
+        self.settlements = []  # (delivery tag, multiple, ACCEPTED, REJECTED or MODIFIED)
         self.single = set()  # delivery tags of those that are not multiple
         self.kept_to = 0  # the highest tag of those that are: to the client all up to it are settled
         self.left = 0  # of this turn
         self.checked = 0  # publishes that have been seen to have room
         self.needed = 0  # places in queues for these; from when they take effect, for those that are still to
         self.reserved = 0  # of these, entries that are taken out of the pool, so that nobody else has them between two turns
-        self.sender: "Any" = None  # (session, channel), from when the commit takes effect to its end
+        self.sender: "Any" = None  # the session, from when the commit takes effect to its end
         self.done = self.settled = 0  # publishes and settlements that have taken effect
         self.error = None  # the first one that was met since then
 
@@ -57,16 +56,16 @@ class Transaction:
         self.count += count
         self.tables.transactions_left -= count
 
-    def add(self, channel):
-        """Keep the content that a channel has completed; there was room when it began."""
-        self.took(1 + len(channel.copies) // COPIES_SIZE)
-        self.publishes.append((channel.message, channel.copies, channel.mandatory))
+    def add(self, message, copies, mandatory):
+        """Keep a content that is complete, with the caller's reference; there was room when it began."""
+        self.took(1 + len(copies) // COPIES_SIZE)
+        self.publishes.append((message, copies, mandatory))
 
-    def keep(self, tag, multiple, how):
-        """Keep a settlement for the commit."""
+    def keep(self, tag, multiple, outcome):
+        """Keep a settlement for the commit; `multiple`: of all deliveries up to this tag."""
         self.check_room()
         self.took(1)
-        self.settlements.append((tag, multiple, how))
+        self.settlements.append((tag, multiple, outcome))
         if multiple:
             self.kept_to = max(self.kept_to, tag)
         else:
@@ -93,7 +92,7 @@ class Transaction:
         return 0
 
     def recover(self, broker, channel):
-        """basic.recover: requeue what no kept settlement covers, the newest first. As in RabbitMQ the others stay for the commit."""
+        """Requeue what no kept settlement covers, the newest first. As in RabbitMQ the others stay for the commit."""
         unsettled = broker.unsettled_back_from(channel, layout.NONE)
         broker.requeue((entry for entry in unsettled if not self.holds(whole_tag(broker.tables, channel, entry))), channel)
 
@@ -111,18 +110,19 @@ class Transaction:
         self.kept_to = self.checked = self.needed = self.done = self.settled = 0
         self.took(-self.count)
 
-    def commit(self, session, channel):
+    def commit(self, channel):
         """Go on with a commit: true when all has taken effect, in order; else call this again. Raises what was met, at the end."""
-        broker = session.broker
+        connection = channel.connection
+        broker = connection.broker
         self.left = TURN
         if self.sender is None and not (self.find_room(broker) and self.may_begin(broker)):
             if self.left <= 0:
-                session.connection.wait_for_turn()
+                connection.wait_for_turn()
             return False
-        self.sender = session, channel
+        self.sender = channel
         if not self.take_effect(broker):
             broker.commit = self
-            session.connection.wait_for_turn()
+            connection.wait_for_turn()
             return False
         self.end(broker)
         return True
@@ -135,7 +135,7 @@ class Transaction:
             message, copies, _ = self.publishes[self.checked]
             exchange, key = names_of(broker, message, copies)
             blocks = broker.tables.messages[message + layout.MESSAGE_BLOCKS]
-            targets = broker.route(exchange, key, lambda message=message: broker.properties_of(message))
+            targets = broker.route(exchange, key, message)
             if broker.is_full(targets, blocks, broker.journal is not None):
                 return False
             self.needed += len(targets)
@@ -175,15 +175,14 @@ class Transaction:
     def publish_next(self, broker):
         """Let the next publish take effect. What queues and exchanges there are may have changed since it was seen to have room: then it
         goes to those that have some."""
-        session, channel = self.sender
         message, copies, mandatory = self.publishes[self.done]
         self.done += 1
         left = broker.tables.state[layout.POOL_ENTRIES + 2]
         try:
             exchange, key = names_of(broker, message, copies)
-            outcome = content.put(broker, message, exchange, key)
+            outcome = broker.publish(message, exchange, key)
             if outcome == NO_ROOM:
-                targets = broker.route(exchange, key, lambda message=message: broker.properties_of(message))
+                targets = broker.route(exchange, key, message)
                 outcome = broker.put(message, targets[: max(broker.tables.state[layout.POOL_ENTRIES + 2], 0)])
         except Exception as error:
             broker.tables.release(message)
@@ -191,15 +190,15 @@ class Transaction:
             return
         self.left -= 1 + max(left - broker.tables.state[layout.POOL_ENTRIES + 2], 0) // EFFORT + len(copies) // COPIES_EFFORT
         try:
-            broker.published(channel, message, mandatory, outcome)
+            broker.published(self.sender, message, mandatory, outcome)
         except Exception as error:
             self.failed(error)
 
     def settle_next(self, broker):
         """Let the next settlement take effect, or as much of it as there is a turn for."""
-        channel = self.sender[1]
+        channel = self.sender
         tables = broker.tables
-        tag, multiple, requeue = self.settlements[self.settled]
+        tag, multiple, outcome = self.settlements[self.settled]
         left, count = self.left, 1
         self.left -= 1
         self.settled += 1
@@ -213,7 +212,7 @@ class Transaction:
                 self.left -= len(channel.consumers) // EFFORT
             if entry != layout.NONE:  # else its queue has gone meanwhile
                 first = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else entry
-                broker.settle(channel, first, entry, ACCEPTED if requeue is None else MODIFIED if requeue else REJECTED)
+                broker.settle(channel, first, entry, outcome)
             if multiple and count >= left:
                 self.settled -= 1  # only now: what raises is not met again and again
         except Exception as error:
