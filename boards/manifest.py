@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 options.defaults(board="")  # noqa: F821 - MicroPython's build gives it
-_stage = os.path.join(tempfile.gettempdir(), "leveret-frozen-%s-%d" % (options.board, os.getuid()))  # noqa: F821
+_stage = os.path.join(tempfile.gettempdir(), "leveret-frozen-%s-%d" % (options.board, os.getuid()))  # noqa: F821 - as above
 shutil.rmtree(_stage, ignore_errors=True)
-subprocess.run(["leveret", "flash", "--board", options.board, "--stage", _stage], check=True)  # noqa: F821
-package("leveret", base_path=_stage, opt=3)  # noqa: F821
+subprocess.run(["leveret", "flash", "--board", options.board, "--stage", _stage], check=True)  # noqa: F821 - as above
+package("leveret", base_path=_stage, opt=3)  # noqa: F821 - as above

@@ -12,7 +12,7 @@ try:
     from micropython import const
 except ImportError:
 
-    def const(value):  # type: ignore[misc]  # the stub gives the type of what it is called with
+    def const(value):  # type: ignore[misc]  # MicroPython's stub has a type variable here, and the two must be alike
         """MicroPython's compile-time constant: the value itself elsewhere."""
         return value
 
@@ -82,7 +82,7 @@ if hasattr(hashlib, "pbkdf2_hmac"):
         """PBKDF2-HMAC-SHA-256 to 32 octets, in one call; None where the interpreter has none."""
         return hashlib.pbkdf2_hmac("sha256", password, salt, rounds)
 else:
-    pbkdf2_sha256 = None  # type: ignore[assignment]  # callers look whether there is one
+    pbkdf2_sha256 = None  # type: ignore[assignment]  # MicroPython has none: passwords.py then counts the rounds itself
 
 
 if MICROPYTHON:

@@ -7,5 +7,5 @@ try:
     from leveret.firmware import watchdog
 
     watchdog.rest()
-except Exception as error:
+except Exception as error:  # whatever it is, main.py is to run
     print("leveret: boot.py:", error)

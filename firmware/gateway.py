@@ -226,7 +226,7 @@ def start():
         say(CANNOT_START + str(error))
     except MemoryError:
         say(CANNOT_START + "there is not enough memory: make the limits smaller")
-    except Exception as error:
+    except Exception as error:  # whatever it is, the console says it and the prompt comes
         say(CANNOT_START + "%s: %s" % (type(error).__name__, error))
     return None
 

@@ -76,7 +76,7 @@ class ThreadedFileStore(FileStore):
                 asked[0](*asked[1:])
             except OSError as error:
                 self._error = error
-            except Exception as error:
+            except Exception as error:  # an error of ours: the broker learns that it is not written
                 self._error = OSError(errno.EIO, f"an error of this broker: {error!r}")
             self._idle.set()
             os.eventfd_write(self.pollable, 1)

@@ -99,7 +99,7 @@ class Listener:
             except OSError:
                 connected.close()
                 continue
-            except Exception as error:
+            except Exception as error:  # an error of ours: told, and the others are served
                 loop.trouble("a new connection", error)
                 connected.close()
                 continue
@@ -113,7 +113,7 @@ class Listener:
                 else:
                     endpoint.received(0)
                     stream.close()
-            except Exception as error:
+            except Exception as error:  # an error of ours: told, and the others are served
                 loop.trouble("a new connection", error)
                 if endpoint is not None:
                     endpoint.received(0)
@@ -268,7 +268,7 @@ class Loop:
         try:
             self.round(timeout_ms)
             self.failed = 0
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and the next round comes
             self.trouble("a round of the loop", error)
             self.failed += 1
             if self.failed == _FAILURES_MAX:
@@ -300,7 +300,7 @@ class Loop:
             elif found is not None:
                 try:
                     found.accept(self)
-                except Exception as error:
+                except Exception as error:  # an error of ours: told, and the others are served
                     self.trouble("a listener", error)
         for slot in unread:
             self.read(slot, _IN)
@@ -339,7 +339,7 @@ class Loop:
                 continue
             try:
                 wait_ms = endpoint.tick(now)
-            except Exception as error:
+            except Exception as error:  # an error of ours ends this connection alone
                 self.broke(slot, error)
                 continue
             if wait_ms is None:
@@ -364,7 +364,7 @@ class Loop:
         """
         try:
             self.read_on(slot, flags, most)
-        except Exception as error:
+        except Exception as error:  # an error of ours ends this connection alone
             self.broke(slot, error)
 
     def read_on(self, slot: int, flags: int, most: int | None) -> None:
@@ -417,7 +417,7 @@ class Loop:
             for slot in self.looked_at():
                 try:
                     moved = self.flush(slot) or moved
-                except Exception as error:
+                except Exception as error:  # an error of ours ends this connection alone
                     self.broke(slot, error)
             if not moved or not self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _DELIVER_MS:
                 return
@@ -458,7 +458,7 @@ class Loop:
         for slot in self.looked_at():
             try:
                 self.arm_slot(slot)
-            except Exception as error:
+            except Exception as error:  # an error of ours ends this connection alone
                 self.broke(slot, error)
                 broken.append(slot)
         self.awake.clear()
@@ -506,7 +506,7 @@ class Loop:
                 return
             self.trouble("a stream", error)
             endpoint.received(0)
-        except Exception as again:
+        except Exception as again:  # what it raises again: the slot is freed all the same
             self.trouble("a stream", again)
         self.remove(slot)
 

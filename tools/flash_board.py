@@ -36,11 +36,11 @@ import sys, os
 i = sys.implementation
 try:
     s = os.statvfs(os.getcwd())
-except Exception:
+except Exception:  # a board may have no file system
     s = (0, 0, 0, 0)
 try:
     from leveret.flashed import DIGEST as d
-except Exception:
+except Exception:  # what stands there may be anybody's
     d = ""
 print(repr((i[0], tuple(i[1])[:3], getattr(i, "_machine", sys.platform), getattr(i, "_mpy", 0), os.getcwd(), s[0], s[2], s[3], d)))
 """

@@ -23,7 +23,7 @@ import os
 import sys
 
 os.environ["{}"] = "1"
-from leveret.tools.cli import main  # noqa: E402
+from leveret.tools.cli import main  # noqa: E402 - the lines above have to run first
 
 sys.exit(main(["pipeline", "run"] + sys.argv[1:]))
 '''

@@ -194,7 +194,7 @@ class Server:
                 say(f"{certificates.certificate} is used from now on")
             except TlsFailed as error:
                 say(f"the certificates stay as they are: {error}", ERROR)
-            except Exception as error:
+            except Exception as error:  # an error of ours: told; the certificates stay
                 self.broker.guard.trouble("the certificates of %s", certificates.certificate, error)
         if path:
             self._reload = reload.Reload(self.broker, path, at_start, self._named, say)
@@ -245,7 +245,7 @@ class Server:
         for line in self._lines:
             try:
                 line.tick(now_ms())
-            except Exception as error:
+            except Exception as error:  # an error of ours: told, and the others are served
                 self.broker.guard.trouble("line %s", line.name, error)
             self._tell(line, "the serial line is back")
         if self.store is not None:

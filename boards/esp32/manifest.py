@@ -4,4 +4,4 @@ make -C ports/esp32 BOARD=ESP32_GENERIC FROZEN_MANIFEST=.../boards/esp32/manifes
 """
 
 include("$(PORT_DIR)/boards/manifest.py")  # noqa: F821 - MicroPython's build gives it
-include("../manifest.py", board="esp32")  # noqa: F821
+include("../manifest.py", board="esp32")  # noqa: F821 - as above

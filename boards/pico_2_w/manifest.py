@@ -4,4 +4,4 @@ make -C ports/rp2 BOARD=RPI_PICO2_W FROZEN_MANIFEST=.../boards/pico_2_w/manifest
 """
 
 include("$(BOARD_DIR)/manifest.py")  # noqa: F821 - MicroPython's build gives it
-include("../manifest.py", board="pico_2_w")  # noqa: F821
+include("../manifest.py", board="pico_2_w")  # noqa: F821 - as above

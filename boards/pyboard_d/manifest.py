@@ -4,4 +4,4 @@ make -C ports/stm32 BOARD=PYBD_SF2 FROZEN_MANIFEST=.../boards/pyboard_d/manifest
 """
 
 include("$(BOARD_DIR)/manifest.py")  # noqa: F821 - MicroPython's build gives it
-include("../manifest.py", board="pyboard_d")  # noqa: F821
+include("../manifest.py", board="pyboard_d")  # noqa: F821 - as above

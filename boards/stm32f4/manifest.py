@@ -4,4 +4,4 @@ make -C ports/stm32 BOARD=PYBV11 FROZEN_MANIFEST=.../boards/stm32f4/manifest.py
 """
 
 include("$(PORT_DIR)/boards/manifest.py")  # noqa: F821 - MicroPython's build gives it
-include("../manifest.py", board="stm32f4")  # noqa: F821
+include("../manifest.py", board="stm32f4")  # noqa: F821 - as above

@@ -4,4 +4,4 @@ make -C ports/unix FROZEN_MANIFEST=.../boards/unix/manifest.py
 """
 
 include("$(PORT_DIR)/variants/manifest.py")  # noqa: F821 - MicroPython's build gives it
-include("../manifest.py", board="unix")  # noqa: F821
+include("../manifest.py", board="unix")  # noqa: F821 - as above

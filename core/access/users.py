@@ -42,7 +42,7 @@ def permit(broker, user, permissions):
     user.permit(permissions)
     try:
         note(broker, user, before)
-    except Exception:
+    except Exception:  # all or nothing: what is not in the log is not in force
         user.permit(had)
         raise
 

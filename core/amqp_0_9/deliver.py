@@ -107,7 +107,7 @@ def deliver_large(session, consumer):
     tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
     try:
         octets = start_delivery(session, consumer, entry, message, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
-    except Exception:
+    except Exception:  # all or nothing: the entry goes back to its queue
         found.requeue(entry)
         raise
     begin(session, consumer.channel.number, found, entry, octets, consumer.no_ack, header)
@@ -150,7 +150,7 @@ def begin(session, number, found, entry, octets, no_ack, header):
     foreign_header."""
     try:
         session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, header)
-    except Exception:
+    except Exception:  # all or nothing: the entry is nobody's now
         if no_ack:  # else the channel has it
             found.requeue(entry)
         raise

@@ -108,6 +108,6 @@ def start_record(session, consumer, message):
     entry = stream_entry(session.broker.tables, consumer, message)
     try:
         return start_delivery(session, consumer, entry, message, 0)
-    except Exception:
+    except Exception:  # all or nothing: the entry was made for this delivery
         consumer.queue.drop(entry)
         raise

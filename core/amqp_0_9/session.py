@@ -133,7 +133,7 @@ class Session(Sending):
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_taken()
-        except Exception:
+        except Exception:  # all or nothing: what the log has not, no queue keeps
             journal.take_back()
             raise
         finally:

@@ -157,7 +157,7 @@ class Broker(Consuming):
             elif self.due_in(now) == 0:
                 self.ended_at = self.uptime_ms
                 self.end_lifetimes()
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and the round goes on
             self.guard.trouble("the time%s", "", error)
 
     def clock_jumped(self, jump_s):
@@ -194,7 +194,7 @@ class Broker(Consuming):
             if found.is_stream and found.id_in_log:
                 try:
                     found.note_kept(self.journal)
-                except Exception as error:
+                except Exception as error:  # an error of ours is this queue's alone
                     self.guard.queue_failed(found, error)
 
     def watch_pressure(self):
@@ -221,7 +221,7 @@ class Broker(Consuming):
                     found.rules.tick(self, found)
                 elif found.is_stream:
                     found.forget_old(self.ages)
-            except Exception as error:
+            except Exception as error:  # an error of ours is this queue's alone
                 self.guard.queue_failed(found, error)
         self.dead_letters.retry()
         self.guard.tick()
@@ -252,14 +252,14 @@ class Broker(Consuming):
             if found.rules is not None and found.rules.expiry is not None and self.queue_objects.get(found.handle) is found:
                 try:
                     found.rules.expiry.tick(self, found)
-                except Exception as error:
+                except Exception as error:  # an error of ours is this queue's alone
                     self.guard.queue_failed(found, error)
 
     def run(self):
         """Make all deliveries that can be made now, and let held publishers try again. Never raises."""
         try:
             self.go_on()
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and the next round comes
             self.guard.trouble("a round%s", "", error)
 
     def go_on(self):
@@ -432,7 +432,7 @@ class Broker(Consuming):
         channel = self.leaving[0]
         try:
             gone = self.has_left(channel)
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and tried again
             self.guard.trouble("a channel of connection %s", channel.connection.name, error)
             self.leaves_at = self.uptime_ms + AGAIN_MS
             return
@@ -541,7 +541,7 @@ class Broker(Consuming):
         found.unlink(entry)
         try:
             self.waiting.add(self, delay_ms, found, entry, True)
-        except Exception:
+        except Exception:  # all or nothing: the entry has no place in a list
             self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
             found.drop(entry)
             raise
@@ -631,11 +631,11 @@ class Broker(Consuming):
         """Remove a queue whose connection has gone; when that raises it is tried once more."""
         try:
             self.drop_queue(found)
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and tried once more
             self.guard.queue_failed(found, error)
             try:
                 self.drop_queue(found)
-            except Exception as again:
+            except Exception as again:  # an error of ours: told; the connection has gone
                 self.guard.queue_failed(found, again)
 
     def drop_queue(self, found):
@@ -648,7 +648,7 @@ class Broker(Consuming):
             self.cancel(consumer)
             try:
                 consumer.channel.session.cancelled(consumer, NOT_FOUND)
-            except Exception as error:
+            except Exception as error:  # an error of ours is that connection's alone
                 consumer.channel.connection.broke(error)
         for channel in self.open_sessions():
             if not found.unsettled_count():

@@ -93,7 +93,7 @@ class Consuming(MessageReading):
         found.exclusive_consumer = exclusive
         try:
             self.line_up(found, consumer, arguments.get("x-priority", 0))
-        except Exception:
+        except Exception:  # all or nothing: the consumer is not there
             self.end_consumer(consumer)
             raise
         self.activate(found)
@@ -278,7 +278,7 @@ class Consuming(MessageReading):
             except MemoryError as error:  # there may be some later
                 self.guard.trouble("a dead letter of queue '%s'", found.name, error)
             self.dead_letters.add(entry, reason)
-        except Exception as error:
+        except Exception as error:  # an error of ours: the entry is put aside
             self.guard.rescue(found, entry, error)
         return False
 
@@ -306,7 +306,7 @@ class Consuming(MessageReading):
         for found in limited.values():
             try:
                 found.rules.trim(self, found)
-            except Exception as error:
+            except Exception as error:  # an error of ours is this queue's alone
                 self.guard.queue_failed(found, error)
 
     def requeue_entry(self, channel, entry, outcome):
@@ -330,13 +330,13 @@ class Consuming(MessageReading):
         """An entry, in no list, comes back to a queue with rules."""
         try:
             kept = found.rules.came_back(self, found, entry)
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and the entry comes back
             self.guard.trouble("queue '%s'", found.name, error)
             kept = False
         try:
             if not kept:
                 found.requeue(entry)
-        except Exception as error:
+        except Exception as error:  # an error of ours: the entry is put aside
             self.guard.rescue(found, entry, error)
 
     def wake_consumers(self, channel, last, multiple):

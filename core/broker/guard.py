@@ -62,7 +62,7 @@ class Guard:
             if poison is not None and poison.keep(self.broker, found, entry, words_of(error)):
                 found.drop(entry)
                 return
-        except Exception as again:
+        except Exception as again:  # what guards may raise too: then the entry lies aside
             self.trouble("the poison of queue '%s'", found.name, again)
         entries = self.broker.tables.entries
         entries[entry + layout.ENTRY_NEXT] = self.aside
@@ -104,7 +104,7 @@ class Guard:
                 self.put_features_aside(found)
             elif count >= HEAD_AFTER and found.head() != layout.NONE:
                 self.rescue(found, found.pop(), error)
-        except Exception as again:
+        except Exception as again:  # what guards may raise too: told, and the others go on
             self.trouble("queue '%s'", found.name, again)
 
     def count_failure(self, found):
@@ -129,7 +129,7 @@ class Guard:
                 feature.before_delivery(self.broker, found)
                 feature.tick(self.broker, found)
                 good.append(feature)
-            except Exception as error:
+            except Exception as error:  # an error of ours: the queue goes on without it
                 self.trouble("a feature of queue '%s', which goes on without it", found.name, error)
         rules.features = good
         rules.groups = None

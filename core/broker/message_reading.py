@@ -69,7 +69,7 @@ class MessageReading(Definitions):
         try:
             tables.append(copy, properties, 0, len(properties))
             tables.copy_body(message, copy)
-        except Exception:
+        except Exception:  # all or nothing: the copy is nobody's
             tables.release(copy)
             raise
         return copy

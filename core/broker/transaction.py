@@ -184,14 +184,14 @@ class Transaction:
             if outcome == NO_ROOM:
                 targets = broker.route(exchange, key, message)
                 outcome = broker.put(message, targets[: max(broker.tables.state[layout.POOL_ENTRIES + 2], 0)])
-        except Exception as error:
+        except Exception as error:  # an error of ours: the commit is told, the others go on
             broker.tables.release(message)
             self.failed(error)
             return
         self.left -= 1 + max(left - broker.tables.state[layout.POOL_ENTRIES + 2], 0) // EFFORT + len(copies) // COPIES_EFFORT
         try:
             broker.published(self.sender, message, mandatory, outcome)
-        except Exception as error:
+        except Exception as error:  # an error of ours: the commit is told, the others go on
             self.failed(error)
 
     def settle_next(self, broker):
@@ -215,7 +215,7 @@ class Transaction:
                 broker.settle(channel, first, entry, outcome)
             if multiple and count >= left:
                 self.settled -= 1  # only now: what raises is not met again and again
-        except Exception as error:
+        except Exception as error:  # an error of ours: the commit is told, the others go on
             self.failed(error)
 
     def failed(self, error):

@@ -181,7 +181,7 @@ class Connection:
             try:
                 if not self.begin():
                     return
-            except Exception as error:
+            except Exception as error:  # an error of ours ends this connection alone
                 self.broke(error)
                 return
         self.guarded(self.session_process)
@@ -192,7 +192,7 @@ class Connection:
             return action()
         except ProtocolError as error:
             self.fail(error)
-        except Exception as error:
+        except Exception as error:  # an error of ours ends this connection alone
             self.broke(error)
 
     def broke(self, error):
@@ -215,7 +215,7 @@ class Connection:
         """Close with the protocol's words for an error, or without any when that raises."""
         try:
             self.session.fail(error.condition, error.text)
-        except Exception as again:
+        except Exception as again:  # no words: it ends without
             self.broker.guard.trouble("connection %s", self.name, again)
             self.finish()
 
@@ -258,7 +258,7 @@ class Connection:
             if self.user is not None:
                 gone = "" if self.ending or self.session.closing else " without connection.close"
                 self.broker.inform("%s: the connection of user '%s' has ended%s" % (self.name, self.user.name, gone))
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and the connection still ends
             self.broker.guard.trouble("connection %s", self.name, error)
         if not self.gives_back():
             self.broker.guard.ended.append(self)
@@ -269,7 +269,7 @@ class Connection:
             try:
                 self.session.lost()
                 break
-            except Exception as error:
+            except Exception as error:  # an error of ours: told, and tried again
                 self.broker.guard.trouble("connection %s", self.name, error)
         else:
             if self.session is not None:

@@ -110,7 +110,7 @@ class Exchange:
         del self.bindings[binding.identity]
         try:
             self.remove(binding)
-        except Exception:
+        except Exception:  # all or nothing: the binding is still there
             self.bindings[binding.identity] = binding
             raise
         del binding.destination.bound[id(binding)]

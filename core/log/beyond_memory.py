@@ -331,7 +331,7 @@ class Pager(Copies):
         try:
             if self.broker.expires(found, message):
                 self.broker.let_expire(found)
-        except Exception:
+        except Exception:  # all or nothing: the message is nobody's
             tables.release(message)
             raise
         transient = walk.type == segments.TRANSIENT
@@ -360,7 +360,7 @@ class Pager(Copies):
         message = tables.new_message(bytes(reader.buffer[where : where + route]), properties, body, arrived, kind, lifetime)
         try:
             self.fill(message, walk.number, at + route, properties + body)
-        except Exception:
+        except Exception:  # all or nothing: the message is nobody's
             tables.release(message)
             raise
         return message

@@ -109,7 +109,7 @@ def restore(broker, definitions, nobody, faults, watch):
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
-            except Exception as error:
+            except Exception as error:  # what is wrong with one keeps no other from coming back
                 if isinstance(error, ProtocolError) and error.condition in (RESOURCE_ERROR, NOT_IMPLEMENTED):
                     raise
                 broker.unrestored.append(each)
@@ -156,7 +156,7 @@ def restore_queue(broker, each, nobody, by_id, watch):
         found.kept = each["kept"]
     try:
         watch(found)
-    except Exception:
+    except Exception:  # all or nothing: the queue is not there
         broker.forget_queue(found)
         raise
     by_id[found.id_in_log] = found

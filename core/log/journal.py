@@ -337,12 +337,12 @@ class Journal:
         """`run`, and what the pager has to do. Never raises: what could not be written is written later."""
         try:
             self.run()
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and written later
             self.broker.guard.trouble("the log%s", "", error)
             self.was_dirty = True
         try:
             self.pager.run()
-        except Exception as error:
+        except Exception as error:  # an error of ours: told, and read later
             self.broker.guard.trouble("reading from the log%s", "", error)
 
     def ended(self):
@@ -387,7 +387,7 @@ class Journal:
         if self.broker.commit is not None:
             try:
                 self.broker.commit.finish(self.broker)
-            except Exception as error:
+            except Exception as error:  # an error of ours: told, and the rest is still written
                 self.broker.guard.trouble("a commit%s", "", error)
         self.log.wait()
         self.commit(self.mode != NONE)

@@ -45,7 +45,7 @@ def put(broker, message, targets, delay_ms):
             skip = journal.message(message, places, before)
         elif places:
             skip = journal.write_message(message, places, segments.TRANSIENT)
-    except Exception:
+    except Exception:  # all or nothing: what the log has not, no queue keeps
         take_back(tables, message, before, [each[0] for each in out], found, position)
         raise
     for found, position in out:

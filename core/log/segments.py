@@ -259,7 +259,7 @@ class Log:
         try:
             if not self.store.ended():
                 return False
-        except Exception as error:
+        except Exception as error:  # whatever a store raises: what was to be written is doubtful
             if self.flight is not None:
                 self.crashed(error)
             self.removing = None

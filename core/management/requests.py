@@ -66,7 +66,7 @@ def answer(broker, user, message, before):
         return made, NOT_YET
     try:
         outcome = send(broker, made)
-    except Exception as error:
+    except Exception as error:  # an error of ours: told in an answer of its own
         let_go(broker, made)
         made = written(broker, made.target, made.given.get("correlation_id"), faulty(broker, "an answer", error), made.number)
         if made is None:
@@ -82,7 +82,7 @@ def send_last(broker, made):
     """Publish an Answer that says that another could not be published; when this one cannot either its connection hears of it."""
     try:
         return send(broker, made)
-    except Exception:
+    except Exception:  # all or nothing: the message is nobody's
         let_go(broker, made)
         raise
 
@@ -113,7 +113,7 @@ def carried_out(broker, user, message):
         return None
     try:
         return written(broker, target, properties.get("correlation_id"), text, number)
-    except Exception as error:
+    except Exception as error:  # an error of ours: the peer is told, and goes on
         return written(broker, target, properties.get("correlation_id"), faulty(broker, "an answer", error), number)
 
 
@@ -152,12 +152,12 @@ def perform(broker, user, message):
         text = failure(broker, error.condition, error.text)
     except ValueError as error:
         text = failure(broker, PRECONDITION_FAILED, str(error))
-    except Exception as error:
+    except Exception as error:  # an error of ours: the peer is told, and goes on
         text = faulty(broker, name, error)
     if of_log != NOTHING and broker.journal is not None:
         try:
             number = broker.journal.defined()  # also what others have asked for: it is told here, or stands behind an error
-        except Exception as error:
+        except Exception as error:  # an error of ours: the peer is told, and goes on
             text, number = faulty(broker, name, error), broker.journal.log.appended
     return text, number
 
@@ -211,7 +211,7 @@ def written(broker, target, correlation_id, text, number):
         tables.append(message, properties, 0, len(properties))
         tables.append(message, body, 0, len(body))
         return Answer(target, message, given, number)
-    except Exception:
+    except Exception:  # all or nothing: the message is nobody's
         tables.release(message)
         raise
 

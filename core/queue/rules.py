@@ -156,7 +156,7 @@ class Rules:
         for feature in self.features:
             try:
                 feature.recovered(broker, queue)
-            except Exception as error:
+            except Exception as error:  # an error of ours is this queue's alone
                 broker.guard.queue_failed(queue, error)
 
     def end(self, kept=()):

@@ -53,7 +53,7 @@ def go_round(broker, turns):
         most = careful_most(queue) if careful else engine.turn
         try:
             count = careful_turn(broker, queue, most) if careful else turn(queue, engine)
-        except Exception as error:
+        except Exception as error:  # an error of ours is this queue's alone
             broker.guard.queue_failed(queue, error)
             continue
         engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)

@@ -47,7 +47,7 @@ class Waiting:
                 queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
             else:
                 queue.requeue(entry)
-        except Exception as error:
+        except Exception as error:  # an error of ours: the entry is put aside
             broker.guard.rescue(queue, entry, error)
             return
         broker.activate(queue)
@@ -57,7 +57,7 @@ class Waiting:
                     queue.rules.arrived(broker, queue, entry)
                 else:
                     queue.rules.trim(broker, queue)
-            except Exception as error:
+            except Exception as error:  # an error of ours is this queue's alone
                 broker.guard.queue_failed(queue, error)
 
     def forget(self, queue):
@@ -96,7 +96,7 @@ class Waiting:
                         queue.unlink(entry)
                         try:
                             self.add(broker, left, queue, entry, True)
-                        except Exception as error:
+                        except Exception as error:  # an error of ours: the message is not delayed any longer
                             broker.guard.trouble("a message of queue '%s'", queue.name, error)
                             queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
                     entry = behind

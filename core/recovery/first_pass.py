@@ -122,7 +122,7 @@ def look(store):
                     found.pass_over(number, offset, skip, nonsense)
                     continue
                 take(found, segment, type_, payload, at, size)
-            except Exception as error:
+            except Exception as error:  # what cannot be read is told; the rest of the log counts
                 found.fault(segment, offset, error)
         found.segments.append(segment)
     return found

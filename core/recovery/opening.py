@@ -32,7 +32,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
             let_expire(broker, queue)
             if queue.rules is not None:
                 queue.rules.recovered(broker, queue)
-        except Exception as error:
+        except Exception as error:  # an error of ours is this queue's alone
             broker.guard.queue_failed(queue, error)
         broker.activate(queue)
     return report

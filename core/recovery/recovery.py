@@ -25,7 +25,7 @@ def recover(broker, store, journal):
     if orphans is not None:
         try:
             orphans.keep(store, found)
-        except Exception as error:
+        except Exception as error:  # told as a fault of its segments, which stay
             for segment in found.segments:
                 if segment.orphans:
                     found.fault(segment, 0, error)
@@ -58,7 +58,7 @@ def go_on_behind(broker, found, by_id, journal):
             journal.write_settled()
             journal.log.commit()
             journal.log.wait()
-    except Exception as error:
+    except Exception as error:  # told at the end of recovery: the broker starts
         found.faults.append("the offsets that were lost could not be passed over (%s)" % words_of(error))
 
 
@@ -66,7 +66,7 @@ def aside(store, damage):
     """Have the store put a bad end aside; false when it cannot: then the end stays where it is, and is not believed there either."""
     try:
         store.keep_aside(damage.number, damage.offset)
-    except Exception:
+    except Exception:  # the store cannot: the end stays where it is
         return False
     return True
 

@@ -43,7 +43,7 @@ def restore(broker, store, found, pager):
     for identity in by_id:
         try:
             begin(broker, found, by_id[identity], pager)
-        except Exception as error:
+        except Exception as error:  # told at the end of recovery: the queue begins without
             found.faults.append("queue '%s' could not begin (%s)" % (by_id[identity].name, words_of(error)))
             begin_again(broker, found, by_id[identity], pager)
     return by_id
@@ -53,7 +53,7 @@ def begin_again(broker, found, queue, pager):
     """The same once more; when that raises too the queue goes on behind what the log has of it, which stays there."""
     try:
         begin(broker, found, queue, pager)
-    except Exception:
+    except Exception:  # told before: what the log has of it stays there
         for segment in found.segments:
             segment.pinned = True
         broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
@@ -77,7 +77,7 @@ def fill(broker, store, found, by_id, delaying):
                     place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
                 except TooSmall:
                     raise
-                except Exception as error:
+                except Exception as error:  # what cannot be read is told; the rest of the log counts
                     found.fault(segment, offset, error)
                     keep_positions(by_id, payload, at)
 

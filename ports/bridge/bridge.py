@@ -113,7 +113,7 @@ class Bridge:
         for side in (self.source, self.target):
             try:
                 side.cut(text)
-            except Exception as worse:
+            except Exception as worse:  # whatever it is, this side begins anew
                 report(worse)
                 side.void()
 

@@ -18,7 +18,7 @@ if False:  # for the type checker alone
 try:
     import threading
 except ImportError:
-    threading = None  # type: ignore[assignment]  # a board looks up at once
+    threading = None  # type: ignore[assignment]  # a build without threads (stm32f4): `begin` looks the name up at once
 
 
 class NetworkDial:

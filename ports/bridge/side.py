@@ -31,19 +31,19 @@ class Guarded(Client):
     def received(self, n: int) -> None:
         try:
             Client.received(self, n)
-        except Exception as error:
+        except Exception as error:  # an error of ours costs this connection alone
             self.events.broke(error)
 
     def sent(self, n: int) -> None:
         try:
             Client.sent(self, n)
-        except Exception as error:
+        except Exception as error:  # an error of ours costs this connection alone
             self.events.broke(error)
 
     def tick(self, now: int) -> None:
         try:
             Client.tick(self, now)
-        except Exception as error:
+        except Exception as error:  # an error of ours costs this connection alone
             self.events.broke(error)
 
 

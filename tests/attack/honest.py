@@ -192,7 +192,7 @@ class Client(threading.Thread):
                 self.begin()
                 while not self.done():
                     self.work()
-            except Exception as error:
+            except Exception as error:  # each client library has errors of its own
                 if opened and self.is_reader:
                     self.ledger.broke()
                 self.lost(generation, opened, error)
@@ -405,7 +405,7 @@ class Pika(Client):
         try:
             if self.connection is not None and self.connection.is_open:
                 self.connection.close()
-        except Exception:
+        except Exception:  # each client library has errors of its own
             pass  # the broker has gone in this moment
 
 

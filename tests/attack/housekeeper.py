@@ -46,7 +46,7 @@ def clean(state):
                 return count
     except (Gone, Over, TypeError):
         return f"cut off, or not answered, after {count}"
-    except Exception:
+    except Exception:  # what it raised is the finding
         return traceback.format_exc()
     finally:
         attack.close()

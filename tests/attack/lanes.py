@@ -21,7 +21,7 @@ def lane(state, events, began, rows):
         events.put(("begin", time.monotonic(), name, seed))
         try:
             rounds(attack, table[name][1])
-        except Exception:
+        except Exception:  # what it raised is the finding
             attack.finding("the attacker itself failed: " + traceback.format_exc())
         attack.close()
         events.put(("end", time.monotonic(), name, seed, dict(attack.counts), attack.findings))

@@ -16,7 +16,7 @@ for _name in ("boot.py",) if os.getenv("LEVERET_RAW") else ("boot.py", "main.py"
         continue
     try:
         exec(compile(_source, _name, "exec"), {"__name__": "__main__"})
-    except Exception as _error:
+    except Exception as _error:  # as a board's main.py: told, and the prompt comes
         sys.print_exception(_error)
     except KeyboardInterrupt:
         print("KeyboardInterrupt")

@@ -58,7 +58,7 @@ class Node:
         self.process = None
         try:
             self.start()
-        except BaseException:
+        except BaseException:  # nothing that was started stays behind
             if self.process is not None:
                 if self.process.poll() is None:
                     self.kill()

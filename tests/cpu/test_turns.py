@@ -6,14 +6,14 @@ grows with how slow the machine is just then (`slowness`). The table has half of
 faster than n stands out.
 """
 
-import definition_scenes  # noqa: F401, each of these adds its rows
-import log_scenes  # noqa: F401
-import management_scenes  # noqa: F401
+import definition_scenes  # noqa: F401 - each of these adds its rows
+import log_scenes  # noqa: F401 - as above
+import management_scenes  # noqa: F401 - as above
 import pytest
-import route_scenes  # noqa: F401
-import rule_scenes  # noqa: F401
+import route_scenes  # noqa: F401 - as above
+import rule_scenes  # noqa: F401 - as above
 import scenes
-import settlement_scenes  # noqa: F401
+import settlement_scenes  # noqa: F401 - as above
 from crowd import Crowd, slowness
 
 from leveret import c_accel

@@ -36,7 +36,7 @@ class Worker(threading.Thread):
             self.close()
         except (ClientError, pika.exceptions.AMQPError, OSError):
             pass  # the kill
-        except Exception as error:
+        except Exception as error:  # whatever it is, the test is told of it
             self.error = error
 
     def finish(self):

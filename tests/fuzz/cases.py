@@ -287,7 +287,7 @@ def checked(steps, **overrides):
     """`run`; a case that breaks a law is kept in crashes/ and its file named."""
     try:
         return run(steps, **overrides)
-    except Exception as error:
+    except Exception as error:  # whatever is raised is the finding
         steps, error = shrunk(steps, error, overrides)
         text = json.dumps({"steps": steps, "limits": overrides})
         path = os.path.join(CRASHES, hashlib.sha256(text.encode()).hexdigest()[:16] + ".json")
@@ -300,7 +300,7 @@ def failure(steps, overrides):
     """What a case breaks, or None."""
     try:
         run(steps, **overrides)
-    except Exception as error:
+    except Exception as error:  # whatever is raised is the finding
         return error
     return None
 

@@ -182,7 +182,7 @@ def feed(form, prepare, one_input, seed, name, count):
                 one_input(station, random.Random("%d %s %d" % (seed, name, index)))
                 assert not station.faults(), station.faults()
             station.check()
-        except Exception as error:
+        except Exception as error:  # whatever is raised is the finding
             for alone in block:
                 failed = failure(form, prepare, one_input, random.Random("%d %s %d" % (seed, name, alone)))
                 if failed is not None:
@@ -201,6 +201,6 @@ def failure(form, prepare, one_input, source):
         one_input(station, source)
         assert not station.faults(), station.faults()
         station.check()
-    except Exception as error:
+    except Exception as error:  # whatever is raised is the finding
         return error
     return None

@@ -170,7 +170,7 @@ def test_a_record_that_makes_no_sense_costs_itself(form):
             start(store, FORMS[form], told, not [1 for before, after in zip(records, made) if before[2] == HEAD and before != after])
         except OtherLog:  # a head may say so: nothing is touched then
             continue
-        except Exception as error:
+        except Exception as error:  # whatever is raised is the finding, with its seed
             raise AssertionError(
                 "input %d (%s, LEVERET_FUZZ_SEED=%d): %r, told %r; changed: %r"
                 % (index, form, SEED, error, told, [after for before, after in zip(records, made) if before != after])

@@ -157,7 +157,7 @@ def test_a_configuration_is_taken_or_refused_with_a_sentence(tmp_path):
             taken += 1
         except UsageError as error:
             assert str(error) and "Traceback" not in str(error) and "invalid literal" not in str(error), (index, text)
-        except Exception as error:
+        except Exception as error:  # whatever is raised is the finding, with its seed
             raise AssertionError("input %d (LEVERET_FUZZ_SEED=%d): %r in\n%s" % (index, SEED, error, text)) from error
         if index % 25 == 0:
             cases.Healthy(broker).is_served()
@@ -180,7 +180,7 @@ def test_a_definitions_file_is_loaded_or_refused_with_sentences(tmp_path):
             definitions.load_into(broker, definitions.read(path))
         except UsageError as error:
             assert str(error), (index, octets)
-        except Exception as error:
+        except Exception as error:  # whatever is raised is the finding, with its seed
             raise AssertionError("input %d (LEVERET_FUZZ_SEED=%d): %r in %r" % (index, SEED, error, octets)) from error
         broker.tick(broker.now + 60, cases.SECONDS)
         broker.run()
@@ -200,7 +200,7 @@ def test_a_url_is_taken_or_refused_with_a_sentence(read, error):
             taken += 1
         except error as told:
             assert "invalid literal" not in str(told) and "codec" not in str(told), (index, url, told)
-        except Exception as raised:
+        except Exception as raised:  # whatever is raised is the finding, with its seed
             raise AssertionError("input %d (LEVERET_FUZZ_SEED=%d): %r of %r" % (index, SEED, raised, url)) from raised
     assert taken
 

@@ -52,7 +52,7 @@ class BrokerProcess:
             else:
                 raise ValueError("no such broker: %r" % kind)
             self._wait_for_answer(started)
-        except BaseException:
+        except BaseException:  # nothing that was started stays behind
             self.stop()
             raise
         self.ready_s = time.monotonic() - started

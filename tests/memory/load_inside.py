@@ -27,7 +27,7 @@ def begin():
     global _load, _failed
     try:
         _load = board_load.Load(**board_profile.LIMITS)
-    except BaseException as error:
+    except BaseException as error:  # JavaScript must not get it: the build would loop for ever
         _reserve.clear()
         _failed = 1
         sys.print_exception(error)
@@ -39,7 +39,7 @@ def prepare():
     global _failed
     try:
         return 1 if not _failed and _load.prepare() else 0
-    except BaseException as error:
+    except BaseException as error:  # JavaScript must not get it: the build would loop for ever
         _reserve.clear()
         _failed = 1
         sys.print_exception(error)
@@ -51,7 +51,7 @@ def step():
     global _failed, _calls
     try:
         one_step()
-    except BaseException as error:
+    except BaseException as error:  # JavaScript must not get it: the build would loop for ever
         _reserve.clear()
         _failed = 1
         sys.print_exception(error)

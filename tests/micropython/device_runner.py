@@ -39,7 +39,7 @@ def load(directory, name):
     sys.path.insert(0, directory)
     try:
         module = __import__(name)
-    except BaseException as error:
+    except BaseException as error:  # whatever it is, it is reported
         report({"event": "not_imported", "trace": trace_of(error)})
         return 0
     for attribute in sorted(dir(module)):
@@ -58,7 +58,7 @@ def run(index):
             raise TypeError("a class is not run here: write plain test functions")
         if _tests[index][1]() is not None:
             raise TypeError("the test returned something: it is a generator, or checks nothing")
-    except BaseException as error:
+    except BaseException as error:  # whatever it is, it is reported
         _failure = error
     gc.collect()
 

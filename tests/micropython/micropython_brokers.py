@@ -44,7 +44,7 @@ class MicroPythonProcess:
         )
         try:
             self.port = self.wait_ready()
-        except BaseException:
+        except BaseException:  # nothing that was started stays behind
             self.stop()
             raise
         self.seconds_to_ready = time.monotonic() - started

@@ -61,7 +61,7 @@ def sent(slot, size):
 def _guarded(action, argument):
     try:
         action(argument)
-    except BaseException as error:
+    except BaseException as error:  # JavaScript must not get it: the build would loop for ever
         _table[RAISED] = 1
         _reserve.clear()
         sys.print_exception(error)

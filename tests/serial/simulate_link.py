@@ -30,7 +30,7 @@ def one(seed):
     world = World(seed)
     try:
         return seed, world.run(), ""
-    except Exception as error:
+    except Exception as error:  # whatever is raised is the finding, with its seed
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = "%s:%d" % (os.path.basename(place.filename), place.lineno)
         return seed, world.counts, "%s: %s at %s: %s" % (world.kind, type(error).__name__, where, error)

@@ -33,7 +33,7 @@ def test_canaries_are_caught(canary, kind):
     for seed in range(1, SEEDS_MAX + 1):
         try:
             World(seed, spoil=canary, kind=kind).run()
-        except Exception as caught:
+        except Exception as caught:  # whatever is raised is what the canary is for
             print("%s: caught with seed %d: %r" % (canary.__name__, seed, caught))
             return
     raise AssertionError("%s went through %d seeds" % (canary.__name__, SEEDS_MAX))

@@ -271,7 +271,7 @@ def one(faults, name, keeps, number, error, stuck=None):
     faults.raised = None
     try:
         scenarios.run(name, keeps, lambda: faults.arm(number, error, stuck), faults)
-    except Exception as found:
+    except Exception as found:  # whatever is raised is the finding
         sentence = str(found) if isinstance(found, Wrong) else "%s: %s" % (type(found).__name__, found)
         return number, faults.raised, error.__name__, sentence[:300]
     finally:

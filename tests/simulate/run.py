@@ -50,7 +50,7 @@ def one(seed, printing=False, form=None):
     before, engine.chosen = engine.chosen, form or form_of(seed)
     try:
         return seed, world.run(), ""
-    except Exception as error:
+    except Exception as error:  # whatever is raised is the finding, with its seed
         place = traceback.extract_tb(error.__traceback__)[-1]
         if printing:
             traceback.print_exc()

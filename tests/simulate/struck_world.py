@@ -71,7 +71,7 @@ class Client:
         """What the loop does with an endpoint's method."""
         try:
             return action(*given)
-        except Exception as error:
+        except Exception as error:  # as the loop does: it ends this connection alone
             self.connection.broke(error)
             return None
 

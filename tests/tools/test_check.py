@@ -120,6 +120,31 @@ def test_a_long_function_is_found():
     assert len(faults(check.length_faults, "def f():\n" + "    x = 1\n" * 61)) == 1
 
 
+@pytest.mark.parametrize(
+    "source, count",
+    [
+        ("import a  # noqa: E402 - the path above has to be set first", 0),
+        ("import a  # noqa: E402, F401 - both, for a reason", 0),
+        ("import a  # noqa: E402", 1),
+        ("import a  # noqa", 1),
+        ("import a  # noqa: E402 -", 1),
+        ("a = 1  # type: ignore[misc]  # the stub is wrong", 0),
+        ("import a  # type: ignore[misc]  # noqa: E402 - the path above has to be set first", 0),
+        ("import a  # type: ignore[misc]  # noqa: E402", 1),
+        ("a = 1  # type: ignore[misc]", 1),
+        ("a = 1  # type: ignore  # the stub is wrong", 1),
+        ("try:\n    a()\nexcept Exception:  # whatever it is\n    pass", 0),
+        ("try:\n    a()\nexcept Exception:\n    pass", 1),
+        ("try:\n    a()\nexcept (OSError, BaseException) as error:\n    pass", 1),
+        ("try:\n    a()\nexcept:\n    pass", 1),
+        ("try:\n    a()\nexcept OSError:\n    pass", 0),
+        ("text = '# noqa'", 0),
+    ],
+)
+def test_what_hides_a_fault_has_its_reason_behind_it(source, count):
+    assert len(list(check.reason_faults("core/a.py", source + "\n"))) == count
+
+
 def test_the_law_names_what_core_may_import():
     assert {"struct", "array", "hashlib", "binascii"} <= set(check.core_imports())
     assert not {"os", "socket", "time", "random", "sys"} & set(check.core_imports())

@@ -23,5 +23,5 @@ def test_every_module_of_core_can_be_imported():
     for name in names:
         try:
             __import__(name)
-        except Exception as error:
+        except Exception as error:  # whatever is raised is told with the module's name
             raise AssertionError("%s: %r" % (name, error)) from None

@@ -1,18 +1,21 @@
 """`dev.py check`: what can be said about the tree without running it. Ends with `N passed, N failed`.
 
 Checks: style (ruff); types (mypy); that core/ stays inside its laws (rooms and imports, constructs that MicroPython lacks, length of
-functions); that every source file opens with a docstring; that generated files are current. It reads sources with `ast`; it does not
+functions); that every source file opens with a docstring; that what hides a fault (noqa, type: ignore, except Exception) has its reason
+behind it; that generated files are current. It reads sources with `ast`; it does not
 import them.
 """
 
 import ast
 import functools
 import importlib.metadata
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import tokenize
 import tomllib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -240,6 +243,36 @@ def ruff_faults():
         yield from (done.stdout + done.stderr).strip().split("\n")
 
 
+MARKED = re.compile(r"# (?:noqa|type: ignore)\b")
+REASON = r"(?!noqa|type:)\w"
+NOQA = r"# noqa: [A-Z]+[0-9]+(?:, [A-Z]+[0-9]+)* - " + REASON
+REASONED = re.compile(NOQA + "|" + r"# type: ignore\[[a-z-]+(?:, [a-z-]+)*\]  (?:# " + REASON + "|" + NOQA + ")")
+
+
+def reason_faults(path, source):
+    """What hides a fault has its reason behind it: `# noqa: E402 - REASON`, `# type: ignore[misc]  # REASON`, and behind what catches
+    everything (Exception, BaseException, or nothing is named) a comment."""
+    comments = {
+        token.start[0]: token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT
+    }
+    for line, comment in comments.items():
+        if MARKED.search(comment) and not REASONED.match(comment):
+            yield f"{path}:{line}: has no reason behind its mark: # noqa: RULE - REASON, or # type: ignore[RULE]  # REASON"
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ExceptHandler):
+            caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            if any(each is None or getattr(each, "id", "") in ("Exception", "BaseException") for each in caught):
+                if node.lineno not in comments:
+                    yield f"{path}:{node.lineno}: catches everything, and has no comment that says why"
+
+
+def unreasoned():
+    """`reason_faults` of every source file."""
+    for path in python_files(*SOURCE_FOLDERS, "tests"):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            yield from reason_faults(path, file.read())
+
+
 # MicroPython's own modules, out of micropython-esp32-stubs: its other stubs would stand before the standard library's.
 DEVICE_STUBS = ("esp32.pyi", "machine.pyi", "micropython.pyi", "network.pyi", "vfs.pyi", "_mpy_shed")
 
@@ -304,6 +337,7 @@ CHECKS = (
     ("core/ keeps its laws", core_faults),
     ("every folder with sources is in the package", package_faults),
     ("every file says what it is for", docstring_faults),
+    ("what hides a fault has its reason", unreasoned),
     ("generated files are current", generated_faults),
     ("the viper form compiles for the boards", viper_faults),
 )

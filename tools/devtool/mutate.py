@@ -198,7 +198,7 @@ def in_threads(count, work, items, tell):
     try:
         for done in concurrent.futures.as_completed([pool.submit(work, item) for item in items]):
             tell(done.result())
-    except BaseException:
+    except BaseException:  # signals too: no test may stay behind
         pool.shutdown(wait=False, cancel_futures=True)
         RUNNING.end()
         raise

@@ -33,7 +33,7 @@ class Rule(Feature):
         while entry != layout.NONE:
             try:
                 level = min(broker.priority_of(entries[entry + layout.ENTRY_MESSAGE]), self.highest)
-            except Exception as error:
+            except Exception as error:  # an error of ours: the message has the lowest level
                 broker.guard.trouble("a message of queue '%s'", queue.name, error)
                 level = 0
             entries[entry + layout.ENTRY_REDELIVERED] = 1 | level << SHIFT
