@@ -189,4 +189,4 @@ class WasmBoard(Board):
         self.node, self.package = node, package
 
     def command(self):
-        return [self.node, os.path.join(HERE, "wasm_board.mjs"), self.package, self.folder]
+        return [*self.node, os.path.join(HERE, "wasm_board.mjs"), self.package, self.folder]

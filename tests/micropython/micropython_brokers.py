@@ -97,7 +97,7 @@ class WasmBroker(MicroPythonProcess):
         self.node, self.package = toolchain.webassembly()
 
     def command(self, staged):
-        return [self.node, os.path.join(stage.HERE, "broker_bridge.mjs"), self.package, staged, self.module, str(self.heap_kb)]
+        return [*self.node, os.path.join(stage.HERE, "broker_bridge.mjs"), self.package, staged, self.module, str(self.heap_kb)]
 
 
 class UnixBroker(MicroPythonProcess):

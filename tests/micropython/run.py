@@ -67,7 +67,7 @@ class WebAssembly:
 
     def command(self, staged, path, heap_kb):
         script = os.path.join(stage.HERE, "run_tests.mjs")
-        return [self.node, script, self.package, staged, device_directory(path), module_name(path), str(heap_kb)]
+        return [*self.node, script, self.package, staged, device_directory(path), module_name(path), str(heap_kb)]
 
     def environment(self, staged):
         return None

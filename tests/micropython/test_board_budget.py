@@ -67,7 +67,7 @@ def measured(board):
     with tempfile.TemporaryDirectory(prefix="leveret-budget-") as staged:
         lay_out(board, staged)
         done = subprocess.run(
-            [node, os.path.join(stage.HERE, "run_tests.mjs"), package, staged, "/tests/memory", "budget_inside", "0"],
+            [*node, os.path.join(stage.HERE, "run_tests.mjs"), package, staged, "/tests/memory", "budget_inside", "0"],
             capture_output=True,
             text=True,
             timeout=600,
@@ -123,7 +123,7 @@ def test_message_after_message_in_the_heap_that_the_code_leaves():
     with tempfile.TemporaryDirectory(prefix="leveret-load-") as staged:
         lay_out(board, staged)
         done = subprocess.run(
-            [node, os.path.join(stage.HERE, "run_load.mjs"), package, staged, str(heap_kb), str(MESSAGES)],
+            [*node, os.path.join(stage.HERE, "run_load.mjs"), package, staged, str(heap_kb), str(MESSAGES)],
             capture_output=True,
             text=True,
             timeout=1200 + MESSAGES // 100,

@@ -45,7 +45,7 @@ def test_the_bridge_on_a_board_loses_nothing_and_doubles_nothing_whatever_the_li
             with open(os.path.join(staged, "lib", "uplink_seed.py"), "w") as file:
                 file.write("SEED = %d\n" % seed)
             done = subprocess.run(
-                [interpreter, os.path.join(stage.HERE, "uplink_bridge.mjs"), package, staged, "wasm_uplink", "0", str(link.port)],
+                [*interpreter, os.path.join(stage.HERE, "uplink_bridge.mjs"), package, staged, "wasm_uplink", "0", str(link.port)],
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT_S,

