@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 
+from broker_words import BRIDGE_REQUESTS, DEFINING_REQUESTS
 from hostile_messages import NUMBERS
 from peer import PASSWORD
 
@@ -44,20 +45,6 @@ POLICY_KEYS = (
     "queue-mode",
     "delayed-retry-min",
     "federation-upstream",
-    "x",
-)
-REQUESTS = (
-    "overview",
-    "counters",
-    "definitions",
-    "import",
-    "set-policy",
-    "remove-policy",
-    "remove-user",
-    "bridge",
-    "report-bridge",
-    "bridges",
-    "",
     "x",
 )
 SALT = b"salt"
@@ -124,7 +111,7 @@ def management_without_a_tag(attack):
     peer, chance = attack.open(), attack.chance
     answer = peer.manage(
         {
-            "request": chance.choice(REQUESTS[:7]),
+            "request": chance.choice(DEFINING_REQUESTS),
             "name": "honest",
             "definitions": {"users": []},
             "pattern": "^honest",
@@ -149,7 +136,7 @@ def odd_requests(attack):
     """Requests of an administrator that are no JSON, or the wrong JSON."""
     peer, chance = attack.open(user="root"), attack.chance
     for _ in range(10):
-        request = {"request": chance.choice(REQUESTS[:2] + REQUESTS[7:])}
+        request = {"request": chance.choice(("overview", "counters", "", "x") + BRIDGE_REQUESTS)}
         for name in (
             "name",
             "after",

@@ -1,6 +1,7 @@
 """Attackers whose messages, queues and exchanges are taken, and are poison later: dead letters, forged headers, numbers at their ends."""
 
 import amqp_wire as wire
+from broker_words import EXCHANGE_TYPES
 from hostile_frames import some_value
 
 NUMBERS = (0, 1, -1, 255, 256, 65535, 65536, 2**30, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**41, 2**53, 2**62, 2**63 - 1, -(2**31), -(2**63))
@@ -53,22 +54,7 @@ TEXTS = (
     "x" * 255,
     "x" * 2000,
 )
-EXCHANGE_TYPES = (
-    "direct",
-    "fanout",
-    "topic",
-    "headers",
-    "x-consistent-hash",
-    "x-local-random",
-    "x-property",
-    "x-matcher",
-    "x-selector",
-    "x-lossy",
-    "x-delayed-message",
-    "system",
-    "",
-    "\xff",
-)
+TYPES = EXCHANGE_TYPES + ("system", "", "\xff")
 KEYS = (b"\xff", b"\xc3(", b"\xed\xa0\x80", b"\x00", b"\xf0\x9f\x98", b"", b"." * 255, b"#" * 255, b"a" * 255, b"\r\n", "\u20ac".encode())
 
 
@@ -275,7 +261,7 @@ def odd_exchanges(attack):
     came = peer.call(
         "exchange.declare",
         exchange=exchange,
-        type=chance.choice(EXCHANGE_TYPES),
+        type=chance.choice(TYPES),
         durable=chance.random() < 0.7,
         arguments={
             name: chance.choice((some_argument(chance), "direct", "topic", "message_id", "timestamp"))

@@ -15,6 +15,7 @@ import cases
 import extremes
 import pytest
 from amqp_wire import Typed, method, publish
+from broker_words import BRIDGE_REQUESTS, DEFINING_REQUESTS, EXCHANGE_TYPES
 from stations import FORMS, feed
 
 from leveret.core.queue import rules, stream_arguments
@@ -173,23 +174,7 @@ def queue_arguments(station, source):
     station.give(method(1, "queue.delete", queue="q"))
 
 
-TYPES = (
-    "direct",
-    "fanout",
-    "topic",
-    "headers",
-    "x-consistent-hash",
-    "x-local-random",
-    "x-property",
-    "x-matcher",
-    "x-selector",
-    "x-lossy",
-    "x-delayed-message",
-    "selector",
-    "system",
-    "",
-    "nonsense",
-)
+TYPES = EXCHANGE_TYPES + ("selector", "system", "", "nonsense")
 EXCHANGE_NAMES = ("alternate-exchange", "hash-header", "hash-property", "x-delayed-type", "x-loss", "x-seed", "x-unknown", "foo")
 EXCHANGE_SOUND = {
     "alternate-exchange": ("amq.fanout", "e" * 255),
@@ -481,19 +466,7 @@ def definitions(station, source):
         station.give(b"".join(method(1, method_name, **{kind: name}) for name in made))
 
 
-REQUESTS = (
-    "overview",
-    "counters",
-    "definitions",
-    "import",
-    "set-policy",
-    "remove-policy",
-    "remove-user",
-    "bridge",
-    "report-bridge",
-    "bridges",
-    "x",
-)
+REQUESTS = DEFINING_REQUESTS + BRIDGE_REQUESTS + ("x",)
 REQUEST_KEYS = {
     "after": (None, ["queues", "plain"], ["queues"]),
     "name": ("p", "u", None),
