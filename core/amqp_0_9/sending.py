@@ -29,12 +29,14 @@ class Sending:
         self.closing = False  # connection.close was sent
         self.replies = []  # frames that wait for room, or until what they promise is durable
         self.promised = 0  # the log's number of what the replies to come promise
-        # What was promised to anybody before the method that is being taken:
-        self.promised_before = 0 if self.broker.journal is None else self.broker.journal.promised
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
         self.starved = False  # the last delivery found no room
         self.ended = None  # a list: collects the consumers that end while this session deletes their queue
+
+    def promise(self, number):
+        """The replies to come say that what the log has up to record `number` is durable: they wait until it is."""
+        self.promised = max(self.promised, number)
 
     def reply(self, number, name, arguments):
         """Write a method frame, now or as soon as there is room and no content is half written."""
@@ -42,8 +44,6 @@ class Sending:
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""
-        if self.broker.journal is not None and self.broker.journal.promised != self.promised_before:
-            self.promised = self.promised_before = self.broker.journal.promised
         if not self.keeps_promises() or self.replies or self.outgoing.active() or self.send.room() < len(octets):
             self.replies.append(octets)
             self.send.busy = True

@@ -276,8 +276,6 @@ class Session(Sending):
         if row is None:
             raise ProtocolError(COMMAND_INVALID, "there is no class %d with a method %d" % (code >> 16, code & 0xFFFF))
         self.closing_method = (code >> 16, code & 0xFFFF)
-        if self.broker.journal is not None:
-            self.promised_before = self.broker.journal.promised
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
         if self.closing or self.state is not OPEN or number == 0:

@@ -38,8 +38,8 @@ def take(session, channel, row, octets, at, end):
     if name in DEFINING and session.broker.journal is not None:
         if waits_for_log(session.broker, name, arguments):
             return False
-        # The reply also says what others have made of it.
-        session.promised = max(session.promised, session.broker.journal.defined(arguments[1]))
+        for place in range(1, NAMED.get(name, 1) + 1):  # an error, too, tells what others have made of these names
+            promise(session, arguments[place])
     return handler(session, channel, arguments)
 
 
@@ -101,7 +101,7 @@ def exchange_declare(session, channel, arguments):
     """Section 1.6.2.1."""
     _, name, type_, passive, durable, auto_delete, internal, no_wait, table = arguments
     session.broker.declare_exchange(session.connection, name, type_, passive, durable, auto_delete, internal, table)
-    answer(session, channel, no_wait, "exchange_declare_ok", ())
+    answer_durably(session, channel, no_wait, "exchange_declare_ok", (), name)
 
 
 def exchange_delete(session, channel, arguments):
@@ -109,7 +109,7 @@ def exchange_delete(session, channel, arguments):
     _, name, if_unused, no_wait = arguments
     if not session.broker.delete_exchange(name, if_unused):
         return False  # more bindings than one turn is for
-    answer(session, channel, no_wait, "exchange_delete_ok", ())
+    answer_durably(session, channel, no_wait, "exchange_delete_ok", (), name)
     return True
 
 
@@ -117,14 +117,14 @@ def exchange_bind(session, channel, arguments):
     """RabbitMQ's exchange to exchange binding."""
     _, destination, source, key, no_wait, table = arguments
     session.broker.bind_exchange(session.connection, destination, source, key.encode("utf-8"), table)
-    answer(session, channel, no_wait, "exchange_bind_ok", ())
+    answer_durably(session, channel, no_wait, "exchange_bind_ok", (), destination)
 
 
 def exchange_unbind(session, channel, arguments):
     """The end of such a binding."""
     _, destination, source, key, no_wait, table = arguments
     session.broker.unbind_exchange(destination, source, key.encode("utf-8"), table)
-    answer(session, channel, no_wait, "exchange_unbind_ok", ())
+    answer_durably(session, channel, no_wait, "exchange_unbind_ok", (), destination)
 
 
 # queue
@@ -141,7 +141,9 @@ def queue_declare(session, channel, arguments):
     found = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
     channel.last_queue = found.name
     session.broker.end_unclaimed(found)
-    answer(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)))
+    answer_durably(
+        session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)), found.name
+    )
 
 
 def queue_bind(session, channel, arguments):
@@ -151,7 +153,7 @@ def queue_bind(session, channel, arguments):
     if name == "" and key == "":
         key = queue
     session.broker.bind(session.connection, queue, exchange, key.encode("utf-8"), table)
-    answer(session, channel, no_wait, "queue_bind_ok", ())
+    answer_durably(session, channel, no_wait, "queue_bind_ok", (), queue)
 
 
 def queue_unbind(session, channel, arguments):
@@ -161,7 +163,7 @@ def queue_unbind(session, channel, arguments):
     if name == "" and key == "":
         key = queue
     session.broker.unbind(session.connection, queue, exchange, key.encode("utf-8"), table)
-    session.reply(channel.number, "queue_unbind_ok", ())
+    answer_durably(session, channel, False, "queue_unbind_ok", (), queue)
 
 
 def queue_purge(session, channel, arguments):
@@ -169,21 +171,21 @@ def queue_purge(session, channel, arguments):
     _, name, no_wait = arguments
     name = served(session, current_queue(channel, name))
     count = session.broker.purge(session.connection, name)
-    promise(session)
-    answer(session, channel, no_wait, "queue_purge_ok", (count,))
+    answer_durably(session, channel, no_wait, "queue_purge_ok", (count,), None if session.broker.queues[name].id_in_log else name)
 
 
 def queue_delete(session, channel, arguments):
     """Section 1.7.2.9. The consumers of the connection that deletes hear of it after delete-ok, as from RabbitMQ."""
     _, name, if_unused, if_empty, no_wait = arguments
     ended = session.ended = []
+    name = current_queue(channel, name)
     try:
-        count = session.broker.delete_queue(session.connection, served(session, current_queue(channel, name)), if_unused, if_empty)
+        count = session.broker.delete_queue(session.connection, served(session, name), if_unused, if_empty)
     finally:
         session.ended = None
     if count is None:
         return False  # more bindings than one turn is for
-    answer(session, channel, no_wait, "queue_delete_ok", (count,))
+    answer_durably(session, channel, no_wait, "queue_delete_ok", (count,), name)
     for consumer in ended:
         session.cancelled(consumer, NOT_FOUND)
     return True
@@ -410,7 +412,7 @@ def tx_commit(session, channel, arguments):
     """Section 1.9.2.3; false while there is no room for what was published, and at the end of a turn."""
     if not transactional(channel).commit(channel):
         return False
-    promise(session)
+    promise(session, None)
     session.flush()  # what is returned goes before commit-ok
     session.reply(channel.number, "tx_commit_ok", ())
     return True
@@ -438,19 +440,24 @@ def answer(session, channel, no_wait, name, arguments):
         session.reply(channel.number, name, arguments)
 
 
+def answer_durably(session, channel, no_wait, name, arguments, what):
+    """The reply, unless the client does not wait for one, once all that was made of the name `what` and has been logged is durable."""
+    if not no_wait:
+        promise(session, what)
+        session.reply(channel.number, name, arguments)
+
+
 def waits_for_log(broker, name, arguments):
     """True while the log cannot be written and a method would change what it holds."""
     there = name == "queue_declare" and arguments[1] in broker.queues or name == "exchange_declare" and arguments[1] in broker.exchanges
     return not there and bool(broker.journal.log.trouble)
 
 
-def promise(session):
-    """The reply that follows says that what was done is durable."""
+def promise(session, what):
+    """The replies to come wait until what the log has of a name, `what`, is durable; with None: all that has happened so far."""
     journal = session.broker.journal
     if journal is not None:
-        journal.promise()
-        # Also when another session has promised as much: what a commit wrote in its earlier turns may not be durable yet.
-        session.promised = max(session.promised, journal.promised)
+        session.promise(journal.promise() if what is None else journal.defined(what))
 
 
 def served(session, name):

@@ -58,9 +58,9 @@ class Journal:
         self.settled = {}  # queue id -> list of [first, end) positions
         self.settled_count = 0
         self.waiting = []  # sessions that have something to write when the log is durable
-        self.promised = 0  # the number of the newest thing that somebody waits for: it is not to wait for a batch
+        self.promised = 0  # the number of the newest thing that somebody waits for: no batch makes it wait
         self.held_to = 0  # the number of the last thing of a transaction that took effect in turns
-        self.defining = []  # (name, number) of the definitions that were logged since the last look at what is durable
+        self.defining: dict = {}  # name -> number of the newest definition of it, of those that may not be durable yet
         self.window_ms = 0 if mode != NONE else None  # of what was confirmed, a power cut takes no more than this; None: not known
         self.failed_at = 0  # when a write failed
         self.taken = 0  # counts up, in 30 bits, with what the log takes of publishes, also when it has that already
@@ -256,19 +256,19 @@ class Journal:
         """Log a definition (a dict); its maker is answered when it is durable."""
         self.touch()
         self.taken = (self.taken + 1) & layout.MASK
-        self.promised = self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
-        self.defining.append((definition["name"], self.promised))
+        self.promised = self.defining[definition["name"]] = self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
         self.log.current().defines = True
 
     def defined(self, name=None):
-        """What has to be durable before somebody is told how things of this name (None: all) are defined."""
-        return max([0] + [number for each, number in self.defining if name in (None, each)])
+        """The number that has to be durable before somebody is told how things of this name (None: all) are defined."""
+        return max(self.defining.values(), default=0) if name is None else self.defining.get(name, 0)
 
     def promise(self):
-        """Somebody is to be answered when all that has happened so far is durable."""
+        """Somebody is to be answered when all that has happened so far is durable: its number."""
         self.gather_settled()
         self.write_settled()
         self.promised = self.log.appended
+        return self.promised
 
     def queue_made(self, found):
         """A durable queue gets its id."""
@@ -352,7 +352,7 @@ class Journal:
             self.was_dirty = True
             self.failed_at = self.broker.now
         else:
-            self.defining = [each for each in self.defining if each[1] > self.log.synced]
+            self.defining = {name: self.defining[name] for name in self.defining if not self.durable(self.defining[name])}
             for stream, offset in self.written:
                 stream.durable_offset = offset
                 self.broker.activate(stream)

@@ -52,6 +52,32 @@ class MemoryStore:
         return after
 
 
+class SlowStore(MemoryStore):
+    """A store that syncs beside its caller; while it `stalls` nothing comes to an end."""
+
+    def __init__(self):
+        MemoryStore.__init__(self)
+        self.stalls = False
+        self.under_way = None
+
+    def begin(self, number, octets):
+        self.append(number, octets)
+        self.under_way = number
+
+    def begin_remove(self, number):
+        self.remove(number)
+
+    def ended(self):
+        if self.stalls:
+            return False
+        if self.under_way in self.segments:
+            self.sync(self.under_way)
+        return True
+
+    def wait(self):
+        self.stalls = False
+
+
 PERSISTENT = {"delivery_mode": 2}
 
 

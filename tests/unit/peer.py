@@ -127,6 +127,16 @@ class Peer:
         return self.give(content(channel, exchange, key, body, given, mandatory))
 
 
+class Patient(Peer):
+    """A peer that lets the broker go on until a write that was begun has ended."""
+
+    def give(self, octets):
+        taken = Peer.give(self, octets)
+        for _ in range(3):
+            self.broker.run()
+        return taken
+
+
 def decoded(octets):
     """One whole frame."""
     channel = octets[1] << 8 | octets[2]

@@ -3,8 +3,8 @@ with a store whose sync takes long, with one whose sync fails, and over a power 
 
 import json
 
-from memory_store import MemoryStore, durable_broker
-from peer import Peer, encoded
+from memory_store import PERSISTENT, MemoryStore, SlowStore, durable_broker
+from peer import Patient, Peer, encoded
 
 from leveret.core.access import users
 from leveret.core.access.permissions import User
@@ -18,42 +18,6 @@ REPLY = "amq.rabbitmq.reply-to"
 ROOM = {"management_size_max": 4096, "content_size_max": 4096, "argument_size_max": 1024, "user_count_max": 8}
 
 USER = {"name": "u", "password_hash": "", "tags": "management"}
-
-
-class SlowStore(MemoryStore):
-    """A store that syncs beside its caller; while it `stalls` nothing comes to an end."""
-
-    def __init__(self):
-        MemoryStore.__init__(self)
-        self.stalls = False
-        self.under_way = None
-
-    def begin(self, number, octets):
-        self.append(number, octets)
-        self.under_way = number
-
-    def begin_remove(self, number):
-        self.remove(number)
-
-    def ended(self):
-        if self.stalls:
-            return False
-        if self.under_way in self.segments:
-            self.sync(self.under_way)
-        return True
-
-    def wait(self):
-        self.stalls = False
-
-
-class Patient(Peer):
-    """A peer that lets the broker go on until a write that was begun has ended."""
-
-    def give(self, octets):
-        taken = Peer.give(self, octets)
-        for _ in range(3):
-            self.broker.run()
-        return taken
 
 
 def prepared(store):
@@ -104,6 +68,12 @@ REQUESTS = (
     ({"request": "remove-policy", "name": "p"}, lambda broker: "p" not in broker.policies.by_name),
 )
 
+
+def bindings(broker):
+    """(destination, key) of all bindings of exchange ex."""
+    return [(binding.destination.name, binding.key.decode()) for binding in broker.exchanges["ex"].bindings.values()]
+
+
 METHODS = (
     (("queue_declare", 0, "made", False, True, False, False, False, {}), "queue_declare_ok", lambda broker: "made" in broker.queues),
     (("queue_delete", 0, "old", False, False, False), "queue_delete_ok", lambda broker: "old" not in broker.queues),
@@ -113,8 +83,16 @@ METHODS = (
         lambda broker: "ex2" in broker.exchanges,
     ),
     (("exchange_delete", 0, "ex", False, False), "exchange_delete_ok", lambda broker: "ex" not in broker.exchanges),
-    (("queue_bind", 0, "old", "ex", "k2", False, {}), "queue_bind_ok", lambda broker: len(broker.exchanges["ex"].bindings) == 2),
-    (("queue_unbind", 0, "old", "ex", "k", {}), "queue_unbind_ok", lambda broker: len(broker.exchanges["ex"].bindings) == 0),
+    (("queue_bind", 0, "old", "ex", "k2", False, {}), "queue_bind_ok", lambda broker: ("old", "k2") in bindings(broker)),
+    (("queue_unbind", 0, "old", "ex", "k", {}), "queue_unbind_ok", lambda broker: ("old", "k") not in bindings(broker)),
+    (("exchange_bind", 0, "ex", "amq.fanout", "", False, {}), "exchange_bind_ok", lambda broker: len(broker.exchanges["ex"].bound) == 1),
+    (("exchange_unbind", 0, "bound", "ex", "k", False, {}), "exchange_unbind_ok", lambda broker: not broker.exchanges["bound"].bound),
+    (("queue_purge", 0, "full", False), "queue_purge_ok", lambda broker: broker.queues["full"].message_count() == 0),
+    # As RabbitMQ has it, no name is the last queue that the channel has declared.
+    (("queue_bind", 0, "", "ex", "k2", False, {}), "queue_bind_ok", lambda broker: ("full", "k2") in bindings(broker)),
+    (("queue_unbind", 0, "", "ex", "k", {}), "queue_unbind_ok", lambda broker: ("full", "k") not in bindings(broker)),
+    (("queue_delete", 0, "", False, False, False), "queue_delete_ok", lambda broker: "full" not in broker.queues),
+    (("queue_purge", 0, "", False), "queue_purge_ok", lambda broker: broker.queues["full"].message_count() == 0),
 )
 
 
@@ -162,6 +140,14 @@ def test_a_method_is_answered_when_its_change_is_durable_to_who_made_it_and_to_w
         store = SlowStore()
         broker, peer = prepared(store)
         other = Patient(broker)
+        peer.ask("exchange_declare", "exchange_declare_ok", 0, "bound", "direct", False, True, False, False, False, {})
+        peer.ask("exchange_bind", "exchange_bind_ok", 0, "bound", "ex", "k", False, {})
+        for each in (peer, other):
+            each.declare("full", durable=True)
+        peer.ask("queue_bind", "queue_bind_ok", 0, "full", "ex", "k", False, {})
+        peer.publish("full", b"x", given=PERSISTENT)
+        for _ in range(3):
+            broker.run()
         store.stalls = True
         for each in (peer, other):
             each.give(encoded(method[0], 1, *method[1:]))
