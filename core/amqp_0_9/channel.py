@@ -3,6 +3,7 @@
 What changes with every message is in the broker's channel table at `handle`.
 """
 
+from ..broker.promises import Promises
 from ..memory import layout
 from ..message.route import key_of, with_copies
 
@@ -27,10 +28,7 @@ class Channel:
         self.consumers = {}
         self.returns = []  # (message, reply code, reply text) that wait to be written
         self.last_words = b""  # channel.close, where it waits behind returns
-        self.log_number = 0  # what has to be durable in the log before the last publish is confirmed
-        self.begun_number = 0  # the same for the publish `begun_published` (low 30 bits): the last one that the log is writing already
-        self.begun_published = 0
-        self.refusals = []  # low 30 bits of publishes that wait for a negative confirm
+        self.promises = Promises(session)  # of publishes in confirm mode, by the low 30 bits of their number
         self.transaction = None  # transaction.Transaction after tx.select
         self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
         self.answer = None  # management/requests.py's Answer of its last content, which waits for room or for the log
@@ -44,19 +42,6 @@ class Channel:
         self.mandatory = False
         self.message = layout.NONE
         self.body_left = 0
-
-    def logged(self, journal, before):
-        """A publish, not yet counted, was taken: before its confirm all must be durable that the log has got by now, if that is more than
-        what it took `before` (Journal.taken): a publish that nothing is logged of waits for nobody's sync."""
-        self.logged_behind(journal, self.session.broker.tables.channels[self.handle + layout.CHANNEL_PUBLISHED], journal.taken != before)
-
-    def logged_behind(self, journal, published, anything=True):
-        """The same for all publishes behind the one with these low 30 bits; `anything`: the log has got something of them."""
-        if self.log_number <= journal.log.begun:
-            self.begun_number = self.log_number
-            self.begun_published = published
-        if anything:
-            self.log_number = journal.last()
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""

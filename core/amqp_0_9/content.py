@@ -176,8 +176,8 @@ def complete(session, channel):
             if outcome == NOT_YET:
                 session.hold_for_log(channel)
                 return
-        if session.broker.journal is not None:
-            channel.logged(session.broker.journal, before)
+        if session.broker.journal is not None and session.broker.journal.taken != before:
+            channel.promises.logged()
         message, channel.message = channel.message, layout.NONE  # it is no longer the channel's to release
         session.broker.published(channel, message, channel.mandatory, outcome)
         if outcome == TAKEN and session.route_asked:

@@ -10,6 +10,7 @@ from .. import limits
 from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import hot, layout
 from ..message.formats import BASIC
+from ..outcomes import REFUSED
 from . import field_table, frame, properties
 
 DELIVER = b"\x00\x3c\x00\x3c"
@@ -18,9 +19,9 @@ RETURN = b"\x00\x3c\x00\x32"
 ACK = b"\x00\x3c\x00\x50"
 NACK = b"\x00\x3c\x00\x78"
 
-HEADER_HEAD = 20  # octets of a content header frame beside the property flags and list
+CONFIRM_SIZE = 21  # octets of a frame with one of the last two
 
-HALF = 0x1FFFFFFF  # of the numbers of publishes: one that is so far ahead of another lies behind it
+HEADER_HEAD = 20  # octets of a content header frame beside the property flags and list
 
 # What writing confirms came to.
 NO_ROOM = 0
@@ -248,37 +249,20 @@ def confirm(session, channel):
     NO_ROOM when there is no room for all of them, NOT_YET when some are not durable yet, else WRITTEN.
     """
     channels = session.broker.tables.channels
-    last = channels[channel.handle + layout.CHANNEL_PUBLISHED]
-    journal = session.broker.journal
-    outcome = WRITTEN
-    if journal is not None and not journal.durable(channel.log_number):
-        journal.wait_for(session)
-        if not journal.durable(channel.begun_number):
-            return NOT_YET
-        outcome = NOT_YET
-        last = channel.begun_published
-    while channel.refusals and (last - channel.refusals[0]) & layout.MASK <= HALF:
-        refused = channel.refusals[0]
-        if session.send.room() < 43:
-            return NO_ROOM
-        acknowledge(session, channel, (refused - 1) & layout.MASK)
-        session.send.write(frame.encode(frame.METHOD, channel.number, NACK + confirm_tag(channels, channel, refused) + b"\x00"))
-        channels[channel.handle + layout.CHANNEL_CONFIRMED] = refused
-        channel.refusals.pop(0)
-    if session.send.room() < 21:
-        return NO_ROOM
-    acknowledge(session, channel, last)
-    return outcome
-
-
-def acknowledge(session, channel, last):
-    """Write one basic.ack for the publishes up to `last` (low 30 bits) that are not confirmed yet, if there are any."""
-    channels = session.broker.tables.channels
-    count = (last - channels[channel.handle + layout.CHANNEL_CONFIRMED]) & layout.MASK
-    if count:
-        octets = ACK + confirm_tag(channels, channel, last) + (b"\x01" if count > 1 else b"\x00")
-        session.send.write(frame.encode(frame.METHOD, channel.number, octets))
-        channels[channel.handle + layout.CHANNEL_CONFIRMED] = last
+    promises = channel.promises
+    for first, last, outcome in promises.runs():
+        number = first if outcome == REFUSED else last
+        while True:
+            if session.send.room() < CONFIRM_SIZE:
+                return NO_ROOM
+            tag = confirm_tag(channels, channel, number)
+            octets = NACK + tag + b"\x00" if outcome == REFUSED else ACK + tag + (b"\x00" if first == last else b"\x01")
+            session.send.write(frame.encode(frame.METHOD, channel.number, octets))
+            promises.told(number)
+            if number == last:
+                break
+            number = (number + 1) & layout.MASK
+    return NOT_YET if promises.waiting else WRITTEN
 
 
 def confirm_tag(channels, channel, low):

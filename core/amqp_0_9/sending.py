@@ -6,7 +6,7 @@ Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit
 
 from ..errors import PRECONDITION_FAILED
 from ..memory import layout
-from ..outcomes import REFUSED
+from ..outcomes import REFUSED, TAKEN
 from . import deliver, method, outgoing, replies
 from .spec_0_9_1 import METHODS
 
@@ -70,8 +70,7 @@ class Sending:
             channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
             if number == 0:
                 channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
-            if outcome == REFUSED:
-                channel.refusals.append(number)
+            channel.promises.taken(number, REFUSED if outcome == REFUSED else TAKEN)
         elif not channel.returns:
             return
         self.wants_to_write(channel)

@@ -20,6 +20,7 @@ from ..errors import (
 )
 from ..memory import layout
 from ..message.route import exchange_of
+from ..outcomes import TAKEN
 from ..shim import table
 from . import content, frame, handshake, method, replies, verbs, watch
 from .channel import BODY_NEXT, NO_CONTENT, Channel
@@ -169,7 +170,9 @@ class Session(Sending):
         while handle != layout.NONE:
             channel = self.channels[tables.channels[handle + layout.CHANNEL_NUMBER]]
             if tables.channels[handle + layout.CHANNEL_COUNTED] == 2:
-                channel.logged_behind(self.broker.journal, tables.channels[handle + layout.CHANNEL_COUNTED_FROM])
+                channel.promises.logged()
+            first = (tables.channels[handle + layout.CHANNEL_COUNTED_FROM] + 1) & layout.MASK
+            channel.promises.taken(tables.channels[handle + layout.CHANNEL_PUBLISHED], TAKEN, first)
             tables.channels[handle + layout.CHANNEL_COUNTED] = 0
             self.wants_to_write(channel)
             handle = tables.channels[handle + layout.CHANNEL_NEXT_COUNTED]
@@ -242,7 +245,7 @@ class Session(Sending):
         if row is not None and row[method.NAME] in SILENT:
             channel = self.channels.get(number)
             return len(self.replies) < 2 * len(self.channels) + 2 and (
-                channel is None or len(channel.returns) + len(channel.refusals) < self.broker.limits.return_count_max
+                channel is None or len(channel.returns) + len(channel.promises.waiting) // 2 < self.broker.limits.return_count_max
             )
         if self.writing:
             self.flush()  # what was returned or confirmed goes before the reply to what came later

@@ -76,7 +76,6 @@ FIELDS = {
         ("CONFIRM", FLAG),
         ("PUBLISHED", COUNT),
         ("PUBLISHED_HIGH", COUNT),
-        ("CONFIRMED", COUNT),
         ("PLAIN", FLAG),
         ("COUNTED", (0, 0)),
         ("NEXT_COUNTED", LINK),

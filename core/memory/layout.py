@@ -92,15 +92,14 @@ CHANNEL_PREFETCH = 5  # basic.qos global: with so many unsettled no consumer of 
 CHANNEL_CONFIRM = 6  # 1: confirm mode
 CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8
-CHANNEL_CONFIRMED = 9  # low 30 bits of the last that an acknowledgement was written for
+CHANNEL_INDEXED = 9  # the last unsettled entry that is in the index of tags: so are all before it; NONE: none is
 CHANNEL_PLAIN = 10  # 1: publishes and acknowledgements need no look at the channel: open, no transaction, no content begun
 CHANNEL_COUNTED = 11  # 1: in the list of channels whose publishes hot.ingest has counted (STATE_COUNTED_HEAD); 2: some are to be logged
 CHANNEL_NEXT_COUNTED = 12  # behind it in that list
 CHANNEL_NUMBER = 13
 CHANNEL_COUNTED_FROM = 14  # CHANNEL_PUBLISHED before the first of them
 CHANNEL_CONSUMERS = 15  # its first consumer, the others linked by CONSUMER_NEXT; NONE: none
-CHANNEL_INDEXED = 16  # the last unsettled entry that is in the index of tags: so are all before it; NONE: none is
-CHANNEL_WIDTH = 17
+CHANNEL_WIDTH = 16
 
 # The index of tags, behind the channels' records: the first entry (plus 1; 0: none) for each slot, then the next one behind each entry. The
 # slot of an unsettled entry is (the channel's number among the records + its tag) & STATE_TAG_MASK. Entries come into it when one is asked

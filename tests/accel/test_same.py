@@ -493,7 +493,7 @@ def test_numbers_that_pass_2_to_30():
         tables = side.broker.tables
         for peer in side.peers:
             for channel in peer.connection.sessions():
-                for field in (layout.CHANNEL_TAG, layout.CHANNEL_PUBLISHED, layout.CHANNEL_CONFIRMED):
+                for field in (layout.CHANNEL_TAG, layout.CHANNEL_PUBLISHED):
                     tables.channels[channel.handle + field] = layout.MASK - 2
 
     pair.both(near_the_end)
