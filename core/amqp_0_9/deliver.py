@@ -7,6 +7,7 @@ through `outgoing`. What a stream delivers is in deliver_stream.py.
 import struct
 
 from .. import limits
+from ..broker import getting
 from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import hot, layout
 from ..message.formats import BASIC
@@ -189,9 +190,7 @@ def get(session, channel, found, no_ack):
     redelivered = bytes((1 if tables.entries[found.head() + layout.ENTRY_REDELIVERED] & 255 else 0,))
     payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count() - 1)
     octets = frame.encode(frame.METHOD, channel.number, payload)
-    entry = found.pop()
-    if not no_ack:
-        hot.hold(tables.entries, tables.queues, tables.channels, channel.handle, entry, layout.GOT)
+    entry = getting.get(session.broker, channel, found, no_ack)
     begin(session, channel.number, found, entry, octets, no_ack, header)
     return True
 

@@ -1,11 +1,12 @@
 """The beginning of a 0-9-1 connection: start, tune, open (section 2.2.4). Each state takes one method and puts the next in its place."""
 
+from ..access.login import Login, offered
 from ..access.permissions import WRITE
-from ..errors import COMMAND_INVALID, NOT_ALLOWED, ProtocolError
+from ..errors import ACCESS_REFUSED, COMMAND_INVALID, NOT_ALLOWED, ProtocolError
 from ..parts import part
 from ..version import PRODUCT, VERSION
-from . import frame, method, sasl
-from .login import Login
+from . import frame, method
+from .sasl import MECHANISMS
 
 if False:  # for the type checker alone
     from typing import Any
@@ -37,7 +38,8 @@ def begin(session):
     properties["product"] = PRODUCT
     properties["version"] = VERSION
     properties["capabilities"] = CAPABILITIES
-    session.reply(0, "connection_start", (0, 9, properties, sasl.offered(session), b"en_US"))
+    names = " ".join(offered(MECHANISMS, session.connection)).encode("utf-8")
+    session.reply(0, "connection_start", (0, 9, properties, names, b"en_US"))
 
 
 def expect(session, number, row, name):
@@ -56,7 +58,7 @@ def start_ok(session, number, row, octets, at, end):
     capabilities = properties.get("capabilities")
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
-    session.login = Login(session, mechanism, logged_in, ask)
+    session.login = Login(session, MECHANISMS, mechanism, logged_in, ask, refused)
     session.login.take(response)
 
 
@@ -80,6 +82,15 @@ def logged_in(session, user):
     limits = session.broker.limits
     session.state = tune_ok
     session.reply(0, "connection_tune", (limits.channel_max, limits.frame_size_max, limits.heartbeat_s))
+
+
+def refused(session, error):
+    """The log-in has failed: a word to those who announced that they understand it, and the end for all."""
+    if error.condition == ACCESS_REFUSED and not session.capabilities.get("authentication_failure_close"):
+        session.connection.end()
+        return
+    session.closing_method = (0, 0)
+    raise error
 
 
 def tune_ok(session, number, row, octets, at, end):

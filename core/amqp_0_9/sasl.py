@@ -3,7 +3,6 @@ has."""
 
 from ..access import sasl
 from ..access.passwords import octets_of
-from ..errors import ACCESS_REFUSED, ProtocolError
 from ..parts import part
 from . import field_table
 
@@ -26,17 +25,3 @@ class AmqPlain(sasl.Mechanism):
 
 external = part("access.sasl_external")
 MECHANISMS = (sasl.Plain, AmqPlain, sasl.Scram) + (() if external is None else (external.External,)) + (sasl.Anonymous,)
-
-
-def offered(session):
-    """The names of the mechanisms that this peer is told of, as connection.start has them."""
-    names = [class_.name for class_ in MECHANISMS if class_.announced(session.broker.access, session.connection)]
-    return " ".join(names).encode("utf-8")
-
-
-def begin(name, session):
-    """An attempt with the mechanism called `name`; access-refused when it is not offered to this peer."""
-    for class_ in MECHANISMS:
-        if class_.name == name and class_.offered(session.broker.access, session.connection):
-            return class_(session.broker.access, session.connection, session.broker.limits)
-    raise ProtocolError(ACCESS_REFUSED, "mechanism '%s' is not served; %s are" % (name, str(offered(session), "utf-8")), True)

@@ -4,6 +4,7 @@ One function a method, named as the method (section 1.5 to 1.9): (session, chann
 """
 
 from .. import limits
+from ..broker import getting
 from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
 from ..memory import layout
 from ..memory.hot import find_tag
@@ -262,34 +263,26 @@ def basic_get(session, channel, arguments):
     """Section 1.8.3.10. A stream answers with its state."""
     _, name, no_ack = arguments
     found = session.broker.queue(current_queue(channel, name), session.connection)
-    found.used = True
-    if found.is_paging() and found.head() == layout.NONE:
-        found.pages.pager.bring(found)
-    turns.serve(session.broker, found)
+    served = getting.serve(session.broker, found)
     if session.closing:
         return True  # that broke it
-    if session.broker.tables.queues[found.handle + layout.QUEUE_RETURNING]:
-        return session.go_on_later()  # what comes back goes first
+    if not served:
+        return session.go_on_later()
     if session.outgoing.active() or session.send.room() < limits.REPLY_ROOM:
         return False  # a consumer of this connection has got so much
-    if found.rules is not None:
-        found.rules.before_delivery(session.broker, found)
-        if found.rules.expiry is not None:
-            found.rules.expiry.let_go(session.broker, found, 1)  # a lifetime of 0 is over: no consumer has taken the message at once
-        if found.rules.expiry is not None and found.rules.expiry.behind:
-            return False  # expired ones are still to go
     if found.is_stream:
         if not no_ack:
             raise ProtocolError(
                 NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state" % found.name
             )
         deliver.get_stream(session, channel, found)
-    elif not found.message_count():
-        session.reply(channel.number, "basic_get_empty", ("",))
-    elif found.head() == layout.NONE:
-        return False  # the next one is not written yet, or has no room
-    else:
+        return True
+    outcome = getting.look(session.broker, found)
+    if outcome == getting.LATER:
+        return False
+    if outcome == getting.READY:
         return deliver.get(session, channel, found, no_ack)
+    session.reply(channel.number, "basic_get_empty", ("",))
     return True
 
 

@@ -4,15 +4,14 @@
 time changes the answer: who hears from it, or writes to it, ticks it again.
 """
 
-from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
-from ..memory import layout
+from ..broker import timeouts
+from ..errors import PRECONDITION_FAILED
 from ..shim import elapsed
 from . import frame, handshake, replies
 
 INGEST_WAIT_MS = 100  # a content of which nothing more came for so long is taken in as far as it is there
 TOLD_AFTER_MS = 200  # a publisher that is held this long is told with connection.blocked
 CLOSING_MS = 3000  # how long the answer to connection.close may take
-UNSETTLED_EVERY_MS = 1000  # how often unsettled deliveries are looked at: others can settle them too, and rules change
 CALM_MS = 3600000  # for a session of which nothing is due
 
 
@@ -39,7 +38,7 @@ def tick(session):
         session.room()
     for channel in session.channels.values():
         if watch_unsettled(session, channel, now):
-            wait_ms = min(wait_ms, UNSETTLED_EVERY_MS)
+            wait_ms = min(wait_ms, timeouts.UNSETTLED_EVERY_MS)
     watch_content(session, now)
     moves = session.incomplete or session.send.is_short() or session.unfinished or session.closing or not connection.reading
     return None if moves else wait_ms
@@ -62,21 +61,9 @@ def beat(session, now):
 
 
 def watch_unsettled(session, channel, now):
-    """Close a channel whose oldest delivery has been unsettled for too long (RabbitMQ's consumer_timeout); true when there is one."""
-    tables = session.broker.tables
-    entry = layout.NONE if channel.closing else tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-    if entry == layout.NONE:
-        channel.watched_tag = -1
-        return False
-    tag = tables.entries[entry + layout.ENTRY_TAG]
-    if tag != channel.watched_tag:
-        channel.watched_tag = tag
-        channel.watched_since = now
-        return True
-    found = session.broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
-    most = (found.rules.consumer_timeout_ms if found.rules is not None else 0) or session.broker.limits.consumer_timeout_ms
-    if most and elapsed(now, channel.watched_since) > most:
-        session.broker.counters["settle_timeouts"] += 1
+    """Close a channel whose oldest delivery has been unsettled for too long; true when it has one."""
+    most = timeouts.overdue(session.broker, channel, now)
+    if most:
         session.closing_method = (0, 0)
         session.shut_channel(
             channel,
@@ -87,7 +74,7 @@ def watch_unsettled(session, channel, now):
                 "Timeout value used: %d ms. This timeout value can be configured" % (channel.number, most),
             ),
         )
-    return True
+    return most is not None
 
 
 def watch_content(session, now):
@@ -98,7 +85,5 @@ def watch_content(session, now):
             session.told_blocked = True
             session.broker.counters["blocked"] += 1
             session.reply(0, "connection_blocked", ("no room for more messages",))
-    elif session.unfinished and elapsed(now, session.content_moved) > session.broker.limits.content_timeout_ms:
-        raise ProtocolError(
-            RESOURCE_ERROR, "an unfinished content that has not moved for %d ms" % session.broker.limits.content_timeout_ms, True
-        )
+    elif session.unfinished:
+        timeouts.check_moving(session.broker, session.content_moved)

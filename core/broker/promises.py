@@ -41,7 +41,7 @@ class Promises:
     def runs(self):
         """[(first, last, outcome)] whose sync is done, in their order; the protocol goes on when the next ones are durable. Each
         stays until `told`."""
-        runs = []
+        runs: "list" = []
         for first, last, outcome, needs in self.waiting:
             if self.journal is not None and not self.journal.durable(needs):
                 self.journal.wait_for(self.protocol)

@@ -1,14 +1,13 @@
-"""One log-in of a session: it moves a mechanism's octets, and answers a refusal only after a pause (0-9-1 section 4.10).
+"""One log-in of a protocol's peer: it moves a mechanism's octets, and answers a refusal only after a pause (0-9-1 section 4.10).
 
-Nothing waits here: `take` is called by the handshake, `work` by the broker while a password is being calculated, `tick` by the session.
-While it works or pauses the session reads no frames. A refusal counts against the user and the peer's address; one of too many
-is refused without a look at the password, or answered late (core/access/login_failures.py).
+Nothing waits here: the family calls `take` with what its peer says and `tick` as time passes, the broker calls `work` while a password is
+being calculated. While it works or pauses `paused` of the protocol is true, and the family takes no frames. A refusal counts against the
+user and the peer's address; one of too many is refused without a look at the password, or answered late (login_failures.py).
 """
 
-from ..access.sasl import ACCEPTED, CONTINUE, WORKING
 from ..errors import ACCESS_REFUSED, ProtocolError
 from ..shim import elapsed
-from . import sasl
+from .sasl import ACCEPTED, CONTINUE, WORKING
 
 if False:  # for the type checker alone
     from typing import Any
@@ -17,13 +16,19 @@ RESPONSE_MAX = 1024  # octets of a response: what a log-in holds until it is ove
 
 
 class Login:
-    """`mechanism`: its name as the peer gave it. When it succeeds `accepted(session)` is called, when it asks for more `asked(session)`."""
+    """`mechanisms`: those that the family offers (sasl.Mechanism); `mechanism`: the name that the peer gave.
 
-    def __init__(self, session, mechanism, accepted, asked):
+    What it comes to it calls, with the protocol: `accepted(session, user)`, `asked(session)` for one more response to the challenge of
+    `attempt`, and after the pause `refused(session, error)`, which raises or ends the connection.
+    """
+
+    def __init__(self, session, mechanisms, mechanism, accepted, asked, refused):
         self.session = session
+        self.mechanisms = mechanisms
         self.mechanism = mechanism
         self.accepted = accepted
         self.asked = asked
+        self.refused = refused
         self.attempt: "Any" = None
         self.failure: "Any" = None  # the ProtocolError that the peer is told after the pause; None: it is let in
         self.judged_at = 0
@@ -35,13 +40,13 @@ class Login:
             if len(response) > RESPONSE_MAX:
                 raise ProtocolError(ACCESS_REFUSED, "a response of %d octets; this broker takes %d" % (len(response), RESPONSE_MAX), True)
             if self.attempt is None:
-                self.attempt = sasl.begin(self.mechanism, self.session)
+                self.attempt = begin(self.mechanisms, self.mechanism, self.session.connection)
             self.judge(self.attempt.take(response))
         except ProtocolError as error:
             self.fail(error, "there is no such mechanism for it" if self.attempt is None else error.text)
 
     def work(self):
-        """Go on with the calculation; the broker calls this, outside of any frame."""
+        """Go on with the calculation; the broker calls this, outside of `process`."""
         connection = self.session.connection
         if not connection.closed and not connection.ending:
             self.session.paused = False
@@ -115,7 +120,7 @@ class Login:
         )
 
     def tick(self, now):
-        """Time passes: when the pause is over, in, or a word to those who announced that they understand it and the end for all."""
+        """Time passes: when the pause is over the peer is let in or refused."""
         session = self.session
         if self.pause_ms is None or elapsed(now, self.judged_at) < self.pause_ms:
             return
@@ -124,8 +129,20 @@ class Login:
             self.pause_ms = None
             self.judge(ACCEPTED, True)
             session.process()
-        elif self.failure.condition != ACCESS_REFUSED or session.capabilities.get("authentication_failure_close"):
-            session.closing_method = (0, 0)
-            raise self.failure
         else:
-            session.connection.end()
+            self.refused(session, self.failure)
+
+
+def offered(mechanisms, connection):
+    """The names of the mechanisms that the peer of a connection is told of."""
+    return [each.name for each in mechanisms if each.announced(connection.broker.access, connection)]
+
+
+def begin(mechanisms, name, connection):
+    """An attempt with the mechanism called `name`; access-refused when it is not offered to this peer."""
+    broker = connection.broker
+    for each in mechanisms:
+        if each.name == name and each.offered(broker.access, connection):
+            return each(broker.access, connection, broker.limits)
+    told = " ".join(offered(mechanisms, connection))
+    raise ProtocolError(ACCESS_REFUSED, "mechanism '%s' is not served; %s are" % (name, told), True)

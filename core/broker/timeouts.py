@@ -1,0 +1,37 @@
+"""What may not last too long, for every family: a delivery that nobody settles, a content of which nothing more comes.
+
+A family's `tick` asks here, and says what is over in its own words.
+"""
+
+from ..errors import RESOURCE_ERROR, ProtocolError
+from ..memory import layout
+from ..shim import elapsed
+
+UNSETTLED_EVERY_MS = 1000  # how often a session's unsettled deliveries are looked at: others can settle them too, and rules change
+
+
+def overdue(broker, session, now):
+    """How long the oldest delivery of a session may stay unsettled, in ms, when it has for longer (RabbitMQ's consumer_timeout): the family
+    closes the session. 0: not yet; None: there is none. The session keeps `watched_tag` and `watched_since` for this."""
+    tables = broker.tables
+    entry = layout.NONE if session.closing else tables.channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD]
+    if entry == layout.NONE:
+        session.watched_tag = -1
+        return None
+    tag = tables.entries[entry + layout.ENTRY_TAG]
+    if tag != session.watched_tag:
+        session.watched_tag = tag
+        session.watched_since = now
+        return 0
+    found = broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+    most = (found.rules.consumer_timeout_ms if found.rules is not None else 0) or broker.limits.consumer_timeout_ms
+    if not most or elapsed(now, session.watched_since) <= most:
+        return 0
+    broker.counters["settle_timeouts"] += 1
+    return most
+
+
+def check_moving(broker, moved):
+    """Raise resource-error, for the whole connection, when nothing has come of a content that has begun since `moved` (broker.now then)."""
+    if elapsed(broker.now, moved) > broker.limits.content_timeout_ms:
+        raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms" % broker.limits.content_timeout_ms, True)
