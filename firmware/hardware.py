@@ -19,7 +19,7 @@ def module(name, what_for):
 
 def part(owner, name, what_for):
     """An attribute of a module. Raises Absent."""
-    found = getattr(owner, name, None)
-    if found is None:
+    attribute = getattr(owner, name, None)
+    if attribute is None:
         raise Absent("this MicroPython (%s) has no %s.%s, which %s needs" % (sys.platform, owner.__name__, name, what_for))
-    return found
+    return attribute

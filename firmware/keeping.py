@@ -28,10 +28,10 @@ def device(wanted):
     """The block device of a `flash` store. Raises hardware.Absent, StoreFailed."""
     if "label" in wanted:
         partition = hardware.part(hardware.module("esp32", "a flash partition"), "Partition", "a flash partition")
-        found = partition.find(partition.TYPE_DATA, label=wanted["label"])
-        if not found:
+        partitions = partition.find(partition.TYPE_DATA, label=wanted["label"])
+        if not partitions:
             raise StoreFailed("the partition table has no data partition called %s" % wanted["label"])
-        return found[0]
+        return partitions[0]
     for name, key in (("rp2", "len"), ("pyb", "len")):
         try:
             flash = __import__(name).Flash

@@ -64,15 +64,15 @@ class I2c:
 
 def inputs(wanted):
     """[(name, what has `read()`)] of the settings. Raises hardware.Absent, or ValueError for a pin that there is not."""
-    found = [(name, Adc(wanted["adc"][name])) for name in sorted(wanted.get("adc", {}))]
-    return found + [(each["name"], I2c(each)) for each in wanted.get("i2c", [])]
+    analog = [(name, Adc(wanted["adc"][name])) for name in sorted(wanted.get("adc", {}))]
+    return analog + [(each["name"], I2c(each)) for each in wanted.get("i2c", [])]
 
 
 class Sensor(Events):
     """Publishes what `inputs` read, as the settings' `sensor` says. `say` takes a sentence."""
 
-    def __init__(self, broker, name, wanted, say, found=None):
-        self.inputs = inputs(wanted) if found is None else found
+    def __init__(self, broker, name, wanted, say, sources=None):
+        self.inputs = inputs(wanted) if sources is None else sources
         self.name = name
         self.queue = wanted.get("queue", QUEUE)
         self.every_ms = wanted.get("every_ms", EVERY_MS)

@@ -243,13 +243,13 @@ def check_carried(carries):
 
 def closure(roots):
     """`roots` and every file of the tree that they import at their heads, directly or not, sorted."""
-    found, waiting = set(), list(roots)
+    reached, waiting = set(), list(roots)
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in reached:
+            reached.add(path)
             waiting += imported(path)
-    return sorted(found)
+    return sorted(reached)
 
 
 def load_order(board):

@@ -106,12 +106,13 @@ def say(sentence):
 def settings_of(options):
     """The Settings that the command line asks for. Raises UsageError."""
     if options.config:
-        found = [each for each in config.bridges(options.config) if options.name in (None, each.name)]
-        if len(found) != 1:
+        chosen = [each for each in config.bridges(options.config) if options.name in (None, each.name)]
+        if len(chosen) != 1:
             raise UsageError(
-                f"{options.config} has {len(found)} bridges" + (f" called {options.name!r}" if options.name else "; choose one with --name")
+                f"{options.config} has {len(chosen)} bridges"
+                + (f" called {options.name!r}" if options.name else "; choose one with --name")
             )
-        return found[0]
+        return chosen[0]
     given = {
         "name": options.name or "bridge",
         "direction": "down" if options.down else "up",

@@ -81,7 +81,7 @@ def since_start(status):
 
 def reason(status):
     """With the time of day where it says until when."""
-    return UNIX_TIME.sub(lambda found: time.strftime("until %H:%M:%S", time.localtime(int(found[1]))), status["reason"])
+    return UNIX_TIME.sub(lambda match: time.strftime("until %H:%M:%S", time.localtime(int(match[1]))), status["reason"])
 
 
 def lines(status):

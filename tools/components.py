@@ -51,8 +51,8 @@ def java_version(java="java"):
         told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
-    return int(found.group(1)) if found and told.returncode == 0 else 0
+    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(match.group(1)) if match and told.returncode == 0 else 0
 
 
 def _on_path(*names):

@@ -77,14 +77,14 @@ def differ(what, one, other):
 def compare(where, expected, copies):
     """Lost, doubled and unknown message ids."""
     told = []
-    for what, found in (
+    for what, identities in (
         ("lost", expected - copies.keys()),
         ("doubled", {name for name, count in copies.items() if count > 1}),
         ("there though never published", copies.keys() - expected),
     ):
-        if found:
-            names = ", ".join(str(name) for name in sorted(found, key=str)[:TOLD_MAX])
-            told.append(f"{where}: {len(found)} {what}, as {names}")
+        if identities:
+            names = ", ".join(str(name) for name in sorted(identities, key=str)[:TOLD_MAX])
+            told.append(f"{where}: {len(identities)} {what}, as {names}")
     return told
 
 

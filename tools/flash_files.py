@@ -60,19 +60,19 @@ def sources(board, native):
 
     Raises generate_viper.NotViper.
     """
-    found = {}
+    tree = {}
     for path in source_paths(board):
         with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
-            found[path] = file.read()
+            tree[path] = file.read()
     if native:
-        found.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in found})
-    found[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(found)}"\n'
-    return found
+        tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
+    tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
+    return tree
 
 
-def digest_of(found):
+def digest_of(tree):
     """One text for all sources."""
-    return hashlib.sha256(repr(sorted((path, found[path]) for path in found if path != DIGEST)).encode()).hexdigest()
+    return hashlib.sha256(repr(sorted((path, tree[path]) for path in tree if path != DIGEST)).encode()).hexdigest()
 
 
 def digest(board, native):
@@ -82,16 +82,16 @@ def digest(board, native):
 
 def starters():
     """The Files that start the board."""
-    found = []
+    files = []
     for name in STARTERS:
         with open(os.path.join(boards.ROOT, "firmware", name), "rb") as file:
-            found.append(File(name, file.read()))
-    return found
+            files.append(File(name, file.read()))
+    return files
 
 
-def write_tree(found, directory):
+def write_tree(tree, directory):
     """Write sources below `directory`/leveret."""
-    for path, text in found.items():
+    for path, text in tree.items():
         place = os.path.join(directory, "leveret", path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "w", encoding="utf-8") as file:
@@ -100,11 +100,11 @@ def write_tree(found, directory):
 
 def compiled(board, native):
     """The Files of LIBRARY for a board. Raises CompileFailed."""
-    found = sources(board, native)
+    tree = sources(board, native)
     files = []
     with tempfile.TemporaryDirectory(prefix="leveret-flash-") as directory:
-        write_tree(found, directory)
-        for path in sorted(found):
+        write_tree(tree, directory)
+        for path in sorted(tree):
             octets = compile_file(os.path.join(directory, "leveret", path), path, board.architecture)
             files.append(File(f"{LIBRARY}/{path[:-3]}.mpy", octets))
     return files

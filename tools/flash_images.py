@@ -34,12 +34,12 @@ def image(board, native):
 def write(board, directory):
     """Write both to a directory: what was written, in a sentence."""
     native = board.architecture in flash_files.MACHINE_CODE
-    found = flash_files.sources(board, native)
-    flash_files.write_tree(found, directory)
+    tree = flash_files.sources(board, native)
+    flash_files.write_tree(tree, directory)
     octets = image(board, native)
     with open(os.path.join(directory, IMAGE), "wb") as file:
         file.write(octets)
-    return f"{len(found)} sources in {os.path.join(directory, 'leveret')}, and {os.path.join(directory, IMAGE)} of {len(octets)} octets"
+    return f"{len(tree)} sources in {os.path.join(directory, 'leveret')}, and {os.path.join(directory, IMAGE)} of {len(octets)} octets"
 
 
 def deploy(place, octets):

@@ -38,63 +38,63 @@ def wanted(board, options, existing):
     board_settings.check(options.config, table, board)
     if options.wifi and board.network != "wifi":
         raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
-    found = {
+    settings = {
         "board": board.name,
         "name": table.get("name", board.name.replace("_", "-")),
         "limits": limits(board, options.config),
         "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.pins else 0),
     }
     if options.wifi:
-        found["wifi"] = {"ssid": options.wifi, "password": wifi_password(options, existing)}
+        settings["wifi"] = {"ssid": options.wifi, "password": wifi_password(options, existing)}
         if "country" in table:
-            found["wifi"]["country"] = table["country"]
+            settings["wifi"]["country"] = table["country"]
     elif "ethernet" in table:
-        found["ethernet"] = table["ethernet"]
-    has_network = "wifi" in found or "ethernet" in found
-    add_places(found, table, has_network)
+        settings["ethernet"] = table["ethernet"]
+    has_network = "wifi" in settings or "ethernet" in settings
+    add_places(settings, table, has_network)
     if has_network and table.get("ntp", NTP):
-        found["ntp"] = table.get("ntp", NTP)
+        settings["ntp"] = table.get("ntp", NTP)
     for key in ("store", "sensor"):
         if key in table:
-            found[key] = table[key]
+            settings[key] = table[key]
     if options.config:
-        add_bridges(found, board, options.config)
+        add_bridges(settings, board, options.config)
     for key, part in NEEDED.items():
-        if key in found and part not in board.carries["parts"]:
+        if key in settings and part not in board.carries["parts"]:
             raise UsageError(
                 f"{key} needs the part {part!r}, which {board.name} does not carry (boards/{board.name}/board.toml)"
                 + (": name a network with --wifi SSID" if key == "serial" and board.network == "wifi" else "")
             )
     users = stored_users(options.config, board, existing or {}) if options.config else []
     if users:
-        found["users"] = users
-    return found
+        settings["users"] = users
+    return settings
 
 
-def add_places(found, table, has_network):
+def add_places(settings, table, has_network):
     """Where the board listens: `listen` and `serial`. Without a network it is the line that it was flashed over."""
     place = table.get("listen", PORT if has_network else 0)
     host, port = ("0.0.0.0", place) if isinstance(place, int) else split(place)
     if port:
-        found["listen"] = {"host": host, "port": port}
+        settings["listen"] = {"host": host, "port": port}
     line = table.get("serial", "" if has_network else "console")
     if line:
-        found["serial"] = line if isinstance(line, dict) else {"line": line}
-    if "listen" not in found and "serial" not in found:
+        settings["serial"] = line if isinstance(line, dict) else {"line": line}
+    if "listen" not in settings and "serial" not in settings:
         raise UsageError('nobody could reach this broker: name a network with --wifi SSID, or serial = "console" in [board]')
 
 
-def add_bridges(found, board, path):
+def add_bridges(settings, board, path):
     """The [[bridge]] tables, checked as `leveret serve` does. Raises UsageError."""
     made = config.bridges(path)
     if not made:
         return
-    found["bridges"] = config.bridge_tables(path)
+    settings["bridges"] = config.bridge_tables(path)
     if "bridge" not in board.carries["parts"]:
         return  # refused with what else is not carried
-    if "listen" not in found:
+    if "listen" not in settings:
         raise UsageError(f"{path}: a [[bridge]] needs a network: name one with --wifi SSID, and [board] listen must not be 0")
-    most = found["limits"].get("bridge_count_max", BOARD["bridge_count_max"])
+    most = settings["limits"].get("bridge_count_max", BOARD["bridge_count_max"])
     if len(made) > most:
         raise UsageError(f"{path}: there are {len(made)} [[bridge]] and bridge_count_max is {most}: raise it in [limits]")
     for each in made:
@@ -136,7 +136,7 @@ def limits(board, path):
 def stored_users(path, board, existing):
     """The [[user]] tables with hashes for passwords; the hash that the board has stays where it fits the password. Raises UsageError."""
     known = {user.get("name"): user.get("password_hash") for user in existing.get("users", ())}
-    found = []
+    entries = []
     for table, user in config.users(path, board.limits):
         entry = {"name": user.name}
         if user.stored is not None:
@@ -145,8 +145,8 @@ def stored_users(path, board, existing):
             if "password" in table and old and fits(old, table["password"]):
                 entry["password_hash"] = old
         entry.update({key: table[key] for key in USER_KEYS if key in table})
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def wifi_password(options, existing):
@@ -182,10 +182,10 @@ def file_of(settings):
 def of_octets(octets):
     """The settings in a board's file, or None when they cannot be read."""
     try:
-        found = json.loads(octets)
+        settings = json.loads(octets)
     except (ValueError, UnicodeDecodeError):
         return None
-    return found if isinstance(found, dict) else None
+    return settings if isinstance(settings, dict) else None
 
 
 def fits(stored, text):

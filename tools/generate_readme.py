@@ -63,13 +63,13 @@ def table(limits):
 
 def the_one(titles, expression, what):
     """The index of the one title that `expression` fits. Raises NoSource."""
-    found = [place for place, title in enumerate(titles) if re.search(expression, title)]
-    if len(found) != 1:
+    places = [place for place, title in enumerate(titles) if re.search(expression, title)]
+    if len(places) != 1:
         raise NoSource(
             "tests/measure/README.md has %d %s that %r fits; FIGURES and COLUMNS in tools/generate_readme.py choose them"
-            % (len(found), what, expression)
+            % (len(places), what, expression)
         )
-    return found[0]
+    return places[0]
 
 
 def figures(page):

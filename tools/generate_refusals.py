@@ -164,12 +164,12 @@ def sentences_of_tables(tree):
 
 def sentences():
     """All Sentences of the tree, in the order of their places."""
-    found = []
+    collected = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if not str(path.relative_to(ROOT)).startswith(LEFT_OUT):
-                found += sentences_of(path)
-    return found
+                collected += sentences_of(path)
+    return collected
 
 
 def advice_for(sentence, advice, conditions):
@@ -188,10 +188,10 @@ def read_data():
     return spaces["ADVICE"], spaces["CONDITIONS"], {name: (code, hard) for name, code, hard in spaces["REPLIES"]}
 
 
-def rows(found, advice, conditions, missing):
+def rows(collected, advice, conditions, missing):
     """The lines of a table; what has no advice is added to `missing`."""
     lines, seen = ["| sentence | what to do |", "|---|---|"], set()
-    for sentence in found:
+    for sentence in collected:
         told = advice_for(sentence, advice, conditions)
         if told is None:
             missing.append(sentence)
@@ -204,11 +204,11 @@ def rows(found, advice, conditions, missing):
 def page():
     """(the page, the Sentences that have no advice)."""
     advice, conditions, replies = read_data()
-    found = sentences()
+    collected = sentences()
     missing: list = []
     lines: list = []
     for section, title, words in TITLES:
-        mine = [sentence for sentence in found if sentence.section == section]
+        mine = [sentence for sentence in collected if sentence.section == section]
         lines += [f"## {title}", words, ""]
         if section != TO_CLIENTS:
             lines += rows(mine, advice, {}, missing)

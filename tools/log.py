@@ -100,26 +100,26 @@ class Wanted:
 
     def __init__(self, store):
         self.store = ReadOnly(store)
-        self.found = first_pass.look(self.store)
-        self.queues = {each["id"]: each for each in self.found.definitions.values() if each["kind"] == "queue"}
+        self.contents = first_pass.look(self.store)
+        self.queues = {each["id"]: each for each in self.contents.definitions.values() if each["kind"] == "queue"}
         self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0
-        for segment in self.found.segments:
+        for segment in self.contents.segments:
             self.find_orphans(segment)
 
     def find_orphans(self, segment):
         """Count the messages in a segment that are of queues that nothing defines."""
-        for type_, octets, at, _, _, _ in first_pass.records(self.store, segment.number, self.found.ends[segment.number]):
+        for type_, octets, at, _, _, _ in first_pass.records(self.store, segment.number, self.contents.ends[segment.number]):
             if type_ == segments.MESSAGE:
                 for identity, position in places_of(octets[at:]):
-                    if first_pass.is_orphan(self.found, self.queues, identity, position):
-                        self.found.orphans[identity] = self.found.orphans.get(identity, 0) + 1
+                    if first_pass.is_orphan(self.contents, self.queues, identity, position):
+                        self.contents.orphans[identity] = self.contents.orphans.get(identity, 0) + 1
                         segment.orphans += 1
 
     def messages(self):
         """(wanted places, payload) of each message that some queue wants; a place that comes twice (copied forward) counts once."""
-        for segment in self.found.segments:
-            for type_, octets, at, size, _, _ in first_pass.records(self.store, segment.number, self.found.ends[segment.number]):
+        for segment in self.contents.segments:
+            for type_, octets, at, size, _, _ in first_pass.records(self.store, segment.number, self.contents.ends[segment.number]):
                 self.records += 1
                 if type_ == segments.MESSAGE:
                     payload = octets[at : at + size]
@@ -130,7 +130,7 @@ class Wanted:
     def wants(self, identity, position):
         """True when a queue wants the message at a position that was not there before."""
         taken = self.taken.setdefault(identity, Settled())
-        settled = self.found.settled.get(identity)
+        settled = self.contents.settled.get(identity)
         if identity not in self.queues or settled is not None and settled.has(position) or taken.has(position):
             return False
         taken.add(position, position + 1)
@@ -138,19 +138,19 @@ class Wanted:
 
     def damage(self):
         """The first damage in words, or ""."""
-        if self.found.damages:
-            first = self.found.damages[0]
+        if self.contents.damages:
+            first = self.contents.damages[0]
             return (
                 f"segment {first.number} at octet {first.offset}: {first.reason}; the {first.octets} octets from there on are not believed"
             )
-        if self.found.missing:
-            number, count = self.found.missing[0]
+        if self.contents.missing:
+            number, count = self.contents.missing[0]
             return f"{count} records are missing behind segment {number}"
         return ""
 
     def losses(self):
         """What is lost, and messages that nobody can have, in words, or ""."""
-        return (recovery.told_of_lost(self.found) + recovery.told_of_orphans(self.found).split(": they stay")[0])[2:]
+        return (recovery.told_of_lost(self.contents) + recovery.told_of_orphans(self.contents).split(": they stay")[0])[2:]
 
 
 def places_of(payload):
@@ -168,12 +168,12 @@ def check(store, directory):
         for identity, _ in places:
             counts[identity] = counts.get(identity, 0) + 1
     kinds: dict = {}
-    for kind, *_ in wanted.found.definitions:
+    for kind, *_ in wanted.contents.definitions:
         kinds[kind] = kinds.get(kind, 0) + 1
     defined = ", ".join(f"{kind} {kinds[kind]}" for kind in sorted(kinds)) or "nothing"
     size = sum(store.size(number) for number in store.numbers())
-    print(f"{directory}: {len(wanted.found.segments)} segments of {size} octets, {wanted.records} records")
-    print(f"defined: {defined}; settled places: {wanted.found.counts['settled']}")
+    print(f"{directory}: {len(wanted.contents.segments)} segments of {size} octets, {wanted.records} records")
+    print(f"defined: {defined}; settled places: {wanted.contents.counts['settled']}")
     print(f"messages wanted: {sum(counts.values())} places, {octets} octets")
     for identity in sorted(counts):
         print(f"  {wanted.queues[identity]['name']}: {counts[identity]}")
@@ -184,7 +184,7 @@ def check(store, directory):
         print(f"not of the log, and left alone: {', '.join(store.strays())}")
     if wanted.losses():
         print(f"lost: {wanted.losses()}")
-    if wanted.found.orphans or any(name.endswith(ORPHANS) for name in aside):
+    if wanted.contents.orphans or any(name.endswith(ORPHANS) for name in aside):
         print(f"`leveret log salvage {directory}` gives the messages of queues that nothing defines")
     print(f"damage: {wanted.damage() or 'none'}")
     return 1 if wanted.damage() or wanted.losses() else 0
@@ -241,9 +241,9 @@ def all_orphans(store, directory):
             if reader.damage is not None:
                 print(f"leveret log: {name}: {reader.damage.reason} at octet {reader.damage.offset}", file=sys.stderr)
     wanted = Wanted(store)
-    for segment in wanted.found.segments:
+    for segment in wanted.contents.segments:
         if segment.orphans:
-            yield from orphans.orphans_of(wanted.store, wanted.found, segment.number)
+            yield from orphans.orphans_of(wanted.store, wanted.contents, segment.number)
 
 
 class OneFile:
@@ -336,18 +336,18 @@ def text(octets):
 def compact(store, directory):
     """Write what is wanted anew, then remove what was there."""
     wanted = Wanted(store)
-    if wanted.found.damages or wanted.found.noted is None:
+    if wanted.contents.damages or wanted.contents.noted is None:
         raise LogFailed(
             f"the log in {directory} is damaged ({wanted.damage() or wanted.losses()}): start the broker on it once, which puts that aside"
         )
-    orphans.keep(store, wanted.found)
-    if any(segment.pinned for segment in wanted.found.segments):
+    orphans.keep(store, wanted.contents)
+    if any(segment.pinned for segment in wanted.contents.segments):
         raise LogFailed("there is no room to put the messages of queues that nothing defines aside; nothing was changed")
     old = store.numbers()
     before = sum(store.size(number) for number in old)
     writer = segments.Log(store, SEGMENT_SIZE, 1 << 62)
-    writer.take_over(wanted.found.segments)
-    writer.begin(wanted.found.next_number(store), (wanted.found.sequence or 0) % BIG)
+    writer.take_over(wanted.contents.segments)
+    writer.begin(wanted.contents.next_number(store), (wanted.contents.sequence or 0) % BIG)
     first = writer.current().number
     try:
         write_anew(wanted, writer)
@@ -365,9 +365,9 @@ def compact(store, directory):
 
 def write_anew(wanted, writer):
     """Definitions, the last position of each queue, and messages. Raises LogFailed."""
-    for definition in wanted.found.definitions.values():
+    for definition in wanted.contents.definitions.values():
         writer.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
-    for identity, ranges in wanted.found.settled.items():
+    for identity, ranges in wanted.contents.settled.items():
         if identity in wanted.queues:
             writer.append(segments.SETTLED, (struct.pack(">IHQI", identity, 1, ranges.end - 1, 1),))
     for places, payload in wanted.messages():

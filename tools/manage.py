@@ -73,8 +73,8 @@ class Manager:
         first = answer = self.ask(request)
         items: dict = {}
         while True:
-            for section, found in answer["items"].items():
-                items.setdefault(section, []).extend(found)
+            for section, rows in answer["items"].items():
+                items.setdefault(section, []).extend(rows)
             if answer["next"] is None:
                 return first, items
             answer = self.ask(request, after=answer["next"])

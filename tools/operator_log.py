@@ -113,7 +113,7 @@ def one_line(sentence):
 def reads_journal(stream, variables):
     """True when what is written to `stream` goes to journald: JOURNAL_STREAM names its device and inode (systemd.exec(5))."""
     try:
-        found = os.fstat(stream.fileno())
-        return variables.get("JOURNAL_STREAM", "") == f"{found.st_dev}:{found.st_ino}"
+        status = os.fstat(stream.fileno())
+        return variables.get("JOURNAL_STREAM", "") == f"{status.st_dev}:{status.st_ino}"
     except (OSError, ValueError, AttributeError):  # no such file, or no standard error at all
         return False

@@ -292,11 +292,11 @@ class Measurement:
         while len(done) < len(self.workers):
             for key, _ in selector.select(0.05):
                 line = self.workers[key.data].stdout.readline()
-                found = json.loads(line) if line else {"failed": "their process ended"}
-                if "failed" in found:
-                    raise Failed(f"the {key.data}s: {found['failed']}")
-                self.last[key.data] = found
-                if found["done"]:
+                report = json.loads(line) if line else {"failed": "their process ended"}
+                if "failed" in report:
+                    raise Failed(f"the {key.data}s: {report['failed']}")
+                self.last[key.data] = report
+                if report["done"]:
                     done.add(key.data)
                     selector.unregister(key.fileobj)
                     if key.data == "publisher" and "consumer" in self.workers:
@@ -331,9 +331,9 @@ class Measurement:
         recent = state["latency"]
         if self.series:
             recent = {place: count - self.series[-1]["latency"].get(place, 0) for place, count in recent.items()}
-        found = percentiles(recent)
-        if found:
-            parts.append("latency in ms: " + ", ".join(f"p{key} {found[key] / 1000:.2f}" for key in (50, 95, 99)))
+        latencies = percentiles(recent)
+        if latencies:
+            parts.append("latency in ms: " + ", ".join(f"p{key} {latencies[key] / 1000:.2f}" for key in (50, 95, 99)))
         if state["blocked"]:
             parts.append("blocked by the broker")
         self.series.append(state)
@@ -387,18 +387,18 @@ class Measurement:
 
     def trouble(self, publisher, consumer):
         """What did not agree, as sentences."""
-        found = []
+        faults = []
         if publisher.get("refused"):
-            found.append(f"{publisher['refused']} messages were refused by the broker (basic.nack)")
+            faults.append(f"{publisher['refused']} messages were refused by the broker (basic.nack)")
         if self.options.confirm and publisher["confirmed"] < publisher["published"]:
-            found.append(f"{publisher['published'] - publisher['confirmed']} messages were never confirmed")
+            faults.append(f"{publisher['published'] - publisher['confirmed']} messages were never confirmed")
         if publisher.get("held"):
-            found.append(f"{publisher['held']} publishers could not hand over all they had: the broker took nothing for {DRAIN_S:.0f} s")
+            faults.append(f"{publisher['held']} publishers could not hand over all they had: the broker took nothing for {DRAIN_S:.0f} s")
         if publisher and consumer:
             missing = self.expected() - consumer["received"]
             if missing:
-                found.append(f"{abs(missing)} messages " + ("were lost" if missing > 0 else "came too many"))
-        return found
+                faults.append(f"{abs(missing)} messages " + ("were lost" if missing > 0 else "came too many"))
+        return faults
 
     def show(self, summary, trouble):
         """The summary in words."""
@@ -428,12 +428,12 @@ class Measurement:
 def percentiles(bins):
     """{percentile: microseconds} of counted latencies (bins as in c_accel/perf.h; 3 % wide), {} when there is none."""
     total = sum(bins.values())
-    found = {}
+    latencies = {}
     if total:
         wanted = list(PERCENTILES)
         seen = 0
         for place in sorted(bins):
             seen += bins[place]
             while bins[place] and wanted and seen >= max(wanted[0] / 100 * total, 1):
-                found[wanted.pop(0)] = place if place < 32 else (32 + place % 32) << (place // 32 - 1)
-    return found
+                latencies[wanted.pop(0)] = place if place < 32 else (32 + place % 32) << (place // 32 - 1)
+    return latencies

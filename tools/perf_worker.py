@@ -425,12 +425,12 @@ class Worker:
 
     def bins(self, name):
         """The bins of a latency that are not empty, summed over the sides."""
-        found: dict = {}
+        counts: dict = {}
         for side in self.sides:
             for place, count in enumerate(ffi.unpack(getattr(side.perf, name), 1024)):
                 if count:
-                    found[place] = found.get(place, 0) + count
-        return found
+                    counts[place] = counts.get(place, 0) + count
+        return counts
 
     def close(self):
         for side in self.sides:

@@ -255,9 +255,9 @@ class Run:
         self._writer.forget()
         totals, removed = self._tables.totals(), self._retention.gone(self._tables)["rows"]
         for table, folder in (("readings", "raw"), ("dead_letters", "dead_letters"), ("alerts", "alerts")):
-            found, went = self._tables.rows(folder), removed.get(folder, 0)
-            if found + went != totals[table]:
-                raise self._job.CountsDiffer(f"{table}: {found} rows in the files, {went} removed, {totals[table]} noted batch by batch")
+            rows, went = self._tables.rows(folder), removed.get(folder, 0)
+            if rows + went != totals[table]:
+                raise self._job.CountsDiffer(f"{table}: {rows} rows in the files, {went} removed, {totals[table]} noted batch by batch")
         counts = self._tables.window_counts()
         if sum(counts) != totals["readings"] - totals["late"]:
             held = f"raw holds {totals['readings']}, {totals['late']} of them late"
@@ -293,8 +293,8 @@ class Away:
 
 def raised(error):
     """The names of the exceptions of our own code, or of a mistake in it, that Spark's error tells of."""
-    found = re.findall(r"^(leveret\.\S+|ValueError|TypeError|AssertionError)\b", str(error), re.MULTILINE)
-    return [name.rstrip(":").rpartition(".")[2] for name in found]
+    errors = re.findall(r"^(leveret\.\S+|ValueError|TypeError|AssertionError)\b", str(error), re.MULTILINE)
+    return [name.rstrip(":").rpartition(".")[2] for name in errors]
 
 
 def is_away(error):
@@ -314,5 +314,5 @@ def cause(error):
             "a Python process did not answer Spark within 10 s: this machine is too busy, or PYSPARK_PYTHON "
             f"({os.environ.get('PYSPARK_PYTHON', sys.executable)}) does not start"
         )
-    found = re.findall(r"^(?:leveret\.ports\.spark\.\w+\.\w+|ValueError): (.+)$", str(error), re.MULTILINE)
-    return found[-1] if found else str(error)
+    sentences = re.findall(r"^(?:leveret\.ports\.spark\.\w+\.\w+|ValueError): (.+)$", str(error), re.MULTILINE)
+    return sentences[-1] if sentences else str(error)

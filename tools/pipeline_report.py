@@ -91,10 +91,10 @@ def table(folder, pattern):
     import pyarrow
     import pyarrow.parquet
 
-    found = []
+    tables = []
     for file in sorted(glob.glob(os.path.join(glob.escape(folder), pattern))):
-        found.append(pyarrow.parquet.ParquetFile(file).read())
-    return pyarrow.concat_tables(found, promote_options="default") if found else None
+        tables.append(pyarrow.parquet.ParquetFile(file).read())
+    return pyarrow.concat_tables(tables, promote_options="default") if tables else None
 
 
 def key_of(row):
@@ -108,12 +108,12 @@ def title(key):
 
 def by_series(windows):
     """{key: rows in the order of time}."""
-    found: dict = {}
+    groups: dict = {}
     for row in windows.to_pylist():
-        found.setdefault(key_of(row), []).append(row)
-    for rows in found.values():
+        groups.setdefault(key_of(row), []).append(row)
+    for rows in groups.values():
         rows.sort(key=lambda row: row["window_start"])
-    return found
+    return groups
 
 
 def head(folder, series, windows, alerts):
@@ -133,8 +133,8 @@ def totals(folder):
     if not names:
         return {}
     with open(names[-1], encoding="utf-8") as file:
-        found = json.load(file)
-    return {name: count for name, count in found.get("totals", {}).items() if isinstance(count, int)}
+        counts = json.load(file)
+    return {name: count for name, count in counts.get("totals", {}).items() if isinstance(count, int)}
 
 
 def plot(rows, alerts):
@@ -193,10 +193,10 @@ def plot(rows, alerts):
 def thinned(rows):
     """The rows, several made one where there are more than POINTS_MAX: nothing that was least or most is lost."""
     step = len(rows) // POINTS_MAX + 1
-    found = []
+    points = []
     for part in (rows[at : at + step] for at in range(0, len(rows), step)):
         count = sum(row["count"] for row in part)
-        found.append(
+        points.append(
             {
                 "window_start": part[0]["window_start"],
                 "window_end": part[-1]["window_end"],
@@ -205,18 +205,18 @@ def thinned(rows):
                 "mean": sum(row["mean"] * row["count"] for row in part) / count,
             }
         )
-    return found
+    return points
 
 
 def with_gaps(rows):
     """The rows, with one that draws nothing wherever several windows are missing."""
-    found: list = []
+    windows: list = []
     usual = sorted(behind["window_start"] - row["window_start"] for row, behind in zip(rows, rows[1:]))
     for row in rows:
-        if found and row["window_start"] - found[-1]["window_start"] > GAP * usual[len(usual) // 2]:
-            found.append(dict(VOID, window_start=found[-1]["window_end"]))
-        found.append(row)
-    return found
+        if windows and row["window_start"] - windows[-1]["window_start"] > GAP * usual[len(usual) // 2]:
+            windows.append(dict(VOID, window_start=windows[-1]["window_end"]))
+        windows.append(row)
+    return windows
 
 
 def alert_table(alerts):
@@ -234,11 +234,11 @@ def alert_table(alerts):
 
 def dead_letter_table(folder):
     """What did not decode, by reason."""
-    found = table(folder, "dead_letters/*.parquet")
-    if found is None or not found.num_rows:
+    letters = table(folder, "dead_letters/*.parquet")
+    if letters is None or not letters.num_rows:
         return ""
     counts: dict = {}
-    for reason in found.column("reason").to_pylist():
+    for reason in letters.column("reason").to_pylist():
         counts[reason] = counts.get(reason, 0) + 1
     rows = "".join(
         f'<tr><td>{html.escape(str(reason))}</td><td class="n">{count:,}</td></tr>'

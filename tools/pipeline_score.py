@@ -83,13 +83,13 @@ def reading(path, line, row):
 def seconds_of(text):
     """Seconds since 1970. Raises ValueError."""
     try:
-        found = datetime.datetime.fromisoformat(text)
+        moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         seconds = float(text)
         if not abs(seconds) < 1e12:
             raise
         return seconds
-    return (found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 
 def score_all(detector, series):
@@ -97,11 +97,11 @@ def score_all(detector, series):
     places = [place for place, rows in enumerate(series) for _ in rows]
     rows = [row for rows in series for row in rows]
     scores = detector.score_rows(detector.new_states(len(series)), places, [row[2] for row in rows], [row[3] for row in rows])
-    found, at = [], 0
+    parts, at = [], 0
     for rows in series:
-        found.append(scores[at : at + len(rows)])
+        parts.append(scores[at : at + len(rows)])
         at += len(rows)
-    return found
+    return parts
 
 
 def write_all(options, names, series, scores):
@@ -112,12 +112,12 @@ def write_all(options, names, series, scores):
     folder = len(names) > 1 or os.path.isdir(options.out)
     if folder:
         os.makedirs(options.out, exist_ok=True)
-    for name, rows, found, source in zip(names, series, scores, options.csv):
+    for name, rows, results, source in zip(names, series, scores, options.csv):
         target = os.path.join(options.out, name) if folder else options.out
         if os.path.exists(target) and os.path.samefile(target, source):
             raise BadSeries(f"{target} is the series itself: name another --out")
         with open(target, "w", newline="", encoding="utf-8") as file:
-            write(file, rows, found)
+            write(file, rows, results)
 
 
 def write(file, rows, scores):

@@ -177,9 +177,9 @@ class Server:
         def accept(stream):
             return self._taken(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
 
-        found = self.loop.listen(place.host, place.port, accept, make_stream)
+        listener = self.loop.listen(place.host, place.port, accept, make_stream)
         self._certificates.append(certificates)
-        return found
+        return listener
 
     def _refused(self, stream, reason):
         self.broker.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")

@@ -27,12 +27,12 @@ OWN_FILES_MAX = 10
 
 def python_files(*folders):
     """Paths relative to ROOT, sorted."""
-    found = []
+    paths = []
     for folder in folders:
         for directory, below, names in os.walk(os.path.join(ROOT, folder)):
             below[:] = [name for name in below if not name.startswith((".", "__pycache__", "node_modules"))]
-            found += [os.path.relpath(os.path.join(directory, name), ROOT) for name in names if name.endswith(".py")]
-    return sorted(found)
+            paths += [os.path.relpath(os.path.join(directory, name), ROOT) for name in names if name.endswith(".py")]
+    return sorted(paths)
 
 
 def parse(path):

@@ -30,10 +30,10 @@ def lines_of(record):
     except (OSError, ValueError, KeyError):
         return None
     counts = {folder: [0, 0] for folder in FOLDERS}
-    for path, found in files.items():
+    for path, lines in files.items():
         folder = path.split("/")[0]
-        counts[folder][0] += len(found["executed_lines"])
-        counts[folder][1] += len(found["executed_lines"]) + len(found["missing_lines"])
+        counts[folder][0] += len(lines["executed_lines"])
+        counts[folder][1] += len(lines["executed_lines"]) + len(lines["missing_lines"])
     return {folder: tuple(count) for folder, count in counts.items() if count[1]}
 
 

@@ -87,10 +87,10 @@ def read_junit(path):
 def read_summary(path):
     """Outcome from the last `N passed, N failed` of a log."""
     with open(path, errors="replace") as log:
-        found = SUMMARY.findall(log.read())
-    if not found:
+        summaries = SUMMARY.findall(log.read())
+    if not summaries:
         return Outcome(complaint="it ended without saying `N passed, N failed`")
-    return Outcome(*(int(number or 0) for number in found[-1]))
+    return Outcome(*(int(number or 0) for number in summaries[-1]))
 
 
 def judge(outcome, status, reasons=()):

@@ -10,12 +10,12 @@ FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 def names():
     """Paths of all pages, relative to ROOT: those at the top, then by folder."""
-    found = [name for name in sorted(os.listdir(ROOT)) if name.endswith(".md")]
+    paths = [name for name in sorted(os.listdir(ROOT)) if name.endswith(".md")]
     for folder in FOLDERS:
         for directory, below, files in os.walk(os.path.join(ROOT, folder)):
             below[:] = sorted(name for name in below if not name.startswith((".", "__pycache__", "node_modules")))
-            found += [os.path.relpath(os.path.join(directory, name), ROOT) for name in sorted(files) if name.endswith(".md")]
-    return found
+            paths += [os.path.relpath(os.path.join(directory, name), ROOT) for name in sorted(files) if name.endswith(".md")]
+    return paths
 
 
 def read(name):
@@ -25,11 +25,11 @@ def read(name):
 
 def fences(text, *languages):
     """The texts of the fenced blocks in one of `languages`, in order."""
-    found = []
+    blocks = []
     for indent, language, block in FENCE.findall(text):
         if language in languages:
-            found.append("".join(line[len(indent) :] for line in block.splitlines(keepends=True)))
-    return found
+            blocks.append("".join(line[len(indent) :] for line in block.splitlines(keepends=True)))
+    return blocks
 
 
 def prose(text):
@@ -44,11 +44,11 @@ def links(text):
 
 def anchors(text):
     """The names of a page's headings, as GitHub makes them; of equal ones the second ends in -1 and so on."""
-    found: list = []
+    names: list = []
     for heading in re.findall(r"^#+ +(.*?) *$", FENCE.sub("", text), re.MULTILINE):
         name = re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "]", heading).lower()).replace(" ", "-")
-        found.append(name if name not in found else "%s-%d" % (name, sum(each.startswith(name) for each in found)))
-    return found
+        names.append(name if name not in names else "%s-%d" % (name, sum(each.startswith(name) for each in names)))
+    return names
 
 
 def dead_links():

@@ -70,26 +70,26 @@ def stage(name, text=None):
 def linked_files():
     """The files that pages link to and that are no pages, as images."""
     names = pages.names()
-    found = {
+    linked = {
         os.path.normpath(os.path.join(os.path.dirname(page), target.partition("#")[0]))
         for page in names
         for target in pages.links(pages.read(page))
         if target.partition("#")[0]
     }
-    return sorted(name for name in found - set(names) if os.path.isfile(os.path.join(ROOT, name)))
+    return sorted(name for name in linked - set(names) if os.path.isfile(os.path.join(ROOT, name)))
 
 
 def modules():
     """{folder: its modules' names} of everything that has an API, in the tree's order."""
-    found = {}
+    folders = {}
     for package in PACKAGES:
         for directory, below, files in os.walk(os.path.join(ROOT, package)):
             below[:] = sorted(name for name in below if name not in HIDDEN and not name.startswith((".", "_")))
             folder = os.path.relpath(directory, ROOT)
             names = sorted(name[:-3] for name in files if name.endswith(".py") and name != "__init__.py")
             if names:
-                found[folder] = names
-    return found
+                folders[folder] = names
+    return folders
 
 
 def api_pages():
