@@ -45,6 +45,8 @@ class Login:
         except ProtocolError as error:
             self.fail(error, "there is no such mechanism for it" if self.attempt is None else error.text)
 
+    what = "a log-in%s"
+
     def work(self):
         """Go on with the calculation; the broker calls this, outside of `process`."""
         connection = self.session.connection

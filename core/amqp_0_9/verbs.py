@@ -142,9 +142,7 @@ def queue_declare(session, channel, arguments):
     found = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
     channel.last_queue = found.name
     session.broker.end_unclaimed(found)
-    answer_durably(
-        session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)), found.name
-    )
+    answer_durably(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)), found.name)
 
 
 def queue_bind(session, channel, arguments):

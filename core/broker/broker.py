@@ -105,7 +105,7 @@ class Broker(Consuming):
         self.access = default_access(limits, nonce) if access is None else access
         self.failures = Failures(limits)
         self.guard = Guard(self)
-        self.jobs = []  # log-ins whose password is being calculated: `work` of one of them each time that `run` is called
+        self.jobs = []  # log-ins whose password is being calculated ...: `work` of one of them each time that `run` is called; `what` it is
         self.log = log
         self.inform = nothing  # the same for what happens at connections: who comes and goes; `is_fault`: an error that ended something
         self.now = 0
@@ -129,7 +129,8 @@ class Broker(Consuming):
         self.behind = []  # connections with frames that were to wait while others have their turn
         self.turns = 0  # of these, in this round
         self.leaving = []  # channels that are over, whose deliveries are on their way back to their queues
-        self.leaves_at = 0  # uptime before which none of them goes on: that of the last one failed
+        self.leaves_at = 0  # uptime before which none of them goes on: each has failed
+        self.stuck = 0  # of them, the last ones, that have failed
         self.strangers = []  # those of them that have not logged in, the oldest first
         self.surplus = []  # those that have no place, and are told so
         self.buffers = []  # (receive, send) pairs of connections that are gone
@@ -265,13 +266,13 @@ class Broker(Consuming):
     def go_on(self):
         """A round."""
         if self.jobs:
-            self.jobs.pop(0).work()
+            self.work(self.jobs.pop(0))
         self.dead_letters.turn(self)
         self.tables.begin_turn()
         if self.leaving_now():
             self.let_leave()
         if self.policies.pending:
-            self.policies.work(self)
+            self.policies.go_on(self)
         turns.run(self)
         if self.behind:
             self.give_turns()
@@ -282,16 +283,26 @@ class Broker(Consuming):
         if self.held:
             waiting = self.held
             self.held = []
-            for connection in waiting:
-                connection.resume()
+            self.guard.resume(waiting)
             turns.run(self)
+
+    def work(self, job):
+        """Do a part of a job: what raises in it is tried again later, behind the others."""
+        try:
+            job.work()
+        except Exception as error:  # an error of ours: told, and tried again
+            self.guard.job_failed(job, error)
 
     def give_turns(self):
         """Let connections that have frames left go on, in turn."""
         self.turns = TURNS
         while self.behind and self.turns > 0:
             self.turns -= 1
-            self.behind.pop(0).go_on()
+            connection = self.behind.pop(0)
+            try:
+                connection.go_on()
+            except Exception as error:  # an error of ours is this connection's alone
+                connection.broke(error)
             if self.tables.state[layout.STATE_LEFT] <= 0:
                 return  # that was a long one
 
@@ -434,8 +445,13 @@ class Broker(Consuming):
             gone = self.has_left(channel)
         except Exception as error:  # an error of ours: told, and tried again
             self.guard.trouble("a channel of connection %s", channel.connection.name, error)
-            self.leaves_at = self.uptime_ms + AGAIN_MS
-            return
+            gone = False
+            self.stuck += 1
+            if self.stuck >= len(self.leaving):
+                self.leaves_at = self.uptime_ms + AGAIN_MS
+                self.stuck = 0
+        else:
+            self.stuck = 0
         self.leaving.pop(0)
         if not gone:
             self.leaving.append(channel)

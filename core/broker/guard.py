@@ -28,6 +28,7 @@ class Guard:
         self.aside = layout.NONE  # entries whose messages could not be kept as poison, linked by ENTRY_NEXT
         self.tried_at = 0
         self.ended = []  # connections that are over and could not give back what they held
+        self.jobs = []  # of the broker, that have raised
 
     def trouble(self, what, name, error):
         """Count an error of ours and tell it once; `what` with `name` in it says whose work it was."""
@@ -106,6 +107,7 @@ class Guard:
                 self.rescue(found, found.pop(), error)
         except Exception as again:  # what guards may raise too: told, and the others go on
             self.trouble("queue '%s'", found.name, again)
+            self.broker.activate(found)  # nothing else may remember that it is to be tried again
 
     def count_failure(self, found):
         """Faults of a queue in a row."""
@@ -135,6 +137,27 @@ class Guard:
         rules.groups = None
         found.update_plain()
 
+    # Connections
+
+    def resume(self, connections):
+        """Let connections go on that were held: each of them, whatever raises in one."""
+        for connection in connections:
+            try:
+                connection.resume()
+            except Exception as error:  # an error of ours is this connection's alone
+                connection.broke(error)
+
+    # Jobs
+
+    def job_failed(self, job, error):
+        """A job of the broker has raised: told, and put behind the others when some time has passed."""
+        self.trouble(job.what, "", error)
+        try:
+            self.jobs.append(job)
+        except MemoryError as again:
+            self.trouble(job.what, "", again)
+            self.broker.jobs.append(job)
+
     # Time
 
     def tick(self):
@@ -142,8 +165,14 @@ class Guard:
         for row in self.failing:
             self.broker.activate(row[0])
         self.failing = [row for row in self.failing if self.broker.uptime_ms - row[2] < AGAIN_MS]
-        if (self.aside != layout.NONE or self.ended) and self.broker.uptime_ms - self.tried_at >= AGAIN_MS:
-            self.tried_at = self.broker.uptime_ms
+        broker = self.broker
+        if (
+            self.aside != layout.NONE or self.ended or self.jobs or broker.policies.failed
+        ) and broker.uptime_ms - self.tried_at >= AGAIN_MS:
+            self.tried_at = broker.uptime_ms
+            broker.jobs += self.jobs
+            self.jobs = []
+            broker.policies.again()
             self.ended = [each for each in self.ended if not each.gives_back()]
             entries = self.broker.tables.entries
             entry, self.aside = self.aside, layout.NONE

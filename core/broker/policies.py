@@ -78,6 +78,7 @@ class Policies:
     def __init__(self):
         self.by_name = {}
         self.pending = []  # queues and exchanges that are still to be brought up to date
+        self.failed = []  # those that could not be: tried again a second later
 
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
@@ -103,7 +104,7 @@ class Policies:
                 del self.by_name[policy.name]
             else:
                 self.by_name[policy.name] = before
-            self.pending = everything(broker)
+            self.begin(broker)
             raise
 
     @staticmethod
@@ -131,25 +132,44 @@ class Policies:
 
     def apply_to_all(self, broker):
         """Bring every queue and exchange up to date: some now, the others in the rounds of the broker to come."""
-        self.pending = everything(broker)
+        self.begin(broker)
         self.work(broker)
 
+    def begin(self, broker):
+        """From here on every queue and exchange is to be brought up to date."""
+        self.pending = everything(broker)
+        self.failed = []
+
+    def go_on(self, broker):
+        """Go on with that in a round: the others have their turns when one of them raises."""
+        try:
+            self.work(broker)
+        except Exception as error:  # an error of ours: what it was about is in `failed`
+            broker.guard.trouble("the policies of '%s'", self.failed[-1].name if self.failed else "", error)
+
+    def again(self):
+        """Time has passed: what failed is tried again."""
+        self.pending += self.failed
+        self.failed = []
+
     def work(self, broker):
-        """Go on with that for one turn: so many comparisons of a name with a pattern."""
+        """Go on with that for one turn: so many comparisons of a name with a pattern. What raises is put aside, and ends the turn."""
         left = COMPARISONS_MAX
-        while self.pending and left > 0:
-            each = self.pending.pop()
-            left -= APPLYING + len(self.by_name)
-            if each.is_exchange:
-                self.apply_to_exchange(each)
-            elif broker.queue_objects.get(each.handle) is each:
-                try:
-                    self.apply_to_queue(broker, each)
-                except Exception:  # it is tried again in a round to come, behind the others
-                    each.effective = None
-                    self.pending.insert(0, each)
-                    raise
-        route_cache.forget(broker.tables)
+        try:
+            while self.pending and left > 0:
+                self.failed.append(self.pending.pop())
+                left -= APPLYING + len(self.by_name)
+                self.apply_to(broker, self.failed[-1])
+                self.failed.pop()
+        finally:
+            route_cache.forget(broker.tables)
+
+    def apply_to(self, broker, each):
+        """Bring a queue or an exchange up to date, if it is there yet."""
+        if each.is_exchange:
+            self.apply_to_exchange(each)
+        elif broker.queue_objects.get(each.handle) is each:
+            self.apply_to_queue(broker, each)
 
     def apply_to_queue(self, broker, queue):
         """Give a queue the rules of its own arguments and its policy, where they have changed."""
@@ -159,7 +179,7 @@ class Policies:
         arguments = queue.with_defaults(queue.arguments if policy is None else merged(queue.arguments, policy.arguments))
         if arguments == queue.effective:
             return
-        queue.effective = arguments
+        queue.effective = None  # until all is done: what raises is tried again
         if queue.is_stream:
             queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments})
         else:
@@ -175,6 +195,7 @@ class Policies:
             if queue.rules is not None:
                 queue.rules.trim(broker, queue)
             broker.activate(queue)
+        queue.effective = arguments
 
     def apply_to_exchange(self, exchange):
         """Give an exchange the alternate of its policy, unless it was declared with one."""

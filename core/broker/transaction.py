@@ -257,11 +257,13 @@ class Transaction:
             self.let_others(broker)
             broker.counters["rollbacks"] += 1
         finally:
-            forgotten.work()
+            broker.work(forgotten)
 
 
 class Forgotten:
     """Contents that are let go of, so many in each round of the broker."""
+
+    what = "a rollback%s"
 
     def __init__(self, broker, messages):
         self.broker = broker

@@ -184,8 +184,11 @@ class Pager(Copies):
             least = READY_MIN if found.consumers else 1
             if self.tables.queues[found.handle + layout.QUEUE_LENGTH] < least:
                 turns -= 1
-                if self.bring(found):
-                    self.busy = True
+                try:
+                    if self.bring(found):
+                        self.busy = True
+                except Exception as error:  # the others have their turns all the same
+                    self.broker.guard.trouble("what queue '%s' has beyond memory", found.name, error)
 
     def ask(self, consumer):
         """A reader of a stream needs messages that are not in memory."""
@@ -199,12 +202,17 @@ class Pager(Copies):
         turn, self.readers = self.readers[:ROUND_TURNS], self.readers[ROUND_TURNS:]
         self.busy = bool(self.readers)
         for consumer in turn:
-            if self.tries > tries:
-                self.readers.append(consumer)
-            elif consumer in consumer.queue.consumers and consumer.cursor == layout.NONE and not consumer.queue.pages.bring(consumer):
-                self.readers.append(consumer)
-            else:
-                self.broker.activate(consumer.queue)
+            try:
+                if self.tries > tries or not self.has_what_it_needs(consumer):
+                    self.readers.append(consumer)
+                else:
+                    self.broker.activate(consumer.queue)
+            except Exception as error:  # it asks again when its queue is tried again
+                self.broker.guard.queue_failed(consumer.queue, error)
+
+    def has_what_it_needs(self, consumer):
+        """Read for a stream's consumer, if it is one yet: false when it is to ask again."""
+        return consumer not in consumer.queue.consumers or consumer.cursor != layout.NONE or consumer.queue.pages.bring(consumer)
 
     def bring(self, found):
         """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""

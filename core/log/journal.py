@@ -360,8 +360,7 @@ class Journal:
         self.free_segments()
         if good:
             waiting, self.waiting = self.waiting, []
-            for session in waiting:
-                session.connection.resume()
+            self.broker.guard.resume([session.connection for session in waiting])
 
     def wait_for(self, session):
         """Have a session go on after the next commit."""

@@ -49,16 +49,22 @@ def go_round(broker, turns):
         queue = broker.queue_objects[handle]
         if broker.tables.queues[handle + layout.QUEUE_RETURNING]:
             continue  # what comes back goes first; then the queue is active again
-        careful = queue.needs_care or queue.prioritised
-        most = careful_most(queue) if careful else engine.turn
         try:
-            count = careful_turn(broker, queue, most) if careful else turn(queue, engine)
+            again = take_turn(broker, queue, engine)
         except Exception as error:  # an error of ours is this queue's alone
             broker.guard.queue_failed(queue, error)
             continue
-        engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)
-        if count >= most:
+        if again:
             broker.activate(queue)
+
+
+def take_turn(broker, queue, engine):
+    """A queue's turn: true when it is to have another one."""
+    careful = queue.needs_care or queue.prioritised
+    most = careful_most(queue) if careful else engine.turn
+    count = careful_turn(broker, queue, most) if careful else turn(queue, engine)
+    engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)
+    return count >= most
 
 
 def cost_of(queue, deliveries):
