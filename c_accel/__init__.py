@@ -1,7 +1,7 @@
 """The hot functions in C: the engine that CPython uses where the compiled module is there (core/DESIGN.md section 3).
 
 `install()` has brokers that are made from then on use it. `LEVERET_ACCEL=0` in the environment switches it off; a machine without a
-compiler installs without the module, and its brokers run core/memory/hot.py and core/broker/ingest.py as boards do. tests/accel holds the
+compiler installs without the module, and its brokers run core/memory/hot.py and what is beside it as boards do. tests/accel holds the
 forms together.
 """
 
@@ -28,7 +28,7 @@ if STALE:
 VARIABLE = "LEVERET_ACCEL"
 
 
-LARGE = 16384  # octets of a body that goes from its blocks to the socket, and of a frame that goes the other way
+LARGE = 16384  # octets of a body that goes from its blocks to the socket
 ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/queue/turns.py's
 
 
@@ -125,7 +125,6 @@ class Engine:
     deliveries = 2048
     effort = 20000
     ingests = True
-    intake_least = LARGE
 
     def __init__(self, tables):
         self.kept = []
@@ -141,8 +140,7 @@ class Engine:
         pointers.ways = self.ways.table
         self.pointers = pointers
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
-        self.intake = ffi.new("leveret_intake *")
-        self.intake.least = self.intake_least
+        self.rows = {}
         self.round = ffi.new("leveret_round *")
         self.round.row_size = ROW_SIZE
         self.round.reply_room = limits.REPLY_ROOM
@@ -202,11 +200,11 @@ class Engine:
         if consumer.prefix_at is None:
             reader.prefix = ffi.NULL
             return
-        session = consumer.channel.session
-        reader.output = session.send.output
+        reader.output = consumer.channel.connection.send.output
+        reader.wire = consumer.row.wire
         reader.prefix = consumer.prefix_at
         reader.prefix_size = len(consumer.prefix)
-        reader.frame_size_max = session.frame_size_max
+        reader.frame_size_max = consumer.frame_size_max
 
     def see_way(self, user, exchange):
         """See core/broker/engine.py: C may find the next one itself."""
@@ -241,33 +239,14 @@ class Engine:
         """The address of a table of integers."""
         return ffi.from_buffer("int32_t[]", owner(table))
 
-    def ingest(self, numbers, source):
-        """See core/broker/ingest.py."""
-        return lib.leveret_ingest(self.pointers, numbers, source)
+    def row(self, form):
+        """See core/broker/engine.py; None: this family has no form in C, and its sessions take and deliver message by message."""
+        from . import amqp_0_9  # there is no C module on some machines
 
-    def take_in(self, session, channel, descriptor):
-        """See core/broker/engine.py."""
-        intake, receive = self.intake, session.receive
-        intake.octets = receive.address
-        intake.size = receive.size
-        intake.start, intake.end = receive.start, receive.end
-        intake.message = channel.message
-        intake.channel_number = channel.number
-        intake.frame_size_max = session.frame_size_max
-        intake.body_left = channel.body_left
-        intake.frame_left = session.body_left
-        intake.frame_size = session.body_size
-        count = lib.leveret_take_in(self.pointers, intake, descriptor)
-        receive.start, receive.end = intake.start, intake.end
-        channel.body_left = intake.body_left
-        session.body_left = intake.frame_left
-        session.body_size = intake.frame_size
-        return None if count < 0 else count
-
-    def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
-        """See hot.pump."""
-        output = self.round.readers[consumer // layout.CONSUMER_WIDTH].output
-        return lib.leveret_pump(self.pointers, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
+        if form.name not in self.rows:
+            made = {amqp_0_9.Row.name: amqp_0_9.Row}.get(form.name)
+            self.rows[form.name] = made and made(self)
+        return self.rows[form.name]
 
     def append(self, message, source, start, size):
         """See hot.append; `source` is any buffer of octets."""
@@ -312,19 +291,6 @@ class Engine:
     def settle(self, channel, first, last, how):
         """See core/broker/engine.py."""
         return lib.leveret_settle(self.pointers, channel, first, last, how)
-
-    def put_body(self, left, frame_size_max, channel_number, target, at, end):
-        """See hot.put_body."""
-        return lib.leveret_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)
-
-    def pack(self, entry, most, octets_max):
-        """See core/amqp_0_9/packed.py."""
-        numbers = self.numbers
-        numbers[0], numbers[1], numbers[2] = entry, most, octets_max
-        lib.leveret_pack_reach(self.pointers, numbers)
-        body = bytearray(numbers[2])
-        lib.leveret_pack(self.pointers, entry, numbers[1], ffi.from_buffer("uint8_t[]", body))
-        return body, numbers[1], numbers[0]
 
 
 def owner(view):

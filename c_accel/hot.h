@@ -1,4 +1,5 @@
-/* The hot functions of core/memory/hot.py and core/broker/ingest.py in C, over the same flat memory: same arguments, same state, same octets.
+/* The hot functions of core/memory/hot.py and core/broker/publish.py in C, over the same flat memory: same arguments, same state, same octets.
+ * What reads or writes a family's octets is in files named after it (amqp_0_9.h); what is here calls it through leveret_wire.
  *
  * The records are those of core/memory/layout.py (layout.h is generated from it). No function checks an index that it finds in a table: the tables are
  * the broker's own. What comes from a peer (`source`) is checked against its end before it is read.
@@ -43,6 +44,7 @@ typedef struct {
 } leveret_ways;
 
 struct leveret_output;
+struct leveret_wire;
 
 /* Everything that belongs to one broker; the memory stays where it is as long as the broker lives. */
 typedef struct {
@@ -66,19 +68,8 @@ void leveret_index(leveret_matcher *m);
 /* The queues for a key, each once, in targets[0:64]: how many; 65: more than that. */
 int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, int32_t *targets);
 
-/* See ingest.ingest. */
-int32_t leveret_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source);
-
-/* See hot.pump. `output`: `target` is its, and large bodies may be set in; NULL: none. */
-int32_t leveret_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
-                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, struct leveret_output *output);
-
 /* See hot.append. */
 void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size);
-
-/* See hot.put_body. */
-int32_t leveret_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target, int32_t at,
-                         int32_t end);
 
 /* See write_taken in core/log/flat_records.py. */
 void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segment);
@@ -96,16 +87,11 @@ int32_t leveret_reach_back(const leveret_tables *t, int32_t entry, int32_t most)
 int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int32_t most);
 int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how);
 
-/* How far a pack reaches: `numbers` is the first entry, records at most, octets at most; then the entry behind, the records, the octets. */
-void leveret_pack_reach(const leveret_tables *t, int32_t *numbers);
-
-/* A pack but for its first 16 octets, see amqp_0_9/packed.py. */
-void leveret_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target);
-
-/* A body on its way from its blocks to a socket: its frames go before octets[position] of a send buffer, without the end octet of the last one,
- * which stands there. The message is referenced until then. `between`: how many are gone of the eight octets before the payload under way
- * (the last frame's end and this one's head; the first frame has no end before it). */
+/* A body on its way from its blocks to a socket: its frames go before octets[position] of a send buffer. What its family writes behind the last
+ * payload stands there. The message is referenced until then. `between`: how many are gone of the octets that the family writes before the
+ * payload under way (wire->between_size; the first frame begins in the buffer, so some are gone from the beginning). */
 typedef struct {
+    const struct leveret_wire *wire;
     int32_t position;
     int32_t message;
     int32_t block; /* where the next octet of the body is */
@@ -113,8 +99,8 @@ typedef struct {
     int32_t left; /* octets of the body */
     int32_t frame_left; /* octets of the payload under way */
     int32_t between;
-    int32_t channel_number;
-    int32_t frame_size_max;
+    int32_t number; /* the family's: what its frames are marked with */
+    int32_t payload_max; /* octets of a frame */
 } leveret_inset;
 
 /* A send buffer, as core/memory/send_buffer.py has it. Those that were written to are linked, from `touched` of leveret_round. */
@@ -134,7 +120,7 @@ typedef struct leveret_output {
     int32_t inset_least; /* bodies of so many octets are set in: it is sent by leveret_send; 0: none are */
     int32_t inset_count;
     int32_t inset_octets; /* of their bodies, that are not gone yet */
-    uint8_t between[8];
+    uint8_t between[16];
     leveret_inset insets[32]; /* LEVERET_INSETS_MAX */
 } leveret_output;
 
@@ -153,30 +139,26 @@ void leveret_sent(const leveret_tables *t, leveret_output *output, int32_t count
 /* The connection is over. */
 void leveret_forget_insets(const leveret_tables *t, leveret_output *output);
 
-/* A body that arrives: its message and channel, the largest frame, and what is left of it. `frame_left`: octets of the frame under way, 0 at its
- * end octet, -1 before the next one. `octets` is the connection's receive buffer, with no more than a part of the next frame's head; frames of less than `least`
- * octets (`frame_size`: of the last that was not the content's last) are read through it. */
-typedef struct {
-    uint8_t *octets;
-    int32_t size;
-    int32_t start;
-    int32_t end;
-    int32_t message;
-    int32_t channel_number;
-    int32_t frame_size_max;
-    int32_t body_left;
-    int32_t frame_left;
-    int32_t frame_size;
-    int32_t least;
-} leveret_intake;
+/* What a family writes: its row, see core/wire/contract.pyi, HotRow. */
+typedef struct leveret_wire {
+    /* Octets that a delivery of this message takes at the end of a send buffer, its body among them or set in; -1: it is never whole. */
+    int32_t (*size_of)(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset);
+    /* Write it: the position behind it. `output`: its body is to be set in there; NULL: it is not. */
+    int32_t (*write)(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size,
+                     int32_t frame_size_max, leveret_output *output, uint8_t *target, int32_t at);
+    /* Octets between the payloads of two frames, at most 16, and what they are before a payload of `size` octets. */
+    int32_t between_size;
+    void (*put_between)(uint8_t *target, int32_t number, int32_t size);
+} leveret_wire;
 
-/* Read from a socket what is left of a body, into its blocks, and at most a few KiB behind it, into the receive buffer: the octets read; -1: there
- * are none now; 0: the peer is gone. It stops before the content's last octet, a frame's end, and at whatever is not the next body frame. */
-int32_t leveret_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor);
+/* See hot.pump. `output`: `target` is its, and large bodies may be set in; NULL: none. */
+int32_t leveret_pump(const leveret_tables *t, const leveret_wire *wire, int32_t consumer, int32_t limit, const uint8_t *prefix,
+                     int32_t prefix_size, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output);
 
-/* Where deliveries to a consumer go, and the frame that they begin with; no prefix: nowhere yet. */
+/* Where deliveries to a consumer go, who writes them, and the octets that they begin with; no prefix: nowhere yet. */
 typedef struct {
     leveret_output *output;
+    const leveret_wire *wire;
     const uint8_t *prefix;
     int32_t prefix_size;
     int32_t frame_size_max;

@@ -1,14 +1,13 @@
 /* Sending bodies from their blocks: what waits in an output is its buffer with insets, and goes out piece by piece. */
 #include "insets.h"
-#include "octets.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { BETWEEN_SIZE = 8, PIECES_MAX = 256 };
+enum { BETWEEN_MAX = 16, PIECES_MAX = 256 };
 
-typedef uint8_t between_octets[BETWEEN_SIZE];
+typedef uint8_t between_octets[BETWEEN_MAX];
 
 static void next_block(const leveret_tables *t, leveret_inset *inset)
 {
@@ -21,9 +20,8 @@ static void next_block(const leveret_tables *t, leveret_inset *inset)
 /* The octets between the payloads of two frames are gone: the next frame's payload is to go. */
 static void begin_frame(leveret_inset *inset)
 {
-    int32_t size = inset->frame_size_max - 8;
-    inset->between = BETWEEN_SIZE;
-    inset->frame_left = inset->left < size ? inset->left : size;
+    inset->between = inset->wire->between_size;
+    inset->frame_left = inset->left < inset->payload_max ? inset->left : inset->payload_max;
 }
 
 static void skip_payload(leveret_inset *inset, int32_t size)
@@ -50,12 +48,11 @@ static int32_t add_inset(const leveret_tables *t, leveret_inset inset, struct io
                          int32_t most)
 {
     while (inset.left > 0 && count < most) {
-        if (inset.between < BETWEEN_SIZE) {
+        if (inset.between < inset.wire->between_size) {
             int32_t gone = inset.between;
             begin_frame(&inset);
-            between[count][0] = END_OCTET;
-            put_frame(between[count] + 1, 3, inset.channel_number, inset.frame_left);
-            pieces[count] = (struct iovec){between[count] + gone, (size_t)(BETWEEN_SIZE - gone)};
+            inset.wire->put_between(between[count], inset.number, inset.frame_left);
+            pieces[count] = (struct iovec){between[count] + gone, (size_t)(inset.between - gone)};
         } else {
             int32_t size = run_of(t, &inset);
             uint8_t *begin = t->arena + (size_t)inset.block * (size_t)t->state[STATE_BLOCK_SIZE] + inset.offset;
@@ -82,23 +79,22 @@ static int32_t pieces_of(const leveret_tables *t, const leveret_output *output, 
     return count;
 }
 
-int32_t leveret_set_in(const leveret_tables *t, leveret_output *output, int32_t message, int32_t frame_size_max, int32_t channel_number,
-                       int32_t at)
+void leveret_set_in(const leveret_tables *t, const leveret_wire *wire, leveret_output *output, int32_t message, int32_t payload_max,
+                    int32_t number, int32_t at, int32_t gone)
 {
     leveret_inset *inset = output->insets + output->inset_count++;
+    inset->wire = wire;
     inset->position = at;
     inset->message = message;
     inset->block = t->state[STATE_CURSOR_BLOCK];
     inset->offset = t->state[STATE_CURSOR_OFFSET];
     inset->left = t->messages[message + MESSAGE_BODY];
     inset->frame_left = 0;
-    inset->between = 1;
-    inset->channel_number = channel_number;
-    inset->frame_size_max = frame_size_max;
+    inset->between = gone;
+    inset->number = number;
+    inset->payload_max = payload_max;
     output->inset_octets += inset->left;
     t->messages[message + MESSAGE_REFERENCES] += 1;
-    output->octets[at] = END_OCTET;
-    return at + 1;
 }
 
 static void end_inset(const leveret_tables *t, leveret_output *output)
@@ -116,10 +112,11 @@ void leveret_sent(const leveret_tables *t, leveret_output *output, int32_t count
         if (size > 0) {
             size = size < count ? size : count;
             output->start += size;
-        } else if (inset->between < BETWEEN_SIZE) {
-            size = BETWEEN_SIZE - inset->between < count ? BETWEEN_SIZE - inset->between : count;
+        } else if (inset->between < inset->wire->between_size) {
+            int32_t more = inset->wire->between_size - inset->between;
+            size = more < count ? more : count;
             inset->between += size;
-            if (inset->between == BETWEEN_SIZE)
+            if (size == more)
                 begin_frame(inset);
         } else {
             size = inset->frame_left < count ? inset->frame_left : count;

@@ -17,8 +17,9 @@ static inline int32_t has_inset_room(const leveret_output *output, int32_t body)
            || (output->inset_count < LEVERET_INSETS_MAX && output->inset_octets <= output->size && body <= output->size - output->inset_octets);
 }
 
-/* Set a message's body in at `at`, with the cursor of the state at its begin; its last octet, a frame's end, is behind it in the buffer. */
-int32_t leveret_set_in(const leveret_tables *t, leveret_output *output, int32_t message, int32_t frame_size_max, int32_t channel_number,
-                       int32_t at);
+/* Set a message's body in at `at`, with the cursor of the state at its begin, in frames with payloads of `payload_max` octets at most. `gone`:
+ * octets of what is between two frames that do not go before the first one. What is behind the last one, the family writes there. */
+void leveret_set_in(const leveret_tables *t, const leveret_wire *wire, leveret_output *output, int32_t message, int32_t payload_max,
+                    int32_t number, int32_t at, int32_t gone);
 
 #endif

@@ -1,10 +1,8 @@
-/* Numbers and frames as AMQP 0-9-1 writes them. */
+/* Numbers in network order. */
 #ifndef LEVERET_OCTETS_H
 #define LEVERET_OCTETS_H
 
 #include <stdint.h>
-
-enum { END_OCTET = 0xCE };
 
 static inline int32_t size_of(const uint8_t *source, int32_t at)
 {
@@ -34,14 +32,6 @@ static inline void put_size(uint8_t *target, int32_t size)
     target[1] = (uint8_t)(size >> 16);
     target[2] = (uint8_t)(size >> 8);
     target[3] = (uint8_t)size;
-}
-
-static inline void put_frame(uint8_t *target, int32_t type, int32_t channel_number, int32_t size)
-{
-    target[0] = (uint8_t)type;
-    target[1] = (uint8_t)(channel_number >> 8);
-    target[2] = (uint8_t)channel_number;
-    put_size(target + 3, size);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/broker/ingest.py, core/memory/hot.py). */
-#include "settle.h"
+/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/broker/publish.py, core/memory/hot.py). */
+#include "publish.h"
 #include "queues.h"
 
 enum { STEPS = 16 };
@@ -62,7 +62,7 @@ static int32_t find_indexed(const leveret_tables *t, int32_t channel, int32_t ta
     return -1;
 }
 
-static int32_t find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
+int32_t leveret_find_tag(const leveret_tables *t, int32_t channel, int32_t tag)
 {
     const int32_t *entries = t->entries;
     int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD];
@@ -158,7 +158,7 @@ static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, 
     }
 }
 
-static int32_t settle_all(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
+int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
 {
     if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
         return 0;
@@ -176,45 +176,6 @@ static int32_t settle_all(const leveret_tables *t, int32_t channel, int32_t firs
     }
     settle(t, channel, first, last, how == ACCEPTED ? STATE_SETTLED : STATE_REJECTED);
     return 1;
-}
-
-int32_t leveret_take_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
-{
-    int32_t place = t->state[STATE_AT] + 11;
-    const uint8_t *at = source + place;
-    const int32_t *record = t->channels + channel;
-    if (at[0])
-        return ASK;
-    int32_t high = at[1] << 18 | at[2] << 10 | at[3] << 2 | at[4] >> 6;
-    int32_t low = (at[4] & 63) << 24 | at[5] << 16 | at[6] << 8 | at[7];
-    int32_t multiple = at[8] & 1, how = ACCEPTED;
-    if (source[place - 1] == BASIC_REJECT) {
-        how = multiple ? RETURNED : REFUSED;
-        multiple = 0;
-    } else if (source[place - 1] == BASIC_NACK) {
-        how = at[8] & 2 ? RETURNED : REFUSED;
-    }
-    int32_t last;
-    if (multiple && high == 0 && low == 0) {
-        last = record[CHANNEL_UNSETTLED_TAIL];
-        if (last < 0)
-            return place + 10;
-    } else {
-        if (high != record[CHANNEL_TAG_HIGH] && high + 1 != record[CHANNEL_TAG_HIGH])
-            return ASK;
-        last = find_tag(t, channel, low);
-        if (last < 0)
-            return ASK;
-    }
-    int32_t first = last;
-    if (multiple) {
-        first = record[CHANNEL_UNSETTLED_HEAD];
-        int32_t count = (t->entries[last + ENTRY_TAG] - t->entries[first + ENTRY_TAG]) & MASK;
-        if (count >= t->state[STATE_LEFT])
-            return ASK;
-        t->state[STATE_LEFT] -= count;
-    }
-    return settle_all(t, channel, first, last, how) ? place + 10 : ASK;
 }
 
 void leveret_purge(const leveret_tables *t, int32_t queue)
@@ -280,9 +241,4 @@ int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int
         entry = t->entries[entry + ENTRY_NEXT];
     }
     return last;
-}
-
-int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
-{
-    return settle_all(t, channel, first, last, how);
 }

@@ -23,17 +23,13 @@ static int32_t has_credit(const leveret_tables *t, int32_t consumer)
     return channel[CHANNEL_PREFETCH] == 0 || channel[CHANNEL_UNSETTLED] < channel[CHANNEL_PREFETCH];
 }
 
-/* Whether the message at the head of a queue goes out whole as soon as there is room: core/amqp_0_9/deliver.py begins one that does not. */
+/* Whether the message at the head of a queue goes out whole as soon as there is room: the family's session begins one that does not. */
 static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const leveret_reader *reader, int32_t queue)
 {
     const int32_t *record = t->messages + t->entries[t->queues[queue + QUEUE_HEAD] + ENTRY_MESSAGE];
-    int32_t body = record[MESSAGE_BODY];
-    if (record[MESSAGE_PROPERTIES] + 20 > reader->frame_size_max || record[MESSAGE_KIND] & KIND_FORMAT)
-        return 0;
-    if (wants_inset(reader->output, body))
-        return 1;
-    return body + 8 <= reader->frame_size_max && reader->prefix_size + 38 + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES] + body
-           <= reader->output->size - r->reply_room;
+    int32_t is_inset = wants_inset(reader->output, record[MESSAGE_BODY]);
+    int32_t size = reader->wire->size_of(record, reader->prefix_size, reader->frame_size_max, is_inset);
+    return size >= 0 && (is_inset || size <= reader->output->size - r->reply_room);
 }
 
 /* Up to `most` deliveries to a consumer: how many; negative when core/queue/turns.py has to go on: less one, how many were made. */
@@ -47,8 +43,8 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     const int32_t *length = t->queues + queue + QUEUE_LENGTH;
     int32_t before = t->state[STATE_DELIVERED];
     leveret_room(output);
-    output->end = leveret_pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets, output->end,
-                               output->size - r->reply_room, output);
+    output->end = leveret_pump(t, reader->wire, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets,
+                               output->end, output->size - r->reply_room, output);
     int32_t count = (t->state[STATE_DELIVERED] - before) & MASK;
     if (count && !output->is_touched) {
         output->is_touched = 1;

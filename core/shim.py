@@ -154,11 +154,11 @@ else:
         _write_number(target, at, high << 30 | low)
 
     def put_frame(target, at, type_, channel_number, size):
-        """See hot.put_frame."""
+        """See hot_out.put_frame."""
         _write_frame(target, at, type_, channel_number, size)
 
     def route_hash(source, at, size):
-        """See ingest.route_hash; another number, which c_accel/routes.h has too."""
+        """See publish.route_hash; another number, which c_accel/routes.h has too."""
         found = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
         return found ^ found >> 13
 

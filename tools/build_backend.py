@@ -24,7 +24,7 @@ get_requires_for_build_sdist = build_meta.get_requires_for_build_sdist
 prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
 prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel
 
-MODULES = ("hot", "perf")
+MODULES = {"hot": ("hot.h", "amqp_0_9.h"), "perf": ("perf.h",)}  # each with the headers that say what Python calls
 CFFI = "cffi==2.1.1"
 WITH_WHEELS = ("x86_64", "AMD64", "i686", "aarch64", "arm64", "ARM64", "ppc64le", "s390x")  # of cffi, on PyPI; pyproject.toml has them too
 
@@ -68,13 +68,15 @@ def write_modules():
             if os.path.exists(_path(name)):
                 os.remove(_path(name))
         return
-    for name in MODULES:
-        with open(os.path.join("c_accel", name + ".h"), encoding="utf-8") as file:
-            declarations = re.sub(r"(?ms)^#.*?$|/\*.*?\*/", "", file.read())
+    for name, headers in MODULES.items():
+        declarations = ""
+        for header in headers:
+            with open(os.path.join("c_accel", header), encoding="utf-8") as file:
+                declarations += re.sub(r"(?ms)^#.*?$|/\*.*?\*/", "", file.read())
         builder = cffi.FFI()
         builder.cdef(declarations + "static const unsigned int leveret_sources;")
         number = "static const unsigned int leveret_sources = %dU;" % sources.fingerprint()
-        builder.set_source("leveret.c_accel._" + name, '#include "%s.h"\n%s' % (name, number))
+        builder.set_source("leveret.c_accel._" + name, "".join('#include "%s"\n' % header for header in headers) + number)
         os.makedirs(os.path.dirname(_path(name)), exist_ok=True)
         builder.emit_c_code(_path(name))
 

@@ -1,11 +1,12 @@
-"""The viper form of core/memory/hot.py and core/broker/ingest.py: what a board runs in place of the plain form.
+"""The viper form of the hot functions (FILES): what a board runs in place of the plain form.
 
-    python3 tools/generate_viper.py DIRECTORY [--architecture NAME]    writes memory/hot.py and broker/ingest.py there, compiled if named
+    python3 tools/generate_viper.py DIRECTORY [--architecture NAME]    writes them there, as memory/hot.py ..., compiled if named
 
-It puts in what the plain form leaves out, and changes nothing else: the mark, the types of the arguments by their names (OCTETS, TABLES;
-every other one is an integer), int(...) around calls whose number is used (a call gives an object in viper), and calls for % and //, which
-viper does not have. `copy` and `same` of core/shim.py get a viper form too. Nothing it writes is kept in the tree: it is made where it is
-needed, and the same octets come out of both forms (tests/micropython/test_viper.py).
+It puts in what the plain form leaves out, and changes nothing else: the mark, the types of the arguments by their names (OCTETS, TABLES,
+FUNCTIONS; every other one is an integer), the numbers of core/memory/layout.py for their names, int(...) around calls whose number is used
+(a call gives an object in viper), and calls for % and //, which viper does not have. `copy` and `same` of core/shim.py get a viper form
+too. Nothing it writes is kept in the tree: it is made where it is needed, and the same octets come out of both forms
+(tests/micropython/test_viper.py).
 """
 
 import argparse
@@ -15,9 +16,11 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FILES = ("memory/hot", "broker/ingest")  # below core/, without .py
+FILES = ("memory/hot", "broker/publish", "amqp_0_9/hot_in", "amqp_0_9/hot_out")  # below core/, without .py
 OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets")
 TABLES = ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "table", "routes", "route_targets", "numbers")
+FUNCTIONS = ("size_of", "write")  # a family's, which hot.pump is given
+LAYOUT = "memory/layout"
 ARCHITECTURES = ("armv6m", "armv7emsp", "xtensawin")
 
 # What hot.py has from core/shim.py, and what stands for % and //.
@@ -58,16 +61,22 @@ class NotViper(ValueError):
 
 
 class Marker(ast.NodeTransformer):
-    """Turns one module into its viper form; `functions`: names of all hot functions of both files, and whether they give a number."""
+    """Turns one module into its viper form; `functions`: names of all hot functions of all files, and whether they give a number;
+    `numbers`: those of the layout, by name."""
 
-    def __init__(self, functions):
+    def __init__(self, functions, numbers):
         self.functions = functions
+        self.numbers = numbers
+
+    def visit_Name(self, node):
+        return ast.Constant(self.numbers[node.id]) if node.id in self.numbers else node
 
     def visit_FunctionDef(self, node):
         node.body = [self.visit(each) for each in node.body[1:]]
         for argument in node.args.args:
             name = argument.arg
-            argument.annotation = ast.Name("ptr8" if name in OCTETS else "ptr32" if name in TABLES else "int")
+            kind = "ptr8" if name in OCTETS else "ptr32" if name in TABLES else "object" if name in FUNCTIONS else "int"
+            argument.annotation = ast.Name(kind)
         node.returns = ast.Name("int") if self.functions[node.name] else None
         node.decorator_list = [ast.Attribute(ast.Name("micropython"), "viper")]
         return node
@@ -86,6 +95,8 @@ class Marker(ast.NodeTransformer):
 
     def visit_BinOp(self, node):
         self.generic_visit(node)
+        if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and node.right.value == 0:
+            return node.left  # the first field of a record
         name = OPERATORS.get(type(node.op))
         return node if name is None else ast.Call(ast.Name("int"), [ast.Call(ast.Name(name), [node.left, node.right], [])], [])
 
@@ -101,26 +112,35 @@ def gives_a_number(function):
     return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
 
 
+def numbers_of_the_layout():
+    """{name: number}."""
+    names: dict = {}
+    exec(compile(parse(LAYOUT), LAYOUT, "exec"), names)
+    return {name: names[name] for name in names if name.isupper()}
+
+
 def viper_forms():
     """{file name: the source of its viper form}. Raises NotViper."""
-    trees = {name: parse(name) for name in FILES}
+    trees = {name: parse(name) for name in FILES}  # each is changed below
     functions = {"copy": False, "same": True}
     for tree in trees.values():
         functions.update({node.name: gives_a_number(node) for node in tree.body if isinstance(node, ast.FunctionDef)})
-    return {name: form(name, tree, functions) for name, tree in trees.items()}
+    numbers = numbers_of_the_layout()
+    return {name: form(name, tree, Marker(functions, numbers)) for name, tree in trees.items()}
 
 
-def form(name, tree, functions):
+def form(name, tree, marker):
     """The source of one file's viper form."""
-    marker = Marker(functions)
     text = [f'"""Made by tools/generate_viper.py from core/{name}.py."""', HEAD if name == FILES[0] else ""]
     for node in tree.body[1:]:
         if isinstance(node, ast.FunctionDef):
             text.append("\n" + ast.unparse(ast.fix_missing_locations(marker.visit(node))))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").endswith("shim"):
-            text += ["from micropython import const", "from ..memory.hot import " + ", ".join(HELPERS)] if name != FILES[0] else []
+            text += helpers_of(tree) if name != FILES[0] else []
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            continue  # the layout's numbers
         elif isinstance(node, ast.ImportFrom) and name != FILES[0]:
-            text.append("import micropython\n" + ast.unparse(node))
+            text.append(ast.unparse(node))
         elif is_choice(node):
             continue
         elif isinstance(node, ast.Assign):
@@ -128,6 +148,15 @@ def form(name, tree, functions):
         else:
             raise NotViper(f"core/{name}.py, line {node.lineno}: something that is no function, constant or import")
     return "\n".join(text) + "\n"
+
+
+def helpers_of(tree):
+    """The lines that bring a file's viper form what HEAD has."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names |= {OPERATORS[type(node.op)] for node in ast.walk(tree) if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS}
+    used = [name for name in HELPERS if name in names]
+    lines = ["import micropython", "from micropython import const"]
+    return lines + ["from ..memory.hot import " + ", ".join(used)] if used else lines
 
 
 def is_choice(node):

@@ -50,7 +50,7 @@ def deliver(session, consumer, most):
         send.room()
         before = state[layout.STATE_DELIVERED]
         send.wrote(
-            tables.engine.pump(
+            session.hot.pump(
                 consumer.handle,
                 most - count,
                 consumer.prefix_at,

@@ -3,9 +3,10 @@
 from ..wire.family import Family
 from ..wire.registry import register
 from . import properties
+from .hot_row import Row
 from .session import Session
 from .spec_0_9_1 import HEADER
 
-FAMILY = Family("AMQP 0-9-1", HEADER, Session, properties)
+FAMILY = Family("AMQP 0-9-1", HEADER, Session, properties, Row)
 
 register(FAMILY)

@@ -1,7 +1,8 @@
 """A content on its way out that does not fit in the send buffer at once: it goes on, frame by frame, as the peer reads."""
 
 from .. import limits
-from ..memory import hot, layout
+from ..memory import layout
+from . import hot_out
 
 
 class Outgoing:
@@ -30,7 +31,9 @@ class Outgoing:
         tables.state[layout.STATE_CURSOR_BLOCK] = messages[message]
         tables.state[layout.STATE_CURSOR_OFFSET] = messages[message + layout.MESSAGE_ROUTE]
         if header_frame is None:
-            send.wrote(hot.put_content_header(tables.arena, tables.blocks, messages, tables.state, message, number, send.octets, send.end))
+            send.wrote(
+                hot_out.put_content_header(tables.arena, tables.blocks, messages, tables.state, message, number, send.octets, send.end)
+            )
         else:
             send.write(header_frame)
             tables.state[layout.STATE_CURSOR_OFFSET] += messages[message + layout.MESSAGE_PROPERTIES]
@@ -67,7 +70,7 @@ class Outgoing:
             state[layout.STATE_CURSOR_BLOCK] = self.block
             state[layout.STATE_CURSOR_OFFSET] = self.offset
             at = send.end
-            left = tables.engine.put_body(
+            left = session.hot.put_body(
                 self.left, session.frame_size_max, self.channel_number, send.address, at, send.size - limits.REPLY_ROOM
             )
             send.wrote(left)

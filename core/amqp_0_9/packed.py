@@ -26,8 +26,9 @@ CONTENT_TYPE = "application/vnd.leveret.records"
 def collect(tables, consumer, octets_max):
     """The records at a consumer's cursor, at least one: (body as octets, count, the entry behind the last)."""
     most = min(consumer.pack_records, consumer.queue.readable_offset() - consumer.cursor_offset)
-    if tables.engine.pack is not None:
-        body, count, behind = tables.engine.pack(consumer.cursor, most, octets_max)
+    quicker = consumer.row.pack
+    if quicker is not None:
+        body, count, behind = quicker(consumer.cursor, most, octets_max)
     else:
         body, count, behind = pack(tables, consumer.cursor, most, octets_max)
     struct.pack_into(">BBHIQ", body, 0, VERSION, 0, 0, count, consumer.cursor_offset)

@@ -24,6 +24,7 @@ from ..outcomes import TAKEN
 from ..shim import table
 from . import content, frame, handshake, method, replies, verbs, watch
 from .channel import BODY_NEXT, NO_CONTENT, Channel
+from .hot_row import Row
 from .sending import Sending
 from .spec_0_9_1 import HEADER, METHODS
 
@@ -45,6 +46,7 @@ class Session(Sending):
 
     def __init__(self, connection):
         Sending.__init__(self, connection)
+        self.hot = self.broker.tables.engine.row(Row)
         self.receive = connection.receive
         self.receive.start += len(HEADER)
         self.frame_size_max = self.broker.limits.frame_size_max
@@ -127,9 +129,9 @@ class Session(Sending):
         state[layout.STATE_USER] = self.connection.user.number
         journal = self.broker.journal
         state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
-        answer = tables.engine.ingest(self.numbers_at, receive.address)
+        answer = self.hot.ingest(self.numbers_at, receive.address)
         while answer == layout.ASK_ROUTE and self.find_way(state[layout.STATE_AT]):
-            answer = tables.engine.ingest(self.numbers_at, receive.address)
+            answer = self.hot.ingest(self.numbers_at, receive.address)
         receive.start = state[layout.STATE_AT]
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
@@ -346,7 +348,7 @@ class Session(Sending):
     def takes_in(self):
         """True when the rest of a body in large frames is what comes next: the engine is to read it from the socket."""
         channel = self.body_channel
-        least = self.broker.tables.engine.intake_least
+        least = self.hot.intake_least
         if channel is None or least is None or self.body_size < least or channel.content != BODY_NEXT:
             return False
         there = self.receive.end - self.receive.start
@@ -355,7 +357,7 @@ class Session(Sending):
 
     def take_in(self, descriptor):
         """Have the engine read it: the octets read; None: none now; 0: the peer is gone. `took_in` is to follow."""
-        return self.broker.tables.engine.take_in(self, self.body_channel, descriptor)
+        return self.hot.take_in(self, self.body_channel, descriptor)
 
     def took_in(self):
         """Octets of a body have come."""

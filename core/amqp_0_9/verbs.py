@@ -221,6 +221,8 @@ def basic_consume(session, channel, arguments):
     consumer = session.broker.subscribe(channel, queue, tag, no_ack, exclusive, table, channel.prefetch)
     consumer.prefix = deliver.prefix(channel.number, tag)
     consumer.prefix_at = session.broker.tables.engine.octets(consumer.prefix)
+    consumer.frame_size_max = session.frame_size_max
+    consumer.row = session.hot
     session.broker.tables.engine.see_consumer(consumer)
     answer(session, channel, no_wait, "basic_consume_ok", (tag,))
 

@@ -43,8 +43,10 @@ class Consumer:
         self.exclusive = exclusive
         self.priority = 0  # x-priority: those with a higher one are served first
         self.hungry = False  # its session had no room for a delivery
-        self.prefix = b""  # the wire folder's, see amqp_0_9/deliver.py
+        self.prefix = b""  # octets that a family's row writes deliveries with (contract.HotRow)
         self.prefix_at = None  # the same as the engine wants it
+        self.frame_size_max = 0  # the largest frame that its peer takes
+        self.row = None  # the row
 
 
 class Consuming(MessageReading):

@@ -1,26 +1,25 @@
-"""The engine: the hot functions of hot.py and ingest.py bound to one broker's tables, so that a call names only what changes.
+"""The engine: the hot functions of hot.py and publish.py bound to one broker's tables, so that a call names only what changes.
 
 `Plain` has them as they stand. `chosen` is what tables are made with; the program that starts a broker may put another class there before
 (leveret.c_accel does: the same functions in C over the same memory). Whatever makes a buffer that the functions get keeps `octets(view)` or
 `integers(table)` of it and gives that: in C the look-up of an address costs more than a call.
+
+What is said here is every family's. What reads or writes a family's octets is in its row (`row`).
 """
 
 from ..memory import hot, layout
 from ..memory.send_buffer import SendBuffer
-from . import ingest
+from . import publish
 
 if False:  # for the type checker alone
     from typing import Any
 
 
 class Plain:
-    """The functions in Python. `turn`: deliveries of one queue before the next one has its turn; `ingests`: whether `ingest` is of use.
+    """The functions in Python. `turn`: deliveries of one queue before the next one has its turn; `ingests`: whether rows are to `ingest`.
 
     `deliveries`: those that need no look in a round of the broker, some milliseconds' work; `effort`: what a turn of a connection takes in
     and settles, as STATE_LEFT counts it, the same.
-
-    `intake_least`: frames of bodies with so many octets left may be read by `take_in`; None: none.
-    `pack`: amqp_0_9/packed.pack for these tables where there is a quicker form of it, else None.
     """
 
     name = "plain Python"
@@ -28,11 +27,10 @@ class Plain:
     deliveries = 512
     effort = 1000
     ingests = True
-    intake_least = None
-    pack = None
 
     def __init__(self, tables):
         self.tables = tables
+        self.rows: dict = {}
         self.turns = self.left = self.done = self.idle = 0
         self.touched = None  # the send buffer that was touched last; the one before is its `next_touched`
 
@@ -91,46 +89,11 @@ class Plain:
         """What functions get for a table of integers."""
         return table
 
-    def ingest(self, numbers, source):
-        """See ingest.py."""
-        tables = self.tables
-        return ingest.ingest(
-            tables.arena,
-            tables.blocks,
-            tables.messages,
-            tables.entries,
-            tables.queues,
-            tables.channels,
-            tables.consumers,
-            tables.state,
-            tables.routes,
-            tables.route_octets,
-            tables.route_targets,
-            numbers,
-            source,
-        )
-
-    def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
-        """See hot.pump."""
-        tables = self.tables
-        return hot.pump(
-            tables.arena,
-            tables.blocks,
-            tables.messages,
-            tables.entries,
-            tables.queues,
-            tables.channels,
-            tables.consumers,
-            tables.state,
-            consumer,
-            limit,
-            prefix,
-            prefix_size,
-            frame_size_max,
-            target,
-            at,
-            end,
-        )
+    def row(self, form):
+        """The functions of the hot path that are a family's own, made of `form`: a class that takes tables (contract.HotRow)."""
+        if form not in self.rows:
+            self.rows[form] = form(self.tables)
+        return self.rows[form]
 
     def append(self, message, source, start, size):
         """See hot.append."""
@@ -202,9 +165,9 @@ class Plain:
         hot.leave(tables.entries, tables.queues, tables.channels, tables.consumers, channel, entry)
 
     def settle(self, channel, first, last, how):
-        """See ingest.settle_all."""
+        """See publish.settle_all."""
         tables = self.tables
-        return ingest.settle_all(
+        return publish.settle_all(
             tables.blocks,
             tables.messages,
             tables.entries,
@@ -217,11 +180,6 @@ class Plain:
             last,
             how,
         )
-
-    def put_body(self, left, frame_size_max, channel_number, target, at, end):
-        """See hot.put_body."""
-        tables = self.tables
-        return hot.put_body(tables.arena, tables.blocks, tables.state, left, frame_size_max, channel_number, target, at, end)
 
 
 chosen: "Any" = Plain

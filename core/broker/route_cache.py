@@ -1,4 +1,4 @@
-"""The route cache: for a user, an exchange and a routing key the queues that a message goes to, flat, for ingest.py.
+"""The route cache: for a user, an exchange and a routing key the queues that a message goes to, flat, for publish.py.
 
 A session puts a route in after a message went that way; any change of what exchanges, bindings and queues there are empties the cache. A
 user whose permissions change gets another number (access/permissions.py), so that what was cached for the old ones is never found again.
@@ -6,7 +6,7 @@ user whose permissions change gets another number (access/permissions.py), so th
 
 from ..memory import layout
 from ..shim import copy
-from .ingest import route_hash
+from .publish import route_hash
 
 TARGETS_MAX = 64  # a message to more queues than this is worth a look
 

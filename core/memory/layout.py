@@ -2,7 +2,7 @@
 
 A record is named by its handle: the index of its first integer. A field is table[handle + FIELD]; NONE is "no record".
 Numbers stay below 2^30, so that no interpreter makes a big integer of them; counters that only grow wrap there (MASK).
-hot.py has the same numbers as its own constants (a test compares them).
+The hot functions import the names; what compiles for boards puts the numbers in (tools/generate_viper.py).
 """
 
 NONE = -1
@@ -136,7 +136,7 @@ STATE_ACTIVE_HEAD = 16  # queues that may have something to deliver, linked by Q
 STATE_ACTIVE_TAIL = 17
 STATE_SECONDS = 18  # since 2020-01-01
 STATE_COUNTED_HEAD = 19  # channels with publishes to confirm, linked by CHANNEL_NEXT_COUNTED; NONE: none
-STATE_AT = 20  # the parameters of `ingest`, see ingest.py
+STATE_AT = 20  # the parameters of `ingest`, see amqp_0_9/hot_in.py
 STATE_END = 21
 STATE_SIZE = 22
 STATE_FRAME_MAX = 23

@@ -103,22 +103,8 @@ class Tables:
 
         The caller has seen `has_room`.
         """
-        messages = self.messages
-        message = hot.take(messages, self.state, layout.POOL_MESSAGES, layout.MESSAGE_WIDTH)
         count = self.blocks_for(len(route) + properties_size + body_size)
-        self.state[layout.POOL_BLOCKS + 2] -= count
-        messages[message + layout.MESSAGE_FIRST] = layout.NONE
-        messages[message + layout.MESSAGE_LAST] = layout.NONE
-        messages[message + layout.MESSAGE_ROUTE] = len(route)
-        messages[message + layout.MESSAGE_PROPERTIES] = properties_size
-        messages[message + layout.MESSAGE_BODY] = body_size
-        messages[message + layout.MESSAGE_FILLED] = 0
-        messages[message + layout.MESSAGE_BLOCKS] = count
-        messages[message + layout.MESSAGE_REFERENCES] = 1
-        messages[message + layout.MESSAGE_ARRIVED] = arrived
-        messages[message + layout.MESSAGE_SEGMENT] = 0
-        messages[message + layout.MESSAGE_KIND] = kind
-        messages[message + layout.MESSAGE_LIFETIME] = lifetime
+        message = hot.new_message(self.messages, self.state, len(route), properties_size, body_size, count, 1, arrived, kind, lifetime)
         self.append(message, route, 0, len(route))
         return message
 

@@ -30,7 +30,7 @@ class Family(Structure):
     name: str
     header: bytes
     format: Any
-    hot: Any
+    hot: type[HotRow] | None
     def sniff(self, octets: bytes) -> int:
         """NO, MORE or MATCH (core/wire/family.py)."""
     def protocol(self, connection: Connection) -> Protocol:
@@ -80,6 +80,19 @@ class Protocol(Structure):
     def cancelled(self, consumer: Consumer, condition: str) -> None:
         """The broker has ended a consumer; `condition` says why (core/errors.py: NOT_FOUND when its queue is gone)."""
 
+class HotRow(Structure):
+    """What a family reads and writes by itself on the hot path: a class made with tables. A session gets it from `engine.row(form)`,
+    which may have another form of it (c_accel/amqp_0_9.py), or None: then the family takes and delivers message by message.
+
+    Neutral functions do the rest: core/broker/publish.py with what `ingest` has read, hot.pump with `size_of` and `write` of the family.
+    """
+
+    name: str
+    def ingest(self, numbers: Any, source: Any) -> int:
+        """Take what needs no thought from source[state[AT]:state[END]]: INCOMPLETE, ASK, ASK_ROUTE or TURN_OVER (core/memory/layout.py)."""
+    def pump(self, consumer: int, limit: int, prefix: Any, prefix_size: int, frame_size_max: int, target: Any, at: int, end: int) -> int:
+        """Deliver up to `limit` messages of a consumer's queue into target[at:end], all in one call: the position behind them."""
+
 class Session(Structure):
     """What the broker knows of a family's session; the family may keep more in it."""
 
@@ -101,8 +114,11 @@ class Consumer(Structure):
     channel: Session
     no_ack: bool
     prefix: bytes
+    """Octets that the family's row writes its deliveries with: what they are, the row alone knows."""
     prefix_at: Any
     """None: the hot path does not deliver to it, Protocol.deliver does."""
+    frame_size_max: int
+    row: HotRow | None
 
 class Connection(Structure):
     """What a protocol may use of its connection (core/connection/connection.py)."""

@@ -5,7 +5,7 @@
  * 7 unstuff, 8 stuff), its numbers (8), its two buffers (size and octets), then the answer and all tables and both buffers as they have
  * to be. Needs nothing but the C library, so it runs where there is no Python: `selftest FILE` prints how many calls agreed.
  */
-#include "../../c_accel/hot.h"
+#include "../../c_accel/amqp_0_9.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,9 +75,9 @@ int main(int count, char **arguments)
         given[0] = read_buffer();
         given[1] = read_buffer();
         if (function == 0)
-            answer = leveret_ingest(&t, (int32_t *)given[0].octets, given[1].octets);
+            answer = leveret_amqp_0_9_ingest(&t, (int32_t *)given[0].octets, given[1].octets);
         else if (function == 1)
-            answer = leveret_pump(&t, n[0], n[1], given[0].octets, n[2], n[3], given[1].octets, n[4], n[5], NULL);
+            answer = leveret_pump(&t, leveret_amqp_0_9_wire(), n[0], n[1], given[0].octets, n[2], n[3], given[1].octets, n[4], n[5], NULL);
         else if (function == 2)
             leveret_append(&t, n[0], given[0].octets, n[1], n[2]);
         else if (function == 4)
@@ -91,7 +91,7 @@ int main(int count, char **arguments)
         else if (function == 8)
             answer = leveret_stuff(given[0].octets, n[0], given[1].octets, n[1], n[2], n[3]);
         else
-            answer = leveret_put_body(&t, n[0], n[1], n[2], given[1].octets, n[3], n[4]);
+            answer = leveret_amqp_0_9_put_body(&t, n[0], n[1], n[2], given[1].octets, n[3], n[4]);
         if (answer != (int32_t)number()) {
             fprintf(stderr, "call %u of function %u: the answer is %d\n", call, function, answer);
             return 1;

@@ -11,6 +11,7 @@ import test_framing
 import test_same
 
 from leveret.c_accel import sources
+from leveret.core.amqp_0_9 import hot_row, session
 from leveret.core.broker import engine
 from leveret.core.serial_link import stuffing
 
@@ -51,17 +52,31 @@ class Recording(engine.Plain):
         self.calls.append(before + struct.pack("<i", answer or 0) + self._tables() + sized(first) + sized(second))
         return answer
 
+    def append(self, message, source, start, size):
+        return self._record(APPEND, (message, start, size), source, b"", lambda: engine.Plain.append(self, message, source, start, size))
+
+    def write_taken(self, target, segment):
+        return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_taken(self, target, segment))
+
+    def gather_settled(self, runs, most):
+        return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
+
+
+class RecordingRow(hot_row.Row):
+    """The same for the row of 0-9-1."""
+
+    def _record(self, *given):
+        engine_ = self.tables.engine
+        return engine_._record(*given) if isinstance(engine_, Recording) else given[-1]()
+
     def ingest(self, numbers, source):
-        return self._record(INGEST, (), numbers.cast("B"), source, lambda: engine.Plain.ingest(self, numbers, source))
+        return self._record(INGEST, (), numbers.cast("B"), source, lambda: hot_row.Row.ingest(self, numbers, source))
 
     def pump(self, *given):
         consumer, limit, prefix, prefix_size, frame_size_max, target, at, end = given
         return self._record(
-            PUMP, (consumer, limit, prefix_size, frame_size_max, at, end), prefix, target, lambda: engine.Plain.pump(self, *given)
+            PUMP, (consumer, limit, prefix_size, frame_size_max, at, end), prefix, target, lambda: hot_row.Row.pump(self, *given)
         )
-
-    def append(self, message, source, start, size):
-        return self._record(APPEND, (message, start, size), source, b"", lambda: engine.Plain.append(self, message, source, start, size))
 
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         return self._record(
@@ -69,14 +84,8 @@ class Recording(engine.Plain):
             (left, frame_size_max, channel_number, at, end),
             b"",
             target,
-            lambda: engine.Plain.put_body(self, left, frame_size_max, channel_number, target, at, end),
+            lambda: hot_row.Row.put_body(self, left, frame_size_max, channel_number, target, at, end),
         )
-
-    def write_taken(self, target, segment):
-        return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_taken(self, target, segment))
-
-    def gather_settled(self, runs, most):
-        return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
 
 
 class RecordingFraming(stuffing.Plain):
@@ -125,6 +134,7 @@ def vectors(tmp_path_factory):
     Recording.calls = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(test_same, "FORMS", (engine.Plain, Recording))
+        patch.setattr(session, "Row", RecordingRow)
         for seed in range(1000, 1006):
             Recording.calls = []
             test_same.interleaving(seed, 25, 0.01, **({"durable": True} if seed % 2 else {}))

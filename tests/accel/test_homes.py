@@ -1,4 +1,4 @@
-"""Rules with several homes: frame by frame in Python, in ingest.py and hot.py, in C. What a peer sees and what a queue holds is the same.
+"""Rules with several homes: frame by frame in Python, in publish.py and hot.py, in C. What a peer sees and what a queue holds is the same.
 
 Each home names the others. `ByFrame` takes no message by `ingest`: sessions, Queue and the features decide alone. A form of `ingest` that
 is stricter than the rule would go unseen, because sessions take what it leaves: so the frames that they take are counted.
@@ -15,7 +15,7 @@ from test_same import SEEDS, Side
 
 from leveret import c_accel
 from leveret.core.amqp_0_9 import session
-from leveret.core.broker import engine, ingest
+from leveret.core.broker import engine, publish
 from leveret.core.memory import hot, layout
 from leveret.core.queue import queue
 from leveret.core.queue.features import expiry, length
@@ -36,14 +36,14 @@ def source_of(found):
     if not isinstance(found, tuple):
         return inspect.getsource(found)
     with open(os.path.join(os.path.dirname(c_accel.__file__), found[0]), encoding="utf-8") as file:
-        return re.search(r"\n(/\*(?:(?!\*/).)*\*/\n)?static[^\n;]* %s\(.*?\n}" % found[1], file.read(), re.DOTALL).group(0)
+        return re.search(r"\n(/\*(?:(?!\*/).)*\*/\n)?(?:static )?[^\n;(]* %s\(.*?\n}" % found[1], file.read(), re.DOTALL).group(0)
 
 
 # rule -> its homes
 HOMES = {
-    "share": (queue.Queue.over_share, ingest.may_push, ("publish.c", "may_push")),
-    "length": (length.Rule.over, ingest.is_over, ("publish.c", "is_over")),
-    "lifetime": (expiry.Rule.write_deadline, ingest.keep_limits, ("publish.c", "keep_limits")),
+    "share": (queue.Queue.over_share, publish.may_push, ("publish.c", "leveret_may_push")),
+    "length": (length.Rule.over, publish.is_over, ("publish.c", "is_over")),
+    "lifetime": (expiry.Rule.write_deadline, publish.keep_limits, ("publish.c", "keep_limits")),
     "expired": (expiry.Rule.let_go, hot.expire, ("queues.h", "expire")),
 }
 

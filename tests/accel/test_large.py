@@ -10,6 +10,7 @@ import pytest
 from peer import assemble, content, decoded, encoded
 
 from leveret import c_accel
+from leveret.core.amqp_0_9 import hot_row
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 from leveret.core.broker import engine
 from leveret.core.broker.broker import Broker
@@ -191,9 +192,10 @@ def test_octets_of_large_bodies_are_copied_twice(monkeypatch):
         publisher = world.client()
         body = a_body(random_, size)
         publisher.todo = memoryview(content(1, "", "q", body, frame_size_max=FRAME) * count)
-        received = world.broker.tables.engine.take_in
+        row = world.broker.tables.engine.row(hot_row.Row)
+        received = row.take_in
         directly = []
-        monkeypatch.setattr(world.broker.tables.engine, "take_in", lambda *given: directly.append(received(*given)) or directly[-1])
+        monkeypatch.setattr(row, "take_in", lambda *given: directly.append(received(*given)) or directly[-1])
         world.until(lambda: consumer.received() == count * size, [publisher, consumer])
         assert consumer.bodies() == [body] * count
     assert sum(octets for octets in directly if octets) > 0.8 * count * size

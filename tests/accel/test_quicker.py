@@ -1,4 +1,4 @@
-"""CPython's own forms of some hot functions (core/shim.py, `quicker`) do what hot.py and ingest.py say; routes spread in both."""
+"""CPython's own forms of some hot functions (core/shim.py, `quicker`) do what the plain ones say; routes spread in both."""
 
 import importlib.util
 import random
@@ -6,7 +6,8 @@ import random
 import pytest
 
 from leveret.core import shim
-from leveret.core.broker import ingest
+from leveret.core.amqp_0_9 import hot_out
+from leveret.core.broker import publish
 from leveret.core.memory import hot, layout
 
 SLOTS = 4096
@@ -14,11 +15,11 @@ SLOTS = 4096
 
 @pytest.fixture(scope="module")
 def plain():
-    """{name: function} of hot.py and ingest.py as MicroPython runs them."""
+    """{name: function} as MicroPython runs them."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shim, "quicker", lambda function: found.setdefault(function.__name__, function))
-        for module in (hot, ingest):
+        for module in (hot, publish, hot_out):
             spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert sorted(found) == sorted(shim._QUICKER)
@@ -36,7 +37,7 @@ def test_numbers_and_heads_of_frames_are_the_same_octets(plain):
             targets = [memoryview(bytearray(20)) for _ in range(2)]
             at = random_.randrange(13)
             plain[name](targets[0], at, *given)
-            getattr(hot, name)(targets[1], at, *given)
+            getattr(hot_out, name)(targets[1], at, *given)
             assert targets[0] == targets[1], (name, given)
 
 
@@ -57,7 +58,7 @@ def routes():
 @pytest.mark.parametrize("form", ("plain", "CPython"))
 def test_routes_find_a_slot_near_where_they_are_looked_for(plain, form):
     """A quarter of the slots is taken: at most one route in a hundred finds none among those that are looked at."""
-    route_hash = plain["route_hash"] if form == "plain" else ingest.route_hash
+    route_hash = plain["route_hash"] if form == "plain" else publish.route_hash
     for what, octets in routes():
         taken, without = set(), 0
         for route in octets:
@@ -72,4 +73,4 @@ def test_routes_find_a_slot_near_where_they_are_looked_for(plain, form):
 def test_the_hash_is_of_the_octets_named_and_of_nothing_else():
     octets = b"abcdefgh" * 40
     for size in range(257):
-        assert ingest.route_hash(octets, 3, size) == ingest.route_hash(memoryview(octets)[3 : 3 + size], 0, size)
+        assert publish.route_hash(octets, 3, size) == publish.route_hash(memoryview(octets)[3 : 3 + size], 0, size)

@@ -1,6 +1,6 @@
 """The plain form and the C form side by side: the same octets out, the same state, after every step of any interleaving.
 
-Two brokers get the same octets in the same pieces; one works with core/memory/hot.py and core/broker/ingest.py, the other with c_accel.
+Two brokers get the same octets in the same pieces; one works with the plain form of the hot functions, the other with c_accel.
 Compared are every table, the arena, what each connection has to send, and whether it is read.
 """
 
@@ -18,7 +18,7 @@ from peer import Peer, content, encoded, new_broker
 
 from leveret import c_accel
 from leveret.core.access.permissions import User
-from leveret.core.amqp_0_9 import frame, packed
+from leveret.core.amqp_0_9 import frame, hot_row, packed
 from leveret.core.broker import engine
 from leveret.core.memory import layout
 from leveret.core.recovery.opening import make_durable
@@ -436,6 +436,10 @@ def test_every_split_of_publishes_and_acknowledgements():
     assert pair.sides[1].broker.tables.state[layout.STATE_PUBLISHED] == 6
 
 
+def row_of(side):
+    return side.broker.tables.engine.row(hot_row.Row)
+
+
 def test_packs_of_a_stream():
     """Records of every size beside a block's, from every one on, cut by their number and by octets."""
     pair = prepared(arena_size=65536)
@@ -445,11 +449,11 @@ def test_packs_of_a_stream():
         pair.give(0, content(1, "", "stream", bytes([place]) * size, PROPERTIES[place]))
         pair.both(lambda side: side.broker.run())
     tables = pair.sides[0].broker.tables
-    assert sum(side.broker.tables.engine.pack is not None for side in pair.sides) == 1
+    assert sum(row_of(side).pack is not None for side in pair.sides) == 1
 
     def pack(side, *wanted):
         tables = side.broker.tables
-        body, count, behind = (tables.engine.pack or (lambda *all_of_it: packed.pack(tables, *all_of_it)))(*wanted)
+        body, count, behind = (row_of(side).pack or (lambda *all_of_it: packed.pack(tables, *all_of_it)))(*wanted)
         return bytes(body), count, behind
 
     entry, seen = pair.sides[0].broker.queues["stream"].seek(0)[0], 0

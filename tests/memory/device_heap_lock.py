@@ -12,6 +12,7 @@ import sys
 
 import micropython
 
+from leveret.core.amqp_0_9.hot_row import Row
 from leveret.core.broker import engine
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
@@ -33,11 +34,13 @@ class Path:
 
     def __init__(self):
         tables = self.tables = Tables(Limits(**BOARD), engine.chosen)
+        self.row = tables.engine.row(Row)
         self.queue = hot.take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
         self.channel = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
         self.consumer = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         for field in (layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.QUEUE_RETURNED):
             tables.queues[self.queue + field] = layout.NONE
+        tables.queues[self.queue + layout.QUEUE_PLAIN] = layout.PLAIN
         tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
         tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
         tables.channels[self.channel + layout.CHANNEL_INDEXED] = layout.NONE
@@ -56,50 +59,16 @@ class Path:
         tables.release(message)
 
     def deliver(self, limit):
-        tables = self.tables
-        self.end = hot.pump(
-            tables.arena,
-            tables.blocks,
-            tables.messages,
-            tables.entries,
-            tables.queues,
-            tables.channels,
-            tables.consumers,
-            tables.state,
-            self.consumer,
-            limit,
-            PREFIX,
-            len(PREFIX),
-            4096,
-            self.target,
-            0,
-            len(self.target),
-        )
+        self.end = self.row.pump(self.consumer, limit, PREFIX, len(PREFIX), 4096, self.target, 0, len(self.target))
 
-    def settle(self, multiple):
-        tables = self.tables
-        last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
-        hot.settle(
-            tables.blocks,
-            tables.messages,
-            tables.entries,
-            tables.queues,
-            tables.channels,
-            tables.consumers,
-            tables.state,
-            self.channel,
-            last,
-            multiple,
-            layout.STATE_SETTLED,
-        )
+    def settle(self, multiple, how=layout.ACCEPTED):
+        channels = self.tables.channels
+        last = channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
+        first = channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD] if multiple else last
+        assert self.tables.engine.settle(self.channel, first, last, how)
 
     def give_back(self):
-        tables = self.tables
-        first = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_HEAD]
-        last = tables.channels[self.channel + layout.CHANNEL_UNSETTLED_TAIL]
-        hot.give_back(
-            tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, self.channel, first, last
-        )
+        self.settle(1, layout.RETURNED)
 
 
 def rounds(path):

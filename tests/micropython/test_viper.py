@@ -5,6 +5,7 @@ mean nothing: that shows that what tools/generate_viper.py puts in changes nothi
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -19,7 +20,7 @@ STEPS = 600
 SEEDS = (11, 12, 13)
 TIMEOUT_S = 120
 
-# Puts the viper forms in the place of leveret.core.memory.hot and leveret.core.broker.ingest on CPython.
+# Puts the viper forms in the place of the plain ones on CPython.
 IN_PLACE = """
 import sys, types
 sys.path.insert(0, %r)
@@ -64,7 +65,16 @@ def lines(command, environment=None):
 @pytest.mark.parametrize("architecture", generate_viper.ARCHITECTURES)
 def test_it_compiles_for_the_boards(architecture, tmp_path):
     generate_viper.write(tmp_path, architecture)
-    assert sorted(path.name for path in tmp_path.glob("*/*.mpy")) == ["hot.mpy", "ingest.mpy"]
+    assert sorted(path.name for path in tmp_path.glob("*/*.mpy")) == sorted(name.split("/")[1] + ".mpy" for name in generate_viper.FILES)
+
+
+def test_the_numbers_of_the_layout_stand_for_their_names():
+    names = generate_viper.numbers_of_the_layout()
+    assert len(names) > 150
+    for name, text in generate_viper.viper_forms().items():
+        words = set(re.findall(r"\w+", text))
+        assert not words & set(names), name
+        assert "layout" not in text, name
 
 
 @pytest.mark.parametrize("seed", SEEDS)

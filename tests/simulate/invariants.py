@@ -9,7 +9,7 @@ import os
 
 from model import Wrong
 
-from leveret.core.broker.ingest import route_hash
+from leveret.core.broker.publish import route_hash
 from leveret.core.memory import invariants, layout
 
 NONE = layout.NONE

@@ -1,9 +1,9 @@
-/* libFuzzer on the C hot functions: octets from a peer through leveret_ingest, deliveries and acknowledgements back.
+/* libFuzzer on the C hot functions: octets from a peer through leveret_amqp_0_9_ingest, deliveries and acknowledgements back.
  *
  * The first octet of an input says in pieces of what size the rest arrives. Every buffer is a block of its own size, so that the address sanitizer
  * sees one octet too many; after each piece the lists and pools must add up. Built and run by tests/fuzz/ingest/run.py.
  */
-#include "../../../c_accel/hot.h"
+#include "../../../c_accel/amqp_0_9.h"
 #include "../../../c_accel/layout.h"
 
 #include <stdio.h>
@@ -254,7 +254,7 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
                                        .size = room, .busy = choice >> 5 & at, .hungry = NONE, .hungry_last = NONE, .fed = NONE,
                                        .fed_last = NONE, .inset_least = choice >> 2 & 3};
         memset(outputs[at].octets, 0, (size_t)room);
-        readers[at] = (leveret_reader){&outputs[at], prefix, sizeof prefix, 1024, 0, NONE};
+        readers[at] = (leveret_reader){&outputs[at], leveret_amqp_0_9_wire(), prefix, sizeof prefix, 1024, 0, NONE};
     }
     leveret_round r = {rows, counts, readers, NULL, 2, 1 + choice % 7, 100, 5, 9, 0, 0};
     t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = (choice & 1 ? 1 : 2) * QUEUE_WIDTH;
@@ -289,7 +289,7 @@ static void deliver(const leveret_tables *t, int32_t room)
 {
     for (int32_t at = 0; at < CONSUMERS; at++) {
         uint8_t *target = malloc((size_t)room);
-        int32_t end = leveret_pump(t, at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room, NULL);
+        int32_t end = leveret_pump(t, leveret_amqp_0_9_wire(), at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room, NULL);
         require(end <= room, "deliveries stay in their buffer");
         free(target);
     }
@@ -313,7 +313,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             t.state[STATE_END] = (int32_t)length;
             t.state[STATE_LOG_ROOM] = SIZE;
             t.state[STATE_NOW] += 1;
-            int32_t answer = leveret_ingest(&t, numbers, source);
+            int32_t answer = leveret_amqp_0_9_ingest(&t, numbers, source);
             require(t.state[STATE_AT] >= 0 && t.state[STATE_AT] <= (int32_t)length, "the position");
             at += (size_t)t.state[STATE_AT];
             size_t left = length - (size_t)t.state[STATE_AT];

@@ -1,10 +1,11 @@
 /* Many records of a stream in one message, the loops of core/amqp_0_9/packed.py. */
+#include "amqp_0_9.h"
 #include "messages.h"
 #include "octets.h"
 
 enum { HEAD_SIZE = 16, COLUMNS_SIZE = 20 };
 
-void leveret_pack_reach(const leveret_tables *t, int32_t *numbers)
+void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers)
 {
     int32_t entry = numbers[0];
     int32_t left = numbers[1];
@@ -26,7 +27,7 @@ void leveret_pack_reach(const leveret_tables *t, int32_t *numbers)
     numbers[2] = size;
 }
 
-void leveret_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target)
+void leveret_amqp_0_9_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target)
 {
     int32_t block_size = t->state[STATE_BLOCK_SIZE];
     int32_t column = 4 * count;

@@ -1,5 +1,5 @@
-/* Properties and field tables of a publish: the middle of core/broker/ingest.py. */
-#include "properties.h"
+/* Properties and field tables of a publish: the middle of core/amqp_0_9/hot_in.py. */
+#include "amqp_0_9_properties.h"
 #include "layout.h"
 #include "octets.h"
 
@@ -87,7 +87,7 @@ static int32_t check_array(const uint8_t *source, int32_t at, int32_t end, int32
     return 1;
 }
 
-/* See ingest.digits. */
+/* See hot_in.digits. */
 static int32_t digits(const uint8_t *source, int32_t at, int32_t behind, int32_t end)
 {
     if (behind > end || behind == at || behind - at > 8)

@@ -1,5 +1,6 @@
-/* Reading large bodies from the socket into their blocks: see leveret_intake in hot.h. */
-#include "octets.h"
+/* Reading large bodies from the socket into their blocks: see leveret_intake in amqp_0_9.h. */
+#include "amqp_0_9.h"
+#include "amqp_0_9_frame.h"
 #include "queues.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static void take_buffered(const leveret_tables *t, leveret_intake *in)
             in->start += 1;
             in->frame_left = -1;
         } else {
-            if (in->body_left == 0 || there < 7 || at[0] != 3 || (at[1] << 8 | at[2]) != in->channel_number || at[3])
+            if (in->body_left == 0 || there < 7 || at[0] != BODY || (at[1] << 8 | at[2]) != in->channel_number || at[3])
                 return;
             size = size_of(at, 4);
             if (size == 0 || size > in->body_left || size > in->frame_size_max)
@@ -73,7 +74,7 @@ static int32_t is_between(const leveret_intake *in)
     return in->frame_left < 0 ? in->body_left > 0 && in->end - in->start < 7 : in->start == in->end;
 }
 
-int32_t leveret_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor)
+int32_t leveret_amqp_0_9_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor)
 {
     int32_t taken = 0;
     while (taken < TAKEN_MAX && in->frame_size >= in->least && is_between(in)) {

@@ -1,0 +1,43 @@
+/* What reads and writes the octets of AMQP 0-9-1: core/amqp_0_9/hot_in.py, hot_out.py and packed.py in C. */
+#ifndef LEVERET_AMQP_0_9_H
+#define LEVERET_AMQP_0_9_H
+
+#include "hot.h"
+
+const leveret_wire *leveret_amqp_0_9_wire(void);
+
+/* See hot_in.ingest. */
+int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source);
+
+/* See hot_out.put_body. */
+int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target,
+                                  int32_t at, int32_t end);
+
+/* How far a pack reaches: `numbers` is the first entry, records at most, octets at most; then the entry behind, the records, the octets. */
+void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers);
+
+/* A pack but for its first 16 octets, see amqp_0_9/packed.py. */
+void leveret_amqp_0_9_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target);
+
+/* A body that arrives: its message and channel, the largest frame, and what is left of it. `frame_left`: octets of the frame under way, 0 at its
+ * end octet, -1 before the next one. `octets` is the connection's receive buffer, with no more than a part of the next frame's head; frames of less than `least`
+ * octets (`frame_size`: of the last that was not the content's last) are read through it. */
+typedef struct {
+    uint8_t *octets;
+    int32_t size;
+    int32_t start;
+    int32_t end;
+    int32_t message;
+    int32_t channel_number;
+    int32_t frame_size_max;
+    int32_t body_left;
+    int32_t frame_left;
+    int32_t frame_size;
+    int32_t least;
+} leveret_intake;
+
+/* Read from a socket what is left of a body, into its blocks, and at most a few KiB behind it, into the receive buffer: the octets read; -1: there
+ * are none now; 0: the peer is gone. It stops before the content's last octet, a frame's end, and at whatever is not the next body frame. */
+int32_t leveret_amqp_0_9_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor);
+
+#endif

@@ -1,0 +1,175 @@
+/* From a receive buffer all frames that need no thought: core/amqp_0_9/hot_in.py. */
+#include "amqp_0_9.h"
+#include "amqp_0_9_frame.h"
+#include "amqp_0_9_properties.h"
+#include "match.h"
+#include "publish.h"
+#include "queues.h"
+#include "routes.h"
+
+static int32_t header_end(const leveret_tables *t, const uint8_t *source, int32_t start, int32_t header)
+{
+    const int32_t *state = t->state;
+    int32_t left = state[STATE_END] - header;
+    if (left < 7)
+        return INCOMPLETE;
+    int32_t size = size_of(source, header + 4);
+    if (source[header] != HEADER || source[header + 1] != source[start + 1] || source[header + 2] != source[start + 2] || source[header + 3])
+        return ASK;
+    if (size < 14 || size > state[STATE_FRAME_MAX] || size - 12 > state[STATE_PROPERTIES_MAX] || size + 8 > state[STATE_SIZE])
+        return ASK;
+    if (left < size + 8)
+        return INCOMPLETE;
+    const uint8_t *at = source + header + 7;
+    if (at[size] != END_OCTET || at[0] || at[1] != CLASS_BASIC || at[2] || at[3] || at[4] || at[5] || at[6] || at[7] || at[8] > 31)
+        return ASK;
+    if ((at[8] << 24 | at[9] << 16 | at[10] << 8 | at[11]) > state[STATE_CONTENT_MAX])
+        return ASK;
+    return header + size + 8;
+}
+
+static int32_t body_end(const leveret_tables *t, const uint8_t *source, int32_t start, int32_t at, int32_t left)
+{
+    const int32_t *state = t->state;
+    int32_t end = state[STATE_END];
+    if (at - start + left + 8 > state[STATE_SIZE])
+        return ASK;
+    while (left > 0) {
+        if (end - at < 7)
+            return INCOMPLETE;
+        int32_t size = size_of(source, at + 4);
+        if (source[at] != BODY || source[at + 1] != source[start + 1] || source[at + 2] != source[start + 2] || source[at + 3])
+            return ASK;
+        if (size == 0 || size > left || size > state[STATE_FRAME_MAX])
+            return ASK;
+        if (end - at < size + 8)
+            return INCOMPLETE;
+        if (source[at + 7 + size] != END_OCTET)
+            return ASK;
+        at += size + 8;
+        left -= size;
+    }
+    return at;
+}
+
+static int32_t take_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
+{
+    int32_t *state = t->state;
+    int32_t start = state[STATE_AT];
+    int32_t route = start + 13;
+    int32_t route_size = size - 7;
+    if (route_size < 2)
+        return ASK;
+    int32_t names = 1 + source[route];
+    if (names >= route_size || names + 1 + source[route + names] != route_size || source[start + 6 + size] & 2)
+        return ASK;
+    int32_t slot = find_route(t, source, route, route_size);
+    if (slot < 0)
+        slot = leveret_find_way(t, source, route, route_size);
+    if (slot < 0)
+        return ASK_ROUTE;
+    const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
+    if (t->queues[*target + QUEUE_PLAIN] == NOT_PLAIN)
+        return ASK;
+    int32_t header = start + size + 8;
+    int32_t behind = header_end(t, source, start, header);
+    if (behind < 0)
+        return behind;
+    int32_t body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
+    if (!leveret_check_properties(state, source, header + 19, behind - 1))
+        return ASK;
+    int32_t expiration = state[STATE_LIFETIME];
+    int32_t properties_size = behind - header - 20;
+    int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
+    int32_t logged = leveret_may_push(t, slot, expiration, blocks_needed, body);
+    if (!logged)
+        return ASK;
+    int32_t whole = body_end(t, source, start, behind, body);
+    if (whole < 0)
+        return whole;
+    int32_t message = new_message(t, route_size, properties_size, body, blocks_needed);
+    append(t, message, source, route, route_size);
+    append(t, message, source, header + 19, properties_size);
+    for (int32_t at = behind; at < whole; at += size + OVERHEAD) {
+        size = size_of(source, at + 4);
+        append(t, message, source, at + HEAD, size);
+    }
+    leveret_publish(t, channel, slot, message, logged);
+    return whole;
+}
+
+static int32_t take_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
+{
+    int32_t place = t->state[STATE_AT] + 11;
+    const uint8_t *at = source + place;
+    const int32_t *record = t->channels + channel;
+    if (at[0])
+        return ASK;
+    int32_t high = at[1] << 18 | at[2] << 10 | at[3] << 2 | at[4] >> 6;
+    int32_t low = (at[4] & 63) << 24 | at[5] << 16 | at[6] << 8 | at[7];
+    int32_t multiple = at[8] & 1, how = ACCEPTED;
+    if (source[place - 1] == BASIC_REJECT) {
+        how = multiple ? RETURNED : REFUSED;
+        multiple = 0;
+    } else if (source[place - 1] == BASIC_NACK) {
+        how = at[8] & 2 ? RETURNED : REFUSED;
+    }
+    int32_t last;
+    if (multiple && high == 0 && low == 0) {
+        last = record[CHANNEL_UNSETTLED_TAIL];
+        if (last < 0)
+            return place + 10;
+    } else {
+        if (high != record[CHANNEL_TAG_HIGH] && high + 1 != record[CHANNEL_TAG_HIGH])
+            return ASK;
+        last = leveret_find_tag(t, channel, low);
+        if (last < 0)
+            return ASK;
+    }
+    int32_t first = last;
+    if (multiple) {
+        first = record[CHANNEL_UNSETTLED_HEAD];
+        int32_t count = (t->entries[last + ENTRY_TAG] - t->entries[first + ENTRY_TAG]) & MASK;
+        if (count >= t->state[STATE_LEFT])
+            return ASK;
+        t->state[STATE_LEFT] -= count;
+    }
+    return leveret_settle(t, channel, first, last, how) ? place + 10 : ASK;
+}
+
+int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source)
+{
+    int32_t *state = t->state;
+    int32_t end = state[STATE_END];
+    for (;;) {
+        int32_t at = state[STATE_AT];
+        if (end - at < 7)
+            return INCOMPLETE;
+        if (state[STATE_LEFT] <= 0)
+            return TURN_OVER;
+        int32_t number = source[at + 1] << 8 | source[at + 2];
+        if (source[at] != METHOD || source[at + 3] || number >= state[STATE_NUMBERS])
+            return ASK;
+        int32_t channel = numbers[number];
+        int32_t size = size_of(source, at + 4);
+        if (channel < 0 || size < 5 || size > state[STATE_FRAME_MAX] || size + 8 > state[STATE_SIZE])
+            return ASK;
+        if (!t->channels[channel + CHANNEL_PLAIN])
+            return ASK;
+        if (end - at < size + 8)
+            return INCOMPLETE;
+        if (source[at + 7 + size] != END_OCTET || source[at + 7] || source[at + 8] != CLASS_BASIC || source[at + 9])
+            return ASK;
+        int32_t behind;
+        if (source[at + 10] == BASIC_PUBLISH)
+            behind = take_publish(t, source, channel, size);
+        else if (size == 13 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
+            behind = take_settlement(t, source, channel);
+        else
+            return ASK;
+        if (behind < 0)
+            return behind;
+        state[STATE_AT] = behind;
+        state[STATE_LEFT] -= 1;
+    }
+}

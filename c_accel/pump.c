@@ -1,0 +1,44 @@
+/* Who gets which messages of a queue: the end of core/memory/hot.py. What is written is the family's (leveret_wire). */
+#include "insets.h"
+
+void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size)
+{
+    append(t, message, source, start, size);
+}
+
+int32_t leveret_pump(const leveret_tables *t, const leveret_wire *wire, int32_t consumer, int32_t limit, const uint8_t *prefix,
+                     int32_t prefix_size, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output)
+{
+    int32_t *reader = t->consumers + consumer;
+    int32_t queue = reader[CONSUMER_QUEUE];
+    int32_t channel = reader[CONSUMER_CHANNEL];
+    int32_t no_ack = reader[CONSUMER_NO_ACK];
+    int32_t prefetch = t->channels[channel + CHANNEL_PREFETCH];
+    while (limit > 0) {
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES)
+            expire(t, queue);
+        int32_t entry = t->queues[queue + QUEUE_HEAD];
+        if (entry < 0 || reader[CONSUMER_CREDIT] <= 0)
+            break;
+        if (prefetch > 0 && t->channels[channel + CHANNEL_UNSETTLED] >= prefetch)
+            break;
+        const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
+        int32_t is_inset = wants_inset(output, record[MESSAGE_BODY]);
+        int32_t size = wire->size_of(record, prefix_size, frame_size_max, is_inset);
+        if (size < 0 || size > end - at || (is_inset && !has_inset_room(output, record[MESSAGE_BODY])))
+            break;
+        next_number(t->channels + channel + CHANNEL_TAG);
+        at = wire->write(t, entry, channel, prefix, prefix_size, frame_size_max, is_inset ? output : NULL, target, at);
+        unlink_ready(t, queue, entry);
+        if (no_ack) {
+            drop(t, entry);
+        } else {
+            hold(t, channel, entry, consumer);
+            if (reader[CONSUMER_CREDIT] != CREDIT_UNLIMITED)
+                reader[CONSUMER_CREDIT] -= 1;
+        }
+        t->state[STATE_DELIVERED] = (t->state[STATE_DELIVERED] + 1) & MASK;
+        limit -= 1;
+    }
+    return at;
+}

@@ -1,0 +1,67 @@
+"""The functions of the hot path that are 0-9-1's own, bound to one broker's tables: this family's row (core/wire/contract.pyi, HotRow)."""
+
+from ..memory import hot
+from . import hot_in, hot_out
+
+
+class Row:
+    """The row in Python. `name` is what an engine knows another form of it by (c_accel/amqp_0_9.py has one in C).
+
+    `intake_least`: frames of bodies with so many octets left may be read by `take_in`; None: none.
+    `pack`: packed.pack for these tables where there is a quicker form of it, else None.
+    """
+
+    name = "amqp_0_9"
+    intake_least = None
+    pack = None
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    def ingest(self, numbers, source):
+        """See hot_in.ingest."""
+        tables = self.tables
+        return hot_in.ingest(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            tables.routes,
+            tables.route_octets,
+            tables.route_targets,
+            numbers,
+            source,
+        )
+
+    def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
+        """See hot.pump."""
+        tables = self.tables
+        return hot.pump(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            consumer,
+            limit,
+            prefix,
+            prefix_size,
+            frame_size_max,
+            hot_out.size_of,
+            hot_out.write,
+            target,
+            at,
+            end,
+        )
+
+    def put_body(self, left, frame_size_max, channel_number, target, at, end):
+        """See hot_out.put_body."""
+        tables = self.tables
+        return hot_out.put_body(tables.arena, tables.blocks, tables.state, left, frame_size_max, channel_number, target, at, end)
