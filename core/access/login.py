@@ -1,8 +1,8 @@
 """One log-in of a protocol's peer: it moves a mechanism's octets, and answers a refusal only after a pause (0-9-1 section 4.10).
 
 Nothing waits here: the family calls `take` with what its peer says and `tick` as time passes, the broker calls `work` while a password is
-being calculated. While it works or pauses `paused` of the protocol is true, and the family takes no frames. A refusal counts against the
-user and the peer's address; one of too many is refused without a look at the password, or answered late (login_failures.py).
+being calculated. Meanwhile the family takes no frames. A refusal counts against the user and the peer's address; one of too many is refused
+without a look at the password, or answered late (login_failures.py).
 """
 
 from ..errors import ACCESS_REFUSED, ProtocolError
@@ -18,17 +18,15 @@ RESPONSE_MAX = 1024  # octets of a response: what a log-in holds until it is ove
 class Login:
     """`mechanisms`: those that the family offers (sasl.Mechanism); `mechanism`: the name that the peer gave.
 
-    What it comes to it calls, with the protocol: `accepted(session, user)`, `asked(session)` for one more response to the challenge of
-    `attempt`, and after the pause `refused(session, error)`, which raises or ends the connection.
+    What a log-in comes to is an input of the protocol's states: `step("accepted", user)`; `step("challenge")`, the peer responds to the
+    challenge of `attempt`; after the pause `step("refused", error)`, which raises or ends the connection.
     """
 
-    def __init__(self, session, mechanisms, mechanism, accepted, asked, refused):
+    def __init__(self, session, mechanisms, mechanism, step):
         self.session = session
         self.mechanisms = mechanisms
         self.mechanism = mechanism
-        self.accepted = accepted
-        self.asked = asked
-        self.refused = refused
+        self.step = step
         self.attempt: "Any" = None
         self.failure: "Any" = None  # the ProtocolError that the peer is told after the pause; None: it is let in
         self.judged_at = 0
@@ -51,9 +49,8 @@ class Login:
         """Go on with the calculation; the broker calls this, outside of `process`."""
         connection = self.session.connection
         if not connection.closed and not connection.ending:
-            self.session.paused = False
             connection.guarded(self.work_on)
-            if not self.session.paused and not connection.closed:
+            if not connection.closed:
                 connection.process()
 
     def work_on(self):
@@ -73,15 +70,13 @@ class Login:
         elif outcome == ACCEPTED and not session.broker.access.has(attempt.user):
             outcome = attempt.refuse("the user was removed meanwhile")
         if outcome == WORKING:
-            session.paused = True
             session.broker.jobs.append(self)
         elif outcome == CONTINUE:
-            self.asked(session)
+            self.step("challenge")
         elif outcome == ACCEPTED:
             self.judged_at = session.broker.now
             self.pause_ms = failures.answers_after_ms(address, attempt.claimed) if attempt.guessable and not late else 0
-            session.paused = self.pause_ms > 0
-            if not session.paused:
+            if self.pause_ms == 0:
                 self.let_in()
         else:
             self.fail(
@@ -99,7 +94,7 @@ class Login:
         session = self.session
         session.login = None
         session.broker.failures.succeeded(session.connection.address, self.attempt.user.name)
-        self.accepted(session, self.attempt.user)
+        self.step("accepted", self.attempt.user)
 
     def fail(self, error, reason, counts=True):
         """The attempt has failed: count it unless it was not looked at, say why in the log, and let the peer wait."""
@@ -113,7 +108,6 @@ class Login:
         self.pause_ms = broker.limits.login_pause_ms
         if name is not None:
             self.pause_ms = max(self.pause_ms, broker.failures.answers_after_ms(connection.address, name))
-        session.paused = True
         broker.login_refused(
             connection.address,
             "the log-in of %r from %s with mechanism %r was refused: %s" % (claimed[:64], connection.name, self.mechanism[:32], reason),
@@ -126,13 +120,12 @@ class Login:
         session = self.session
         if self.pause_ms is None or elapsed(now, self.judged_at) < self.pause_ms:
             return
-        session.paused = False
         if self.failure is None:
             self.pause_ms = None
             self.judge(ACCEPTED, True)
             session.process()
         else:
-            self.refused(session, self.failure)
+            self.step("refused", self.failure)
 
 
 def offered(mechanisms, connection):

@@ -7,11 +7,6 @@ from ..broker.promises import Promises
 from ..memory import layout
 from ..message.route import key_of, with_copies
 
-# What a channel expects of the next content frame.
-NO_CONTENT = 0
-HEADER_NEXT = 1
-BODY_NEXT = 2
-
 
 class Channel:
     """One open channel. `number` as on the wire."""
@@ -21,7 +16,7 @@ class Channel:
         self.connection = session.connection
         self.number = number
         self.handle = handle
-        self.closing = False  # channel.close was sent; everything but its answer is dropped
+        self.state = "open"  # states.CHANNEL
         self.last_queue = ""
         self.prefetch = 0  # for consumers to come (basic.qos)
         self.tags_made = 0
@@ -35,13 +30,17 @@ class Channel:
         self.watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
         self.watched_since = 0
         self.waits_to_write = False  # in session.writing
-        self.content = NO_CONTENT
         self.exchange = ""
         self.route = b""
         self.copies = b""  # keys that its sender selected beside the routing key (CC and BCC), each behind its size in two octets
         self.mandatory = False
         self.message = layout.NONE
         self.body_left = 0
+
+    @property
+    def closing(self):
+        """True when the channel has ended, and its deliveries are on their way back (contract.Session)."""
+        return self.state == "closing"
 
     def key(self):
         """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""

@@ -22,7 +22,6 @@ from ..memory import layout
 from ..message.route import exchange_of
 from ..outcomes import NO_ROOM, NOT_YET, TAKEN, UNROUTABLE
 from . import properties, sender_selected
-from .channel import BODY_NEXT, HEADER_NEXT, NO_CONTENT
 from .described import described
 
 USER_ID = 0x10  # in the second octet of the property flags
@@ -34,7 +33,7 @@ REPLY_QUEUE = "amq.rabbitmq.reply-to"
 MANAGING = 1 << 16  # Session.effort of a management request: a turn
 
 
-def publish(session, channel, buffer, at, end):
+def publish(session, channel, row, buffer, at, end):
     """basic.publish (section 1.8.3.8); its arguments stand between `at` and `end`."""
     size = 0
     if at + 3 <= end:
@@ -61,14 +60,11 @@ def publish(session, channel, buffer, at, end):
     if channel.transaction is not None:
         channel.transaction.check_room()
     channel.mandatory = flags & 1 != 0
-    channel.content = HEADER_NEXT
     session.begun += 1
 
 
-def header(session, channel, buffer, at, end):
+def header(session, channel, row, buffer, at, end):
     """A content header frame; false: there is no room for the content now, and nothing has changed."""
-    if channel.content != HEADER_NEXT:
-        raise ProtocolError(UNEXPECTED_FRAME, "a content header that no method announced on channel %d" % channel.number)
     if end - at < 14:
         raise ProtocolError(SYNTAX_ERROR, "a content header of %d octets; at least 14 are needed" % (end - at))
     class_id = buffer[at] << 8 | buffer[at + 1]
@@ -96,7 +92,6 @@ def header(session, channel, buffer, at, end):
     channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds, kind, lifetime)
     tables.append(channel.message, octets, start, size)
     channel.body_left = body_size
-    channel.content = BODY_NEXT
     session.unfinished += 1
     session.content_moved = session.broker.now
     if body_size == 0:
@@ -139,10 +134,8 @@ def read_properties(session, channel, buffer, at, end):
     return buffer, at, end
 
 
-def check_body(channel, size):
+def begin_body(session, channel, row, buffer, at, size):
     """A body frame of `size` octets begins."""
-    if channel.content != BODY_NEXT:
-        raise ProtocolError(UNEXPECTED_FRAME, "a body frame that no content header announced on channel %d" % channel.number)
     if size > channel.body_left:
         raise ProtocolError(UNEXPECTED_FRAME, "a body frame of %d octets where %d are left of the content" % (size, channel.body_left))
 
@@ -183,8 +176,12 @@ def complete(session, channel):
         if outcome == TAKEN and session.route_asked:
             session.route_asked = False
             session.broker.remember_route(session.connection.user.number, channel.exchange, channel.route)
+    session.step_of(channel, "content_end")
+
+
+def end_content(session, channel):
+    """The content is done with."""
     channel.message = layout.NONE
-    channel.content = NO_CONTENT
     session.unfinished -= 1
     session.begun -= 1
 
@@ -208,9 +205,6 @@ def abandon(session, channel):
         tables.release(channel.message)
         channel.message = layout.NONE
         session.unfinished -= 1
-    if channel.content != NO_CONTENT:
-        session.begun -= 1
-    channel.content = NO_CONTENT
     if channel.answer is not None:
         answer, channel.answer = channel.answer, None
         if answer.message != layout.NONE:

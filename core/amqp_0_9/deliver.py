@@ -234,7 +234,7 @@ def returns_and_confirms(session, channel):
         tables.release(message)
         if session.outgoing.active():
             return NO_ROOM
-    if channel.closing:
+    if channel.state == "closing":
         if session.send.room() < len(channel.last_words):
             return NO_ROOM
         session.send.write(channel.last_words)

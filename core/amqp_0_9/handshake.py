@@ -1,15 +1,18 @@
-"""The beginning of a 0-9-1 connection: start, tune, open (section 2.2.4). Each state takes one method and puts the next in its place."""
+"""The beginning and the end of a 0-9-1 connection (section 2.2.4): the actions of states.CONNECTION, which says what is done when.
+
+Those of methods are given (session, channel number, row of METHODS, octets, where the arguments begin, where they end).
+"""
 
 from ..access.login import Login, offered
 from ..access.permissions import WRITE
-from ..errors import ACCESS_REFUSED, COMMAND_INVALID, NOT_ALLOWED, ProtocolError
+from ..errors import ACCESS_REFUSED, CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, ProtocolError
+from ..memory import layout
 from ..parts import part
+from ..states import INPUT, STATE
 from ..version import PRODUCT, VERSION
-from . import frame, method
+from . import frame, method, replies
 from .sasl import MECHANISMS
-
-if False:  # for the type checker alone
-    from typing import Any
+from .states import CONNECTION
 
 # What clients look for (RabbitMQ's names): only what is true.
 CAPABILITIES = {
@@ -26,8 +29,6 @@ CAPABILITIES = {
 
 ABOUT = part("about")
 
-OPEN: "Any" = None  # session.py puts its state here
-
 
 HEARD = ("authentication_failure_close", "consumer_cancel_notify", "connection.blocked")  # of the client's, those that change something
 
@@ -42,45 +43,41 @@ def begin(session):
     session.reply(0, "connection_start", (0, 9, properties, names, b"en_US"))
 
 
-def expect(session, number, row, name):
-    """Raise unless the method is the one that this state waits for."""
-    if number != 0 or row[method.NAME] != name:
-        raise ProtocolError(
-            COMMAND_INVALID, "expected %s, got %s on channel %d" % (name.replace("_", ".", 1).replace("_", "-"), method.title(row), number)
-        )
+def unexpected(session, number, row, octets, at, end):
+    """A method that is not the one that the state waits for: the one in its own first row."""
+    for each in CONNECTION:
+        if each[STATE] == session.state:
+            name = each[INPUT].replace("_", ".", 1).replace("_", "-")
+            raise ProtocolError(COMMAND_INVALID, "expected %s, got %s on channel %d" % (name, method.title(row), number))
 
 
 def start_ok(session, number, row, octets, at, end):
     """connection.start-ok (section 1.4.2.2): log in, propose the tuning."""
-    expect(session, number, row, "connection_start_ok")
     properties, mechanism, response, _ = method.decode(row, octets, at, end)
     session.broker.refuse_surplus(session.connection)
     capabilities = properties.get("capabilities")
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
-    session.login = Login(session, MECHANISMS, mechanism, logged_in, ask, refused)
+    session.login = Login(session, MECHANISMS, mechanism, session.step)
     session.login.take(response)
 
 
 def ask(session):
     """The mechanism wants another step: connection.secure (section 1.4.2.3)."""
-    session.state = secure_ok
     session.reply(0, "connection_secure", (session.login.attempt.challenge,))
 
 
 def secure_ok(session, number, row, octets, at, end):
     """connection.secure-ok (section 1.4.2.4)."""
-    expect(session, number, row, "connection_secure_ok")
     session.login.take(method.decode(row, octets, at, end)[0])
 
 
-def logged_in(session, user):
+def propose(session, user):
     """The log-in has succeeded: propose the tuning."""
     session.broker.admit(session.connection, user)
     session.user = user.name
     session.writable = user.granted[WRITE]
     limits = session.broker.limits
-    session.state = tune_ok
     session.reply(0, "connection_tune", (limits.channel_max, limits.frame_size_max, limits.heartbeat_s))
 
 
@@ -95,7 +92,6 @@ def refused(session, error):
 
 def tune_ok(session, number, row, octets, at, end):
     """connection.tune-ok (section 1.4.2.6): 0 means that the peer sets no limit of its own."""
-    expect(session, number, row, "connection_tune_ok")
     channel_max, frame_size_max, heartbeat_s = method.decode(row, octets, at, end)
     limits = session.broker.limits
     for name, value, ours in (("channel_max", channel_max, limits.channel_max), ("frame_max", frame_size_max, limits.frame_size_max)):
@@ -108,21 +104,85 @@ def tune_ok(session, number, row, octets, at, end):
     session.channel_max = channel_max or limits.channel_max
     session.frame_size_max = frame_size_max or limits.frame_size_max
     session.heartbeat_ms = heartbeat_s * 1000
-    session.state = open_
 
 
 def open_(session, number, row, octets, at, end):
     """connection.open (section 1.4.2.7)."""
-    expect(session, number, row, "connection_open")
     virtual_host = method.decode(row, octets, at, end)[0]
     broker = session.broker
     if virtual_host != broker.virtual_host and virtual_host not in broker.virtual_host_aliases:
         raise ProtocolError(NOT_ALLOWED, "vhost %s not found" % virtual_host)
     if session.connection.user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, session.user))
-    session.state = OPEN
     session.broker.inform("%s: user '%s' has opened a connection" % (session.connection.name, session.user))
     session.reply(0, "connection_open_ok", ("",))
 
 
-START = start_ok
+def close(session, number, row, octets, at, end):
+    """connection.close (section 1.4.2.8): answered when the deliveries of its channels have gone back; false until then."""
+    method.decode(row, octets, at, end)
+    session.release_all()
+    session.leaving = [channel for channel in session.leaving if channel.handle != layout.NONE]
+    if session.leaving:
+        return session.go_on_later()
+    return close_too(session)
+
+
+def close_too(session, *method_frame):
+    """Answer a connection.close, also one that has crossed ours. The peer may still write: it ends the stream when it has read that."""
+    session.reply(0, "connection_close_ok", ())
+    session.connection.end(True)
+
+
+def update_secret(session, number, row, octets, at, end):
+    """connection.update-secret (RabbitMQ's): no log-in that is offered here runs out."""
+    method.decode(row, octets, at, end)
+    session.reply(0, "connection_update_secret_ok", ())
+
+
+def unasked(session, number, row, octets, at, end):
+    """An answer to nothing."""
+    raise ProtocolError(CHANNEL_ERROR, "connection.close-ok without a connection.close")
+
+
+def once(session, number, row, octets, at, end):
+    """A method of the opening again."""
+    raise ProtocolError(NOT_ALLOWED, "%s on an open connection" % method.title(row))
+
+
+def misplaced(session, number, row, octets, at, end):
+    """A method of a channel on channel 0."""
+    name = row[method.NAME]
+    raise ProtocolError(CHANNEL_ERROR if name.startswith("channel_") else COMMAND_INVALID, "%s on channel 0" % method.title(row))
+
+
+def send_close(session, condition, text):
+    """Close for an error: connection.close with the reply code of a condition (core/errors.py). The stream ends after a broken frame."""
+    session.broker.counters["connection_errors"] += 1
+    code = replies.reply_of(condition)[0]
+    text = replies.reply_text(condition, text)
+    if session.login is None or session.login.failure is None:  # the operator has been told of a refused log-in
+        session.broker.inform("%s: connection of user '%s' closed with %d %s" % (session.connection.name, session.user, code, text), True)
+    session.close(code, text)
+    if condition == FRAME_ERROR:
+        session.connection.end(True)
+
+
+def force(session, text):
+    """Close from our side without an error (320)."""
+    session.closing_method = (0, 0)
+    session.close(replies.reply_of(CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
+
+
+def end(session, condition, text):
+    """An error behind our connection.close: the stream ends without its answer."""
+    session.connection.end(True)
+
+
+def finish(session, *given):
+    """The end, at once."""
+    session.connection.finish()
+
+
+def ignore(session, *given):
+    """Nothing: what a peer has sent before it saw our connection.close (section 1.4.2.8)."""

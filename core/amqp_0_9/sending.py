@@ -26,7 +26,7 @@ class Sending:
         self.connection = connection
         self.broker = connection.broker
         self.send = connection.send
-        self.closing = False  # connection.close was sent
+        self.state = "start"  # of the connection: states.CONNECTION
         self.replies = []  # frames that wait for room, or until what they promise is durable
         self.promised = 0  # the log's number of what the replies to come promise
         self.writing = []  # channels with confirms or returns to write
@@ -37,6 +37,11 @@ class Sending:
     def promise(self, number):
         """The replies to come say that what the log has up to record `number` is durable: they wait until it is."""
         self.promised = max(self.promised, number)
+
+    @property
+    def closing(self):
+        """True once this side or the peer has said that the connection ends (contract.Protocol)."""
+        return self.state == "closing"
 
     def reply(self, number, name, arguments):
         """Write a method frame, now or as soon as there is room and no content is half written."""
@@ -84,7 +89,7 @@ class Sending:
     def flush(self):
         """Write what waits and can be written; as long as a content is half written or replies wait, nothing is delivered."""
         self.write_waiting()
-        self.send.busy = self.closing or self.outgoing.active() or len(self.replies) > 0 or self.settling >= 0
+        self.send.busy = self.state == "closing" or self.outgoing.active() or len(self.replies) > 0 or self.settling >= 0
 
     def write_waiting(self):
         """Write in order: the content that is half written, replies, then returns and confirms."""
@@ -95,7 +100,7 @@ class Sending:
                 return
             self.send.write(self.replies.pop(0))
         at = 0
-        while at < len(self.writing) and not self.closing:
+        while at < len(self.writing) and self.state != "closing":
             outcome = deliver.returns_and_confirms(self, self.writing[at])
             if outcome == deliver.NO_ROOM:
                 return
@@ -112,7 +117,7 @@ class Sending:
 
     def deliver(self, consumer, most, before=0):
         """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
-        if self.closing:
+        if self.state == "closing":
             return 0
         if self.outgoing.active() or self.replies or self.settling >= 0:
             self.send.starve(consumer, before)
@@ -145,5 +150,5 @@ class Sending:
         if self.ended is not None:
             self.ended.append(consumer)
             return
-        if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and not self.closing:
+        if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and self.state != "closing":
             self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))

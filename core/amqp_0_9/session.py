@@ -1,21 +1,18 @@
 """A connection's session in 0-9-1: frames in, states, channels, the end. What goes out is in sending.py, what time does in watch.py.
 
-States (`state` is a row of functions that replaces itself): handshake (handshake.py), open, closing. What arrives is read frame by
+States of the connection and of its channels: states.py; what is done in them: handshake.py and verbs.py. What arrives is read frame by
 frame from the receive buffer: method and header frames when they are whole, body frames as their octets come. While a content is half
 written (outgoing.py), contents and acknowledgements are still taken in, but a method that wants a reply waits.
 """
 
-from .. import limits
+from .. import limits, states
 from ..errors import (
-    CHANNEL_ERROR,
     COMMAND_INVALID,
-    CONNECTION_FORCED,
     FRAME_ERROR,
     INTERNAL_ERROR,
     NOT_ALLOWED,
     RESOURCE_ERROR,
     SYNTAX_ERROR,
-    UNEXPECTED_FRAME,
     ProtocolError,
 )
 from ..memory import layout
@@ -23,10 +20,11 @@ from ..message.route import exchange_of
 from ..outcomes import TAKEN
 from ..shim import table
 from . import content, frame, handshake, method, replies, verbs, watch
-from .channel import BODY_NEXT, NO_CONTENT, Channel
+from .channel import Channel
 from .hot_row import Row
 from .sending import Sending
 from .spec_0_9_1 import HEADER, METHODS
+from .states import CHANNEL, CONNECTION
 
 if False:  # for the type checker alone
     from typing import Any
@@ -55,11 +53,9 @@ class Session(Sending):
         self.capabilities = {}
         self.user = ""  # the name; connection.user is the whole
         self.login = None  # the log-in that is going on
-        self.paused = False  # no frame is taken while a log-in is calculated, or its refusal waits
         self.leaving = []  # channels of a connection that closes, whose deliveries are on their way back
         self.writable = ()  # names that the user is known to have the write permission for
         self.channels: "Any" = {}  # by number
-        self.state = handshake.START
         self.closing_method = (0, 0)
         self.code = -1  # class and method of the last method frame, and its row in METHODS
         self.row: "Any" = None
@@ -95,7 +91,7 @@ class Session(Sending):
         left = FRAMES_A_TURN
         tables = self.broker.tables
         tables.begin_turn()
-        while self.held is None and not self.paused and not connection.ending and not connection.closed:
+        while self.held is None and self.state != "login" and not connection.ending and not connection.closed:
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0 and self.ingest():
                 break
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
@@ -110,7 +106,7 @@ class Session(Sending):
                 break
         if connection.closed:
             return
-        connection.reading = self.held is None and not self.waiting and not self.paused
+        connection.reading = self.held is None and not self.waiting and self.state != "login"
         if connection.reading and self.told_blocked:
             self.told_blocked = False
             self.reply(0, "connection_unblocked", ())
@@ -259,19 +255,7 @@ class Session(Sending):
             return True
         if kind == frame.METHOD:
             return self.take_method(number, octets, at, end) is not False
-        if self.closing:
-            return True
-        channel = self.channels.get(number)
-        if channel is None:
-            self.not_open("a content header", number)
-        if channel.closing:
-            return True
-        return self.on_channel(channel, content.header, octets, at, end)
-
-    def not_open(self, what, number):
-        """Raise for content on channel 0 or on a channel that is not open (section 4.2.3)."""
-        self.may_be_new(number)
-        raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "%s on channel %d, which is not open" % (what, number))
+        return self.state == "closing" or self.to_channel(number, "content_header", None, octets, at, end)
 
     def take_method(self, number, octets, at, end):
         """A method frame that `may_take` has looked up: the state's answer to it. False: it must wait for room in the broker."""
@@ -283,44 +267,51 @@ class Session(Sending):
         self.closing_method = (code >> 16, code & 0xFFFF)
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
-        if self.closing or self.state is not OPEN or number == 0:
-            return self.state(self, number, row, octets, at + 4, end)
+        if number and self.state == "open":
+            return self.to_channel(number, row[method.NAME], row, octets, at + 4, end)
+        return self.step("on_channel" if number else row[method.NAME], number, row, octets, at + 4, end)
+
+    def step(self, input_, *given):
+        """Let the connection do what CONNECTION says of an input: what the action answers."""
+        return states.step(self, CONNECTION, handshake, input_, self, *given)
+
+    def to_channel(self, number, input_, row, octets, at, end):
+        """Let a channel do what CHANNEL says of a frame (`input_`): false when it must wait. A soft error closes the channel."""
         channel = self.channels.get(number)
-        name = row[method.NAME]
-        if name.startswith("connection_"):
-            raise ProtocolError(COMMAND_INVALID, "%s on channel %d; it belongs on channel 0" % (method.title(row), number))
         if channel is None:
-            if name == "channel_close_ok":
-                return True
-            self.may_be_new(number)
-            if name == "channel_open":
-                method.decode(row, octets, at + 4, end)
-                self.open_channel(number)
-                return True
-            raise ProtocolError(CHANNEL_ERROR, "expected 'channel.open' on channel %d" % number)
-        return self.on_channel(channel, verbs.take, row, octets, at + 4, end)
+            return getattr(verbs, states.find(CHANNEL, "closed", input_)[states.ACTION])(self, number, row, octets, at, end)
+        try:
+            return states.step(channel, CHANNEL, verbs, input_, self, channel, row, octets, at, end)
+        except ProtocolError as error:
+            return self.soft(channel, error)
+
+    def step_of(self, channel, input_):
+        """Let a channel do what CHANNEL says of an input from this side: what the action answers."""
+        return states.step(channel, CHANNEL, verbs, input_, self, channel)
 
     def on_channel(self, channel, action, *given):
         """Run a part of a channel; a soft error in it closes the channel, not the connection."""
         try:
             return action(self, channel, *given)
         except ProtocolError as error:
-            code, hard = replies.reply_of(error.condition)
-            if hard or error.hard:
-                raise
-            self.shut_channel(channel, code, replies.reply_text(error.condition, error.text))
-            return True
+            return self.soft(channel, error)
+
+    def soft(self, channel, error):
+        """Close a channel for a ProtocolError; one that is hard is raised (section 1.2 of the reference)."""
+        code, hard = replies.reply_of(error.condition)
+        if hard or error.hard:
+            raise error
+        self.shut_channel(channel, code, replies.reply_text(error.condition, error.text))
+        return True
 
     def begin_body(self, number, size):
         """The first seven octets of a body frame have come."""
-        channel = self.channels.get(number)
-        if self.closing or (channel is not None and channel.closing):
-            channel = None
-        elif channel is None:
-            self.not_open("a body frame", number)
-        else:
-            content.check_body(channel, size)
-        self.body_channel = channel
+        self.body_channel = None
+        if self.state != "closing":
+            self.to_channel(number, "content_body", None, self.receive.octets, 0, size)
+            channel = self.channels[number]
+            if channel.state == "body":
+                self.body_channel = channel
         self.body_left = self.body_size = size
 
     def body_piece(self):
@@ -328,7 +319,7 @@ class Session(Sending):
         receive = self.receive
         size = min(self.body_left, receive.end - receive.start)
         channel = self.body_channel
-        if channel is not None and channel.content != BODY_NEXT:
+        if channel is not None and channel.state != "body":
             channel = None
         if size:
             if channel is not None:
@@ -349,7 +340,7 @@ class Session(Sending):
         """True when the rest of a body in large frames is what comes next: the engine is to read it from the socket."""
         channel = self.body_channel
         least = self.hot.intake_least
-        if channel is None or least is None or self.body_size < least or channel.content != BODY_NEXT:
+        if channel is None or least is None or self.body_size < least or channel.state != "body":
             return False
         there = self.receive.end - self.receive.start
         between = there == 0 if self.body_left >= 0 else there < 7 and channel.body_left > 0
@@ -426,7 +417,7 @@ class Session(Sending):
 
         What came before was taken: its returns and confirms go before the close (section 1.8.3.9), the returns also when they have to wait.
         """
-        class_id, method_id = self.closing_method if channel.content == NO_CONTENT else (60, 40)
+        class_id, method_id = self.closing_method if channel.state == "open" else (60, 40)
         self.broker.counters["channel_errors"] += 1
         self.broker.inform(
             "%s: channel %d of user '%s' closed with %d %s" % (self.connection.name, channel.number, self.user, code, text), True
@@ -436,7 +427,6 @@ class Session(Sending):
         returns = channel.returns
         channel.returns = []
         self.release_channel(channel)
-        channel.closing = True
         octets = method.encode(method.named(METHODS, "channel_close"), channel.number, (code, text, class_id, method_id))
         if returns:
             channel.returns = returns
@@ -446,54 +436,32 @@ class Session(Sending):
             self.write(octets)
 
     def release_channel(self, channel):
-        """Give back what a channel holds."""
+        """Give back what a channel holds: it is closing from now on."""
         if channel.waits_to_write:
             channel.waits_to_write = False
             self.writing.remove(channel)
-        if channel.closing:
-            content.drop_returns(self, channel)
-            return
-        self.number_channel(channel.number, layout.NONE)
-        content.abandon(self, channel)
-        self.broker.close_session(channel)
+        self.step_of(channel, "release")
 
     # Ends
 
     def fail(self, condition, text):
         """The connection is closed for an error (section 1.4.2.10), behind the returns and confirms of what came before it, as far as there
         is room for them; a peer that is not yet known gets no method, only the end."""
-        if self.closing:
-            self.connection.end(True)
-            return
         if self.writing and condition not in (INTERNAL_ERROR, RESOURCE_ERROR):  # these may have come from writing
             self.write_waiting()
-        self.broker.counters["connection_errors"] += 1
-        code, _ = replies.reply_of(condition)
-        text = replies.reply_text(condition, text)
-        if self.login is None or self.login.failure is None:  # what is told already
-            self.broker.inform("%s: connection of user '%s' closed with %d %s" % (self.connection.name, self.user, code, text), True)
-        self.close(code, text)
-        if condition == FRAME_ERROR:
-            self.connection.end(True)
+        self.step("error", condition, text)
 
     def shut(self, text):
         """Close from our side without an error: at once where the connection is not open yet, for nobody would answer a method there."""
-        if self.closing:
-            return
-        if self.state is not OPEN:
-            self.connection.finish()
-            return
-        self.closing_method = (0, 0)
-        self.close(replies.reply_of(CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
+        self.step("shut", text)
 
     def close(self, code, text):
-        """Send connection.close and wait for its answer."""
+        """Send connection.close, whose answer the peer then owes."""
         class_id, method_id = self.closing_method
         self.release_all()
         self.outgoing.abandon(self)
         self.replies = []
-        self.closing = self.send.busy = True
-        self.state = closing_state
+        self.send.busy = True
         octets = method.encode(method.named(METHODS, "connection_close"), 0, (code, text, class_id, method_id))
         if self.send.room() < len(octets):
             self.replies.append(octets)
@@ -508,7 +476,6 @@ class Session(Sending):
         self.held = None
         for channel in self.channels.values():
             self.release_channel(channel)
-            channel.closing = True
             if channel.handle != layout.NONE:
                 self.leaving.append(channel)
         self.channels = {}
@@ -527,39 +494,3 @@ class Session(Sending):
     def tick(self):
         """Time passes: see watch.py."""
         return watch.tick(self)
-
-
-def open_state(session, number, row, octets, at, end):
-    """A method on channel 0 of an open connection."""
-    name = row[method.NAME]
-    method.decode(row, octets, at, end)
-    if name == "connection_close":
-        session.release_all()
-        session.leaving = [channel for channel in session.leaving if channel.handle != layout.NONE]
-        if session.leaving:
-            return session.go_on_later()
-        session.reply(0, "connection_close_ok", ())
-        session.connection.end(True)  # the peer may still be writing: it closes the stream when it has read this
-    elif name == "connection_update_secret":
-        session.reply(0, "connection_update_secret_ok", ())
-    elif name == "connection_close_ok":
-        raise ProtocolError(CHANNEL_ERROR, "connection.close-ok without a connection.close")
-    elif name.startswith("connection_"):
-        raise ProtocolError(NOT_ALLOWED, "%s on an open connection" % method.title(row))
-    else:
-        raise ProtocolError(CHANNEL_ERROR if name.startswith("channel_") else COMMAND_INVALID, "%s on channel 0" % method.title(row))
-    return None
-
-
-def closing_state(session, number, row, octets, at, end):
-    """connection.close has been sent: only its answer, or the peer's own close, counts (section 2.2.4)."""
-    name = row[method.NAME]
-    if number == 0 and name == "connection_close_ok":
-        session.connection.finish()
-    elif number == 0 and name == "connection_close":
-        session.reply(0, "connection_close_ok", ())
-        session.connection.end(True)
-
-
-OPEN = open_state
-handshake.OPEN = OPEN

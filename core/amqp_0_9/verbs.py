@@ -1,32 +1,23 @@
-"""The methods of an open channel: what each asks of the broker, and its answer.
+"""The methods of a channel: what each asks of the broker, and its answer. The first functions are the actions of states.CHANNEL.
 
-One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments). `take` finds it by the row's name.
+One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments). `request` looks it up by the row's name.
 """
 
 from .. import limits
 from ..broker import getting
-from ..errors import CHANNEL_ERROR, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
+from ..errors import CHANNEL_ERROR, COMMAND_INVALID, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
 from ..memory import layout
 from ..memory.hot import find_tag
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
 from ..parts import needed
 from ..queue import turns
 from . import content, deliver, method, permissions
-from .channel import NO_CONTENT
+from .content import begin_body, end_content, header, publish  # noqa: F401 - actions of states.CHANNEL
 
 
-def take(session, channel, row, octets, at, end):
-    """A method on an open channel; false: it must wait for room in the broker and be tried again."""
+def request(session, channel, row, octets, at, end):
+    """A method on an open channel but basic.publish; false: it must wait for room in the broker and be tried again."""
     name = row[method.NAME]
-    if channel.closing:
-        return closing(session, channel, name)
-    if channel.content != NO_CONTENT:
-        raise ProtocolError(
-            UNEXPECTED_FRAME, "%s where the content of basic.publish was expected on channel %d" % (method.title(row), channel.number)
-        )
-    if name == "basic_publish":
-        content.publish(session, channel, octets, at, end)
-        return None
     handler = HANDLERS.get(name)
     arguments = method.decode(row, octets, at, end)
     if handler is None:
@@ -44,16 +35,80 @@ def take(session, channel, row, octets, at, end):
     return handler(session, channel, arguments)
 
 
-def closing(session, channel, name):
-    """We sent channel.close: its answer ends the channel, so does the client's own close; all else is dropped (section 1.5.2.6)."""
-    if name in ("channel_close", "channel_close_ok"):
-        session.release_channel(channel)
-        if channel.handle != layout.NONE:
-            return session.go_on_later()  # its deliveries are on their way back
-        del session.channels[channel.number]
-    if name == "channel_close":
-        session.reply(channel.number, "channel_close_ok", ())
-    return None
+def closed(session, channel, *method_frame):
+    """channel.close-ok: the channel is over when its deliveries have gone back; false until then (section 1.5.2.6)."""
+    session.release_channel(channel)
+    if channel.handle != layout.NONE:
+        return session.go_on_later()
+    del session.channels[channel.number]
+    return True
+
+
+def closed_too(session, channel, *method_frame):
+    """channel.close of the client's: the same, and it is answered."""
+    if not closed(session, channel):
+        return False
+    session.reply(channel.number, "channel_close_ok", ())
+    return True
+
+
+def release(session, channel):
+    """An open channel gives back what it holds."""
+    session.number_channel(channel.number, layout.NONE)
+    content.abandon(session, channel)
+    session.broker.close_session(channel)
+
+
+def release_content(session, channel):
+    """The same in the middle of a content."""
+    session.begun -= 1
+    release(session, channel)
+
+
+def drop_returns(session, channel):
+    """A channel that is closing gives back the rest."""
+    content.drop_returns(session, channel)
+
+
+def unannounced(session, channel, *content_frame):
+    """A content header or body where none belongs (section 4.2.6)."""
+    raise ProtocolError(UNEXPECTED_FRAME, "a content frame that nothing has announced on channel %d" % channel.number)
+
+
+def unexpected(session, channel, row, octets, at, end):
+    """A method in the middle of a content."""
+    raise ProtocolError(
+        UNEXPECTED_FRAME, "%s where the content of basic.publish was expected on channel %d" % (method.title(row), channel.number)
+    )
+
+
+def misplaced(session, channel, row, octets, at, end):
+    """A method of class connection on a channel, open or not."""
+    raise ProtocolError(COMMAND_INVALID, "%s belongs on channel 0" % method.title(row))
+
+
+def ignore(session, channel, *frame):
+    """Nothing: what a client has sent before it saw our channel.close (section 1.5.2.5)."""
+    return True
+
+
+def open_channel(session, number, row, octets, at, end):
+    """channel.open (section 1.5.2.1)."""
+    session.may_be_new(number)
+    method.decode(row, octets, at, end)
+    session.open_channel(number)
+
+
+def not_open(session, number, row, octets, at, end):
+    """A method on a channel that is not open."""
+    session.may_be_new(number)
+    raise ProtocolError(CHANNEL_ERROR, "expected 'channel.open' on channel %d" % number)
+
+
+def not_open_content(session, number, *content_frame):
+    """A content header or body on channel 0, or on a channel that is not open (section 4.2.3)."""
+    session.may_be_new(number)
+    raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "a content frame on channel %d, which is not open" % number)
 
 
 # channel
@@ -67,8 +122,7 @@ def channel_open(session, channel, arguments):
 def channel_close(session, channel, arguments):
     """The client is done with the channel."""
     session.release_channel(channel)
-    channel.closing = True
-    return closing(session, channel, "channel_close")
+    return session.step_of(channel, "channel_close")
 
 
 def channel_close_ok(session, channel, arguments):
@@ -264,7 +318,7 @@ def basic_get(session, channel, arguments):
     _, name, no_ack = arguments
     found = session.broker.queue(current_queue(channel, name), session.connection)
     served = getting.serve(session.broker, found)
-    if session.closing:
+    if session.state == "closing":
         return True  # that broke it
     if not served:
         return session.go_on_later()

@@ -7,7 +7,7 @@ time changes the answer: who hears from it, or writes to it, ticks it again.
 from ..broker import timeouts
 from ..errors import PRECONDITION_FAILED
 from ..shim import elapsed
-from . import frame, handshake, replies
+from . import frame, replies
 
 INGEST_WAIT_MS = 100  # a content of which nothing more came for so long is taken in as far as it is there
 TOLD_AFTER_MS = 200  # a publisher that is held this long is told with connection.blocked
@@ -21,13 +21,13 @@ def tick(session):
     connection = session.connection
     if session.incomplete and elapsed(now, connection.last_received) > INGEST_WAIT_MS:
         session.take_piecemeal()
-    if session.closing:
+    if session.state == "closing":
         if elapsed(now, connection.ending_since) > CLOSING_MS:
-            connection.finish()
+            session.step("late")
         return None
-    if session.state is not handshake.OPEN:
+    if session.state != "open":
         if elapsed(now, connection.started) > session.broker.limits.login_timeout_ms:
-            connection.finish()
+            session.step("late")
         elif session.login is not None:
             session.login.tick(now)
         return None
@@ -40,7 +40,7 @@ def tick(session):
         if watch_unsettled(session, channel, now):
             wait_ms = min(wait_ms, timeouts.UNSETTLED_EVERY_MS)
     watch_content(session, now)
-    moves = session.incomplete or session.send.is_short() or session.unfinished or session.closing or not connection.reading
+    moves = session.incomplete or session.send.is_short() or session.unfinished or session.state == "closing" or not connection.reading
     return None if moves else wait_ms
 
 

@@ -60,7 +60,7 @@ class Peer:
     def open(self, step):
         """One step of the opening: the log-in is calculated in many turns of the broker."""
         self.feed(OPENING[step])
-        while self.connection.session.paused:
+        while self.connection.session.state == "login":
             self.broker.run()
         self.broker.run()
         self.drain()
