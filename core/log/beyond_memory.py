@@ -396,10 +396,7 @@ class Pager(Copies):
             self.journal.settle_range(found, first, first + span, count, chunks[chunk + chunk_index.SEGMENT])
         chunks[chunk + chunk_index.POSITION] = (first + span) & layout.MASK
         chunks[chunk + chunk_index.SPAN] -= span
-        chunks[chunk + chunk_index.COUNT] -= count
-        chunks[chunk + chunk_index.OCTETS] -= octets
-        found.pages.count -= count
-        found.pages.octets -= octets
+        found.pages.count_out(chunk, count, octets)
         if count:
             self.log.counters["log_unreadable"] += count
             self.broker.log("%d messages of queue '%s' could not be read back from the log" % (count, found.name))

@@ -196,11 +196,16 @@ class Paged:
         ahead = ((position - chunks[chunk + POSITION]) & MASK) + 1
         chunks[chunk + POSITION] = (position + 1) & MASK
         chunks[chunk + SPAN] -= ahead
-        chunks[chunk + COUNT] -= 1
-        chunks[chunk + OCTETS] -= octets
         chunks[chunk + OFFSET] = offset
         chunks[chunk + SKIP] = skip
-        self.count -= 1
+        self.count_out(chunk, 1, octets)
+
+    def count_out(self, chunk, count, octets):
+        """A chunk has so many messages and octets less."""
+        chunks = self.tables.chunks
+        chunks[chunk + COUNT] -= count
+        chunks[chunk + OCTETS] -= octets
+        self.count -= count
         self.octets -= octets
 
     # Recovery

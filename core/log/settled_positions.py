@@ -78,6 +78,12 @@ class Settled:
             first = first + 1 if first >> _SHIFT in self.pages else end_of(self.ranges, first)
         return True
 
+    def behind(self, position):
+        """The first position from this one on that is not settled."""
+        while self.has(position):
+            position = position + 1 if position >> _SHIFT in self.pages else end_of(self.ranges, position)
+        return position
+
     def forget_below(self, position):
         """Nobody asks for positions below this one any more."""
         number = position >> _SHIFT

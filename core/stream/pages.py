@@ -85,8 +85,15 @@ class StreamPages(chunk_index.Paged):
             self.remove(self.head)
 
     def first_position(self, following):
-        """The offset of the first message that is there; `following` when there is none."""
-        return following if self.head == layout.NONE else self.position(self.head)
+        """The offset of the first message that is there; `following` when there is none. A chunk may begin with a hole."""
+        if self.head == layout.NONE:
+            return following
+        first = self.position(self.head)
+        return first if self.holes is None else self.holes.behind(first)
+
+    def begin_at(self, end):
+        """The stream has nothing before the offset `end`: it begins with the first message that is there, as after a restart."""
+        self.stream.first_offset = max(end, min(self.first_position(self.stream.following), self.stream.held_from()))
 
     def missing(self):
         """How many messages are neither there nor settled, behind the first one."""
@@ -233,7 +240,7 @@ class StreamPages(chunk_index.Paged):
             self.drop(entry)
         while self.head != layout.NONE and self.position(self.head) < end:
             self.take_out(self.head, end, size if end == before + 1 else None)
-        stream.first_offset = max(end, min(self.first_position(stream.following), stream.held_from()))
+        self.begin_at(end)
         stream.dropped += stream.first_offset - before
         self.tables.counts["retained_out"] += stream.first_offset - before
         for window in self.windows:
@@ -261,10 +268,7 @@ class StreamPages(chunk_index.Paged):
         self.pager.journal.settle_range(self.stream, first, end, count, chunks[chunk + chunk_index.SEGMENT])
         chunks[chunk + chunk_index.POSITION] = end & layout.MASK
         chunks[chunk + chunk_index.SPAN] -= end - first
-        chunks[chunk + chunk_index.COUNT] -= count
-        chunks[chunk + chunk_index.OCTETS] -= octets
-        self.count -= count
-        self.octets -= octets
+        self.count_out(chunk, count, octets)
         if chunks[chunk + chunk_index.COUNT] == 0:
             self.remove(chunk)
 
@@ -513,7 +517,7 @@ class StreamPages(chunk_index.Paged):
             return LOST
         heads = walk.heads()
         for identity, position in walk.places(heads[0]):
-            if identity == stream.id_in_log and window.end <= position < end:
+            if identity == stream.id_in_log and window.end <= position < end and (self.holes is None or not self.holes.has(position)):
                 if position > window.end:
                     to = min(position, stop)
                     self.lose(chunk, window.end, to)
@@ -575,14 +579,12 @@ class StreamPages(chunk_index.Paged):
         self.holes.add(first, end)
         self.pager.journal.settle_range(self.stream, first, end, count, chunks[chunk + chunk_index.SEGMENT])
         octets = chunks[chunk + chunk_index.OCTETS] * count // chunks[chunk + chunk_index.COUNT]
-        chunks[chunk + chunk_index.COUNT] -= count
-        chunks[chunk + chunk_index.OCTETS] -= octets
-        self.count -= count
-        self.octets -= octets
+        self.count_out(chunk, count, octets)
         self.pager.log.counters["log_unreadable"] += count
         self.pager.broker.log("offsets %d to %d of stream '%s' could not be read back from the log" % (first, end - 1, self.stream.name))
         if chunks[chunk + chunk_index.COUNT] == 0:
             self.remove(chunk)
+        self.begin_at(self.stream.first_offset)
 
     def jump(self, offset, to):
         """Readers that wait at an offset go on at another one: there is nothing left in between."""

@@ -26,7 +26,7 @@ class Checks:
             if found.pages is not None:
                 self.identify_paged(found)
         mine = state_of(self.broker, self.ids, self.pushes, self.paged_ids)
-        matching = [each for each in self.candidates if each.same(mine, self.has_holes)]
+        matching = [each for each in self.candidates if each.same(mine)]
         self.counts["checked"] += sum([len(mine.queues[name]) for name in mine.queues])
         if matching:
             mine = matching[-1]

@@ -26,18 +26,9 @@ class State:
         self.definitions = definitions
         self.pushes = pushes
 
-    def same(self, other, has_holes=False):
+    def same(self, other):
         """True when two moments hold the same."""
-        return self.queues == other.queues and self.same_streams(other, has_holes) and self.definitions == other.definitions
-
-    def same_streams(self, other, has_holes):
-        """True when `other` has the same streams. After a segment was lost one may begin later: behind a hole that its first offset was
-        in."""
-        if not has_holes or sorted(self.streams) != sorted(other.streams):
-            return self.streams == other.streams
-        return all(
-            other.streams[key][0] >= self.streams[key][0] and other.streams[key][1:] == self.streams[key][1:] for key in self.streams
-        )
+        return self.queues == other.queues and self.streams == other.streams and self.definitions == other.definitions
 
     def difference(self, other):
         """What makes another moment differ, in words."""

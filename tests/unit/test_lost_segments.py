@@ -189,11 +189,11 @@ def test_a_note_that_is_damaged_is_told_and_written_anew():
 STREAM = {"x-queue-type": "stream"}
 
 
-def stream_filled(first, count, store):
+def stream_filled(first, count, store, retention=None):
     """A stream with so many more messages, confirmed, on a store."""
     broker, report = durable_broker(store, segment_size=2000)
     peer = Peer(broker)
-    peer.declare("s", durable=True, arguments=STREAM)
+    peer.declare("s", durable=True, arguments=dict(STREAM, **(retention or {})))
     for number in range(first, first + count):
         peer.publish("s", b"%03d" % number + bytes(100), given=PERSISTENT)
     return broker, report
@@ -252,3 +252,23 @@ def test_a_stream_says_itself_where_it_was_when_its_definition_is_newer_than_wha
     lose(store, 2)
     broker, report = durable_broker(store, segment_size=2000)
     assert broker.queues["s"].next_offset() == 60 and "goes on at offset" not in report, report
+
+
+def test_a_stream_whose_older_settlements_are_lost_begins_where_the_next_start_has_it_begin():
+    """What a lost segment had let go comes back in front of what a later one has: where that is let go again the stream begins behind
+    both (seed 100374 of the simulation)."""
+    store = NotingStore()
+    stream_filled(0, 30, store, {"x-max-length-bytes": 2300})
+    lose(store, sorted(store.segments)[1])
+    broker, _ = durable_broker(store, segment_size=2000)
+    stream = broker.queues["s"]
+    holes = [each for each in range(20) if stream.pages.holes.has(each)]
+    there = sorted(read_from(broker, "first"))
+    assert there[0] == stream.first_offset < holes[0] < holes[-1] < there[-1] and not [each for each in there if each in holes]
+    begins = [stream.first_offset]
+    while begins[-1] < holes[0]:
+        stream.pages.let_go(stream.first_offset + 1)
+        broker.journal.commit(True)
+        assert durable_broker(store.cut(), segment_size=2000)[0].queues["s"].first_offset == stream.first_offset
+        begins.append(stream.first_offset)
+    assert begins == there[: len(begins)]

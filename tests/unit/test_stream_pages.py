@@ -261,6 +261,23 @@ def test_what_cannot_be_read_is_a_hole_that_is_told():
     assert "before offset %d cannot be read any more" % (lost[-1] + 1) in [each for each in frames if each[0] == "channel_close"][0][2][1]
 
 
+def test_a_stream_whose_first_messages_cannot_be_read_begins_behind_them_before_and_after_a_restart():
+    """The first offset is that of a message; a reader from the first on begins there."""
+    store = MemoryStore()
+    broker, _, stream = stream_of(store=store)
+    chunks = broker.tables.chunks
+    number, offset = chunks[stream.pages.head + chunk_index.SEGMENT], chunks[stream.pages.head + chunk_index.OFFSET]
+    octets = bytearray(store.segments[number])
+    octets[offset + 60] ^= 4
+    store.segments[number] = bytes(octets)  # `durable` has it as it was: this is a medium that reads wrongly
+    peer, found = reader(broker, offset="first")
+    got = rest(peer, found)
+    assert got[0] > 0 and broker.journal.log.counters["log_unreadable"] == got[0]
+    assert stream.first_offset == got[0]
+    again, _ = durable_broker(store.cut(), **CHUNKS)
+    assert again.queues["s"].first_offset == got[0]
+
+
 def test_segments_are_freed_around_a_stream():
     """A stream in the oldest segments does not keep what others have there: little is written twice."""
     store = MemoryStore()
