@@ -1,9 +1,11 @@
 """`dev.py mutate`: changes random lines of the product, one at a time and in a copy, and names the changes that no fast test notices.
 
 Laws: the checkout is never written to; the same tree, count and seed draw the same mutants; every mutant that was drawn is told, with what
-killed it. How to use it and what its words mean: tests/README.md.
-A mutant has the unit tests that run its line first (a run of the unit tests under slipcover says which), the quickest first; when all pass
-it has the nearest tests of the other fast legs: those that import or name its file, or a file that imports it. The first failure ends it.
+killed it. Each verdict is kept as long as the tree stays as it is: a run that was ended goes on with the same command. How to use it and
+what its words mean: tests/README.md.
+A mutant has the unit tests that run its line first (a run of the unit tests under slipcover says which), those first of whose lines most
+are in its file; when all pass it has the nearest tests of the other fast legs: those that import or name its file, or a file that imports
+it. The first failure ends it.
 """
 
 import argparse
@@ -49,9 +51,10 @@ ELSEWHERE = (
     ("tools/pipeline", "whole pipelines with Spark; the leg `spark` runs them, which takes minutes"),
     ("tools/perf", "measures; its figures differ from run to run"),
 )
-PLAIN_MAX_S = 120  # a test file of another leg that takes longer is not fast
+PLAIN_MAX_S = 120  # of the processor: a test file of another leg that takes more is not fast
 CPU_SPARE_S = 20
 WALL_MAX_S = 600
+WALL_SPARE_S, WALL_TIMES = 120, 10  # a mutant that waits for ever ends after so much, and so many times what its tests take without it
 CACHE = os.path.join(ROOT, ".cache", "mutate")
 COPIED = ("core", "ports", "tools", "c_accel", "boards", "firmware", "tests", "build", ".ci")
 PACKAGES = ("core", "ports", "tools", "c_accel", "boards", "firmware")
@@ -264,23 +267,44 @@ def _measure(place, path):
     return [seconds, {name: found["executed_lines"] for name, found in files.items() if found["executed_lines"]}]
 
 
-def measure(copies):
-    """{unit test file: [seconds, {product file: lines that it runs}]}, from the cache when nothing has changed since."""
-    files = unit_files()
-    path = os.path.join(CACHE, _digest(check.python_files(*PRODUCT, os.path.join("tests", UNIT))) + ".json")
-    if os.path.exists(path):
-        with open(path) as file:
-            return json.load(file)
-    print(f"Which unit test runs which line: {len(files)} files, once for each state of the tree.", flush=True)
-    found: list = []
-    in_threads(copies.qsize(), lambda name: (name, with_copy(copies, lambda place: _measure(place, name))), files, found.append)
-    measured = {name: each for name, each in sorted(found) if each is not None}
-    if len(measured) < len(files) // 2 or not files:
-        sys.exit("Most unit tests fail in a copy of the tree without a mutant: run `dev.py test unit` first.")
+def kept(name):
+    """What the cache has under a name, or None."""
+    path = os.path.join(CACHE, name + ".json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return json.load(file)
+
+
+def keep(name, found):
+    """Put `found` into the cache."""
+    path = os.path.join(CACHE, name + ".json")
     os.makedirs(CACHE, exist_ok=True)
     with open(path + ".new", "w") as file:
-        json.dump(measured, file)
+        json.dump(found, file)
     os.replace(path + ".new", path)
+
+
+def measure(copies):
+    """{unit test file: [seconds, {product file: lines that it runs}]}; from the cache where neither test nor product has changed."""
+    files = unit_files()
+    others = [path for path in check.python_files(*PRODUCT, os.path.join("tests", UNIT)) if path not in files]
+    product = "lines-" + _digest(others)
+    digests = {name: f"{product}-{_digest([name])}" for name in files}
+    found = {name: kept(digests[name]) for name in files}
+    unknown = [name for name in files if found[name] is None]
+    if unknown:
+        print(f"Which unit test runs which line: {len(unknown)} files, once for each state of the tree.", flush=True)
+
+    def tell(answer):
+        name, found[name] = answer
+        if found[name] is not None:
+            keep(digests[name], found[name])
+
+    in_threads(copies.qsize(), lambda name: (name, with_copy(copies, lambda place: _measure(place, name))), unknown, tell)
+    measured = {name: each for name, each in sorted(found.items()) if each is not None}
+    if len(measured) < len(files) // 2 or not files:
+        sys.exit("Most unit tests fail in a copy of the tree without a mutant: run `dev.py test unit` first.")
     return measured
 
 
@@ -342,26 +366,43 @@ class Judge:
         self.nearest = Nearest()
         self.good = {}  # test file of another leg -> seconds that it takes without a mutant, or None: it cannot be asked
         self.lock = threading.Lock()
+        self.state = "verdicts-" + _digest(check.python_files(*PRODUCT, "tests"))
+        self.verdicts = kept(self.state) or {}  # place and sentence of a mutant -> verdict, what killed it, reached, test files
 
     def plain(self, place, file):
         """Seconds that a test file of another leg takes without a mutant, or None: it fails even so, or takes too long."""
         with self.lock:
             if file in self.good:
                 return self.good[file]
-        status, _, seconds = run_tests(place, [file], PLAIN_MAX_S, PLAIN_MAX_S)
+        status, _, seconds = run_tests(place, [file], PLAIN_MAX_S)
         with self.lock:
             self.good[file] = seconds if status == 0 else None
         return self.good[file]
 
     def judge(self, mutant):
-        return with_copy(self.copies, lambda place: self._judge(place, mutant))
+        name = f"{mutant.place()} {mutant.sentence()}"
+        known = self.verdicts.get(name)
+        if known is not None:
+            mutant.verdict, mutant.by, mutant.reached, mutant.files = known
+            return mutant
+        with_copy(self.copies, lambda place: self._judge(place, mutant))
+        with self.lock:
+            self.verdicts[name] = [mutant.verdict, mutant.by, mutant.reached, mutant.files]
+            keep(self.state, self.verdicts)
+        return mutant
+
+    def units(self, mutant):
+        """The unit test files that run a mutant's line: those first of whose lines most are in its file."""
+        shares = []
+        for name, (_, lines) in self.measured.items():
+            if mutant.mutation.line in lines.get(mutant.path, ()):
+                shares.append((-len(lines[mutant.path]) / sum(map(len, lines.values())), name))
+        return [name for _, name in sorted(shares)]
 
     def _judge(self, place, mutant):
-        units = sorted(
-            (self.measured[name][0], name) for name in self.measured if mutant.mutation.line in self.measured[name][1].get(mutant.path, ())
-        )
+        units = self.units(mutant)
         mutant.reached = bool(units)
-        if units and self._kills(place, mutant, [name for _, name in units], sum(seconds for seconds, _ in units)):
+        if units and self._kills(place, mutant, units, sum(self.measured[name][0] for name in units)):
             return mutant
         for file in self.nearest.files(mutant.path):
             seconds = self.plain(place, file)
@@ -374,7 +415,7 @@ class Judge:
         """Whether one of the test files fails with the mutant in this copy, which is whole again afterwards."""
         try:
             write(place, mutant.path, mutations.apply(mutant.source, mutant.mutation))
-            status, output, _ = run_tests(place, files, CPU_SPARE_S + 5 * seconds)
+            status, output, _ = run_tests(place, files, CPU_SPARE_S + 5 * seconds, WALL_SPARE_S + WALL_TIMES * seconds)
         finally:
             write(place, mutant.path, mutant.source)
         mutant.files += len(files)
@@ -452,10 +493,18 @@ def run(count, seed):
         judge = Judge(copies, measure(copies))
         numbers = itertools.count(1)
 
+        judged = []
+
         def tell(mutant):
+            judged.append(mutant)
             print(f"[{next(numbers)}/{len(mutants)}] {mutant.place()}  {mutant.sentence()}  {mutant.verdict} {mutant.by}", flush=True)
 
-        in_threads(copies.qsize(), judge.judge, mutants, tell)
+        try:
+            in_threads(copies.qsize(), judge.judge, mutants, tell)
+        except BaseException:  # a signal too: what is known so far is told
+            if judged:
+                print("\n".join(told(judged, seed)), flush=True)
+            raise
     print("\n".join(told(mutants, seed)), flush=True)
     survived = sum(mutant.verdict == "survived" for mutant in mutants)
     return 0 if mutants and len(mutants) - survived >= WANTED * len(mutants) else 1
