@@ -2,6 +2,7 @@
 
 import struct
 
+import amqp_tables
 import amqp_wire as wire
 
 BITS = ("durable", "exclusive", "auto_delete", "no_wait", "passive", "mandatory", "immediate", "multiple", "requeue", "no_ack", "if_unused")
@@ -65,7 +66,7 @@ def some_field(chance, kind):
 
 def some_method(chance, channel):
     """Any method of any class with any values."""
-    row = chance.choice(wire.METHODS)
+    row = chance.choice(amqp_tables.METHODS)
     return wire.method(channel, row[2], **{name: some_field(chance, kind) for name, kind in (item.split(":") for item in row[5].split())})
 
 

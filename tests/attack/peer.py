@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 
+import amqp_tables
 import amqp_wire as wire
 
 CONNECTIONS_MAX = 4000  # of one attack, in all
@@ -22,7 +23,7 @@ WAIT_S = 3.0
 IP_BIND_ADDRESS_NO_PORT = 24
 RESET = struct.pack("ii", 1, 0)
 PASSWORD = "secret"
-NAMES = {row[:2]: row[2] for row in wire.METHODS}
+NAMES = {row[:2]: row[2] for row in amqp_tables.METHODS}
 
 
 class Gone(Exception):

@@ -1,5 +1,6 @@
 """Random but valid-looking sequences of client frames over few names, so that they meet each other: the raw material of mutations."""
 
+import amqp_tables
 import amqp_wire
 
 NAMES = ("a", "b", "c", "", "amq.direct", "amq.topic", "amq.fanout", "amq.headers", "x" * 64)
@@ -233,7 +234,7 @@ def method_octets(source):
     if name in RARE and source.random() < 0.8:
         name = "basic.publish"
     channel = 0 if name.startswith("connection.") else source.choice((1, 1, 1, 1, 2, 2, 3))
-    fields = [item.split(":") for item in amqp_wire.BY_NAME[name][5].split()]
+    fields = [item.split(":") for item in amqp_tables.BY_NAME[name][5].split()]
     values = {field: value_of(source, field, kind) for field, kind in fields}
     if name == "basic.publish" and source.random() < 0.9:
         values["immediate"] = False

@@ -8,168 +8,11 @@ import socket
 import struct
 import time
 
+from amqp_tables import BY_ID, BY_NAME, INTEGERS, PROPERTIES, VALUE_LAYOUTS
+
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 FRAME_END = 0xCE
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
-
-# (class, method, name, sent by: c client s server, carries content, fields in order)
-METHODS = (
-    (
-        10,
-        10,
-        "connection.start",
-        "s",
-        False,
-        "version_major:octet version_minor:octet server_properties:table mechanisms:longstr locales:longstr",
-    ),
-    (10, 11, "connection.start-ok", "c", False, "client_properties:table mechanism:shortstr response:longstr locale:shortstr"),
-    (10, 20, "connection.secure", "s", False, "challenge:longstr"),
-    (10, 21, "connection.secure-ok", "c", False, "response:longstr"),
-    (10, 30, "connection.tune", "s", False, "channel_max:short frame_max:long heartbeat:short"),
-    (10, 31, "connection.tune-ok", "c", False, "channel_max:short frame_max:long heartbeat:short"),
-    (10, 40, "connection.open", "c", False, "virtual_host:shortstr reserved_1:shortstr reserved_2:bit"),
-    (10, 41, "connection.open-ok", "s", False, "reserved_1:shortstr"),
-    (10, 50, "connection.close", "cs", False, "reply_code:short reply_text:shortstr class_id:short method_id:short"),
-    (10, 51, "connection.close-ok", "cs", False, ""),
-    (10, 60, "connection.blocked", "s", False, "reason:shortstr"),
-    (10, 61, "connection.unblocked", "s", False, ""),
-    (10, 70, "connection.update-secret", "c", False, "new_secret:longstr reason:shortstr"),
-    (10, 71, "connection.update-secret-ok", "s", False, ""),
-    (20, 10, "channel.open", "c", False, "reserved_1:shortstr"),
-    (20, 11, "channel.open-ok", "s", False, "reserved_1:longstr"),
-    (20, 20, "channel.flow", "cs", False, "active:bit"),
-    (20, 21, "channel.flow-ok", "cs", False, "active:bit"),
-    (20, 40, "channel.close", "cs", False, "reply_code:short reply_text:shortstr class_id:short method_id:short"),
-    (20, 41, "channel.close-ok", "cs", False, ""),
-    (
-        40,
-        10,
-        "exchange.declare",
-        "c",
-        False,
-        "reserved_1:short exchange:shortstr type:shortstr passive:bit durable:bit auto_delete:bit internal:bit no_wait:bit arguments:table",
-    ),
-    (40, 11, "exchange.declare-ok", "s", False, ""),
-    (40, 20, "exchange.delete", "c", False, "reserved_1:short exchange:shortstr if_unused:bit no_wait:bit"),
-    (40, 21, "exchange.delete-ok", "s", False, ""),
-    (
-        40,
-        30,
-        "exchange.bind",
-        "c",
-        False,
-        "reserved_1:short destination:shortstr source:shortstr routing_key:shortstr no_wait:bit arguments:table",
-    ),
-    (40, 31, "exchange.bind-ok", "s", False, ""),
-    (
-        40,
-        40,
-        "exchange.unbind",
-        "c",
-        False,
-        "reserved_1:short destination:shortstr source:shortstr routing_key:shortstr no_wait:bit arguments:table",
-    ),
-    (40, 51, "exchange.unbind-ok", "s", False, ""),
-    (
-        50,
-        10,
-        "queue.declare",
-        "c",
-        False,
-        "reserved_1:short queue:shortstr passive:bit durable:bit exclusive:bit auto_delete:bit no_wait:bit arguments:table",
-    ),
-    (50, 11, "queue.declare-ok", "s", False, "queue:shortstr message_count:long consumer_count:long"),
-    (
-        50,
-        20,
-        "queue.bind",
-        "c",
-        False,
-        "reserved_1:short queue:shortstr exchange:shortstr routing_key:shortstr no_wait:bit arguments:table",
-    ),
-    (50, 21, "queue.bind-ok", "s", False, ""),
-    (50, 50, "queue.unbind", "c", False, "reserved_1:short queue:shortstr exchange:shortstr routing_key:shortstr arguments:table"),
-    (50, 51, "queue.unbind-ok", "s", False, ""),
-    (50, 30, "queue.purge", "c", False, "reserved_1:short queue:shortstr no_wait:bit"),
-    (50, 31, "queue.purge-ok", "s", False, "message_count:long"),
-    (50, 40, "queue.delete", "c", False, "reserved_1:short queue:shortstr if_unused:bit if_empty:bit no_wait:bit"),
-    (50, 41, "queue.delete-ok", "s", False, "message_count:long"),
-    (60, 10, "basic.qos", "c", False, "prefetch_size:long prefetch_count:short global:bit"),
-    (60, 11, "basic.qos-ok", "s", False, ""),
-    (
-        60,
-        20,
-        "basic.consume",
-        "c",
-        False,
-        "reserved_1:short queue:shortstr consumer_tag:shortstr no_local:bit no_ack:bit exclusive:bit no_wait:bit arguments:table",
-    ),
-    (60, 21, "basic.consume-ok", "s", False, "consumer_tag:shortstr"),
-    (60, 30, "basic.cancel", "cs", False, "consumer_tag:shortstr no_wait:bit"),
-    (60, 31, "basic.cancel-ok", "cs", False, "consumer_tag:shortstr"),
-    (60, 40, "basic.publish", "c", True, "reserved_1:short exchange:shortstr routing_key:shortstr mandatory:bit immediate:bit"),
-    (60, 50, "basic.return", "s", True, "reply_code:short reply_text:shortstr exchange:shortstr routing_key:shortstr"),
-    (
-        60,
-        60,
-        "basic.deliver",
-        "s",
-        True,
-        "consumer_tag:shortstr delivery_tag:longlong redelivered:bit exchange:shortstr routing_key:shortstr",
-    ),
-    (60, 70, "basic.get", "c", False, "reserved_1:short queue:shortstr no_ack:bit"),
-    (60, 71, "basic.get-ok", "s", True, "delivery_tag:longlong redelivered:bit exchange:shortstr routing_key:shortstr message_count:long"),
-    (60, 72, "basic.get-empty", "s", False, "reserved_1:shortstr"),
-    (60, 80, "basic.ack", "cs", False, "delivery_tag:longlong multiple:bit"),
-    (60, 90, "basic.reject", "c", False, "delivery_tag:longlong requeue:bit"),
-    (60, 100, "basic.recover-async", "c", False, "requeue:bit"),
-    (60, 110, "basic.recover", "c", False, "requeue:bit"),
-    (60, 111, "basic.recover-ok", "s", False, ""),
-    (60, 120, "basic.nack", "cs", False, "delivery_tag:longlong multiple:bit requeue:bit"),
-    (90, 10, "tx.select", "c", False, ""),
-    (90, 11, "tx.select-ok", "s", False, ""),
-    (90, 20, "tx.commit", "c", False, ""),
-    (90, 21, "tx.commit-ok", "s", False, ""),
-    (90, 30, "tx.rollback", "c", False, ""),
-    (90, 31, "tx.rollback-ok", "s", False, ""),
-    (85, 10, "confirm.select", "c", False, "nowait:bit"),
-    (85, 11, "confirm.select-ok", "s", False, ""),
-)
-BY_NAME = {row[2]: row for row in METHODS}
-BY_ID = {row[:2]: row for row in METHODS}
-
-PROPERTIES = (
-    ("content_type", "shortstr"),
-    ("content_encoding", "shortstr"),
-    ("headers", "table"),
-    ("delivery_mode", "octet"),
-    ("priority", "octet"),
-    ("correlation_id", "shortstr"),
-    ("reply_to", "shortstr"),
-    ("expiration", "shortstr"),
-    ("message_id", "shortstr"),
-    ("timestamp", "timestamp"),
-    ("type", "shortstr"),
-    ("user_id", "shortstr"),
-    ("app_id", "shortstr"),
-    ("cluster_id", "shortstr"),
-)
-_INTEGERS = {"octet": ">B", "short": ">H", "long": ">I", "longlong": ">Q", "timestamp": ">Q"}
-# Field table letters as RabbitMQ and every client use them (they differ from the 0-9-1 grammar).
-VALUE_LAYOUTS = {
-    "t": ">?",
-    "b": ">b",
-    "B": ">B",
-    "s": ">h",
-    "u": ">H",
-    "I": ">i",
-    "i": ">I",
-    "l": ">q",
-    "L": ">q",
-    "f": ">f",
-    "d": ">d",
-    "T": ">Q",
-}
 
 
 class Typed:
@@ -247,8 +90,8 @@ class Reader:
         return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
 
     def field(self, kind):
-        if kind in _INTEGERS:
-            return self.unpack(_INTEGERS[kind])
+        if kind in INTEGERS:
+            return self.unpack(INTEGERS[kind])
         if kind == "shortstr":
             return self.take(self.unpack(">B")).decode("utf-8", "surrogateescape")
         if kind == "longstr":
@@ -308,8 +151,8 @@ def encode_arguments(name, values):
             bits.append(1 if values.get(field) else 0)
             continue
         flush_bits()
-        if kind in _INTEGERS:
-            out += struct.pack(_INTEGERS[kind], values.get(field, 0))
+        if kind in INTEGERS:
+            out += struct.pack(INTEGERS[kind], values.get(field, 0))
         elif kind == "table":
             value = values.get(field, {})
             out += value if isinstance(value, bytes) else encode_table(value)
@@ -355,8 +198,8 @@ def encode_properties(values):
             continue
         flags |= 1 << 15 - place
         value = values[name]
-        if kind in _INTEGERS:
-            out += struct.pack(_INTEGERS[kind], value)
+        if kind in INTEGERS:
+            out += struct.pack(INTEGERS[kind], value)
         elif kind == "table":
             out += value if isinstance(value, bytes) else encode_table(value)
         else:

@@ -3,7 +3,8 @@
 import time
 
 import pytest
-from amqp_wire import BODY, PROPERTIES, Reader, encode_table, frame, method, publish, shortstr
+from amqp_tables import PROPERTIES
+from amqp_wire import BODY, Reader, encode_table, frame, method, publish, shortstr
 from basic_calls import bodies_of, consume, deliveries, get, numbered, queue_of
 
 NO_PROPERTIES = b"\x00\x00"

@@ -6,7 +6,8 @@ import struct
 
 import pamqp.encode
 import pytest
-from amqp_wire import BODY, PROPERTIES, Typed, encode_properties, encode_table, frame, header, longstr, method, shortstr
+from amqp_tables import PROPERTIES
+from amqp_wire import BODY, Typed, encode_properties, encode_table, frame, header, longstr, method, shortstr
 
 SIZES = (0, 1, 2, 511, 512, 513, 4087, 4088, 4089, 131063, 131064, 131065, 1 << 20)
 

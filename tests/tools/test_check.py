@@ -145,6 +145,20 @@ def test_what_hides_a_fault_has_its_reason_behind_it(source, count):
     assert len(list(check.reason_faults("core/a.py", source + "\n"))) == count
 
 
+def test_a_file_that_is_too_long_is_found_and_one_that_is_known_to_be_may_not_grow(monkeypatch, tmp_path):
+    (tmp_path / "core").mkdir()
+    for name, lines in (("short.py", 600), ("long.c", 601), ("known.py", 700), ("cured.py", 600)):
+        (tmp_path / "core" / name).write_text("\n" * lines)
+    monkeypatch.setattr(check, "ROOT", str(tmp_path))
+    monkeypatch.setattr(check, "LONG_FILES", {"core/known.py": 700, "core/cured.py": 700})
+    assert [fault.split(": ")[1] for fault in check.file_length_faults()] == [
+        "has 601 lines (at most 600)",
+        "core/cured.py is not longer than 600 lines any more",
+    ]
+    (tmp_path / "core" / "known.py").write_text("\n" * 701)
+    assert "core/known.py: has 701 lines (at most 700): split it by subject" in list(check.file_length_faults())
+
+
 def test_the_law_names_what_core_may_import():
     assert {"struct", "array", "hashlib", "binascii"} <= set(check.core_imports())
     assert not {"os", "socket", "time", "random", "sys"} & set(check.core_imports())

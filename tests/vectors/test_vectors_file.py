@@ -7,7 +7,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
-import amqp_wire  # noqa: E402 - its path has to be set first
+import amqp_tables  # noqa: E402 - its path has to be set first
 import vectors  # noqa: E402 - the path above has to be set first
 
 with open(os.path.join(HERE, "amqp_0_9_1.json"), encoding="utf-8") as _file:
@@ -17,7 +17,7 @@ with open(os.path.join(HERE, "amqp_0_9_1.json"), encoding="utf-8") as _file:
 def test_every_method_of_each_side_is_there():
     recorded = {(row["sender"], row["name"]) for row in ROWS}
     # tx and confirm are among them; basic.recover-async has no answer. A method sent by both sides counts for each.
-    expected = {(side, row[2]) for row in amqp_wire.METHODS for side in ("client", "server") if side[0] in row[3]}
+    expected = {(side, row[2]) for row in amqp_tables.METHODS for side in ("client", "server") if side[0] in row[3]}
     missing = expected - recorded
     assert missing == set(), sorted(missing)
 

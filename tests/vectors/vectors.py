@@ -8,6 +8,7 @@ A row: `source`, `sender` (client or server), `type` (method, header, body, hear
 import json
 import struct
 
+import amqp_tables
 import amqp_wire
 import pamqp.base
 import pamqp.commands
@@ -44,7 +45,7 @@ def typed_value(reader):
         return [letter, [reader.unpack(">B"), reader.unpack(">I")]]
     if letter == "V":
         return [letter, None]
-    return [letter, reader.unpack(amqp_wire.VALUE_LAYOUTS[letter])]
+    return [letter, reader.unpack(amqp_tables.VALUE_LAYOUTS[letter])]
 
 
 def typed_table(reader):
@@ -84,11 +85,11 @@ def row_of(source, sender, octets):
     """One row of the file from the octets of one frame."""
     got = amqp_wire.Frame(octets[0], struct.unpack_from(">H", octets, 1)[0], octets[7:-1])
     if got.kind == amqp_wire.METHOD:
-        pairs = [field.split(":") for field in amqp_wire.BY_NAME[got.name][5].split()]
+        pairs = [field.split(":") for field in amqp_tables.BY_NAME[got.name][5].split()]
         fields = fields_of(pairs, got.payload[4:])
     elif got.kind == amqp_wire.HEADER:
         class_id, weight, size, flags = struct.unpack_from(">HHQH", got.payload)
-        pairs = [row for place, row in enumerate(amqp_wire.PROPERTIES) if flags >> 15 - place & 1]
+        pairs = [row for place, row in enumerate(amqp_tables.PROPERTIES) if flags >> 15 - place & 1]
         fields = [["class_id", class_id], ["weight", weight], ["body_size", size]] + fields_of(pairs, got.payload[14:])
     else:
         fields = []

@@ -1,9 +1,8 @@
 """`dev.py check`: what can be said about the tree without running it. Ends with `N passed, N failed`.
 
 Checks: style (ruff); types (mypy); that core/ stays inside its laws (rooms and imports, constructs that MicroPython lacks, length of
-functions); that every source file opens with a docstring; that what hides a fault (noqa, type: ignore, except Exception) has its reason
-behind it; that generated files are current. It reads sources with `ast`; it does not
-import them.
+functions); that every source file opens with a docstring and is not too long; that what hides a fault (noqa, type: ignore, except
+Exception) has its reason behind it; that generated files are current. It reads sources with `ast`; it does not import them.
 """
 
 import ast
@@ -23,16 +22,27 @@ SOURCE_FOLDERS = ("core", "ports", "c_accel", "tools", "firmware", "boards")
 SHIM_IMPORTS = ("io", "micropython", "sys", "gc", "mmap")
 FUNCTION_LINES_MAX = 60
 OWN_FILES_MAX = 10
+FILE_LINES_MAX = 600
+SOURCES = (".c", ".h", ".mjs", ".py")
+LONG_FILES = {  # those that are longer still, and how long they may be until they are split: a number here only gets less
+    "core/broker/broker.py": 750,
+    "core/log/journal.py": 604,
+}
 
 
-def python_files(*folders):
-    """Paths relative to ROOT, sorted."""
+def files_of(ends, *folders):
+    """Paths relative to ROOT, sorted, of the files whose names end so."""
     paths = []
     for folder in folders:
         for directory, below, names in os.walk(os.path.join(ROOT, folder)):
             below[:] = [name for name in below if not name.startswith((".", "__pycache__", "node_modules"))]
-            paths += [os.path.relpath(os.path.join(directory, name), ROOT) for name in names if name.endswith(".py")]
+            paths += [os.path.relpath(os.path.join(directory, name), ROOT) for name in names if name.endswith(ends)]
     return sorted(paths)
+
+
+def python_files(*folders):
+    """Paths relative to ROOT, sorted."""
+    return files_of(".py", *folders)
 
 
 def parse(path):
@@ -209,6 +219,21 @@ def length_faults(path, tree):
                 yield f"{path}:{node.lineno}: {node.name} has {lines} lines (at most {FUNCTION_LINES_MAX})"
 
 
+def file_length_faults():
+    """No source file is longer than somebody reads at once; what still is does not grow."""
+    sizes = {}
+    for path in files_of(SOURCES, *SOURCE_FOLDERS, "tests"):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            sizes[path.replace(os.sep, "/")] = sum(1 for _ in file)
+    for path, lines in sizes.items():
+        most = LONG_FILES.get(path, FILE_LINES_MAX)
+        if lines > most:
+            yield f"{path}: has {lines} lines (at most {most}): split it by subject"
+    for path in LONG_FILES:
+        if sizes.get(path, 0) <= FILE_LINES_MAX:
+            yield f"tools/devtool/check.py: {path} is not longer than {FILE_LINES_MAX} lines any more: take it out of LONG_FILES"
+
+
 def core_faults():
     yield from room_faults()
     for path in python_files("core"):
@@ -337,6 +362,7 @@ CHECKS = (
     ("core/ keeps its laws", core_faults),
     ("every folder with sources is in the package", package_faults),
     ("every file says what it is for", docstring_faults),
+    ("no file is too long", file_length_faults),
     ("what hides a fault has its reason", unreasoned),
     ("generated files are current", generated_faults),
     ("the viper form compiles for the boards", viper_faults),
