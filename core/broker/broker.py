@@ -411,6 +411,7 @@ class Broker(Consuming):
 
     def close_session(self, channel):
         """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
+        self.leaving.append(channel)  # first: a queue that goes with its last consumer looks for its deliveries there
         consumers = list(channel.consumers.values())
         for consumer in consumers:
             if consumer.queue.is_stream:  # which looks at what is not settled
@@ -419,8 +420,8 @@ class Broker(Consuming):
         for consumer in consumers:
             if not consumer.queue.is_stream:
                 self.cancel(consumer, False)
-        if not self.has_left(channel):
-            self.leaving.append(channel)
+        if self.has_left(channel):
+            self.leaving.remove(channel)
 
     def last_unsettled(self, channel):
         """The newest unsettled entry of a channel, NONE: it has none."""

@@ -1,6 +1,9 @@
 """Exchanges, queues and bindings by frames (0-9-1 sections 1.6 and 1.7); error texts are RabbitMQ's."""
 
+from memory_store import bodies
 from peer import Peer, assemble, content, encoded, idle, new_broker
+
+from leveret.core.memory import invariants
 
 
 def refused(broker, name, *arguments, channel=1):
@@ -157,6 +160,32 @@ def test_auto_delete_queues_and_exchanges_go_with_their_last_use():
     peer.consume("q")
     peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
     assert "q" not in broker.queues and "ex" not in broker.exchanges and broker.binding_count == 0
+
+
+def test_what_a_queue_that_goes_with_a_closing_channel_has_delivered_goes_with_it():
+    """Its record is the next queue's; nothing is put back there (seed 800592 of the simulation)."""
+    for leave in (
+        lambda peer: peer.ask("channel_close", "channel_close_ok", 200, "", 0, 0),
+        lambda peer: peer.give(encoded("basic_ack", 1, 9, False)),  # 406
+        lambda peer: peer.ask("connection_close", "connection_close_ok", 200, "", 0, 0, channel=0),
+        lambda peer: peer.connection.received(0),
+    ):
+        broker = new_broker()
+        before = idle(broker)
+        peer, other = Peer(broker), Peer(broker)
+        peer.declare("q", auto_delete=True)
+        peer.consume("q")
+        peer.publish("q", b"x")
+        assert len(peer.contents()) == 1
+        leave(peer)
+        assert "q" not in broker.queues
+        invariants.check(broker.tables)
+        other.declare("new")
+        assert bodies(other, "new") == []
+        other.ask("queue_delete", "queue_delete_ok", 0, "new", False, False, False)
+        peer.connection.received(0)
+        other.connection.received(0)
+        assert idle(broker) == before
 
 
 def test_the_last_declared_queue_stands_for_an_empty_name():
