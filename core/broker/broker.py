@@ -413,13 +413,11 @@ class Broker(Consuming):
         """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
         self.leaving.append(channel)  # first: a queue that goes with its last consumer looks for its deliveries there
         consumers = list(channel.consumers.values())
-        for consumer in consumers:
-            if consumer.queue.is_stream:  # which looks at what is not settled
-                self.cancel(consumer, False)
+        for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
+            self.cancel(consumer, False)
         self.tables.engine.leave(channel.handle, self.last_unsettled(channel))
-        for consumer in consumers:
-            if not consumer.queue.is_stream:
-                self.cancel(consumer, False)
+        for consumer in [each for each in consumers if not each.queue.is_stream]:
+            self.cancel(consumer, False)
         if self.has_left(channel):
             self.leaving.remove(channel)
 
