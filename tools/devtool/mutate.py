@@ -42,6 +42,7 @@ WANTED = 0.9  # of the mutants are to die
 # What CPython's fast legs do not run, by the beginning of its path: why, and which leg's tests run it.
 ELSEWHERE = (
     ("core/amqp_0_9/spec_", "generated, a table of numbers; the leg `shared` compares it with the specification"),
+    ("core/amqp_1_0/spec_", "generated, a table of numbers; the leg `shared` compares it with the specification"),
     ("core/memory/micropython_sizes", "sums about MicroPython's heap; tests/micropython/test_board_budget.py compares them with it"),
     ("ports/store_flash", "only on boards; tests/board and tests/durable/device_stores.py run it, on MicroPython"),
     ("ports/store_littlefs", "only on boards; tests/board and tests/durable/device_stores.py run it, on MicroPython"),
