@@ -7,6 +7,7 @@ the table, the key, the value and what it may be. More about them: firmware/keep
 import re
 
 from leveret.core.log.journal import BATCH, EACH, NONE
+from leveret.ports.setting_rows import rows
 from leveret.ports.settings import Table, whole
 
 from .address import BAUD_MAX
@@ -16,7 +17,6 @@ from .usage import UsageError
 WATCHDOG_CHIP_MS = {"RP2": 8388}  # the longest that a chip's watchdog waits, by what its boards are called
 WATCHDOG_MS_MIN, WATCHDOG_MS_MAX = 1000, 32000
 PIN_MAX = 255
-PIN = whole(0, PIN_MAX)
 NTP, WATCHDOG_MS, PORT = "pool.ntp.org", 8000, 5672
 
 
@@ -41,79 +41,78 @@ def is_pair(one, other):
     )
 
 
-def table(rows, *relations):
+def is_wait(value):
+    """True for what a watchdog may wait, and for none."""
+    return type(value) is int and (value == 0 or WATCHDOG_MS_MIN <= value <= WATCHDOG_MS_MAX)
+
+
+def table(text, *relations):
     """A Table with these sentences."""
     return Table(
-        rows,
+        rows(text, KINDS),
         "{path}: there is no setting {name!r} in {table}; there are {names}",
         "{path}: {table} {name} is {value!r}; it must be {words}",
         relations,
     )
 
 
-WAITS = passing(
-    f"0 (none), or a whole number from {WATCHDOG_MS_MIN} to {WATCHDOG_MS_MAX}",
-    lambda value: type(value) is int and (value == 0 or WATCHDOG_MS_MIN <= value <= WATCHDOG_MS_MAX),
-)
-PINS = passing("a table of names and pins, as { light = 26 }", lambda value: isinstance(value, dict) and all(map(is_pin, value.values())))
-LINE = passing('the number of a UART, or "console"', lambda value: value == "console" or is_pin(value))
+SERIAL_WORDS = '"console", or a table as { line = 1, baud = 115200, tx = 4, rx = 5 }'
+WAITS_WORDS = f"0 (none), or a whole number from {WATCHDOG_MS_MIN} to {WATCHDOG_MS_MAX}"
+LINE_WORDS = 'the number of a UART, or "console"'
+KINDS = {
+    "text": text,
+    "whole": whole,
+    "pin": whole(0, PIN_MAX),
+    "table": TABLE,
+    "number": number("a number"),
+    "place": passing('a port as 5672 (0: none), or an address and a port as "0.0.0.0:5672"', is_place),
+    "country": passing('two capital letters, as "DE"', lambda value: isinstance(value, str) and re.fullmatch("[A-Z]{2}", value)),
+    "serial": passing(SERIAL_WORDS, lambda value: value == "console" or isinstance(value, dict)),
+    "waits": passing(WAITS_WORDS, is_wait),
+    "line": passing(LINE_WORDS, lambda value: value == "console" or is_pin(value)),
+    "store": quoted("folder", "flash"),
+    "sync": quoted(EACH, BATCH, NONE),
+    "pins": passing(
+        "a table of names and pins, as { light = 26 }", lambda value: isinstance(value, dict) and all(map(is_pin, value.values()))
+    ),
+    "tables": passing('a list of tables, as [{ name = "celsius", address = 72 }]', is_tables),
+}
 TABLES = {
     "[board]": table(
-        (
-            ("name", text(1, 32), None, "", "on the network and in the sensor's messages; left out: the profile's"),
-            (
-                "listen",
-                passing('a port as 5672 (0: none), or an address and a port as "0.0.0.0:5672"', is_place),
-                None,
-                "",
-                "where AMQP is served over the network; left out: 5672 where there is one",
-            ),
-            (
-                "country",
-                passing('two capital letters, as "DE"', lambda value: isinstance(value, str) and re.fullmatch("[A-Z]{2}", value)),
-                None,
-                "",
-                "Wi-Fi's country code",
-            ),
-            ("ethernet", TABLE, None, "", "an interface of MicroPython's module network (kind), and its arguments"),
-            (
-                "serial",
-                passing(
-                    '"console", or a table as { line = 1, baud = 115200, tx = 4, rx = 5 }',
-                    lambda value: value == "console" or isinstance(value, dict),
-                ),
-                None,
-                "",
-                "AMQP over a line; console: the one it was flashed over, beside the prompt; left out: that where there is no network",
-            ),
-            ("watchdog_ms", WAITS, WATCHDOG_MS, "ms", "the board starts anew when its broker stands still so long; 0 where it has no pins"),
-            ("ntp", text(0, 255), NTP, "", 'where it asks the time; "": nowhere'),
-            ("store", TABLE, None, "", "[board.store]: keep messages over restarts"),
-            ("sensor", TABLE, None, "", "[board.sensor]: publish what pins and I2C devices say"),
-        )
+        """
+name | text 1 32 | | | on the network and in the sensor's messages; left out: the profile's
+listen | place | | | where AMQP is served over the network; left out: 5672 where there is one
+country | country | | | Wi-Fi's country code
+ethernet | table | | | an interface of MicroPython's module network (kind), and its arguments
+serial | serial | | | AMQP over a line; console: the one it was flashed over, beside the prompt; left out: that where there is no network
+watchdog_ms | waits | 8000 | ms | the board starts anew when its broker stands still so long; 0 where it has no pins
+ntp | text 0 255 | "pool.ntp.org" | | where it asks the time; "": nowhere
+store | table | | | [board.store]: keep messages over restarts
+sensor | table | | | [board.sensor]: publish what pins and I2C devices say
+"""
     ),
     "[board.serial]": table(
-        (
-            ("line", LINE, None, "", "which line"),
-            ("baud", whole(300, BAUD_MAX), 115200, "bits/s", "its speed"),
-            ("tx", PIN, None, "pin", "where it sends"),
-            ("rx", PIN, None, "pin", "where it listens"),
-        ),
-        ((), lambda values: values["line"] is not None, "{path}: {table} has no line; it must be " + LINE[1]),
+        f"""
+line | line | | | which line
+baud | whole 300 {BAUD_MAX} | 115200 | bits/s | its speed
+tx | pin | | pin | where it sends
+rx | pin | | pin | where it listens
+""",
+        ((), lambda values: values["line"] is not None, "{path}: {table} has no line; it must be " + LINE_WORDS),
         is_pair("tx", "rx"),
     ),
     "[board.store]": table(
-        (
-            ("kind", quoted("folder", "flash"), "folder", "", "files of the board's file system, or flash of its own"),
-            ("path", text(1, 64), "log", "", "folder: its name"),
-            ("label", text(1, 16), None, "", "flash: the partition of an ESP32"),
-            ("start", whole(0, 1 << 30), None, "octets", "flash: where it begins"),
-            ("size", whole(16384, 1 << 30), None, "octets", "what the log may take; a folder left without: 262144"),
-            ("segment_size", whole(4096, 1 << 24), None, "octets", "of a file of the log"),
-            ("sync", quoted(EACH, BATCH, NONE), EACH, "", "as in [data]"),
-            ("batch_ms", whole(1, 60000), 20, "ms", "as in [data]"),
-            ("batch_octets", whole(1, 1 << 24), 8192, "octets", "as in [data]"),
-        ),
+        """
+kind | store | "folder" | | files of the board's file system, or flash of its own
+path | text 1 64 | "log" | | folder: its name
+label | text 1 16 | | | flash: the partition of an ESP32
+start | whole 0 1G | | octets | flash: where it begins
+size | whole 16K 1G | | octets | what the log may take; a folder left without: 262144
+segment_size | whole 4K 16M | | octets | of a file of the log
+sync | sync | "each" | | as in [data]
+batch_ms | whole 1 60000 | 20 | ms | as in [data]
+batch_octets | whole 1 16M | 8192 | octets | as in [data]
+""",
         (("label", "start"), lambda values: values["kind"] == "flash", '{path}: {table} {name} is for kind = "flash"'),
         (
             (),
@@ -122,25 +121,25 @@ TABLES = {
         ),
     ),
     "[board.sensor]": table(
-        (
-            ("queue", text(1, 255), "sensors", "", "where readings go"),
-            ("every_ms", whole(1, 1 << 28), 1000, "ms", "between two rounds"),
-            ("keep", whole(1, 1 << 24), 100, "messages", "the newest that the queue keeps"),
-            ("adc", PINS, None, "pins", "names and pins of analogue inputs"),
-            ("i2c", passing('a list of tables, as [{ name = "celsius", address = 72 }]', is_tables), None, "", "devices, as below"),
-        )
+        """
+queue | text 1 255 | "sensors" | | where readings go
+every_ms | whole 1 256M | 1000 | ms | between two rounds
+keep | whole 1 16M | 100 | messages | the newest that the queue keeps
+adc | pins | | pins | names and pins of analogue inputs
+i2c | tables | | | devices, as below
+"""
     ),
     "i2c in [board.sensor]": table(
-        (
-            ("name", text(1, 64), None, "", "of the reading"),
-            ("bus", whole(0, 15), 0, "", "the number of the I2C bus"),
-            ("scl", PIN, None, "pin", "clock"),
-            ("sda", PIN, None, "pin", "data"),
-            ("address", whole(0, 127), None, "", "of the device"),
-            ("register", whole(0, 255), 0, "", "read from there"),
-            ("size", whole(1, 8), 2, "octets", "of the reading, most significant first"),
-            ("scale", number("a number"), 1, "", "what a reading is multiplied with"),
-        ),
+        """
+name | text 1 64 | | | of the reading
+bus | whole 0 15 | 0 | | the number of the I2C bus
+scl | pin | | pin | clock
+sda | pin | | pin | data
+address | whole 0 127 | | | of the device
+register | whole 0 255 | 0 | | read from there
+size | whole 1 8 | 2 | octets | of the reading, most significant first
+scale | number | 1 | | what a reading is multiplied with
+""",
         ((), lambda values: values["name"] is not None, "{path}: {table} has no name; it must be " + text(1, 64)[1]),
         ((), lambda values: values["address"] is not None, "{path}: {table} has no address; it must be a whole number from 0 to 127"),
         is_pair("scl", "sda"),

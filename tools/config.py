@@ -12,6 +12,7 @@ from leveret.core.broker.policies import Policy
 from leveret.core.errors import ProtocolError
 from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS, Limits, pattern_size_max
+from leveret.ports.setting_rows import octets_of, rows
 from leveret.ports.settings import Table
 
 from . import address, data
@@ -30,7 +31,7 @@ def is_name(value):
 
 def take_limit(value, unit, _):
     """A number, or octets as a text; the range is core/limits.py's to look at."""
-    return data.octets_of(value) if isinstance(value, str) and unit.startswith("octets") else value
+    return octets_of(value) if isinstance(value, str) and unit.startswith("octets") else value
 
 
 def in_table(name):
@@ -46,100 +47,84 @@ def in_tables(name):
 VHOST = '{path}: {name} has {value!r}: a name is a text of 1 to 255 octets without control characters, as "/production"'
 USER_NAME = '{path}: a [[user]] has a name of 1 to 255 octets, as name = "sensor"'
 USER_PASSWORD = "{path}: user {user!r}: its password or password_hash is not a text, or an empty one"
+TWO_PASSWORDS = "{path}: user {user!r}: it has both password and password_hash; one is enough"
+ANONYMOUS = '{path}: anonymous is {value!r}; it must be {words}, as anonymous = "visitor"'
 POLICY = "{path}: a [[policy]] has a name, a pattern and a definition"
-FULL_TEXT = passing("a text", lambda value: isinstance(value, str) and value != "", USER_PASSWORD)
-PATTERN = passing("a regular expression", lambda value: value is not None)
+KINDS = {
+    "urls": passing('a list of URLs, as ["amqp://127.0.0.1:5672"]', is_texts),
+    "vhost": passing("a name", is_name, VHOST),
+    "names": passing('a list of names, as ["/"]', lambda value: isinstance(value, list)),
+    "user": passing("the name of a [[user]]", lambda value: isinstance(value, str), ANONYMOUS),
+    "limit": (take_limit, "a whole number, or a text as 500K, 64M, 2G", "octets", None, None),
+    "user-name": passing("a name", lambda value: isinstance(value, str) and 0 < len(value.encode()) <= 255, USER_NAME),
+    "password": passing("a text", lambda value: isinstance(value, str) and value != "", USER_PASSWORD),
+    "tags": passing('a list of words, as ["administrator"]', is_texts),
+    "permission": passing("a regular expression", lambda value: value is not None),
+    "policy-name": passing("a name", lambda value: isinstance(value, str), POLICY),
+    "pattern": passing("a regular expression", lambda value: isinstance(value, str), POLICY),
+    "any": ANY,
+    **{f"[{name}]": in_table(name) for name in ("limits", "data", "board")},
+    **{f"[[{name}]]": in_tables(name) for name in ("user", "policy", "bridge")},
+}
 FILE = Table(
-    (
-        (
-            "listen",
-            passing('a list of URLs, as ["amqp://127.0.0.1:5672"]', is_texts),
-            ["amqp://127.0.0.1:5672"],
-            "",
-            "where; " + address.FORMS,
-        ),
-        ("vhost", passing("a name", is_name, VHOST), "/", "at most 255 octets", "the name of the one virtual host"),
-        (
-            "vhost_aliases",
-            passing('a list of names, as ["/"]', lambda value: isinstance(value, list)),
-            [],
-            "",
-            "other names by which clients may open it",
-        ),
-        ("limits", in_table("limits"), None, "", "below"),
-        ("data", in_table("data"), None, "", "below: messages kept on disk"),
-        (
-            "anonymous",
-            passing(
-                "the name of a [[user]]",
-                lambda value: isinstance(value, str),
-                '{path}: anonymous is {value!r}; it must be {words}, as anonymous = "visitor"',
-            ),
-            "",
-            "",
-            "whom the ANONYMOUS mechanism logs in; without it that mechanism is off",
-        ),
-        ("user", in_tables("user"), None, "", "below; left out: guest with the password guest and all rights, from loopback only"),
-        ("policy", in_tables("policy"), None, "", "below; with [data] a policy stays until it is removed by its name"),
-        ("bridge", in_tables("bridge"), None, "", "below"),
-        ("board", in_table("board"), None, "", "below, for `leveret flash`"),
+    rows(
+        f"""
+listen | urls | ["amqp://127.0.0.1:5672"] | | where; {address.FORMS}
+vhost | vhost | "/" | at most 255 octets | the name of the one virtual host
+vhost_aliases | names | [] | | other names by which clients may open it
+limits | [limits] | | | below
+data | [data] | | | below: messages kept on disk
+anonymous | user | "" | | whom the ANONYMOUS mechanism logs in; without it that mechanism is off
+user | [[user]] | | | below; left out: guest with the password guest and all rights, from loopback only
+policy | [[policy]] | | | below; with [data] a policy stays until it is removed by its name
+bridge | [[bridge]] | | | below
+board | [board] | | | below, for `leveret flash`
+""",
+        KINDS,
     ),
     "{path}: there is no setting {name!r}{hint}; there are {names}",
     "{path}: {name} must be {words}",
     hint=meant,
 )
 LIMITS = Table(
-    (
-        (
-            MEMORY_MAX,
-            (take_limit, "a whole number, or a text as 500K, 64M, 2G", "octets", None, None),
-            None,
-            "octets",
-            "what all limits may add up to; left out: half of what the machine has",
-        ),
-    )
+    rows(f"{MEMORY_MAX} | limit | | octets | what all limits may add up to; left out: half of what the machine has", KINDS)
     + tuple(
-        (name, (take_limit, "a whole number ({least})", WORDS[name][0], None, None), gateway, WORDS[name][0], WORDS[name][1])
-        for name, gateway, _, least, most in ROWS
+        (name, (take_limit, "a whole number ({least})", WORDS[name][0], None, None), gateway, *WORDS[name]) for name, gateway, *_ in ROWS
     ),
     "{path}: there is no limit {name!r} in [limits]{hint}; there are {names}",
     "{path}: [limits] {name} is {value!r}; it must be {words}, or a text as 500K, 64M, 2G",
     hint=meant,
 )
 USER = Table(
-    (
-        (
-            "name",
-            passing("a name", lambda value: isinstance(value, str) and 0 < len(value.encode()) <= 255, USER_NAME),
-            None,
-            "at most 255 octets",
-            "of the user",
-        ),
-        ("password", FULL_TEXT, None, "", "in the clear; without it and password_hash only a certificate (EXTERNAL) logs the user in"),
-        ("password_hash", FULL_TEXT, None, "", "what `leveret password` prints, or RabbitMQ's SHA-256 hash"),
-        ("tags", passing('a list of words, as ["administrator"]', is_texts), [], "", "of " + ", ".join(TAGS)),
-        ("configure", PATTERN, None, "", "names that the user may declare and delete; left out, as the others: none"),
-        ("write", PATTERN, None, "", "names that it may publish to and bind"),
-        ("read", PATTERN, None, "", "names that it may consume and bind from"),
+    rows(
+        f"""
+name | user-name | | at most 255 octets | of the user
+password | password | | | in the clear; without it and password_hash only a certificate (EXTERNAL) logs the user in
+password_hash | password | | | what `leveret password` prints, or RabbitMQ's SHA-256 hash
+tags | tags | [] | | of {", ".join(TAGS)}
+configure | permission | | | names that the user may declare and delete; left out, as the others: none
+write | permission | | | names that it may publish to and bind
+read | permission | | | names that it may consume and bind from
+""",
+        KINDS,
     ),
     "{path}: there is no setting {name!r} in [[user]]; there are {names}",
     "{path}: user {user!r}: {name} must be {words}",
     (
         ((), lambda values: values["name"] is not None, USER_NAME),
-        (
-            ("password",),
-            lambda values: values["password_hash"] is None,
-            "{path}: user {user!r}: it has both password and password_hash; one is enough",
-        ),
+        (("password",), lambda values: values["password_hash"] is None, TWO_PASSWORDS),
     ),
 )
 POLICY_TABLE = Table(
-    (
-        ("name", passing("a name", lambda value: isinstance(value, str), POLICY), None, "", "of the policy"),
-        ("pattern", passing("a regular expression", lambda value: isinstance(value, str), POLICY), None, "", "the names that it is for"),
-        ("definition", ANY, None, "", "as RabbitMQ's: { message-ttl = 60000, max-length = 1000 }"),
-        ("priority", ANY, 0, "", "of several for a name the highest counts"),
-        ("apply-to", ANY, "all", "", "all, queues, exchanges, streams or classic_queues"),
+    rows(
+        """
+name | policy-name | | | of the policy
+pattern | pattern | | | the names that it is for
+definition | any | | | as RabbitMQ's: { message-ttl = 60000, max-length = 1000 }
+priority | any | 0 | | of several for a name the highest counts
+apply-to | any | "all" | | all, queues, exchanges, streams or classic_queues
+""",
+        KINDS,
     ),
     "{path}: there is no setting {name!r} in [[policy]]; there are {names}",
     POLICY,

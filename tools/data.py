@@ -11,6 +11,7 @@ from leveret.core.log.journal import BATCH, EACH, NONE
 from leveret.core.log.segments import OtherLog
 from leveret.core.recovery.opening import make_durable
 from leveret.core.recovery.second_pass import TooSmall
+from leveret.ports.setting_rows import UNITS, octets_of, rows
 from leveret.ports.settings import Table, take_number
 from leveret.ports.store_file import DirectoryInUse
 from leveret.ports.store_thread import ThreadedFileStore
@@ -20,7 +21,6 @@ from .kinds import passing
 from .usage import UsageError
 
 MODES = (EACH, BATCH, NONE)
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SEGMENTS_MIN = 4
 RESERVE_PART = 16  # of what the log may take, that is kept for the time when the disk is full; and not more than
 RESERVE_MAX = 2 << 20  # octets
@@ -33,12 +33,6 @@ def flag(name):
     return "--" + name.replace("_", "-")
 
 
-def octets_of(text):
-    """The octets that a text as 500M or 1048576 stands for, or None."""
-    digits, unit = (text[:-1], UNITS[text[-1].upper()]) if text and text[-1].upper() in UNITS else (text, 1)
-    return int(digits) * unit if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
-
-
 def take_count(value, least, most):
     """A whole number, or a text of digits."""
     return take_number(octets_of(value) if isinstance(value, str) and value.isdigit() else value, least, most)
@@ -49,36 +43,37 @@ def take_size(value, least, most):
     return take_number(octets_of(value) if isinstance(value, str) else value, least, most)
 
 
-OCTETS = "a whole number of octets from {least} to {most}, or a text as 500K, 64M, 2G"
-ROWS = (
-    (
-        "directory",
-        passing(
-            'the name of a directory, as "/var/lib/leveret"',
-            lambda value: isinstance(value, str) and value != "",
-            "{path}: [data] directory must be {words}",
-        ),
-        None,
-        "",
-        "where; left out: in memory only",
-    ),
-    (
-        "sync",
-        passing("one of " + ", ".join(MODES), lambda value: value in MODES),
-        EACH,
-        "",
-        "before a confirm leaves: each syncs in every round of the broker, batch gathers, none leaves it to the operating system",
-    ),
-    (
-        "batch_ms",
-        (take_count, "a whole number of milliseconds from {least} to {most}", 1, 60000, None),
-        5,
-        "ms",
-        "with batch: how long a confirm may wait",
-    ),
-    ("batch_octets", (take_size, OCTETS, 1, 1 << 30, None), 256 << 10, "octets", "with batch: how much is gathered at most"),
-    ("disk_max", (take_size, OCTETS, 256 << 10, 1 << 50, None), 1 << 30, "octets", "of the log in all; beyond it publishers wait"),
-    ("segment_size", (take_size, OCTETS, 4 << 10, 1 << 30, None), 8 << 20, "octets", "of one file of the log"),
+def is_full(value):
+    """True for a text that is not empty."""
+    return isinstance(value, str) and value != ""
+
+
+def count(least, most):
+    """The kind of a number of milliseconds."""
+    return take_count, "a whole number of milliseconds from {least} to {most}", least, most, None
+
+
+def size(least, most):
+    """The kind of a number of octets."""
+    return take_size, "a whole number of octets from {least} to {most}, or a text as 500K, 64M, 2G", least, most, None
+
+
+ROWS = rows(
+    """
+directory | directory | | | where; left out: in memory only
+sync | sync | "each" | | before a confirm leaves: each syncs in every round of the broker, batch gathers,
+ none leaves it to the operating system
+batch_ms | count 1 60000 | 5 | ms | with batch: how long a confirm may wait
+batch_octets | size 1 1G | 262144 | octets | with batch: how much is gathered at most
+disk_max | size 256K 1024T | 1073741824 | octets | of the log in all; beyond it publishers wait
+segment_size | size 4K 1G | 8388608 | octets | of one file of the log
+""",
+    {
+        "directory": passing('the name of a directory, as "/var/lib/leveret"', is_full, "{path}: [data] directory must be {words}"),
+        "sync": passing("one of " + ", ".join(MODES), lambda value: value in MODES),
+        "count": count,
+        "size": size,
+    },
 )
 KEYS = tuple(row[0] for row in ROWS)
 TABLE = Table(

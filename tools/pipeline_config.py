@@ -8,6 +8,7 @@ import os
 import tomllib
 from urllib.parse import unquote, urlsplit
 
+from leveret.ports.setting_rows import rows
 from leveret.ports.settings import Table
 
 from .kinds import TABLE, TRUTH, is_texts, number, passing, told
@@ -25,15 +26,6 @@ SOURCE_OPTIONS = {
     "max_rows_per_trigger": "maxRowsPerTrigger",
     "min_partitions": "minPartitions",
 }
-TEXT = passing("a text", lambda value: isinstance(value, str))
-FULL_TEXT = passing("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != "")
-WHOLE = passing("a whole number from 1", lambda value: type(value) is int and value >= 1)
-FROM_0 = number("a number from 0", lambda value: value >= 0)
-TEXTS = passing("a text or a list of texts", lambda value: isinstance(value, str) or is_texts(value) and value != [])
-PASSWORDS = (
-    ("password_env", FULL_TEXT, None, "", "the environment variable that has the password, where executors run, too"),
-    ("password_file", FULL_TEXT, None, "", "or the file"),
-)
 
 
 def choice(*words):
@@ -46,83 +38,94 @@ def section(title):
     return passing("a table", lambda value: isinstance(value, dict), f"{{path}}: {title} is a table, written [{title}]")
 
 
-def table(rows, *relations):
+def table(text, *relations):
     """A Table of a section; its sentences say where it is: `section` is its name with a dot."""
     return Table(
-        rows,
+        rows(text, KINDS),
         "{path}: [{title}] has no setting {name!r}; it has {names}",
         "{path}: {section}{name} must be {words}, not {value!r}",
         relations,
     )
 
 
+KINDS = {
+    "text": passing("a text", lambda value: isinstance(value, str)),
+    "full": passing("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != ""),
+    "texts": passing("a text or a list of texts", lambda value: isinstance(value, str) or is_texts(value) and value != []),
+    "whole": passing("a whole number from 1", lambda value: type(value) is int and value >= 1),
+    "from-0": number("a number from 0", lambda value: value >= 0),
+    "number": number("a number"),
+    "share": number("a number above 0, at most 1", lambda value: 0 < value <= 1),
+    "truth": TRUTH,
+    "table": TABLE,
+    "format": choice("auto", "json", "senml+json", "senml+cbor", "number"),
+    "by": choice("gateway", "reading"),
+}
+PASSWORDS = """
+password_env | full | | | the environment variable that has the password, where executors run, too
+password_file | full | | | or the file
+""".strip()
 SECTIONS = {
     "source": table(
-        (
-            ("url", TEXTS, None, "", "one or several; amqps:// with ?ca=FILE"),
-            ("streams", TEXTS, None, "", "one or several"),
-            *PASSWORDS,
-            ("starting_offsets", FULL_TEXT, None, "", "earliest, latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only"),
-            ("fail_on_data_loss", TRUTH, True, "", "what is gone is an error; false: it is passed over and counted"),
-            ("max_rows_per_trigger", WHOLE, None, "rows", "of one batch"),
-            ("min_partitions", WHOLE, None, "", "ranges read in parallel"),
-            (
-                "patience_s",
-                FROM_0,
-                None,
-                "s",
-                "how long a broker may be away, 0: for ever; left out: for ever, and 60 with --seconds and --available-now",
-            ),
-            ("files", TEXTS, None, "", "instead of url and streams: the same job over old files, a message a line"),
-        ),
+        f"""
+url | texts | | | one or several; amqps:// with ?ca=FILE
+streams | texts | | | one or several
+{PASSWORDS}
+starting_offsets | full | | | earliest, latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only
+fail_on_data_loss | truth | true | | what is gone is an error; false: it is passed over and counted
+max_rows_per_trigger | whole | | rows | of one batch
+min_partitions | whole | | | ranges read in parallel
+patience_s | from-0 | | s | how long a broker may be away, 0: for ever; left out: for ever, and 60 with --seconds and --available-now
+files | texts | | | instead of url and streams: the same job over old files, a message a line
+""",
         (
             ("url", *SOURCE_OPTIONS, "patience_s"),
             lambda values: values["files"] is None,
             "{path}: [source] has files or url and streams, not both",
         ),
     ),
-    "decode": table((("format", choice("auto", "json", "senml+json", "senml+cbor", "number"), "auto", "", "ports/spark/decode.py"),)),
+    "decode": table('format | format | "auto" | | ports/spark/decode.py'),
     "doubles": table(
-        (
-            ("by", choice("gateway", "reading"), "gateway", "", "x-gateway and x-sequence; or device, metric and sequence"),
-            ("watermark", WHOLE, 200_000, "messages", "back that a double is recognised at least"),
-        )
+        """
+by | by | "gateway" | | x-gateway and x-sequence; or device, metric and sequence
+watermark | whole | 200000 | messages | back that a double is recognised at least
+"""
     ),
     "windows": table(
-        (
-            ("length_s", WHOLE, 60, "s", "of a window"),
-            ("lateness_s", FROM_0, 86400, "s", "0: windows never close, and are computed from all of raw"),
-        )
+        """
+length_s | whole | 60 | s | of a window
+lateness_s | from-0 | 86400 | s | 0: windows never close, and are computed from all of raw
+"""
     ),
     "detector": table(
-        (
-            ("enabled", TRUTH, True, "", "look for anomalies"),
-            ("alarm", number("a number above 0, at most 1", lambda value: 0 < value <= 1), 0.5, "", "the least score of an alert"),
-        )
+        """
+enabled | truth | true | | look for anomalies
+alarm | share | 0.5 | | the least score of an alert
+"""
     ),
     "alerts": table(
-        (
-            ("url", FULL_TEXT, None, "", "one broker; without [alerts] they are a table only"),
-            *PASSWORDS,
-            ("exchange", TEXT, None, "", "where"),
-            ("routing_key", TEXT, None, "", "and how"),
-        ),
+        f"""
+url | full | | | one broker; without [alerts] they are a table only
+{PASSWORDS}
+exchange | text | | | where
+routing_key | text | | | and how
+""",
         ((), lambda values: None not in (values["url"], values["routing_key"]), "{path}: [alerts] needs url and routing_key"),
     ),
     "spark": table(
-        (
-            ("master", FULL_TEXT, "local[*]", "", "local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT"),
-            ("trigger_s", FROM_0, 1.0, "s", "between two batches"),
-            ("settings", TABLE, {}, "", "Spark's own, with names in quotes"),
-        )
+        """
+master | full | "local[*]" | | local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT
+trigger_s | from-0 | 1.0 | s | between two batches
+settings | table | {} | | Spark's own, with names in quotes
+"""
     ),
 }
 METRIC = table(
-    (
-        ("unit", TEXT, None, "", "the one wanted"),
-        ("min", number("a number"), None, "", "less is a dead letter"),
-        ("max", number("a number"), None, "", "more is a dead letter"),
-    ),
+    """
+unit | text | | | the one wanted
+min | number | | | less is a dead letter
+max | number | | | more is a dead letter
+""",
     (
         (),
         lambda values: None in (values["min"], values["max"]) or values["min"] <= values["max"],
@@ -130,12 +133,15 @@ METRIC = table(
     ),
 )
 FILE = Table(
-    (
-        ("out", FULL_TEXT, None, "", "the folder of the tables"),
-        ("keep_days", WHOLE, None, "days", "raw readings and dead letters older than that are removed; left out: nothing is"),
-        ("metrics", section("metrics"), {}, "", "[metrics.NAME], any number: what is in range"),
-    )
-    + tuple((name, section(name), None, "", "below") for name in SECTIONS),
+    rows(
+        """
+out | full | | | the folder of the tables
+keep_days | whole | | days | raw readings and dead letters older than that are removed; left out: nothing is
+metrics | metrics | {} | | [metrics.NAME], any number: what is in range
+"""
+        + "\n".join(f"{name} | {name} | | | below" for name in SECTIONS),
+        {**KINDS, **{name: section(name) for name in ("metrics", *SECTIONS)}},
+    ),
     "{path}: there is no setting {name!r}; there are {names}",
     "{path}: {name} must be {words}, not {value!r}",
 )

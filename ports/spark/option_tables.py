@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..setting_rows import rows
 from ..settings import Table
 
 RETRY_S = 60
@@ -26,64 +27,50 @@ def take_word(value: str, words: tuple[str, ...], most: Any) -> str | None:
     return next((word for word in words if word.lower() == value.lower()), None)
 
 
-TEXT = take_text, "a text", None, None, None
-COUNT, AMOUNT = (take_count, "a number from {least}", 1, None, None), (take_count, "a number", 0, None, None)
-SECONDS = take_count, "a whole number of seconds, 0 for ever", 0, None, None
-TRUTH = take_truth, "true or false", None, None, None
-MODE = take_word, "stream or queue", ("stream", "queue"), None, None
-DELIVERY = take_word, "exactlyOnce or atLeastOnce", ("exactlyOnce", "atLeastOnce"), None, None
-OF_BOTH = (
-    (
-        "url",
-        TEXT,
-        None,
-        "",
-        "amqp:// or amqps://[user@]host[:port][/vhost][?ca=FILE&cert=FILE&key=FILE&name=HOST]; a source: several with "
-        "commas, each has the streams",
-    ),
-    (
-        "passwordEnv",
-        TEXT,
-        None,
-        "",
-        "where the password is looked up, in the process that connects (driver and executors); without a user: guest",
-    ),
-    ("passwordFile", TEXT, None, "", "or so"),
-    ("retrySeconds", SECONDS, RETRY_S, "s", "so long a broker that cannot be reached is asked again before the query fails"),
-)
-SOURCE_ROWS = OF_BOTH + (
-    ("stream", TEXT, None, "", "names, with commas"),
-    ("streams", TEXT, None, "", "the same"),
-    (
-        "startingOffsets",
-        TEXT,
-        "earliest",
-        "",
-        "earliest, latest, a number, a time as 2026-01-31T12:00:00Z, or JSON {label: any of these}; for a new query",
-    ),
-    ("maxRowsPerTrigger", COUNT, None, "rows", "of one micro-batch, over all streams"),
-    ("maxBytesPerTrigger", COUNT, None, "octets", "the same, reckoned with the stream's mean"),
-    ("minPartitions", COUNT, 1, "", "so many ranges are read in parallel, if there is enough to read"),
-    ("failOnDataLoss", TRUTH, True, "", 'true: what is gone is an error; false: it is passed over, counted in the offset ("lost")'),
-    ("mode", MODE, "stream", "", "queue: a classic queue, at least once"),
-)
-SINK_ROWS = OF_BOTH + (
-    ("exchange", TEXT, "", "", "where there is no such column"),
-    ("routingKey", TEXT, None, "", "where there is no column routing_key"),
-    ("delivery", DELIVERY, "exactlyOnce", "", "by a transaction of the driver, or by the executors with confirms"),
-    ("maxRowsPerEpoch", AMOUNT, ROWS_PER_EPOCH_MAX, "rows", "of a micro-batch with exactlyOnce"),
-    ("mandatory", TRUTH, True, "", "what no queue takes makes the query fail; false: the broker drops it"),
-    ("checkpointLocation", TEXT, None, "", "Spark's own"),
-)
+KINDS = {
+    "text": (take_text, "a text", None, None, None),
+    "count": (take_count, "a number from {least}", 1, None, None),
+    "amount": (take_count, "a number", 0, None, None),
+    "seconds": (take_count, "a whole number of seconds, 0 for ever", 0, None, None),
+    "truth": (take_truth, "true or false", None, None, None),
+    "mode": (take_word, "stream or queue", ("stream", "queue"), None, None),
+    "delivery": (take_word, "exactlyOnce or atLeastOnce", ("exactlyOnce", "atLeastOnce"), None, None),
+}
+OF_BOTH = f"""
+url | text | | | amqp:// or amqps://[user@]host[:port][/vhost][?ca=FILE&cert=FILE&key=FILE&name=HOST];
+ a source: several with commas, each has the streams
+passwordEnv | text | | | where the password is looked up, in the process that connects (driver and executors); without a user: guest
+passwordFile | text | | | or so
+retrySeconds | seconds | {RETRY_S} | s | so long a broker that cannot be reached is asked again before the query fails
+"""
+OF_SOURCE = """
+stream | text | | | names, with commas
+streams | text | | | the same
+startingOffsets | text | "earliest" | | earliest, latest, a number, a time as 2026-01-31T12:00:00Z,
+ or JSON {label: any of these}; for a new query
+maxRowsPerTrigger | count | | rows | of one micro-batch, over all streams
+maxBytesPerTrigger | count | | octets | the same, reckoned with the stream's mean
+minPartitions | count | 1 | | so many ranges are read in parallel, if there is enough to read
+failOnDataLoss | truth | true | | true: what is gone is an error; false: it is passed over, counted in the offset ("lost")
+mode | mode | "stream" | | queue: a classic queue, at least once
+"""
+OF_SINK = f"""
+exchange | text | "" | | where there is no such column
+routingKey | text | | | where there is no column routing_key
+delivery | delivery | "exactlyOnce" | | by a transaction of the driver, or by the executors with confirms
+maxRowsPerEpoch | amount | {ROWS_PER_EPOCH_MAX} | rows | of a micro-batch with exactlyOnce
+mandatory | truth | true | | what no queue takes makes the query fail; false: the broker drops it
+checkpointLocation | text | | | Spark's own
+"""
 UNKNOWN, WRONG = "amqp: unknown option {name}; known are {names}", "amqp: {name} is {words}, not {value!r}"
 NOT_BOTH = ((), lambda values: not (values["passwordEnv"] and values["passwordFile"]), "amqp: either passwordEnv or passwordFile, not both")
 SOURCE = Table(
-    SOURCE_ROWS,
+    rows(OF_BOTH.rstrip() + OF_SOURCE, KINDS),
     UNKNOWN,
     WRONG,
     (NOT_BOTH, (("streams",), lambda values: values["stream"] is None, "amqp: either stream or streams, not both (they mean the same)")),
 )
-SINK = Table(SINK_ROWS, UNKNOWN, WRONG, (NOT_BOTH,))
+SINK = Table(rows(OF_BOTH.rstrip() + OF_SINK, KINDS), UNKNOWN, WRONG, (NOT_BOTH,))
 
 
 def checked(options: Mapping[str, str], table: Table) -> dict[str, Any]:
