@@ -25,10 +25,8 @@ def request(session, channel, row, octets, at, end):
     for place in range(1, NAMED.get(name, 0) + 1):
         arguments[place] = arguments[place].replace("\r", "").replace("\n", "")
     permissions.allow(session, channel, name, arguments)
-    if name in DEFINING and session.broker.commit is not None:
-        return False  # what is committed goes to the queues that were seen to have room for it
-    if name in DEFINING and session.broker.journal is not None:
-        if waits_for_log(session.broker, name, arguments):
+    if name in DEFINING:
+        if has_to_wait(session.broker, name, arguments):
             return False
         for place in range(1, NAMED.get(name, 1) + 1):  # an error, too, tells what others have made of these names
             promise(session, arguments[place])
@@ -494,10 +492,11 @@ def answer_durably(session, channel, no_wait, name, arguments, what):
         session.reply(channel.number, name, arguments)
 
 
-def waits_for_log(broker, name, arguments):
-    """True while the log cannot be written and a method would change what it holds."""
+def has_to_wait(broker, name, arguments):
+    """True while a method would change what there is, and a commit takes effect in the queues that were seen to have room for it, or the
+    log cannot be written."""
     there = name == "queue_declare" and arguments[1] in broker.queues or name == "exchange_declare" and arguments[1] in broker.exchanges
-    return not there and bool(broker.journal.log.trouble)
+    return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
 
 
 def promise(session, what):

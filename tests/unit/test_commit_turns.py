@@ -232,6 +232,32 @@ def test_who_declares_binds_or_deletes_waits_for_a_commit_that_takes_effect():
 
 
 @in_short_turns
+def test_who_declares_what_is_there_does_not_wait_for_a_commit():
+    """It changes nothing; the connection would be told that it is blocked for want of room, which is not so."""
+    broker = new_broker(**ROOM)
+    other = Peer(broker, capabilities={"connection.blocked": True})
+    other.declare("there")
+    begun(broker=broker)
+    for name, arguments in (
+        ("queue_declare", (0, "q", True, False, False, False, False, {})),
+        ("queue_declare", (0, "there", False, False, False, False, False, {})),
+        ("exchange_declare", (0, "amq.direct", "direct", True, True, False, False, False, {})),
+    ):
+        octets = encoded(name, 1, *arguments)
+        other.connection.writable()[: len(octets)] = octets
+        other.connection.received(len(octets))
+        assert broker.commit is not None and [each[0] for each in given_out(other)] == [name + "_ok"]
+
+
+def given_out(peer):
+    """What waits for a peer now, without a round of the broker."""
+    octets = bytes(peer.connection.pending())
+    peer.connection.sent(len(octets))
+    peer.inbox += octets
+    return peer.frames()
+
+
+@in_short_turns
 def test_a_queue_that_goes_by_itself_takes_nothing_else_of_a_commit_with_it():
     """An exclusive queue whose connection is lost in between: the rest goes to the others."""
     broker = new_broker(**ROOM)
