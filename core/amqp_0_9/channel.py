@@ -9,14 +9,14 @@ from ..message.route import key_of, with_copies
 
 
 class Channel:
-    """One open channel. `number` as on the wire."""
+    """One channel. `number` as on the wire."""
 
-    def __init__(self, session, number, handle):
+    def __init__(self, session, number):
         self.session = session
         self.connection = session.connection
         self.number = number
-        self.handle = handle
-        self.state = "open"  # states.CHANNEL
+        self.handle = layout.NONE  # its record, once it is open
+        self.state = "closed"  # states.CHANNEL
         self.last_queue = ""
         self.prefetch = 0  # for consumers to come (basic.qos)
         self.tags_made = 0

@@ -5,14 +5,12 @@ Those of methods are given (session, channel number, row of METHODS, octets, whe
 
 from ..access.login import Login, offered
 from ..access.permissions import WRITE
-from ..errors import ACCESS_REFUSED, CHANNEL_ERROR, COMMAND_INVALID, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, ProtocolError
+from ..errors import ACCESS_REFUSED, CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, ProtocolError
 from ..memory import layout
 from ..parts import part
-from ..states import INPUT, STATE
 from ..version import PRODUCT, VERSION
 from . import frame, method, replies
 from .sasl import MECHANISMS
-from .states import CONNECTION
 
 # What clients look for (RabbitMQ's names): only what is true.
 CAPABILITIES = {
@@ -43,12 +41,10 @@ def begin(session):
     session.reply(0, "connection_start", (0, 9, properties, names, b"en_US"))
 
 
-def unexpected(session, number, row, octets, at, end):
-    """A method that is not the one that the state waits for: the one in its own first row."""
-    for each in CONNECTION:
-        if each[STATE] == session.state:
-            name = each[INPUT].replace("_", ".", 1).replace("_", "-")
-            raise ProtocolError(COMMAND_INVALID, "expected %s, got %s on channel %d" % (name, method.title(row), number))
+def refuse(condition, input_, state, session, channel, row, *payload):
+    """Raise for a frame that a state does not allow: a method with its `row`, or a content header or body. `channel`: it, or its number."""
+    what = method.title(row) if row else input_.replace("_", " ")
+    raise ProtocolError(condition, "%s on channel %d in the state '%s'" % (what, getattr(channel, "number", channel), state))
 
 
 def start_ok(session, number, row, octets, at, end):
@@ -138,22 +134,6 @@ def update_secret(session, number, row, octets, at, end):
     """connection.update-secret (RabbitMQ's): no log-in that is offered here runs out."""
     method.decode(row, octets, at, end)
     session.reply(0, "connection_update_secret_ok", ())
-
-
-def unasked(session, number, row, octets, at, end):
-    """An answer to nothing."""
-    raise ProtocolError(CHANNEL_ERROR, "connection.close-ok without a connection.close")
-
-
-def once(session, number, row, octets, at, end):
-    """A method of the opening again."""
-    raise ProtocolError(NOT_ALLOWED, "%s on an open connection" % method.title(row))
-
-
-def misplaced(session, number, row, octets, at, end):
-    """A method of a channel on channel 0."""
-    name = row[method.NAME]
-    raise ProtocolError(CHANNEL_ERROR if name.startswith("channel_") else COMMAND_INVALID, "%s on channel 0" % method.title(row))
 
 
 def send_close(session, condition, text):

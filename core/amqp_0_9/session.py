@@ -255,7 +255,7 @@ class Session(Sending):
             return True
         if kind == frame.METHOD:
             return self.take_method(number, octets, at, end) is not False
-        return self.state == "closing" or self.to_channel(number, "content_header", None, octets, at, end)
+        return self.take(number, "content_header", None, octets, at, end) is not False
 
     def take_method(self, number, octets, at, end):
         """A method frame that `may_take` has looked up: the state's answer to it. False: it must wait for room in the broker."""
@@ -267,19 +267,22 @@ class Session(Sending):
         self.closing_method = (code >> 16, code & 0xFFFF)
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
-        if number and self.state == "open":
-            return self.to_channel(number, row[method.NAME], row, octets, at + 4, end)
-        return self.step("on_channel" if number else row[method.NAME], number, row, octets, at + 4, end)
+        return self.take(number, row[method.NAME], row, octets, at + 4, end)
 
     def step(self, input_, *given):
         """Let the connection do what CONNECTION says of an input: what the action answers."""
         return states.step(self, CONNECTION, handshake, input_, self, *given)
 
-    def to_channel(self, number, input_, row, octets, at, end):
-        """Let a channel do what CHANNEL says of a frame (`input_`): false when it must wait. A soft error closes the channel."""
+    def take(self, number, input_, row, octets, at, end):
+        """Let the connection or a channel do what its table says of a frame: false when that must wait. `input_`: its name in the table.
+
+        A soft error closes the channel, not the connection.
+        """
+        if number == 0 or self.state != "open":
+            return self.step("on_channel" if number else input_, number, row, octets, at, end)
         channel = self.channels.get(number)
         if channel is None:
-            return getattr(verbs, states.find(CHANNEL, "closed", input_)[states.ACTION])(self, number, row, octets, at, end)
+            channel = Channel(self, number)
         try:
             return states.step(channel, CHANNEL, verbs, input_, self, channel, row, octets, at, end)
         except ProtocolError as error:
@@ -306,12 +309,9 @@ class Session(Sending):
 
     def begin_body(self, number, size):
         """The first seven octets of a body frame have come."""
-        self.body_channel = None
-        if self.state != "closing":
-            self.to_channel(number, "content_body", None, self.receive.octets, 0, size)
-            channel = self.channels[number]
-            if channel.state == "body":
-                self.body_channel = channel
+        self.take(number, "content_body", None, self.receive.octets, 0, size)
+        channel = self.channels.get(number)
+        self.body_channel = channel if channel is not None and channel.state == "body" else None
         self.body_left = self.body_size = size
 
     def body_piece(self):
@@ -389,12 +389,14 @@ class Session(Sending):
                 "number of channels opened (%d) has reached the negotiated channel_max (%d)" % (len(self.channels), self.channel_max),
             )
 
-    def open_channel(self, number):
+    def open_channel(self, channel):
         """channel.open (section 1.5.2.1)."""
+        number = channel.number
         handle = self.broker.open_session()
         if handle is None:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d channels at most" % self.broker.limits.channel_count_max)
-        self.channels[number] = Channel(self, number, handle)
+        channel.handle = handle
+        self.channels[number] = channel
         self.broker.tables.channels[handle + layout.CHANNEL_NUMBER] = number
         self.broker.tables.channels[handle + layout.CHANNEL_PLAIN] = 1
         self.number_channel(number, handle)

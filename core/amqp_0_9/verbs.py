@@ -1,11 +1,11 @@
 """The methods of a channel: what each asks of the broker, and its answer. The first functions are the actions of states.CHANNEL.
 
-One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments). `request` looks it up by the row's name.
+One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments); `request` looks it up by that name.
 """
 
 from .. import limits
 from ..broker import getting
-from ..errors import CHANNEL_ERROR, COMMAND_INVALID, NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, UNEXPECTED_FRAME, ProtocolError
+from ..errors import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..memory.hot import find_tag
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
@@ -13,12 +13,13 @@ from ..parts import needed
 from ..queue import turns
 from . import content, deliver, method, permissions
 from .content import begin_body, end_content, header, publish  # noqa: F401 - actions of states.CHANNEL
+from .handshake import refuse  # noqa: F401 - an action of states.CHANNEL
 
 
 def request(session, channel, row, octets, at, end):
     """A method on an open channel but basic.publish; false: it must wait for room in the broker and be tried again."""
     name = row[method.NAME]
-    handler = HANDLERS.get(name)
+    handler = globals().get(name)
     arguments = method.decode(row, octets, at, end)
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
@@ -68,64 +69,25 @@ def drop_returns(session, channel):
     content.drop_returns(session, channel)
 
 
-def unannounced(session, channel, *content_frame):
-    """A content header or body where none belongs (section 4.2.6)."""
-    raise ProtocolError(UNEXPECTED_FRAME, "a content frame that nothing has announced on channel %d" % channel.number)
-
-
-def unexpected(session, channel, row, octets, at, end):
-    """A method in the middle of a content."""
-    raise ProtocolError(
-        UNEXPECTED_FRAME, "%s where the content of basic.publish was expected on channel %d" % (method.title(row), channel.number)
-    )
-
-
-def misplaced(session, channel, row, octets, at, end):
-    """A method of class connection on a channel, open or not."""
-    raise ProtocolError(COMMAND_INVALID, "%s belongs on channel 0" % method.title(row))
-
-
 def ignore(session, channel, *frame):
     """Nothing: what a client has sent before it saw our channel.close (section 1.5.2.5)."""
     return True
 
 
-def open_channel(session, number, row, octets, at, end):
+def open_channel(session, channel, row, octets, at, end):
     """channel.open (section 1.5.2.1)."""
-    session.may_be_new(number)
+    session.may_be_new(channel.number)
     method.decode(row, octets, at, end)
-    session.open_channel(number)
-
-
-def not_open(session, number, row, octets, at, end):
-    """A method on a channel that is not open."""
-    session.may_be_new(number)
-    raise ProtocolError(CHANNEL_ERROR, "expected 'channel.open' on channel %d" % number)
-
-
-def not_open_content(session, number, *content_frame):
-    """A content header or body on channel 0, or on a channel that is not open (section 4.2.3)."""
-    session.may_be_new(number)
-    raise ProtocolError(CHANNEL_ERROR if number else UNEXPECTED_FRAME, "a content frame on channel %d, which is not open" % number)
+    session.open_channel(channel)
 
 
 # channel
-
-
-def channel_open(session, channel, arguments):
-    """A channel is opened once."""
-    raise ProtocolError(CHANNEL_ERROR, "second 'channel.open' seen on channel %d" % channel.number)
 
 
 def channel_close(session, channel, arguments):
     """The client is done with the channel."""
     session.release_channel(channel)
     return session.step_of(channel, "channel_close")
-
-
-def channel_close_ok(session, channel, arguments):
-    """An answer to nothing."""
-    raise ProtocolError(CHANNEL_ERROR, "channel.close-ok without a channel.close on channel %d" % channel.number)
 
 
 def channel_flow(session, channel, arguments):
@@ -560,35 +522,3 @@ DEFINING = (
     "queue_purge",
     "queue_delete",
 )
-
-HANDLERS = {
-    "channel_open": channel_open,
-    "channel_close": channel_close,
-    "channel_close_ok": channel_close_ok,
-    "channel_flow": channel_flow,
-    "channel_flow_ok": channel_flow_ok,
-    "access_request": access_request,
-    "exchange_declare": exchange_declare,
-    "exchange_delete": exchange_delete,
-    "exchange_bind": exchange_bind,
-    "exchange_unbind": exchange_unbind,
-    "queue_declare": queue_declare,
-    "queue_bind": queue_bind,
-    "queue_unbind": queue_unbind,
-    "queue_purge": queue_purge,
-    "queue_delete": queue_delete,
-    "basic_qos": basic_qos,
-    "basic_consume": basic_consume,
-    "basic_cancel": basic_cancel,
-    "basic_cancel_ok": basic_cancel_ok,
-    "basic_get": basic_get,
-    "basic_ack": basic_ack,
-    "basic_reject": basic_reject,
-    "basic_nack": basic_nack,
-    "basic_recover": basic_recover,
-    "basic_recover_async": basic_recover_async,
-    "confirm_select": confirm_select,
-    "tx_select": tx_select,
-    "tx_commit": tx_commit,
-    "tx_rollback": tx_rollback,
-}
