@@ -13,7 +13,8 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
 int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target,
                                   int32_t at, int32_t end);
 
-/* How far a pack reaches: `numbers` is the first entry, records at most, octets at most; then the entry behind, the records, the octets. */
+/* How far a pack reaches, at most to a record with annotations: `numbers` is the first entry, records at most, octets at most; then the entry
+ * behind, the records, the octets. */
 void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers);
 
 /* A pack but for its first 16 octets, see amqp_0_9/packed.py. */

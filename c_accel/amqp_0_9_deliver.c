@@ -41,7 +41,7 @@ int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t
 static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset)
 {
     int32_t header = record[MESSAGE_PROPERTIES] + HEADER_HEAD, body = record[MESSAGE_BODY];
-    if (record[MESSAGE_KIND] & KIND_FORMAT || header > frame_size_max)
+    if (record[MESSAGE_KIND] & KIND_REWORKED || header > frame_size_max)
         return -1;
     int32_t heads = prefix_size + 10 + record[MESSAGE_ROUTE] + header;
     if (is_inset)

@@ -26,6 +26,7 @@ from leveret.core.log import message_record, segment_list, segments
 from leveret.core.log.journal import BIG, plain
 from leveret.core.log.settled_positions import Settled
 from leveret.core.memory.layout import EPOCH
+from leveret.core.message import annotations
 from leveret.core.message.formats import format_of
 from leveret.core.recovery import first_pass, orphans, recovery
 from leveret.ports.store_file import DAMAGED, ORPHANS, DirectoryInUse, FileStore, number_of, private
@@ -265,20 +266,27 @@ class OneFile:
 
 def salvaged(payload, identity, position):
     """A message in one of its places, so that it can be published again as it was."""
-    count, arrived, route, _, props, body, kind, _ = message_record.heads_at(payload, 0)
-    at = message_record.route_at(0, count)
+    heads = message_record.heads_at(payload, 0)
+    at = message_record.route_at(0, heads[0])
     end = at + 1 + payload[at]
     exchange, key = payload[at + 1 : end], payload[end + 1 : end + 1 + payload[end]]
-    at += route
+    at = message_record.properties_at(0, heads) + heads[4]
     return {
         "queue_id": identity,
         "position": position,
-        "arrived": arrived + EPOCH,
+        "arrived": heads[1] + EPOCH,
         "exchange": name_or_octets(exchange),
         "routing_key": name_or_octets(key),
-        "properties": plain(format_of(kind).decode(payload, at, at + props)),
-        "body_base64": base64.b64encode(payload[at + props : at + props + body]).decode(),
+        "properties": plain(properties_of(payload, heads)),
+        "body_base64": base64.b64encode(payload[at : at + heads[5]]).decode(),
     }
+
+
+def properties_of(payload, heads):
+    """A message's properties by name, as receivers get them: with the broker's annotations over them."""
+    at = message_record.properties_at(0, heads)
+    properties = format_of(heads[6]).decode(payload, at, at + heads[4])
+    return annotations.put_over(properties, annotations.read(payload[at - heads[3] : at])) if heads[3] else properties
 
 
 def name_or_octets(octets):
@@ -304,16 +312,17 @@ def described(type_, payload):
 
 def described_message(payload):
     """A message: its places, route, properties and body."""
-    count, arrived, route, _, props, body, kind, lifetime = message_record.heads_at(payload, 0)
-    at = message_record.route_at(0, count)
-    exchange, key = names_of(payload[at : at + route])
+    heads = message_record.heads_at(payload, 0)
+    at = message_record.route_at(0, heads[0])
+    exchange, key = names_of(payload[at : at + heads[2]])
+    at = message_record.properties_at(0, heads) + heads[4]
     return {
         "places": places_of(payload),
-        "arrived": arrived,
+        "arrived": heads[1],
         "exchange": exchange,
         "routing_key": key,
-        "properties": json.loads(json.dumps(format_of(kind).decode(payload, at + route, at + route + props), default=text)),
-        "body": text(payload[at + route + props : at + route + props + body]),
+        "properties": json.loads(json.dumps(properties_of(payload, heads), default=text)),
+        "body": text(payload[at : at + heads[5]]),
     }
 
 

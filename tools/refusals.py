@@ -169,6 +169,11 @@ ADVICE = (
         "",
         "Told of a record of the log that makes no sense: it is passed over; `leveret log check` says where it is.",
     ),
+    (
+        "core/message/annotations.py",
+        "",
+        "Told of a record of the log that makes no sense: it is passed over; `leveret log check` says where it is.",
+    ),
     ("core/parts.py", "", "Use a build that carries this part (boards/README.md), or do without."),
     ("bridge_marks.py", "", "Mend the template or the header of the `[[bridge]]`; tools/SETTINGS.md shows them."),
     ("packed.py", "", "Bring bridge, Spark part and broker to the same version."),

@@ -13,6 +13,7 @@ import struct
 
 from ..errors import ProtocolError
 from ..exchange.base import whole_number
+from ..message.annotations import GONE
 from . import field_table, properties
 
 GATEWAY = "x-gateway"
@@ -127,7 +128,7 @@ class Marks:
             given[SEQUENCE] = ("l", sequence)
         if self._prefix:
             octets = self._prefixed(octets, headers)
-        return properties.rewrite(octets, given)
+        return properties.merge(octets, {"headers": given})
 
     @staticmethod
     def place(octets):
@@ -139,11 +140,9 @@ class Marks:
 
     def _prefixed(self, octets, headers):
         """Properties whose headers have the prefix before their names, but those of bridges."""
-        for name in headers:
-            if name not in OWN:
-                octets = properties.without_header(octets, name)
-        named = {self._prefix + name: headers[name] for name in headers if name not in OWN}
-        return properties.rewrite(octets, named) if named else octets
+        others = [name for name in headers if name not in OWN]
+        octets = properties.merge(octets, {"headers": dict.fromkeys(others, GONE)})
+        return properties.merge(octets, {"headers": {self._prefix + name: headers[name] for name in others}})
 
 
 def place_of(headers):

@@ -19,6 +19,7 @@ from ..errors import (
 )
 from ..exchange.base import whole_number
 from ..memory import layout
+from ..message import annotations
 from ..message.route import exchange_of
 from ..outcomes import NO_ROOM, NOT_YET, TAKEN, UNROUTABLE
 from . import properties, sender_selected
@@ -74,23 +75,27 @@ def header(session, channel, row, buffer, at, end):
         raise ProtocolError(SYNTAX_ERROR, "the weight of a content header must be 0")
     body_size = int.from_bytes(bytes(buffer[at + 4 : at + 12]), "big")
     limits = session.broker.limits
-    octets, start, stop = read_properties(session, channel, buffer, at + 12, end)
-    size = stop - start
+    changes = read_properties(session, channel, buffer, at + 12, end)
+    size = end - at - 12
     if body_size > limits.content_size_max:
         raise ProtocolError(CONTENT_TOO_LARGE, "a body of %d octets; this broker takes %d" % (body_size, limits.content_size_max))
     if size > limits.properties_size_max:
         raise ProtocolError(CONTENT_TOO_LARGE, "properties of %d octets; this broker takes %d" % (size, limits.properties_size_max))
+    octets = b""
+    if changes:
+        octets = annotations.write(changes)
     tables = session.broker.tables
-    blocks = tables.blocks_for(len(channel.route) + size + body_size)
+    blocks = tables.blocks_for(len(channel.route) + len(octets) + size + body_size)
     if not tables.has_room(blocks, 1):
         session.broker.make_room(blocks)
     if not tables.has_room(blocks, 1) and not may_have_spare(session, channel, blocks):
         if session.unfinished or channel.transaction is not None and channel.transaction.publishes:
             raise ProtocolError(RESOURCE_ERROR, "no room for another unfinished or uncommitted content of this connection", True)
         return False
-    kind, lifetime = described(octets, start)
-    channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds, kind, lifetime)
-    tables.append(channel.message, octets, start, size)
+    kind, lifetime = described(buffer, at + 12)
+    channel.message = tables.new_message(channel.route, size, body_size, session.broker.seconds, kind, lifetime, len(octets))
+    tables.append(channel.message, octets, 0, len(octets))
+    tables.append(channel.message, buffer, at + 12, size)
     channel.body_left = body_size
     session.unfinished += 1
     session.content_moved = session.broker.now
@@ -107,17 +112,18 @@ def may_have_spare(session, channel, blocks):
 
 
 def read_properties(session, channel, buffer, at, end):
-    """The properties (a bytes-like and where they stand in it): checked, and those looked into that are promises or have an effect.
+    """Check properties, and look into those that are promises or have an effect: annotations for the message.
 
     user-id is the publisher's own name, expiration is a number, reply-to may name the direct reply queue (RabbitMQ).
     """
+    changes: dict = {}
     headers = properties.check(buffer, at, end)
     if headers is not None and ("CC" in headers or "BCC" in headers):
-        buffer, at, end = sender_selected.read(session, channel, headers, buffer, at, end)
+        changes = sender_selected.read(session, channel, headers)
     elif channel.copies:
         channel.copies = b""
     if not buffer[at + 1] & USER_ID and not buffer[at] & (EXPIRATION | REPLY_TO):
-        return buffer, at, end
+        return changes
     given = properties.decode(buffer, at, end)
     user = given.get("user_id", session.user)
     if user != session.user and "impersonator" not in session.connection.user.tags:
@@ -129,9 +135,8 @@ def read_properties(session, channel, buffer, at, end):
     if given.get("reply_to") == REPLY_QUEUE:
         if channel.reply_queue is None:
             raise ProtocolError(PRECONDITION_FAILED, "fast reply consumer does not exist")
-        octets = properties.rewrite(bytes(buffer[at:end]), {}, (), {"reply_to": channel.reply_queue})
-        return octets, 0, len(octets)
-    return buffer, at, end
+        changes["reply_to"] = channel.reply_queue
+    return changes
 
 
 def begin_body(session, channel, row, buffer, at, size):

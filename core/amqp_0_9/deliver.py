@@ -69,22 +69,28 @@ def deliver(session, consumer, most):
             return count
 
 
-def foreign_properties(broker, message):
-    """What class basic can say of the properties of a message that another family published (bytes); None: it is basic's own."""
-    if broker.tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT == BASIC:
+def reworked_properties(broker, message):
+    """The properties (bytes) that 0-9-1 delivers of a message that has annotations, or that another family published: what class basic can
+    say of them. None: those that its publisher sent."""
+    kind = broker.tables.messages[message + layout.MESSAGE_KIND]
+    if not kind & layout.KIND_REWORKED:
         return None
-    given = broker.properties_of(message)
-    return properties.encode({name: given[name] for name in properties.known() if name in given})
+    if kind & layout.KIND_FORMAT == BASIC:
+        return broker.merged(message)
+    octets = broker.tables.properties_of(message)
+    given = broker.format_of(message).decode(octets, 0, len(octets))
+    octets = properties.encode({name: given[name] for name in properties.known() if name in given})
+    return properties.merge(octets, broker.annotations_of(message))
 
 
-def foreign_header(session, number, message):
-    """The content header frame of such a message; None: it has its own."""
-    octets = foreign_properties(session.broker, message)
+def reworked_header(session, number, message):
+    """The content header frame with these; None: put_content_header writes it."""
+    octets = reworked_properties(session.broker, message)
     return None if octets is None else frame.content_header(number, session.broker.tables.messages[message + layout.MESSAGE_BODY], octets)
 
 
 def header_size(tables, message, header):
-    """Octets of the content header frame of a message; `header`: what foreign_header gave."""
+    """Octets of the content header frame of a message; `header`: what reworked_header gave."""
     return HEADER_HEAD + tables.messages[message + layout.MESSAGE_PROPERTIES] if header is None else len(header)
 
 
@@ -96,7 +102,7 @@ def deliver_large(session, consumer):
     entry = tables.queues[found.handle + layout.QUEUE_HEAD]
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     messages = tables.messages
-    header = foreign_header(session, consumer.channel.number, message)
+    header = reworked_header(session, consumer.channel.number, message)
     size = header_size(tables, message, header)
     if refuses_header(session, consumer, size, "the next message"):
         return 0
@@ -149,7 +155,7 @@ def start_delivery(session, consumer, entry, message, redelivered):
 
 def begin(session, number, found, entry, octets, no_ack, header):
     """Begin the content of an entry that is in no ready list; one that needs no acknowledgement is settled with it. `header`: see
-    foreign_header."""
+    reworked_header."""
     try:
         session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, header)
     except Exception:  # all or nothing: the entry is nobody's now
@@ -180,7 +186,7 @@ def get(session, channel, found, no_ack):
     """
     tables = session.broker.tables
     message = tables.entries[found.head() + layout.ENTRY_MESSAGE]
-    header = foreign_header(session, channel.number, message)
+    header = reworked_header(session, channel.number, message)
     size = header_size(tables, message, header)
     check_header(session, channel, found, size, "the next message")
     heads = 30 + tables.messages[message + layout.MESSAGE_ROUTE] + size
@@ -227,10 +233,11 @@ def returns_and_confirms(session, channel):
         octets = frame.encode(
             frame.METHOD, channel.number, RETURN + struct.pack(">H", code) + field_table.shortstr(text) + tables.route_of(message)
         )
-        if len(octets) + 20 + tables.messages[message + layout.MESSAGE_PROPERTIES] > session.send.room() - limits.REPLY_ROOM:
+        header = reworked_header(session, channel.number, message)
+        if len(octets) + header_size(tables, message, header) > session.send.room() - limits.REPLY_ROOM:
             return NO_ROOM
         channel.returns.pop(0)
-        session.outgoing.start(session, channel.number, message, octets, None)
+        session.outgoing.start(session, channel.number, message, octets, header)
         tables.release(message)
         if session.outgoing.active():
             return NO_ROOM

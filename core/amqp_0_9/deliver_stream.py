@@ -11,7 +11,7 @@ from ..memory import layout
 from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
 from . import frame, packed, properties
-from .deliver import foreign_properties, refuses_header, start_delivery
+from .deliver import refuses_header, reworked_properties, start_delivery
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
@@ -42,8 +42,8 @@ def deliver_stream(session, consumer, most):
                 tables.engine.turned(FILTER_COST)
                 break
             continue
-        foreign = foreign_properties(session.broker, message)
-        octets = octets if foreign is None else foreign
+        reworked = reworked_properties(session.broker, message)
+        octets = octets if reworked is None else reworked
         heads = len(consumer.prefix) + 40 + len(STREAM_OFFSET) + tables.messages[message + layout.MESSAGE_ROUTE] + len(octets) + 20
         if session.outgoing.active() or heads > session.send.room() - limits.REPLY_ROOM or not has_entry(tables, consumer):
             session.starved = True
@@ -89,15 +89,18 @@ def deliver_packed(session, consumer, message):
     room = min(room, session.frame_size_max) - PACKED_HEADS - len(consumer.prefix) - tables.messages[message + layout.MESSAGE_ROUTE]
     consumer.pack_now = min(max(2 * consumer.pack_now, PACK_FIRST), packed.OCTETS_DEFAULT)
     most = min(consumer.pack_octets or packed.OCTETS_DEFAULT, session.broker.limits.content_size_max, room, consumer.pack_now)
-    body, count, behind = packed.collect(tables, consumer, most)
+    body, count, behind = packed.collect(session.broker, consumer, most)
     number = consumer.channel.number
     header = packed.header(number, len(body), consumer.cursor_offset, count)
     heads = start_record(session, consumer, message) + header
     if len(body) <= room:
         send.write(heads + frame.encode(frame.BODY, number, body))
     else:
-        send.write(heads + frame.encode(frame.BODY, number, bytes(body[: packed.HEAD_SIZE + packed.COLUMNS_SIZE])))
-        session.outgoing.start_chain(session, number, message)
+        send.write(heads)
+        size = tables.size_of(message)
+        if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED:
+            size = tables.messages[message + layout.MESSAGE_BODY]
+        session.outgoing.start_chain(session, number, message, bytes(body[: len(body) - size]), size)
     consumer.cursor_offset += count
     consumer.cursor = behind
     return True

@@ -63,8 +63,9 @@ def put_body(arena, blocks, state, left, frame_size_max, channel_number, target,
 
 
 def size_of(messages, message, prefix_size, frame_size_max):
-    """Octets of a delivery whose header and body are one frame each; -1: this message's are not, or another family has published it."""
-    if messages[message + MESSAGE_KIND] & KIND_FORMAT:
+    """Octets of a delivery whose header and body are one frame each; -1: this message's are not, it has annotations, or another family has
+    published it."""
+    if messages[message + MESSAGE_KIND] & KIND_REWORKED:
         return -1
     body = messages[message + MESSAGE_BODY]
     size = messages[message + MESSAGE_PROPERTIES] + _HEADER_HEAD

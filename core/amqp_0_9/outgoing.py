@@ -2,7 +2,7 @@
 
 from .. import limits
 from ..memory import layout
-from . import hot_out
+from . import frame, hot_out
 
 
 class Outgoing:
@@ -11,6 +11,7 @@ class Outgoing:
     def __init__(self):
         self.message = layout.NONE
         self.channel_number = 0
+        self.lead = b""  # octets that go before those of the message
         self.left = 0
         self.block = layout.NONE
         self.offset = 0
@@ -28,24 +29,27 @@ class Outgoing:
         send = session.send
         send.write(method_frame)
         messages = tables.messages
+        at = tables.size_of(message) - messages[message + layout.MESSAGE_BODY]
         tables.state[layout.STATE_CURSOR_BLOCK] = messages[message]
-        tables.state[layout.STATE_CURSOR_OFFSET] = messages[message + layout.MESSAGE_ROUTE]
+        tables.state[layout.STATE_CURSOR_OFFSET] = at
         if header_frame is None:
+            tables.state[layout.STATE_CURSOR_OFFSET] -= messages[message + layout.MESSAGE_PROPERTIES]
             send.wrote(
                 hot_out.put_content_header(tables.arena, tables.blocks, messages, tables.state, message, number, send.octets, send.end)
             )
         else:
             send.write(header_frame)
-            tables.state[layout.STATE_CURSOR_OFFSET] += messages[message + layout.MESSAGE_PROPERTIES]
         if messages[message + layout.MESSAGE_BODY]:
             self._begin(session, number, message, messages[message + layout.MESSAGE_BODY])
 
-    def start_chain(self, session, number, message):
-        """Go on with all that a message consists of (route, properties, body) as the rest of a content that is begun already."""
+    def start_chain(self, session, number, message, lead, size):
+        """Go on with the octets `lead` and the last `size` of a message's chain as the body of a content whose header is written."""
         tables = session.broker.tables
+        at = tables.size_of(message) - size
         tables.state[layout.STATE_CURSOR_BLOCK] = tables.messages[message]
-        tables.state[layout.STATE_CURSOR_OFFSET] = 0
-        self._begin(session, number, message, tables.size_of(message))
+        tables.state[layout.STATE_CURSOR_OFFSET] = at
+        self.lead = lead
+        self._begin(session, number, message, size)
 
     def _begin(self, session, number, message, size):
         tables = session.broker.tables
@@ -66,6 +70,14 @@ class Outgoing:
         send = session.send
         room = send.room()
         state = tables.state
+        if self.lead:
+            size = max(min(len(self.lead), room - limits.REPLY_ROOM - 8, session.frame_size_max - 8), 0)
+            if size:
+                send.write(frame.encode(frame.BODY, self.channel_number, self.lead[:size]))
+                self.lead = self.lead[size:]
+            if self.lead:
+                return False
+            room = send.room()
         if room - limits.REPLY_ROOM > 8:
             state[layout.STATE_CURSOR_BLOCK] = self.block
             state[layout.STATE_CURSOR_OFFSET] = self.offset
@@ -87,6 +99,7 @@ class Outgoing:
         if self.message != layout.NONE:
             session.broker.tables.release(self.message)
             self.message = layout.NONE
+            self.lead = b""
 
 
 def payload_octets(written, left, frame_size_max):

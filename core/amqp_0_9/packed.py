@@ -5,8 +5,9 @@
     long kind[count]     whose format the properties have, and what they say (layout.MESSAGE_KIND)
     records: each its route (exchange and routing key, two short strings) | properties (flags and list, as in a content header) | body
 
-All numbers big-endian. The records are dense: record i has offset first + i, and each is one piece, as it lies in the arena. The message's
-headers have x-stream-offset (the first) and x-stream-records (the count).
+All numbers big-endian. The records are dense: record i has offset first + i, and each is one piece, as it lies in the arena; the properties
+of one with annotations are merged with these, and its kind does not say that it has any. The message's headers have x-stream-offset (the
+first) and x-stream-records (the count).
 """
 
 import struct
@@ -23,20 +24,30 @@ OCTETS_DEFAULT = 1 << 20
 CONTENT_TYPE = "application/vnd.leveret.records"
 
 
-def collect(tables, consumer, octets_max):
+def collect(broker, consumer, octets_max):
     """The records at a consumer's cursor, at least one: (body as octets, count, the entry behind the last)."""
     most = min(consumer.pack_records, consumer.queue.readable_offset() - consumer.cursor_offset)
-    quicker = consumer.row.pack
-    if quicker is not None:
-        body, count, behind = quicker(consumer.cursor, most, octets_max)
-    else:
-        body, count, behind = pack(tables, consumer.cursor, most, octets_max)
+    body, count, behind = pack(broker, consumer.row.pack, consumer.cursor, most, octets_max)
     struct.pack_into(">BBHIQ", body, 0, VERSION, 0, 0, count, consumer.cursor_offset)
     return body, count, behind
 
 
-def pack(tables, entry, most, octets_max):
-    """Up to `most` records from `entry` on, at least one: (a body as a bytearray whose head is not filled in, count, the entry behind)."""
+def pack(broker, quicker, entry, most, octets_max):
+    """Up to `most` records from `entry` on, at least one: (a body as a bytearray whose head is not filled in, count, the entry behind).
+
+    `quicker`: the function that has this in C, or None; it packs up to a record with annotations. A pack that begins with one has all that
+    come behind it.
+    """
+    tables = broker.tables
+    is_merged = tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED != 0
+    if quicker is not None and not is_merged:
+        return quicker(entry, most, octets_max)
+    return pack_here(broker, entry, most, octets_max, is_merged)
+
+
+def pack_here(broker, entry, most, octets_max, is_merged):
+    """The same in Python; `is_merged`: with records that have annotations, too."""
+    tables = broker.tables
     entries, messages, arena, block_size = tables.entries, tables.messages, tables.arena, tables.block_size
     size = HEAD_SIZE
     sizes: list = []
@@ -46,13 +57,27 @@ def pack(tables, entry, most, octets_max):
         route = messages[message + layout.MESSAGE_ROUTE]
         given = messages[message + layout.MESSAGE_PROPERTIES]
         body = messages[message + layout.MESSAGE_BODY]
+        kind = messages[message + layout.MESSAGE_KIND]
+        octets = b""
+        if kind & layout.KIND_ANNOTATED:
+            if not is_merged:
+                break
+            kind ^= layout.KIND_ANNOTATED
+            octets = broker.merged(message)
+            given = len(octets)
         whole = route + given + body
         size += COLUMNS_SIZE + whole
         if records and size > octets_max:
             break
-        sizes += (messages[message + layout.MESSAGE_ARRIVED] + EPOCH, route, given, body, messages[message + layout.MESSAGE_KIND])
-        start = messages[message + layout.MESSAGE_FIRST] * block_size
-        records.append(bytes(arena[start : start + whole]) if whole <= block_size else tables.octets(message, 0, whole))
+        sizes += (messages[message + layout.MESSAGE_ARRIVED] + EPOCH, route, given, body, kind)
+        if octets:
+            octets = tables.route_of(message) + octets + tables.octets(message, tables.size_of(message) - body, body)
+        elif whole <= block_size:
+            start = messages[message + layout.MESSAGE_FIRST] * block_size
+            octets = bytes(arena[start : start + whole])
+        else:
+            octets = tables.octets(message, 0, whole)
+        records.append(octets)
         entry = entries[entry + layout.ENTRY_NEXT]
     count = len(records)
     form = ">%dI" % count

@@ -2,12 +2,14 @@
 
     short flags (bit 15 = first property ... bit 0 = another flags word follows) | the properties that are set, in order
 
-The broker keeps these octets as the publisher sent them; they are read only where a decision needs them.
+The broker keeps these octets as the publisher sent them; they are read only where a decision needs them,
+and what the broker has to say of a message is put over them when they are delivered (`merge`).
 """
 
 import struct
 
 from ..errors import SYNTAX_ERROR, ProtocolError
+from ..message.annotations import GONE
 from . import field_table
 from .spec_0_9_1 import PROPERTIES
 
@@ -143,8 +145,8 @@ def with_header(octets, pair):
     )
 
 
-def rewrite(octets, headers, without=(), given=None):
-    """Properties (bytes) with some headers set (a dict), some properties removed (names) and some set (a dict of names and values).
+def merge(octets, annotations):
+    """Properties (bytes) with annotations (core/message/annotations.py) over them.
 
     Everything else stays octet for octet as its publisher sent it.
     """
@@ -155,24 +157,28 @@ def rewrite(octets, headers, without=(), given=None):
     for name, code in PROPERTIES:
         if flags & mask:
             size = size_of(name, code, octets, at, len(octets))
-            if name not in without:
-                kept[name] = octets[at : at + size]
+            kept[name] = octets[at : at + size]
             at += size
         mask >>= 1
+    headers = annotations.get("headers")
     if headers:
-        pairs = b"".join(other_pairs(kept.get("headers", b""), headers))
-        pairs += b"".join([field_table.shortstr(name) + field_table.encode_value(headers[name]) for name in headers])
-        kept["headers"] = struct.pack(">I", len(pairs)) + pairs
-    for name, code in PROPERTIES:
-        if given and name in given:
-            kept[name] = encode_item(code, given[name])
+        pairs = other_pairs(kept.get("headers", b""), headers)
+        pairs += [field_table.shortstr(name) + field_table.encode_value(headers[name]) for name in headers if headers[name] is not GONE]
+        if pairs or "headers" in kept:
+            kept["headers"] = field_table.sized(b"", b"".join(pairs))
     flags = 0
     mask = 0x8000
-    for name, _ in PROPERTIES:
-        if name in kept:
+    parts = [b""]
+    for name, code in PROPERTIES:
+        item = kept.get(name)
+        if name in annotations and code != "F":
+            item = None if annotations[name] is GONE else encode_item(code, annotations[name])
+        if item is not None:
             flags |= mask
+            parts.append(item)
         mask >>= 1
-    return struct.pack(">H", flags) + b"".join([kept[name] for name, _ in PROPERTIES if name in kept])
+    parts[0] = struct.pack(">H", flags)
+    return b"".join(parts)
 
 
 def other_pairs(table, names):
@@ -186,14 +192,3 @@ def other_pairs(table, names):
         if name not in names:
             found.append(table[start:at])
     return found
-
-
-def without_header(octets, name):
-    """Properties (bytes) without one header; the table of headers stays, even when it is empty now."""
-    at = 2
-    for bit in (0x8000, 0x4000):
-        if octets[0] << 8 & bit:
-            at += 1 + octets[at]
-    size = 4 + struct.unpack_from(">I", octets, at)[0]
-    pairs = b"".join(other_pairs(octets[at : at + size], (name,)))
-    return octets[:at] + struct.pack(">I", len(pairs)) + pairs + octets[at + size :]

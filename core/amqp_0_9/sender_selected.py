@@ -1,14 +1,14 @@
 """Sender-selected distribution (RabbitMQ): the headers CC and BCC name further routing keys; BCC is not for the receivers to see."""
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..message.annotations import GONE
 from ..message.type_words import type_word
-from . import properties
 
 NAMES = ("CC", "BCC")
 
 
-def read(session, channel, headers, buffer, at, end):
-    """Keep the keys for routing: the properties without BCC (a bytes-like and where they stand in it).
+def read(session, channel, headers):
+    """Keep the keys for routing: the annotations that hide BCC, where there is any.
 
     A header of these names that is no array is precondition-failed; in the array only texts count.
     """
@@ -24,10 +24,7 @@ def read(session, channel, headers, buffer, at, end):
             "invalid message: CC and BCC have %d octets of routing keys with two for each; this broker takes %d" % (size, size_max),
         )
     channel.copies = b"".join([bytes((len(key) >> 8, len(key) & 255)) + key for key in copies])
-    if "BCC" not in headers:
-        return buffer, at, end
-    octets = properties.without_header(bytes(buffer[at:end]), "BCC")
-    return octets, 0, len(octets)
+    return {"headers": {"BCC": GONE}} if "BCC" in headers else {}
 
 
 def keys_of(name, value):

@@ -1,12 +1,14 @@
-"""Looking into messages, for rules: properties, headers, what they say of their life, and copies with other properties.
+"""Looking into messages, for rules: properties, headers, what they say of their life, and copies with other annotations.
 
-Nothing here is on the way of a message that no rule looks at. Properties are read as the message's kind says (core/message/formats.py).
+Nothing here is on the way of a message that no rule looks at. Properties are read as the message's kind says (core/message/formats.py),
+with the broker's annotations over them: as receivers get them.
 """
 
 from ..limits import REPLY_ROOM
 from ..memory import layout
+from ..message import annotations
 from ..message.formats import format_of
-from ..message.route import exchange_of, key_of, pack
+from ..message.route import exchange_of, key_of
 from .topology import Definitions
 
 if False:  # for the type checker alone
@@ -25,9 +27,22 @@ class MessageReading(Definitions):
         return format_of(self.tables.messages[message + layout.MESSAGE_KIND])
 
     def properties_of(self, message):
-        """A message's properties by name."""
+        """A message's properties by name, as receivers get them."""
         octets = self.tables.properties_of(message)
-        return self.format_of(message).decode(octets, 0, len(octets))
+        properties = self.format_of(message).decode(octets, 0, len(octets))
+        octets = self.tables.annotations_of(message)
+        return annotations.put_over(properties, annotations.read(octets)) if octets else properties
+
+    def annotations_of(self, message):
+        """A message's annotations, exact; {}: it has none."""
+        octets = self.tables.annotations_of(message)
+        return annotations.read(octets, True) if octets else {}
+
+    def merged(self, message):
+        """A message's properties as receivers get them (bytes), in its own format."""
+        octets = self.tables.properties_of(message)
+        changes = self.annotations_of(message)
+        return self.format_of(message).merge(octets, changes) if changes else octets
 
     def headers_of(self, message):
         """A message's headers by name."""
@@ -55,20 +70,19 @@ class MessageReading(Definitions):
         route = self.tables.route_of(message)
         return exchange_of(route), key_of(route)
 
-    def copy_message(self, message, exchange_name, key, properties):
-        """A new message with the body and kind of another and no end of its life, one reference; NONE when there is no room."""
-        return self.copy_with(message, pack(exchange_name.encode("utf-8"), key), properties)
-
-    def copy_with(self, message, route, properties):
-        """The same for a route as a message has it: two short strings in a row."""
+    def copy_with(self, message, route, octets):
+        """A new message with the content and kind of another and no end of its life, one reference; NONE when there is no room. `route`:
+        two short strings in a row; `octets`: its annotations."""
         tables = self.tables
+        properties_size = tables.messages[message + layout.MESSAGE_PROPERTIES]
         size = tables.messages[message + layout.MESSAGE_BODY]
-        if not tables.has_room(tables.blocks_for(len(route) + len(properties) + size), 1):
+        if not tables.has_room(tables.blocks_for(len(route) + len(octets) + properties_size + size), 1):
             return layout.NONE
-        copy = tables.new_message(route, len(properties), size, self.seconds, tables.messages[message + layout.MESSAGE_KIND])
+        kind = tables.messages[message + layout.MESSAGE_KIND]
+        copy = tables.new_message(route, properties_size, size, self.seconds, kind, layout.NONE, len(octets))
         try:
-            tables.append(copy, properties, 0, len(properties))
-            tables.copy_body(message, copy)
+            tables.append(copy, octets, 0, len(octets))
+            tables.copy_content(message, copy)
         except Exception:  # all or nothing: the copy is nobody's
             tables.release(copy)
             raise

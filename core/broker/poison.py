@@ -1,13 +1,15 @@
 """The queue `leveret.poison`: messages that this broker's own work has failed on, kept for whoever finds out why.
 
-A message keeps its route, properties and body; headers tell the reason, the queue and the time, where its properties can be rewritten and
-have room for that; expiration is left out, as in a dead letter. In a durable broker the queue is durable, so a persistent message stays on
-disk: it is written here before it is settled where it was. Clients read and purge the queue as their permissions say; none declares, binds
-or deletes it, or publishes to it. It holds a SHARE-th of the arena and of the messages, but at least one: the oldest goes, counted, told.
+A message keeps its route, properties and body; annotations tell the reason, the queue and the time as headers, where its properties can
+be read and have room for that; expiration is left out, as in a dead letter. In a durable broker the queue is durable, so a persistent
+message stays on disk: it is written here before it is settled where it was. Clients read and purge the queue as their permissions say;
+none declares, binds or deletes it, or publishes to it. It holds a SHARE-th of the arena and of the messages, but at least one: the oldest
+goes, counted, told.
 """
 
 from ..memory import layout
 from ..memory.layout import EPOCH
+from ..message.annotations import GONE, write
 from .topology import OWN
 
 NAME = OWN
@@ -26,8 +28,7 @@ def keep(broker, queue, entry, reason):
         found = broker.make_queue(nobody, NAME, True, False, False, {})
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     route = tables.route_of(message)
-    octets = marked(broker, message, len(route), queue.name, reason)
-    copy = broker.copy_with(message, route, octets)
+    copy = broker.copy_with(message, route, marks(broker, message, len(route), queue.name, reason))
     if copy == layout.NONE:
         return False
     try:
@@ -40,13 +41,16 @@ def keep(broker, queue, entry, reason):
     return True
 
 
-def marked(broker, message, route_size, name, reason):
-    """A message's properties with the headers that tell what happened; as they are when that cannot be."""
-    octets = broker.tables.properties_of(message)
+def marks(broker, message, route_size, name, reason):
+    """A message's annotations with those that tell what happened; as they are when that cannot be."""
+    octets = broker.tables.annotations_of(message)
     try:
+        changes = broker.annotations_of(message)
         headers = {"x-poison-reason": reason[:REASON_MAX], "x-poison-queue": name, "x-poison-time": ("T", broker.seconds + EPOCH)}
-        told = broker.format_of(message).rewrite(octets, headers, ("expiration",))
-        return told if len(told) <= broker.properties_room(route_size) else octets
+        changes.setdefault("headers", {}).update(headers)
+        changes["expiration"] = GONE
+        merged = broker.format_of(message).merge(broker.tables.properties_of(message), changes)
+        return write(changes) if len(merged) <= broker.properties_room(route_size) else octets
     except Exception:  # whatever it is in them that cannot be read
         return octets
 

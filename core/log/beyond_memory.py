@@ -361,13 +361,13 @@ class Pager(Copies):
 
     def message_of(self, walk, heads):
         """A message, with one reference, of what a walk stands at; there is room. Raises Damaged, OSError."""
-        places, arrived, route, _, properties, body, kind, lifetime = heads
+        places, arrived, route, annotations, properties, body, kind, lifetime = heads
         tables, reader = self.tables, walk.reader
         at = message_record.route_at(walk.at, places)
         where = reader.at(walk.number, at, route)
-        message = tables.new_message(bytes(reader.buffer[where : where + route]), properties, body, arrived, kind, lifetime)
+        message = tables.new_message(bytes(reader.buffer[where : where + route]), properties, body, arrived, kind, lifetime, annotations)
         try:
-            self.fill(message, walk.number, at + route, properties + body)
+            self.fill(message, walk.number, at + route, annotations + properties + body)
         except Exception:  # all or nothing: the message is nobody's
             tables.release(message)
             raise

@@ -4,8 +4,8 @@
     long queue id | longlong position, for each place
     route | annotations | properties | body, so many octets each: the message's chain
 
-`heads` are the eight numbers of a head. Kind and lifetime are the columns of a message (core/memory/layout.py). The place of annotations is
-kept for what the broker itself says of a message: there are none yet.
+`heads` are the eight numbers of a head. Kind and lifetime are the columns of a message (core/memory/layout.py); annotations are what the
+broker itself says of it (core/message/annotations.py).
 """
 
 import struct
@@ -54,16 +54,24 @@ def route_at(at, count):
     return at + HEAD_SIZE + PLACE_SIZE * count
 
 
+def properties_at(at, heads):
+    """Where the properties begin in the record at `at`."""
+    return route_at(at, heads[0]) + heads[2] + heads[3]
+
+
 def head_of(messages, message, count):
     """The head of the record of a message in memory, in `count` places."""
+    route = messages[message + layout.MESSAGE_ROUTE]
+    properties = messages[message + layout.MESSAGE_PROPERTIES]
+    body = messages[message + layout.MESSAGE_BODY]
     return struct.pack(
         FORM,
         count,
         messages[message + layout.MESSAGE_ARRIVED],
-        messages[message + layout.MESSAGE_ROUTE],
-        0,
-        messages[message + layout.MESSAGE_PROPERTIES],
-        messages[message + layout.MESSAGE_BODY],
+        route,
+        messages[message + layout.MESSAGE_FILLED] - route - properties - body,
+        properties,
+        body,
         messages[message + layout.MESSAGE_KIND],
         messages[message + layout.MESSAGE_LIFETIME],
     )

@@ -404,6 +404,8 @@ def message_sums(tables, alive, entries, held):
         if held is not None or found < count:
             same("MESSAGE", message, "REFERENCES", count + (0 if held is None else held.get(message, 0)), found)
         size, filled = sum([messages[message + place] for place in SIZES]), messages[message + layout.MESSAGE_FILLED]
+        if messages[message + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED:
+            size += annotations_size(tables, message, filled)
         if filled > size or count and filled < size:
             same("MESSAGE", message, "FILLED", size, filled)
         same("MESSAGE", message, "BLOCKS", tables.blocks_for(size), messages[message + layout.MESSAGE_BLOCKS])
@@ -411,6 +413,14 @@ def message_sums(tables, alive, entries, held):
         if 0 < route <= filled:
             second = 1 + octet(tables, message, 0)
             same("MESSAGE", message, "ROUTE", second + 1 + (octet(tables, message, second) if second < route else 0), route)
+
+
+def annotations_size(tables, message, filled):
+    """Octets of a message's annotations, the two that say how many with them."""
+    at = tables.messages[message + layout.MESSAGE_ROUTE]
+    if filled < at + 2:
+        raise Wrong("message %d: KIND says that it has annotations, and it has %d octets behind its route" % (message, filled - at))
+    return 2 + (octet(tables, message, at) << 8 | octet(tables, message, at + 1))
 
 
 def octet(tables, message, offset):

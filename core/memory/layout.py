@@ -12,13 +12,14 @@ MASK = 0x3FFFFFFF
 
 EPOCH = 1577836800  # 2020-01-01, where MESSAGE_ARRIVED starts to count: seconds since 1970 no longer fit in 30 bits
 
-# A message: its octets lie in a chain of arena blocks: route (exchange and routing key, as two short strings), properties, body.
+# A message: its octets lie in a chain of arena blocks: route (exchange and routing key, as two short strings), annotations (where its kind
+# says so: core/message/annotations.py), properties, body.
 MESSAGE_FIRST = 0  # block; in a free record: the next free record
 MESSAGE_LAST = 1
 MESSAGE_ROUTE = 2  # octets
 MESSAGE_PROPERTIES = 3
 MESSAGE_BODY = 4
-MESSAGE_FILLED = 5  # octets in the chain so far
+MESSAGE_FILLED = 5  # octets in the chain so far; of a message that is whole, all of them: annotations have no field of their own
 MESSAGE_BLOCKS = 6  # blocks taken from the arena's account, all at the content header
 MESSAGE_REFERENCES = 7
 MESSAGE_ARRIVED = 8  # seconds since 2020-01-01
@@ -34,7 +35,11 @@ MESSAGE_WIDTH = 12
 KIND_FORMAT = 255
 KIND_PRIORITY = 8  # where the priority begins
 KIND_DURABLE = 1 << 16  # its publisher wants it to survive a restart
+KIND_ANNOTATED = 1 << 18  # the broker has annotations on it
 KIND_HAS_PRIORITY = 1 << 19  # its publisher gives a priority, perhaps 0
+KIND_REWORKED = (
+    KIND_FORMAT | KIND_ANNOTATED
+)  # any of these: what 0-9-1 delivers is not the publisher's octets, and is made for each delivery
 
 # An entry: a message's place in one queue, in one channel's unsettled list, or neither.
 ENTRY_MESSAGE = 0  # in a free record: the next free record

@@ -97,22 +97,23 @@ class Tables:
         for pool, count in zip((layout.POOL_BLOCKS, layout.POOL_MESSAGES, layout.POOL_ENTRIES), self.spare):
             self.state[pool + 2] += times * count
 
-    def new_message(self, route, properties_size, body_size, arrived, kind=0, lifetime=layout.NONE):
+    def new_message(self, route, properties_size, body_size, arrived, kind=0, lifetime=layout.NONE, annotations_size=0):
         """A message record with one reference and its blocks on account; `route` (bytes) is already in its chain. `kind` and `lifetime` are
-        what MESSAGE_KIND and MESSAGE_LIFETIME are to be.
+        what MESSAGE_KIND and MESSAGE_LIFETIME are to be; where `annotations_size` is above 0, annotations come first of what is appended.
 
         The caller has seen `has_room`.
         """
-        count = self.blocks_for(len(route) + properties_size + body_size)
+        kind = kind | layout.KIND_ANNOTATED if annotations_size else kind & ~layout.KIND_ANNOTATED
+        count = self.blocks_for(len(route) + annotations_size + properties_size + body_size)
         message = hot.new_message(self.messages, self.state, len(route), properties_size, body_size, count, 1, arrived, kind, lifetime)
         self.append(message, route, 0, len(route))
         return message
 
-    def copy_body(self, source, target):
-        """Append the body of message `source` to the chain of `target`."""
+    def copy_content(self, source, target):
+        """Append what the publisher of message `source` sent, properties and body, to the chain of `target`."""
         messages = self.messages
-        left = messages[source + layout.MESSAGE_BODY]
-        offset = messages[source + layout.MESSAGE_ROUTE] + messages[source + layout.MESSAGE_PROPERTIES]
+        left = messages[source + layout.MESSAGE_PROPERTIES] + messages[source + layout.MESSAGE_BODY]
+        offset = self.properties_at(source)
         block = messages[source + layout.MESSAGE_FIRST]
         while left:
             if offset >= self.block_size:
@@ -145,18 +146,29 @@ class Tables:
 
     def properties_of(self, message):
         """The property flags and list of a message, as its publisher sent them."""
-        return self.octets(message, self.messages[message + layout.MESSAGE_ROUTE], self.messages[message + layout.MESSAGE_PROPERTIES])
+        return self.octets(message, self.properties_at(message), self.messages[message + layout.MESSAGE_PROPERTIES])
+
+    def annotations_of(self, message):
+        """The annotations of a message (core/message/annotations.py); b"": it has none."""
+        route = self.messages[message + layout.MESSAGE_ROUTE]
+        return self.octets(message, route, self.properties_at(message) - route)
+
+    def properties_at(self, message):
+        """Where the properties begin in the chain of a message: behind its route, and annotations where it has any."""
+        at = self.messages[message + layout.MESSAGE_ROUTE]
+        if self.messages[message + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED:
+            size = self.octets(message, at, 2)
+            at += 2 + (size[0] << 8 | size[1])
+        return at
 
     def is_durable(self, message):
         """True when a message's publisher wants it to survive a restart."""
         return self.messages[message + layout.MESSAGE_KIND] & layout.KIND_DURABLE != 0
 
     def size_of(self, message):
-        """Octets of route, properties and body."""
+        """Octets of route, annotations, properties and body."""
         return (
-            self.messages[message + layout.MESSAGE_ROUTE]
-            + self.messages[message + layout.MESSAGE_PROPERTIES]
-            + self.messages[message + layout.MESSAGE_BODY]
+            self.properties_at(message) + self.messages[message + layout.MESSAGE_PROPERTIES] + self.messages[message + layout.MESSAGE_BODY]
         )
 
 

@@ -6,7 +6,7 @@ format is looked into. Numbers stand in the log, and are never given twice. Such
     check(buffer, at, end)          raises ProtocolError for properties that are not valid
     decode(buffer, at, end)         the properties by name, a dict
     encode(given)                   the opposite
-    rewrite(octets, headers, without, given)
+    merge(octets, annotations)      properties with annotations over them (core/message/annotations.py), else octet for octet as they are
 """
 
 from ..parts import part

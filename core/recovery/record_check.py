@@ -11,6 +11,7 @@ from ..errors import ProtocolError
 from ..log import message_record, segments
 from ..log.journal import rich
 from ..memory import layout
+from ..message import annotations
 from ..message.formats import format_of
 
 POSITION_MAX = 1 << 61  # positions and offsets count messages by one
@@ -45,11 +46,11 @@ def fault_of(type_, payload, at, size):
 
 
 def message(payload, at, size):
-    """MESSAGE, TRANSIENT: head, places, route, properties, body."""
+    """MESSAGE, TRANSIENT: head, places, route, annotations, properties, body."""
     heads = message_record.heads_at(payload, at)
-    count, arrived, route, annotations, properties, _, kind, lifetime = heads
+    count, arrived, route, added, properties, _, kind, lifetime = heads
     start = message_record.route_at(at, count)
-    if start + message_record.size_of(heads) != at + size or count == 0 or annotations:
+    if start + message_record.size_of(heads) != at + size or count == 0:
         return "its sizes do not add up"
     if arrived >= 1 << 31:
         return "it came at second %d" % arrived
@@ -62,9 +63,15 @@ def message(payload, at, size):
     if route < 2 or name + 2 > route or name + payload[start + 1 + name] + 2 != route or properties < 2:
         return "its route or its properties are none"
     str(payload[start + 1 : start + 1 + name], "utf-8")
+    if bool(added) != bool(kind & layout.KIND_ANNOTATED):
+        return "its annotations have %d octets" % added
+    changes = annotations.read(payload[start + route : start + route + added], True) if added else None
+    start = message_record.properties_at(at, heads)
     reader = format_of(kind)
     if reader is not None:
-        reader.check(payload, start + route, start + route + properties)
+        reader.check(payload, start, start + properties)
+        if added:
+            reader.merge(payload[start : start + properties], changes)
     return ""
 
 

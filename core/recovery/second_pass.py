@@ -240,25 +240,26 @@ def list_in_stream(broker, found, queue, segment, offset, skip, position, payloa
     list_it(broker, found, queue, segment, offset, skip, position, message_record.size_of(heads))
     if before == found.counts["doubles"]:
         queue.pages.came(queue.pages.last, heads[1])
-        start = message_record.route_at(at, heads[0]) + heads[2]
+        start = message_record.properties_at(at, heads)
         queue.publishers.recovered(payload, start, start + heads[4], heads[6])
 
 
 def waits(broker, payload, at, heads, delaying):
     """True when a message came by way of one of the exchanges `delaying` and its moment has not come."""
-    count, arrived, route, _, properties, _, kind, _ = heads
-    start = message_record.route_at(at, count)
+    arrived, properties, kind = heads[1], heads[4], heads[6]
+    start = message_record.route_at(at, heads[0])
     name = str(payload[start + 1 : start + 1 + payload[start]], "utf-8")
     if name not in delaying:
         return False
     from ..queue.waiting import left_of
 
-    return left_of(broker, lambda: format_of(kind).decode(payload, start + route, start + route + properties), arrived) > 0
+    start = message_record.properties_at(at, heads)
+    return left_of(broker, lambda: format_of(kind).decode(payload, start, start + properties), arrived) > 0
 
 
 def load(broker, found, segment, payload, at, heads, wanted, where):
     """Put a message into memory, in the queues `wanted`: (queue, position, entry in front); `where` its record is. Raises TooSmall."""
-    count, arrived, route_size, _, properties_size, body_size, kind, lifetime = heads
+    count, arrived, route_size, annotations_size, properties_size, body_size, kind, lifetime = heads
     tables = broker.tables
     size = message_record.size_of(heads)
     for queue in list(broker.queues.values()):
@@ -275,9 +276,9 @@ def load(broker, found, segment, payload, at, heads, wanted, where):
         no_room(broker, found, segment)
         return
     start = message_record.route_at(at, count)
-    message = tables.new_message(payload[start : start + route_size], properties_size, body_size, arrived, kind, lifetime)
+    message = tables.new_message(payload[start : start + route_size], properties_size, body_size, arrived, kind, lifetime, annotations_size)
     try:
-        tables.append(message, memoryview(payload), start + route_size, properties_size + body_size)
+        tables.append(message, memoryview(payload), start + route_size, annotations_size + properties_size + body_size)
         tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
         record = message // layout.MESSAGE_WIDTH * 2
         found.where[record], found.where[record + 1] = where

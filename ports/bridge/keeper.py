@@ -86,7 +86,7 @@ class Keeper:
             "x-bridge-exchange": text_of(record.exchange),
             "x-bridge-routing-key": text_of(record.key),
         }
-        octets = properties.rewrite(record.marked[1] if record.marked else record.octets, marks, (), {"delivery_mode": 2})
+        octets = properties.merge(record.marked[1] if record.marked else record.octets, {"headers": marks, "delivery_mode": 2})
         number: int = self.channel.basic_publish("", self.refused, record.body, octets, True)
         if number:
             self._parting[number] = record

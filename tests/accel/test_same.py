@@ -441,7 +441,7 @@ def row_of(side):
 
 
 def test_packs_of_a_stream():
-    """Records of every size beside a block's, from every one on, cut by their number and by octets."""
+    """Records of every size beside a block's, from every one on, cut by their number and by octets, and at one that has annotations."""
     pair = prepared(arena_size=65536)
     block_size = pair.sides[0].broker.limits.block_size
     sizes = (0, 1, block_size - 40, block_size - 9, block_size, block_size + 1, 3 * block_size + 5, 7)
@@ -452,10 +452,10 @@ def test_packs_of_a_stream():
     assert sum(row_of(side).pack is not None for side in pair.sides) == 1
 
     def pack(side, *wanted):
-        tables = side.broker.tables
-        body, count, behind = (row_of(side).pack or (lambda *all_of_it: packed.pack(tables, *all_of_it)))(*wanted)
+        body, count, behind = packed.pack(side.broker, row_of(side).pack, *wanted)
         return bytes(body), count, behind
 
+    annotated = [place for place, given in enumerate(PROPERTIES) if "BCC" in given.get("headers", {})][0]
     entry, seen = pair.sides[0].broker.queues["stream"].seek(0)[0], 0
     while entry != layout.NONE:
         seen += 1
@@ -464,8 +464,9 @@ def test_packs_of_a_stream():
                 body, count, behind = pair.both(lambda side, wanted=(entry, most, octets_max): pack(side, *wanted))
                 assert 1 <= count <= most and (len(body) <= octets_max or count == 1)
         entry = tables.entries[entry + layout.ENTRY_NEXT]
-        assert count == len(sizes) - seen + 1 and behind == layout.NONE
-    assert seen == len(sizes)
+        ends = len(sizes) if seen > annotated else annotated
+        assert count == ends - seen + 1 and (behind == layout.NONE) == (ends == len(sizes))
+    assert seen == len(sizes) and 0 < annotated < seen
 
 
 def test_brokers_that_are_let_go_of_leave_no_address_behind():

@@ -3,7 +3,8 @@
 python tests/durable/old_log.py    write that of this version, once, before its first release (PYTHONPATH has tests/unit)
 
 Queue q has 40 numbered messages, of which 20 were delivered and every second of those acknowledged, and one that an x-delayed-message
-exchange keeps for an hour; then one with every property. A queue with priorities and a stream have every fourth number.
+exchange keeps for an hour; then one with every property, and a dead letter of such a one. A queue with priorities and a stream have every
+fourth number.
 """
 
 import json
@@ -71,6 +72,10 @@ def written():
             peer.give(content(1, "", "s", body, PERSISTENT))
     peer.give(content(1, "later", "", b"later", dict(PERSISTENT, headers={"x-delay": 3600000})))
     peer.give(content(1, "", "q", b"whole", WHOLE))
+    peer.declare("from", True, arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"})
+    peer.give(content(1, "", "from", b"dead", dict(WHOLE, headers=dict(WHOLE["headers"], BCC=["nobody"]))))
+    peer.give(encoded("basic_get", 1, 0, "from", False))
+    peer.give(encoded("basic_reject", 1, peer.contents()[0][1][0], False))
     peer.give(encoded("basic_qos", 1, 0, 20, False))
     peer.frames()
     deliveries = peer.consume("q")

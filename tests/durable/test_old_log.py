@@ -22,11 +22,12 @@ def test_a_log_of_an_earlier_version_opens_and_goes_on_in_this_one(version):
     store = old_log.kept(version)
     assert {version_of(octets) for octets in store.segments.values()} == {version}
     broker, report = durable_broker(store, segment_size=2048)
-    assert "recovered 52 messages in 3 queues and streams, 10 settlements" in report, report
+    assert "recovered 53 messages in 4 queues and streams, 11 settlements" in report, report
     assert len(broker.waiting.heap) == 1
     stream = broker.queues["s"]
     assert (stream.first_offset, stream.next_offset()) == (0, 10)
-    whole = broker.tables.entries[broker.tables.queues[broker.queues["q"].handle + layout.QUEUE_TAIL] + layout.ENTRY_MESSAGE]
+    dead = broker.tables.queues[broker.queues["q"].handle + layout.QUEUE_TAIL]
+    whole = broker.tables.entries[broker.tables.entries[dead + layout.ENTRY_PREVIOUS] + layout.ENTRY_MESSAGE]
     assert (broker.priority_of(whole), broker.expiration_of(whole), broker.tables.is_durable(whole)) == (200, 9999999000, True)
     peer = Peer(broker)
     peer.give(content(1, "", "q", b"of today", PERSISTENT))
@@ -36,8 +37,11 @@ def test_a_log_of_an_earlier_version_opens_and_goes_on_in_this_one(version):
     left = [number for number in range(40) if number >= 20 or number % 2]
     reader = Peer(again)
     found = taken(reader, "q")
-    assert [body for _, body in found] == [b"%06d" % number for number in left] + [b"whole", b"of today"]
-    assert found[-2][0] == old_log.WHOLE
+    assert [body for _, body in found] == [b"%06d" % number for number in left] + [b"whole", b"dead", b"of today"]
+    assert found[-3][0] == old_log.WHOLE
+    given = found[-2][0]
+    assert given["headers"]["x-first-death-queue"] == "from" and [each["count"] for each in given["headers"]["x-death"]] == [1]
+    assert given["headers"]["b"] == "two" and "BCC" not in given["headers"] and "expiration" not in given
     levels = sorted(range(0, 40, 4), key=lambda number: -(number % 3))
     assert bodies(reader, "levels") == [b"%06d" % number for number in levels]
 

@@ -84,14 +84,14 @@ class Checks:
             )
             left, first, span = chunks[chunk + chunk_index.COUNT], chunks[chunk + chunk_index.POSITION], chunks[chunk + chunk_index.SPAN]
             while left and walk.next():
-                count, _, route, _, given, body, _, _ = walk.heads()
-                for identity, position in walk.places(count):
+                heads = walk.heads()
+                for identity, position in walk.places(heads[0]):
                     ahead = (position - first) & layout.MASK
                     holes = found.pages.holes
                     if identity == found.id_in_log and ahead < span and not (holes and holes.has(position)):
                         first, span = (position + 1) & layout.MASK, span - ahead - 1
-                        at = message_record.route_at(walk.at, count) + route + given
-                        octets = self.store.read(segment.number, at, body)
+                        at = message_record.properties_at(walk.at, heads) + heads[4]
+                        octets = self.store.read(segment.number, at, heads[5])
                         name = self.identify(-1, octets)
                         if self.paged_ids.get((identity, position & layout.MASK)) is not None:
                             raise Wrong("queue %s has position %d twice in its index" % (found.name, position))

@@ -87,7 +87,7 @@ FLAT = {
         "__init__",
     ),
     "Stream": ("message_count", "octets", "is_paging", "must_page", "held_from", "readable_offset", "next_offset", "take_back", "__init__"),
-    "Tables": ("has_room", "blocks_for", "release", "size_of", "lend", "has_spare", "append", "copy_body", "new_message"),
+    "Tables": ("has_room", "blocks_for", "release", "size_of", "lend", "has_spare", "append", "copy_content", "new_message"),
     "Consuming": ("activate", "has_active", "discard", "send_dead_letter", "come_back", "end_consumer"),
     "recovery.opening": ("make_durable",),
     "log.definition_records": ("restore", "restore_queue", "of_kind", "waits_for_other", "gone", "restore_one"),

@@ -251,12 +251,13 @@ class World:
             left, first, span = chunks[chunk + chunk_index.COUNT], chunks[chunk + chunk_index.POSITION], chunks[chunk + chunk_index.SPAN]
             holes = queue.pages.holes
             while left > 0 and walk.next():
-                count, _, route, _, given, body, _, _ = walk.heads()
-                for identity, position in walk.places(count):
+                heads = walk.heads()
+                for identity, position in walk.places(heads[0]):
                     ahead = (position - first) & layout.MASK
                     if identity == queue.id_in_log and ahead < span and not (holes is not None and holes.has(position)):
                         first, span, left = (position + 1) & layout.MASK, span - ahead - 1, left - 1
-                        found.add(journal.log.store.read(segment.number, message_record.route_at(walk.at, count) + route + given, body))
+                        at = message_record.properties_at(walk.at, heads) + heads[4]
+                        found.add(journal.log.store.read(segment.number, at, heads[5]))
             if left > 0:
                 raise Wrong("queue '%s': %d messages are not where the index says" % (queue.name, left))
             chunk = chunks[chunk + chunk_index.NEXT]

@@ -8,9 +8,11 @@ from peer import Peer, assemble, encoded, idle, new_broker
 from leveret.core.amqp_0_9 import field_table, frame
 from leveret.core.broker.policies import Policy
 from leveret.core.memory import layout
+from leveret.core.message import annotations
+from leveret.core.message.annotations import GONE
 from leveret.core.outcomes import REJECTED
 from leveret.core.queue.dead_letters import LETTERS_MAX
-from leveret.core.queue.features.dead_letter import rewritten
+from leveret.core.queue.features.dead_letter import annotated
 from leveret.core.queue.features.feature import Feature
 from leveret.core.stream.stream import EPOCH
 
@@ -290,12 +292,27 @@ def test_a_dead_letter_that_cannot_be_made_leaves_no_record_behind():
 class Sized:
     """Properties whose size is 10 octets and 10 for each death."""
 
-    def rewrite(self, octets, changed, without):
-        return bytes(10 + 10 * len(changed.get("x-death", ())))
+    def merge(self, octets, changes):
+        return bytes(10 + 10 * len(changes["headers"].get("x-death", ())))
 
 
 def test_a_history_that_just_fits_is_kept_whole_and_a_longer_one_as_far_as_it_just_fits():
     """x-death: the oldest deaths are left out where the properties would pass their largest size, and no others."""
-    for deaths, size_max, kept in ((3, 40, 3), (3, 39, 2), (7, 40, 3), (7, 30, 2), (7, 79, 6), (2, 10, 0), (2, 9, 0)):
-        changed = {"x-death": [{"count": number} for number in range(deaths)]}
-        assert len(rewritten(Sized(), b"", changed, size_max)) == 10 + 10 * kept, (deaths, size_max)
+    for deaths, size_max, kept in ((3, 40, 3), (3, 39, 2), (7, 40, 3), (7, 30, 2), (7, 79, 6), (2, 10, 0)):
+        told = {"x-death": [{"count": number} for number in range(deaths)]}
+        found = annotations.read(annotated(Sized(), b"", {"expiration": GONE}, told, size_max))
+        assert found == {"expiration": GONE, "headers": {"x-death": told["x-death"][:kept]}}, (deaths, size_max)
+
+
+def test_a_history_that_does_not_fit_at_all_leaves_what_was_said_before():
+    for before in ({"expiration": GONE}, {"headers": {"CC": GONE, "x-death": [{"count": 7}]}}):
+        assert annotations.read(annotated(Sized(), b"", before, {"x-death": [{}]}, 9)) == before
+
+
+def test_a_history_of_more_octets_than_annotations_have_loses_its_oldest_deaths():
+    """core/message/annotations.py: SIZE_MAX, of which ANNOTATIONS_MAX are for histories."""
+    told = {"x-death": [{"text": "x" * 9000} for _ in range(20)]}
+    found = annotated(Sized(), b"", {}, told, 1 << 20)
+    assert annotations.read(found) == {"headers": {"x-death": told["x-death"][:7]}}
+    told = {"x-death": [{}], "x-last-death-queue": "x" * 70000}
+    assert annotations.read(annotated(Sized(), b"", {"expiration": GONE}, told, 1 << 20)) == {"expiration": GONE}

@@ -10,6 +10,7 @@ from leveret.core.errors import SYNTAX_ERROR, ProtocolError
 from leveret.core.limits import REPLY_ROOM
 from leveret.core.memory import hot, layout
 from leveret.core.message import formats
+from leveret.core.message.annotations import GONE, put_over
 from leveret.core.message.route import pack
 from leveret.core.outcomes import NO_ROOM
 from leveret.core.stream.subscription import has_entry, move_on, stream_entry
@@ -45,20 +46,9 @@ class Format:
         return kind, int(given.get("expiration", layout.NONE))
 
     @staticmethod
-    def rewrite(octets, headers, without=(), given=None):
+    def merge(octets, annotations):
         found = Format.decode(octets, 0, len(octets))
-        found["headers"] = dict(found.get("headers") or {})
-        found["headers"].update(plain(headers))
-        found.update(given or {})
-        for name in without:
-            found.pop(name, None)
-        return Format.encode(found)
-
-    @staticmethod
-    def without_header(octets, name):
-        found = Format.decode(octets, 0, len(octets))
-        found["headers"].pop(name)
-        return Format.encode(found)
+        return Format.encode(put_over(found, plain(annotations)))
 
 
 def plain(value):
@@ -67,7 +57,7 @@ def plain(value):
         return {name: plain(value[name]) for name in value}
     if isinstance(value, list):
         return [plain(each) for each in value]
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and value is not GONE:
         return plain(value[1])
     return str(value, "utf-8") if isinstance(value, bytes) else value
 

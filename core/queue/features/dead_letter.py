@@ -1,6 +1,7 @@
 """Dead letters: what a queue lets go (expired, maxlen, rejected, delivery_limit) is published to x-dead-letter-exchange.
 
-The new message has the old body and properties, without its expiration, and tells its history in the header x-death, as RabbitMQ writes it.
+The new message has the old body and properties; annotations (core/message/annotations.py) tell its history, which receivers get as the
+header x-death, as RabbitMQ writes it, and take its expiration away.
 A message that comes round to a queue where it died before, and was never rejected on the way, is dropped: it would circle for ever.
 When there is no room for it, it waits and is tried again; x-dead-letter-strategy at-least-once also keeps it while it has no route.
 A dead letter may push another one out of its queue, and so on: the one behind NESTED_MAX of them waits, so that no stack is as deep as
@@ -9,11 +10,14 @@ queues are long.
 
 from ...memory import layout
 from ...memory.layout import EPOCH
+from ...message.annotations import GONE, write
+from ...message.route import pack
 from ...outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
 from .feature import Feature
 
 COUNT_MAX = (1 << 63) - 1  # of the field that has it on the wire
 NESTED_MAX = 4
+ANNOTATIONS_MAX = 65000  # octets of a history with what it comes to: it must stay possible to take a header away
 
 
 class Rule(Feature):
@@ -43,23 +47,23 @@ class Rule(Feature):
         tables = broker.tables
         exchange, key = broker.names_of(message)
         target_key = key if self.key is None else self.key.encode("utf-8")
-        headers = broker.headers_of(message)
+        properties = broker.properties_of(message)
+        headers = properties.get("headers") or {}
         copies = copies_of(headers)
-        deaths = history(broker, queue, message, headers, exchange, (key,) + copies, reason)
+        deaths = history(broker, queue, properties, headers, exchange, (key,) + copies, reason)
         changed = {"x-death": deaths}
-        if "x-first-death-reason" not in headers:
-            changed["x-first-death-reason"] = reason
-            changed["x-first-death-queue"] = queue.name
-            changed["x-first-death-exchange"] = exchange
-        changed["x-last-death-reason"] = reason
-        changed["x-last-death-queue"] = queue.name
-        changed["x-last-death-exchange"] = exchange
-        route_size = 2 + len(self.exchange.encode("utf-8")) + len(target_key)
-        octets = tables.properties_of(message)
+        for which in ("last",) if "x-first-death-reason" in headers else ("first", "last"):
+            changed["x-%s-death-reason" % which] = reason
+            changed["x-%s-death-queue" % which] = queue.name
+            changed["x-%s-death-exchange" % which] = exchange
+        changes = broker.annotations_of(message)
+        changes["expiration"] = GONE
         if self.key is not None and copies:
-            octets, copies = broker.format_of(message).without_header(octets, "CC"), ()
-        octets = rewritten(broker.format_of(message), octets, changed, broker.properties_room(route_size))
-        copy = broker.copy_message(message, self.exchange, target_key, octets)
+            copies = ()
+            changes.setdefault("headers", {})["CC"] = GONE
+        route = pack(self.exchange.encode("utf-8"), target_key)
+        octets = annotated(broker.format_of(message), tables.properties_of(message), changes, changed, broker.properties_room(len(route)))
+        copy = broker.copy_with(message, route, octets)
         if copy == layout.NONE:
             return NO_ROOM
         broker.dead_letters_nested += 1
@@ -80,24 +84,37 @@ class Rule(Feature):
         return outcome
 
 
-def rewritten(reader, octets, changed, size_max):
-    """Properties with the headers `changed`, without expiration; of a history that would pass `size_max` its oldest deaths are left out."""
-    deaths = changed["x-death"]
-    rewritten = reader.rewrite(octets, changed, ("expiration",))
-    if len(rewritten) <= size_max:
-        return rewritten
-    rewritten = None
+def annotated(reader, octets, changes, told, size_max):
+    """Annotations (octets): `changes` with the headers `told` among them. Of a history with which the properties `octets` would be more
+    than `size_max` octets for a receiver, or the annotations too many, the oldest deaths are left out; where none fits, all of `told`."""
+    deaths = told["x-death"]
+    written = attempt(reader, octets, changes, told, size_max)
+    if written is not None:
+        return written
     fit, too_many = -1, len(deaths)
     while too_many - fit > 1:  # each attempt writes all of them
         count = (fit + too_many) // 2
-        changed = dict(changed)
-        changed["x-death"] = deaths[:count]
-        shorter = reader.rewrite(octets, changed, ("expiration",))
-        if len(shorter) <= size_max:
-            rewritten, fit = shorter, count
+        told["x-death"] = deaths[:count]
+        shorter = attempt(reader, octets, changes, told, size_max)
+        if shorter is not None:
+            written, fit = shorter, count
         else:
             too_many = count
-    return reader.rewrite(octets, {}, ("expiration",)) if rewritten is None else rewritten
+    return write(changes) if written is None else written
+
+
+def attempt(reader, octets, changes, told, size_max):
+    """These annotations as octets, or None: they do not fit."""
+    changes = dict(changes)
+    changes["headers"] = dict(changes.get("headers", {}))
+    changes["headers"].update(told)
+    if len(reader.merge(octets, changes)) > size_max:
+        return None
+    try:
+        written = write(changes)
+    except ValueError:
+        return None
+    return written if len(written) <= ANNOTATIONS_MAX else None
 
 
 def copies_of(headers):
@@ -108,7 +125,7 @@ def copies_of(headers):
     return tuple([key.encode("utf-8") if isinstance(key, str) else key for key in keys if isinstance(key, (str, bytes))])
 
 
-def history(broker, queue, message, headers, exchange, keys, reason):
+def history(broker, queue, properties, headers, exchange, keys, reason):
     """The x-death list with this death in front: one table for each (queue, reason), with a count. `keys`: the message's, with CC.
 
     What is there already may be of a publisher's making: only tables in a list are taken over, their counts are whole numbers.
@@ -123,7 +140,7 @@ def history(broker, queue, message, headers, exchange, keys, reason):
         "exchange": exchange,
         "routing-keys": [("S", key) for key in keys],
     }
-    expiration = broker.properties_of(message).get("expiration")
+    expiration = properties.get("expiration")
     if expiration is not None:
         mine["original-expiration"] = expiration
     for place, each in enumerate(deaths):
