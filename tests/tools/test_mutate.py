@@ -60,6 +60,16 @@ def test_every_kind_of_change_is_made_and_nothing_else():
     )
 
 
+def test_what_would_be_the_same_program_is_no_change():
+    """The first column of a record is 0, added or not; one more in a mask may be a bit that nothing has."""
+    found = changes("a = b + layout.ENTRY_MESSAGE\nc = b + layout.ENTRY_NEXT\nd = b & 0x8000\n")
+    assert found == [
+        (2, "operator: `b + layout.ENTRY_NEXT` -> `(b - layout.ENTRY_NEXT)`"),
+        (3, "operator: `b & 0x8000` -> `(b | 32768)`"),
+        (3, "constant: `0x8000` -> `0x0`"),
+    ]
+
+
 def test_a_change_leaves_every_other_octet_as_it_is_and_can_be_compiled():
     for source in (SOURCE, 'def f(é):\n    return "é", é + \\\n        1, "ü"\n'):
         for found in mutations.mutations_of(source):
@@ -139,6 +149,37 @@ def test_a_mutant_dies_in_the_tests_that_look_at_its_line_or_survives(tree, tmp_
     mutant = judged(tree, tmp_path / "copy", change)
     assert (mutant.verdict, mutant.by) == (verdict, by)
     assert before == {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}, "the tree itself is never written to"
+
+
+def test_a_test_that_fails_without_a_change_is_not_asked(tree, tmp_path, capsys):
+    (tree / "tests" / "unit" / "test_broken.py").write_text(
+        "from leveret.core import sums\ndef test_told():\n    assert sums.told(1) == 3\n"
+    )
+    copies = queue.SimpleQueue()
+    copies.put(mutate.make_copy(str(tmp_path / "copy")))
+    measured = mutate.measure(copies)
+    assert list(measured) == [os.path.join("tests", "unit", "test_sums.py")]
+    assert "test_broken.py fails without a mutant and is left out" in capsys.readouterr().out
+
+
+def test_a_verdict_is_kept_for_the_next_run_of_the_same_tree(tree, tmp_path, monkeypatch):
+    change = "operator: `x // 2` -> `(x * 2)`"
+    first = judged(tree, tmp_path / "one", change)
+    monkeypatch.setattr(mutate, "run_tests", None)
+    again = judged(tree, tmp_path / "two", change)
+    assert (again.verdict, again.by, again.reached, again.files) == (first.verdict, first.by, first.reached, first.files)
+    assert first.verdict == "killed"
+
+
+def test_the_tests_that_are_most_about_a_file_come_first():
+    judge = mutate.Judge.__new__(mutate.Judge)
+    judge.measured = {
+        "wide": [1.0, {"core/a.py": [1, 2], "core/b.py": list(range(90))}],
+        "near": [9.0, {"core/a.py": [1, 2, 3], "core/b.py": [1]}],
+        "other": [1.0, {"core/a.py": [7]}],
+    }
+    (found, *_) = mutations.mutations_of("x = 1\n")
+    assert judge.units(mutate.Mutant("core/a.py", "x = 1\n", found)) == ["near", "wide"]
 
 
 def test_the_end_names_survivors_what_was_not_drawn_from_and_the_table():

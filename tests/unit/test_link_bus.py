@@ -155,3 +155,15 @@ def test_the_line_is_unplugged_and_the_sessions_go_on():
     bus.plugged()
     line.run(3000)
     assert bytes(makers[0].made[0].incoming) == text(5000) and [link.session_count for link in links] == [1, 1]
+
+
+def test_a_station_that_the_master_leaves_keeps_no_other_from_its_turn():
+    """The end of a session is the last frame of a turn."""
+    line, bus, links, makers = wire((1, 2))
+    line.run(300)
+    links[0].leave()
+    line.run(500)
+    inner = Inner(text(1000))
+    assert links[1].open(inner) and not links[0].leaving and not links[0].is_open
+    line.run(1000)
+    assert bytes(makers[1].made[0].incoming) == text(1000) and line.collisions == 0

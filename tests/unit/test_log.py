@@ -4,6 +4,7 @@ from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, content, encoded, idle
 
 from leveret.core.log import segments
+from leveret.core.log.read_back import Damaged, ReadBack
 from leveret.core.memory import layout
 from leveret.core.stream.stream import EPOCH
 
@@ -304,3 +305,25 @@ def test_a_segment_whose_removal_was_taken_back_is_not_believed():
     after.segments[1] = first[1]
     again, _ = durable_broker(after)
     assert bodies(Peer(again), "q") == [bytes(80)] and 1 not in after.segments
+
+
+def test_a_segment_that_is_shorter_than_what_is_asked_of_it_is_damaged():
+    """A store gives less than it was asked for, as files do: the rest is asked for, until there is none."""
+    store = MemoryStore()
+    store.segments[1] = b"0123456789"
+    read, asked = store.read, []
+
+    def in_pieces(number, offset, size):
+        asked.append((offset, size))
+        return read(number, offset, min(size, 3))
+
+    store.read = in_pieces
+    reader = ReadBack(store, 4)
+    at = reader.at(1, 2, 7)
+    assert bytes(reader.buffer[at : at + 7]) == b"2345678" and asked == [(2, 7), (5, 4), (8, 1)]
+    try:
+        reader.at(1, 8, 5)
+        told = ""
+    except Damaged as error:
+        told = str(error)
+    assert told == "segment 1 ends at octet 10"

@@ -301,8 +301,11 @@ def test_definitions_come_out_and_go_into_another_broker():
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "amq.match", "", False, {"x-match": "all", "k": "v"})
     peer.ask("exchange_bind", "exchange_bind_ok", 0, "i", "e", "b", False, {})
     broker.access.put(broker.access.users["guest"])  # a guest that somebody has chosen
+    broker.access.put(User("three", None, ("monitoring",), ("^c", "^w", "^r")))
     ask(peer, "set-policy", name="p", pattern="^q$", definition={"message-ttl": 1000}, priority=2, **{"apply-to": "queues"})
     _, items, _ = all_pages(peer, "definitions")
+    three = [each for each in items["permissions"] if each["user"] == "three"]
+    assert three == [{"user": "three", "vhost": "/", "configure": "^c", "write": "^w", "read": "^r"}]
     assert sorted(items) == ["bindings", "exchanges", "left_out", "permissions", "policies", "queues", "users"]
     assert sorted([each["name"] for each in items["queues"]]) == ["q", "s"] and len(items["bindings"]) == 3
     assert len(items["left_out"]) == 2 and "0xff00" in "".join(items["left_out"])  # odd, and the one that the broker named
@@ -313,7 +316,7 @@ def test_definitions_come_out_and_go_into_another_broker():
         "ok": True,
         "left_out": [],
         "rest": None,
-        "loaded": {"users": 1, "permissions": 1, "policies": 1, "exchanges": 2, "queues": 2, "bindings": 3},
+        "loaded": {"users": 2, "permissions": 2, "policies": 1, "exchanges": 2, "queues": 2, "bindings": 3},
     }
     _, again, _ = all_pages(second, "definitions")
     assert again == items

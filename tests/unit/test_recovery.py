@@ -319,3 +319,18 @@ def test_a_record_or_a_definition_that_cannot_be_taken_over_costs_that_alone_and
         again.run()
         store = again.journal.log.store
     assert bodies(Peer(again), "q") == [b"kept"] * 4
+
+
+def test_a_last_value_that_came_back_is_replaced_by_the_next():
+    """x-last-value-key: one message for each value over a restart too; messages without the header stay beside them."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("q", durable=True, arguments={"x-last-value-key": "sensor"})
+    for sensor, body in (("a", b"a1"), (None, b"n1"), ("b", b"b1")):
+        peer.publish("q", body, given=dict(PERSISTENT, headers={} if sensor is None else {"sensor": sensor}))
+    again, _ = durable_broker(store.cut())
+    peer = Peer(again)
+    for sensor, body in (("a", b"a2"), (None, b"n2")):
+        peer.publish("q", body, given=dict(PERSISTENT, headers={} if sensor is None else {"sensor": sensor}))
+    assert bodies(peer, "q") == [b"n1", b"b1", b"a2", b"n2"] and again.counters["replaced"] == 1

@@ -4,11 +4,16 @@ It reads with `ast` and splices the change into the text, so that all other line
 
 Left out, because no test could or should see them: docstrings and every text (of logs, errors, help), annotations, removed
 statements outside of functions (nothing would import), `__repr__`, and what runs under `if __name__ == "__main__"`.
+Left out, because it is the same program: `x + NAME` and `x - NAME` where core/memory/layout.py says that NAME is 0, the first column of a
+record. A constant in hexadecimal is a mask: its highest bit goes, for one more is often the same (an even number & 0x8001).
 Left out for the sake of the machine: lines that end processes or remove files (HARMFUL), for a mutant of those may harm others.
 """
 
 import ast
+import functools
+import os
 
+LAYOUT = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "core", "memory", "layout.py")
 HARMFUL = ("kill", "killpg", "rmtree", "unlink", "rmdir", "execv", "execvp", "terminate", "setrlimit", "system")
 BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.Try, ast.With)
 WITHOUT_TESTS = ("__repr__",)
@@ -71,10 +76,26 @@ def apply(source, mutation):
     return b"\n".join(lines).decode("utf-8")
 
 
+@functools.cache
+def first_columns():
+    """The names that layout.py gives the number 0."""
+    with open(LAYOUT, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    return frozenset(
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and ast.unparse(node.value) == "0"
+    )
+
+
+def _is_first_column(node):
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "layout" and node.attr in first_columns()
+
+
 def mutations_of(source):
     """Every change that `source` may have, in the order of the text."""
     tree = ast.parse(source)
-    finder = _Finder()
+    finder = _Finder(source)
     finder.visit(tree)
     return sorted(finder.found, key=lambda each: (each.start, each.end, each.kind, each.after))
 
@@ -100,7 +121,8 @@ def _is_harmful(node):
 class _Finder(ast.NodeVisitor):
     """Gathers the mutations of one file."""
 
-    def __init__(self):
+    def __init__(self, source):
+        self.source = source
         self.found = []
         self.depth = 0  # functions that we are in
 
@@ -213,7 +235,7 @@ class _Finder(ast.NodeVisitor):
     def visit_BinOp(self, node):
         if _is_text(node.left) or _is_text(node.right):
             return  # a text is put together: so are the numbers in it
-        if type(node.op) in OPERATORS:
+        if type(node.op) in OPERATORS and not (isinstance(node.op, (ast.Add, ast.Sub)) and _is_first_column(node.right)):
             self._swap("operator", node, op=OPERATORS[type(node.op)]())
         self.generic_visit(node)
 
@@ -225,5 +247,11 @@ class _Finder(ast.NodeVisitor):
     def visit_Constant(self, node):
         if isinstance(node.value, bool):
             self._add("constant", node, str(not node.value))
+        elif isinstance(node.value, int) and node.value and self._is_mask(node):
+            self._add("constant", node, hex(node.value ^ 1 << node.value.bit_length() - 1))
         elif isinstance(node.value, (int, float)):
             self._add("constant", node, repr(node.value + 1))
+
+    def _is_mask(self, node):
+        line = self.source.encode("utf-8").split(b"\n")[node.lineno - 1]
+        return line[node.col_offset : node.col_offset + 2] in (b"0x", b"0X")
