@@ -61,6 +61,17 @@ def test_one_good_password_gives_no_guesses_at_another_users():
     assert not gets_in(broker, HERE, "r"), "the right one is not looked at either"
 
 
+def test_a_good_log_in_takes_only_its_own_failures_off_its_address():
+    """An attacker with an account that fails as itself, and then gets in, has not cleared what it failed as others."""
+    broker = guarded(login_refusal_ms=100000)
+    for each in range(4):
+        fail(broker, HERE, 1, "r%d" % each)
+    fail(broker, HERE, 1, "u")
+    assert gets_in(broker, HERE, "u") is True and not broker.failures.refuses_user(HERE, "t")
+    fail(broker, HERE, 2, "s")
+    assert broker.failures.refuses_user(HERE, "t")
+
+
 def test_a_user_is_refused_at_the_address_where_it_failed_and_nowhere_else():
     """Who does not share a user's address cannot lock it out."""
     broker = guarded()

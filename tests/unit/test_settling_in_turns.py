@@ -3,7 +3,7 @@
 No peer holds the loop: a turn settles `effort` deliveries at most, here TURN. What a client asks next waits until all are settled.
 """
 
-from peer import Peer, assemble, encoded, idle, new_broker
+from peer import Peer, assemble, encoded, idle, new_broker, taken
 
 from leveret.core.memory import layout
 
@@ -245,3 +245,23 @@ def test_single_acknowledgements_of_one_read_are_cut_into_turns():
     other.expect("queue_declare_ok")
     rounds(broker)
     assert broker.queues["q"].unsettled_count() == 0
+
+
+def test_what_comes_back_counts_for_the_length_at_once():
+    """x-max-length, with nack, with recover, and with a recover in a transaction: before a tick trims what one turn could not."""
+    for tx in (False, True):
+        for octets in (encoded("basic_recover", 1, True),) + (() if tx else (encoded("basic_nack", 1, 0, True, True),)):
+            broker = new_broker()
+            peer, other = Peer(broker), Peer(broker)
+            peer.declare("q", arguments={"x-max-length": 2})
+            if tx:
+                peer.ask("tx_select", "tx_select_ok")
+            peer.consume("q", no_ack=False)
+            for number in range(4):
+                other.publish("q", b"%d" % number)
+            peer.frames()
+            peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
+            assert broker.queues["q"].unsettled_count() == 4
+            peer.give(octets)
+            peer.frames()
+            assert broker.queues["q"].message_count() == 2 and [body for _, body in taken(other, "q")] == [b"2", b"3"], (tx, octets)
