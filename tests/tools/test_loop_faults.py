@@ -140,3 +140,48 @@ def test_a_round_that_raises_is_not_the_end_until_nothing_works_any_more(served,
     served.loop.step(0)
     with pytest.raises(Fault):
         served.loop.step(0)
+
+
+def test_rounds_that_raise_count_in_a_row_only(served, monkeypatch):
+    """One good round, and as many may raise again."""
+    raising = [True]
+
+    def round_of(timeout_ms):
+        if raising[0]:
+            raise Fault
+
+    monkeypatch.setattr(tcp, "_FAILURES_MAX", 3)
+    monkeypatch.setattr(served.loop, "round", round_of)
+    for _ in range(2):
+        served.loop.step(0)
+    raising[0] = False
+    served.loop.step(0)
+    raising[0] = True
+    for _ in range(2):
+        served.loop.step(0)
+    with pytest.raises(Fault):
+        served.loop.step(0)
+
+
+def test_a_loop_without_a_free_slot_takes_no_stream():
+    loop = Loop(1)
+    one, other = socket.socketpair()
+    loop.add(SocketStream(one, "one"), Endpoint())
+    with pytest.raises(OSError, match="all 1 stream slots are taken"):
+        loop.add(SocketStream(other, "other"), Endpoint())
+    loop.close()
+    other.close()
+
+
+class Endpoint:
+    """An endpoint that wants nothing."""
+
+    closed = False
+
+    def writable(self):
+        return memoryview(b"")
+
+    pending = writable
+
+    def received(self, size):
+        self.closed = True

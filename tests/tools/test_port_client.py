@@ -2,6 +2,7 @@
 test moves it. What it says of brokers that are far away: tests/bridge/test_blocking_client.py."""
 
 import os
+import socket
 
 import pytest
 
@@ -291,3 +292,11 @@ def test_who_takes_the_stream_over_gets_it_with_nothing_under_way(inside):
     client, stream, _ = inside
     taken, frame_size_max, heartbeat_s = client.hand_over()
     assert (taken, frame_size_max, heartbeat_s, len(client._client.pending())) == (stream, 4096, 60, 0)
+
+
+def test_where_no_broker_is_nobody_answers():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(errors.ConnectFailed, match="no broker answers at 127.0.0.1:%d: " % port):
+        module.connect("amqp://127.0.0.1:%d/" % port, timeout_ms=2000)

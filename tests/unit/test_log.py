@@ -327,3 +327,19 @@ def test_a_segment_that_is_shorter_than_what_is_asked_of_it_is_damaged():
     except Damaged as error:
         told = str(error)
     assert told == "segment 1 ends at octet 10"
+
+
+def test_marks_of_a_chunk_are_forgotten_and_no_others():
+    """A chunk that is given back before it is written, in what waits and in what is in flight; None: all chunks of the queue."""
+    log = segments.Log(MemoryStore(), 1000, 100000)
+    one, other = object(), object()
+
+    class Flight:
+        marks = [(one, 1), (other, 1), (one, 2)]
+
+    log.flight = Flight
+    log.marks = [(other, 2), (one, 1), (one, 3)]
+    log.forget_marks(one, 1)
+    assert log.marks == [(other, 2), (one, 3)] and Flight.marks == [(other, 1), (one, 2)]
+    log.forget_marks(one)
+    assert log.marks == [(other, 2)] and Flight.marks == [(other, 1)]
