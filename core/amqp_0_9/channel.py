@@ -3,15 +3,15 @@
 What changes with every message is in the broker's channel table at `handle`.
 """
 
+from ..broker.incoming import Incoming
 from ..broker.promises import Promises
-from ..memory import layout
-from ..message.route import key_of, with_copies
 
 
-class Channel:
+class Channel(Incoming):
     """One channel. `number` as on the wire."""
 
     def __init__(self, session, number):
+        Incoming.__init__(self, self)
         self.session = session
         self.connection = session.connection
         self.number = number
@@ -24,24 +24,12 @@ class Channel:
         self.returns = []  # (message, reply code, reply text) that wait to be written
         self.last_words = b""  # channel.close, where it waits behind returns
         self.promises = Promises(session)  # of publishes in confirm mode, by the low 30 bits of their number
-        self.transaction = None  # transaction.Transaction after tx.select
         self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
-        self.answer = None  # management/requests.py's Answer of its last content, which waits for room or for the log
         self.watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
         self.watched_since = 0
         self.waits_to_write = False  # in session.writing
-        self.exchange = ""
-        self.route = b""
-        self.copies = b""  # keys that its sender selected beside the routing key (CC and BCC), each behind its size in two octets
-        self.mandatory = False
-        self.message = layout.NONE
-        self.body_left = 0
 
     @property
     def closing(self):
         """True when the channel has ended, and its deliveries are on their way back (contract.Session)."""
         return self.state == "closing"
-
-    def key(self):
-        """The routing key of the content that is arriving; a tuple of keys when its sender selected more."""
-        return with_copies(key_of(self.route), self.copies)

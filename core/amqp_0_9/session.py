@@ -323,7 +323,7 @@ class Session(Sending):
             channel = None
         if size:
             if channel is not None:
-                content.body(self, channel, receive.octets, receive.start, size)
+                channel.append(receive.octets, receive.start, size)
             receive.start += size
             self.body_left -= size
         if self.body_left or receive.start == receive.end:

@@ -38,8 +38,8 @@ DUE_QUEUES = 64  # queues that are looked at in a millisecond for lifetimes that
 DUE_MAX_MS = 1000
 NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
 
-# the route of a request to core/management/requests.py: no client can declare such a queue
-MANAGEMENT_ROUTE = b"\x00\x16amq.leveret.management"
+# where core/management/requests.py is asked: no client can declare such a queue
+MANAGEMENT = b"amq.leveret.management"
 
 COUNTERS = (
     "connections",
@@ -135,6 +135,9 @@ class Broker(Consuming):
         self.surplus = []  # those that have no place, and are told so
         self.buffers = []  # (receive, send) pairs of connections that are gone
         self.surplus_buffers = []
+        # In-process consumers of reserved addresses: routing key of the default exchange -> function as `manage`.
+        self.services = {MANAGEMENT: self.manage}
+        self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge/requests.py
 
@@ -690,12 +693,16 @@ class Broker(Consuming):
         return count
 
     def manage(self, user, message, before):
-        """A complete message with MANAGEMENT_ROUTE: (None, TAKEN), or what is to be given as `before` (None at first) when it is tried
+        """A complete message for MANAGEMENT: (None, TAKEN), or what is to be given as `before` (None at first) when it is tried
         again, and NO_ROOM or NOT_YET; (None, UNROUTABLE) where this build has no management. It takes
-        milliseconds: nobody behind it has a turn in this round."""
+        milliseconds: its connection's turn is over, and nobody behind it has one in this round."""
         self.turns = 0
         management = part("management.requests")
-        return (None, UNROUTABLE) if management is None else management.answer(self, user, message, before)
+        if management is None:
+            return None, UNROUTABLE
+        answered = management.answer(self, user, message, before)
+        self.tables.state[layout.STATE_LEFT] = 0
+        return answered
 
 
 def most_numerous(connections):

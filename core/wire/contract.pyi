@@ -43,6 +43,14 @@ class Protocol(Structure):
     """False: `takes_in`, `take_in` and `took_in` are never called, and need not be there (core/DESIGN.md section 1, large bodies)."""
     closing: bool
     """True once this side or the peer has said that the connection ends."""
+    connection: Connection
+    unfinished: int
+    """Contents of its peer that have begun (Incoming.begin). `tick` calls timeouts.check_moving while there are any and the peer is
+    read."""
+    content_moved: int
+    """broker.now when something came of one of them."""
+    paused: bool
+    """While a log-in is calculated, or its refusal waits (access/login.py), the peer is not read."""
 
     # The connection calls:
     def process(self) -> None:
@@ -76,7 +84,7 @@ class Protocol(Structure):
     def answered(self, channel: Session, outcome: int) -> None:
         """The next publish of a session, in their order, came to outcomes.TAKEN, UNROUTABLE or REFUSED. A confirm for it leaves when the
         log is
-        durable up to what it had got by then (`broker.journal.last()`, `durable(number)`)."""
+        durable up to what it had got by then: the family counts its publishes and gives the outcome to `channel.promises.taken`."""
     def cancelled(self, consumer: Consumer, condition: str) -> None:
         """The broker has ended a consumer; `condition` says why (core/errors.py: NOT_FOUND when its queue is gone)."""
 
@@ -104,6 +112,10 @@ class Session(Structure):
     """True: it has ended, and its deliveries are on their way back."""
     consumers: dict[str, Consumer]
     """By tag. The broker puts them in and takes them out."""
+    promises: Promises
+    watched_tag: int
+    """-1 at first; it and `watched_since` are timeouts.overdue's."""
+    watched_since: int
 
 class Consumer(Structure):
     """A subscription, as Broker.subscribe makes it."""
@@ -119,6 +131,52 @@ class Consumer(Structure):
     """None: the hot path does not deliver to it, Protocol.deliver does."""
     frame_size_max: int
     row: HotRow | None
+
+class Promises(Structure):
+    """broker/promises.py: what a session's publishes came to, until the log is durable."""
+
+    waiting: list[list[int]]
+    def logged(self) -> None: ...
+    def taken(self, number: int, outcome: int, first: int | None = None) -> None:
+        """In the order of publishes. `number` counts up by one and wraps at 30 bits."""
+    def runs(self) -> list[tuple[int, int, int]]:
+        """(first, last, outcome) of those whose sync is done; for the others the journal calls `process` again."""
+    def told(self, number: int) -> None: ...
+
+class Incoming(Structure):
+    """broker/incoming.py: a content on its way in. `begin` and `append` answer false when there is no room now: the family puts its
+    connection into `broker.held`, reads no more, and tries again in `process`."""
+
+    message: int
+    body_left: int | None
+    """None: of unknown size."""
+    copies: bytes
+    transaction: Transaction | None
+    def to(self, route: bytes, mandatory: bool) -> None: ...
+    def check_user(self, name: str) -> None: ...
+    def begin(
+        self, octets: Any, start: int, size: int, body_size: int | None, kind: int, lifetime: int, annotations: bytes = b""
+    ) -> bool: ...
+    def append(self, octets: Any, at: int, size: int) -> bool: ...
+    def complete(self) -> int:
+        """TAKEN, UNROUTABLE or REFUSED; NO_ROOM: it is tried again as `begin`; NOT_YET: again when the log has got further
+        (`broker.journal.wait_for`)."""
+    def abandon(self) -> None: ...
+
+class Transaction(Structure):
+    """broker/transaction.py: what a session publishes and settles until its commit."""
+
+    def keep(self, tag: int, multiple: bool, outcome: int) -> None: ...
+    def holds(self, tag: int) -> bool: ...
+    def commit(self, channel: Session) -> bool:
+        """False: not yet; `process` is called again. Raises what was met, at the end."""
+    def rollback(self, broker: Broker) -> None: ...
+
+class Service(Structure):
+    """An in-process consumer of a reserved address (Broker.services): (None, outcome), or, with NO_ROOM or NOT_YET, what it is to get as
+    `before` when it is asked again. What it raises closes the session."""
+
+    def __call__(self, user: Any, message: int, before: Any) -> tuple[Any, int]: ...
 
 class Connection(Structure):
     """What a protocol may use of its connection (core/connection/connection.py)."""
@@ -146,6 +204,10 @@ class Broker(Structure):
     limits: Any
     journal: Any
     held: list[Connection]
+    services: dict[bytes, Service]
+    """By routing key, behind the default exchange: no client can declare such a queue."""
+    growing: Any
+    """Contents of unknown size (broker/growing.py); None: there was none yet."""
 
     # Sessions
     def admit(self, connection: Connection, user: Any) -> None: ...
@@ -174,8 +236,11 @@ class Broker(Structure):
     def bind(self, connection: Connection, queue_name: str, exchange_name: str, key: bytes, arguments: dict[str, Any]) -> None: ...
     def unbind(self, connection: Connection, queue_name: str, exchange_name: str, key: bytes, arguments: dict[str, Any]) -> None: ...
 
-    # Publishing: a message is made by tables.new_message and tables.append, then published, then `published` has it answered
+    # Publishing: Incoming makes the message, publishes it, and has it answered by `published`
+    def publish(self, message: int, exchange_name: str, key: bytes | tuple[bytes, ...]) -> int: ...
     def published(self, channel: Session, message: int, mandatory: bool, outcome: int) -> None: ...
+
+    # One message for who asks for it: broker/getting.py. What lasts too long: broker/timeouts.py.
 
     # Consuming
     def subscribe(

@@ -12,7 +12,12 @@ DURABLE = {"delivery_mode": 2}
 
 def answers(peer, *request):
     """The outcomes that a request is answered with."""
-    return [each[1] for each in peer.ask(*request) if each[0] == "answer"]
+    return outcomes(peer.ask(*request))
+
+
+def outcomes(lines):
+    """The outcome of each publish that is answered, out of the ranges of the answers."""
+    return [each[1] for each in lines if each[0] == "answer" for _ in range(each[2], each[3] + 1)]
 
 
 def deliveries(lines):
@@ -61,11 +66,11 @@ FEATURES = (
 
 def test_each_feature_of_queues_has_its_effect_on_messages_of_any_family():
     with installed():
-        for arguments, publishes, ms, bodies, outcomes in FEATURES:
+        for arguments, publishes, ms, bodies, expected in FEATURES:
             broker = new_broker()
             peer = ToyPeer(broker)
             peer.ask("queue", "q", False, arguments)
-            assert sum([answers(peer, "publish", "", "q", body, given) for body, given in publishes], []) == outcomes, arguments
+            assert sum([answers(peer, "publish", "", "q", body, given) for body, given in publishes], []) == expected, arguments
             wait(broker, ms)
             found = deliveries(peer.ask("subscribe", "q", "t"))
             assert [body for _, _, body in found] == bodies, (arguments, found)
@@ -111,8 +116,8 @@ def test_each_exchange_type_routes_messages_of_any_family():
 def test_a_mandatory_publish_without_a_route_is_returned_before_it_is_answered():
     with installed():
         peer = ToyPeer(new_broker())
-        assert peer.ask("publish", "", "nowhere", "x", {}, True) == [["returned", "nowhere"], ["answer", UNROUTABLE]]
-        assert peer.ask("publish", "", "nowhere", "x", {}, False) == [["answer", UNROUTABLE]]
+        assert peer.ask("publish", "", "nowhere", "x", {}, True) == [["returned", "nowhere"], ["answer", UNROUTABLE, 1, 1]]
+        assert peer.ask("publish", "", "nowhere", "x", {}, False) == [["answer", UNROUTABLE, 2, 2]]
 
 
 def test_released_counts_as_no_delivery_and_modified_does():
@@ -233,7 +238,7 @@ def test_limits_are_refused_with_their_condition_and_a_publisher_without_room_wa
         assert not publisher.connection.reading and count > 2
         reader = ToyPeer(broker)
         reader.ask("subscribe", "a", "r", 0, True)
-        assert [each[1] for each in publisher.heard() if each[0] == "answer"] == [TAKEN] and publisher.connection.reading
+        assert outcomes(publisher.heard()) == [TAKEN] and publisher.connection.reading
 
 
 def test_a_queue_that_goes_tells_its_consumers_why():

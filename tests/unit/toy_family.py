@@ -1,18 +1,22 @@
-"""A family of protocols of two hundred lines: JSON lists, one a line. It drives a broker through core/wire/contract.pyi and nothing else.
+"""A family of protocols: JSON lists, one a line. It drives a broker through core/wire/contract.pyi and nothing else.
 
 A request is ["verb", argument ...], an answer ["word", ...]. Properties of a message are a JSON dict, by the names that class basic has.
 """
 
 import json
 
+from leveret.core.broker import getting, timeouts
+from leveret.core.broker.incoming import Incoming
+from leveret.core.broker.promises import Promises
+from leveret.core.broker.transaction import Transaction
 from leveret.core.connection.connection import Connection
-from leveret.core.errors import SYNTAX_ERROR, ProtocolError
+from leveret.core.errors import PRECONDITION_FAILED, SYNTAX_ERROR, ProtocolError
 from leveret.core.limits import REPLY_ROOM
 from leveret.core.memory import hot, layout
 from leveret.core.message import formats
 from leveret.core.message.annotations import GONE, put_over
 from leveret.core.message.route import pack
-from leveret.core.outcomes import NO_ROOM
+from leveret.core.outcomes import NO_ROOM, NOT_YET
 from leveret.core.stream.subscription import has_entry, move_on, stream_entry
 from leveret.core.wire import registry
 from leveret.core.wire.family import Family
@@ -71,6 +75,10 @@ class Session:
         self.handle = handle
         self.closing = False
         self.consumers = {}
+        self.promises = Promises(protocol)
+        self.number = 0  # of the last publish
+        self.watched_tag, self.watched_since = -1, 0
+        self.incoming = Incoming(self)
 
 
 class Lines:
@@ -83,7 +91,8 @@ class Lines:
         self.broker = connection.broker
         self.closing = False
         self.waiting = []  # (log number that is to be durable first, line)
-        self.held = None  # a publish that found no room
+        self.held = None  # a request that found no room, or goes on in the next turn
+        self.unfinished, self.content_moved = 0, 0
         connection.receive.start += len(HEADER)
         self.broker.admit(connection, self.broker.access.users["guest"])
         self.session = Session(self, self.broker.open_session())
@@ -93,24 +102,35 @@ class Lines:
     def process(self):
         receive = self.connection.receive
         if self.held is not None:
-            held, self.held = self.held, None
-            self.publish(*held)
+            request, self.held = self.held, None
+            self.take(request)
         while self.held is None and not self.connection.ending:
             line = bytes(receive.octets[receive.start : receive.end]).split(b"\n")
             if len(line) == 1:
                 break
             receive.start += len(line[0]) + 1
-            request = json.loads(str(line[0], "utf-8"))
-            getattr(self, request[0])(*request[1:])
+            self.take(json.loads(str(line[0], "utf-8")))
         self.connection.reading = self.held is None
         self.flush()
+
+    def take(self, request):
+        """Do what a request asks for; false: not yet."""
+        if getattr(self, request[0])(*request[1:]) is False and self.held is None:
+            self.held = request
+            if self.connection.has_turn and self.connection not in self.broker.held:
+                self.broker.held.append(self.connection)
 
     def room(self):
         self.flush()
         self.connection.send.feed()
 
     def tick(self):
-        return 60000
+        if self.unfinished and self.connection.reading:
+            timeouts.check_moving(self.broker, self.content_moved)
+        most = timeouts.overdue(self.broker, self.session, self.broker.now)
+        if most:
+            raise ProtocolError(PRECONDITION_FAILED, "unsettled for %d ms" % most)
+        return 0
 
     def fail(self, condition, text):
         self.tell("error", condition, text)
@@ -125,6 +145,7 @@ class Lines:
     def lost(self):
         if not self.session.closing:
             self.session.closing = True
+            self.session.incoming.abandon()
             self.broker.close_session(self.session)
 
     def sessions(self):
@@ -186,7 +207,8 @@ class Lines:
         self.broker.tables.release(message)
 
     def answered(self, session, outcome):
-        self.tell("answer", outcome)
+        session.number += 1
+        session.promises.taken(session.number, outcome)
 
     def cancelled(self, consumer, condition):
         self.tell("cancelled", consumer.tag, condition)
@@ -216,26 +238,81 @@ class Lines:
         self.broker.cancel(self.session.consumers[tag])
 
     def publish(self, exchange, key, body, given, mandatory=False):
-        tables = self.broker.tables
-        octets, body_octets = Format.encode(given), body.encode()
-        route = pack(exchange.encode(), key.encode())
-        outcome = NO_ROOM
-        if tables.has_room(tables.blocks_for(len(route) + len(octets) + len(body_octets)), 1):
-            kind, lifetime = Format.columns(given)
-            message = tables.new_message(route, len(octets), len(body_octets), self.broker.seconds, kind, lifetime)
-            tables.append(message, octets, 0, len(octets))
-            tables.append(message, body_octets, 0, len(body_octets))
-            outcome = self.broker.publish(message, exchange, key.encode())
-            if outcome == NO_ROOM:
-                tables.release(message)
-        if outcome != NO_ROOM:
-            self.broker.published(self.session, message, mandatory, outcome)
-            return
-        self.held = (exchange, key, body, given, mandatory)
+        """A content of known size."""
+        if self.begin(exchange, key, given, len(body.encode()), mandatory) is False:
+            return False
+        self.session.incoming.append(body.encode(), 0, len(body.encode()))
+        self.end()
+        return True
+
+    def begin(self, exchange, key, given, size=None, mandatory=False):
+        """A content whose body comes in pieces, of unknown size unless `size` says it."""
+        incoming, octets = self.session.incoming, Format.encode(given)
+        incoming.to(pack(exchange.encode(), key.encode()), mandatory)
+        kind, lifetime = Format.columns(given)
+        return incoming.begin(octets, 0, len(octets), size, kind, lifetime)
+
+    def more(self, body):
+        """The next piece."""
+        return self.session.incoming.append(body.encode(), 0, len(body.encode()))
+
+    def end(self):
+        """It was the last."""
+        outcome = self.session.incoming.complete()
+        if outcome == NO_ROOM:
+            return False if self.held else self.take_later(["end"])
+        if outcome == NOT_YET:
+            self.held = ["end"]
+            self.broker.journal.wait_for(self)
+        return True
+
+    def take_later(self, request):
+        """Have a request taken again when there is room."""
+        self.held = request
         if self.connection not in self.broker.held:
             self.broker.held.append(self.connection)
 
+    def get(self, queue, no_ack=False):
+        """One message, or ["empty"]."""
+        broker, session = self.broker, self.session
+        found = broker.queue(queue, self.connection)
+        outcome = getting.look(broker, found) if getting.serve(broker, found) else getting.LATER
+        if outcome == getting.LATER:
+            return False
+        if outcome == getting.EMPTY:
+            self.tell("empty")
+            return True
+        message = broker.tables.entries[found.head() + layout.ENTRY_MESSAGE]
+        hot.next_number(broker.tables.channels, session.handle + layout.CHANNEL_TAG)
+        size = broker.tables.messages[message + layout.MESSAGE_BODY]
+        body = str(broker.tables.octets(message, broker.tables.size_of(message) - size, size), "utf-8")
+        self.tell("got", broker.tables.channels[session.handle + layout.CHANNEL_TAG], body)
+        entry = getting.get(broker, session, found, no_ack)
+        if no_ack:
+            found.drop(entry)
+        return True
+
+    def select(self):
+        """Publishes and settlements wait for `commit` from now on."""
+        self.session.incoming.transaction = Transaction(self.broker.tables)
+
+    def commit(self):
+        if not self.session.incoming.transaction.commit(self.session):
+            return False
+        if self.broker.journal is not None:
+            self.broker.journal.promise()
+        self.tell("committed")
+        return True
+
+    def rollback(self):
+        self.session.incoming.transaction.rollback(self.broker)
+
     def settle(self, first, last, outcome):
+        transaction = self.session.incoming.transaction
+        if transaction is not None:
+            for tag in range(first, last + 1):
+                transaction.keep(tag, False, outcome)
+            return
         tables = self.broker.tables
         ends = [hot.find_tag(tables.entries, tables.channels, tables.state, self.session.handle, tag) for tag in (first, last)]
         self.broker.settle(self.session, ends[0], ends[1], outcome)
@@ -255,6 +332,12 @@ class Lines:
                 break
             send.write(self.waiting.pop(0)[1])
         send.busy = len(self.waiting) > 0
+        for first, last, outcome in [] if self.waiting else self.session.promises.runs():
+            line = json.dumps(["answer", outcome, first, last]).encode() + b"\n"
+            if send.room() < len(line):
+                break
+            send.write(line)
+            self.session.promises.told(last)
 
 
 FAMILY = Family("toy lines", HEADER, Lines, Format)
