@@ -49,8 +49,6 @@ class Protocol(Structure):
     read."""
     content_moved: int
     """broker.now when something came of one of them."""
-    paused: bool
-    """While a log-in is calculated, or its refusal waits (access/login.py), the peer is not read."""
 
     # The connection calls:
     def process(self) -> None:
