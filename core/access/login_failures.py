@@ -148,3 +148,16 @@ def network_of(address):
         behind = tail.split(":") if tail else []
         groups += ["0"] * (8 - len(groups) - len(behind)) + behind
     return ":".join(groups[:4])
+
+
+def most_numerous(connections):
+    """The oldest connection of the address that has most of these: who opens many stands in its own way first."""
+    counts: dict = {}
+    for each in connections:
+        network = network_of(each.address)
+        counts[network] = counts.get(network, 0) + 1
+    most = max(counts.values())
+    for each in connections:
+        if counts[network_of(each.address)] == most:
+            return each
+    return None

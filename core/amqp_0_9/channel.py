@@ -5,6 +5,7 @@ What changes with every message is in the broker's channel table at `handle`.
 
 from ..broker.incoming import Incoming
 from ..broker.promises import Promises
+from ..memory import layout
 
 
 class Channel(Incoming):

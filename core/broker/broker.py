@@ -7,7 +7,7 @@ One object, in the order of its files: topology.py (exchanges, queues, bindings)
 consumers.py (what consumers do), and this.
 """
 
-from ..access.login_failures import Failures, network_of
+from ..access.login_failures import Failures, most_numerous
 from ..access.permissions import default as default_access
 from ..errors import ACCESS_REFUSED, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 from ..exchange.walk import Walk, near
@@ -703,19 +703,6 @@ class Broker(Consuming):
         answered = management.answer(self, user, message, before)
         self.tables.state[layout.STATE_LEFT] = 0
         return answered
-
-
-def most_numerous(connections):
-    """The oldest connection of the address that has most of these: who opens many stands in its own way first."""
-    counts: dict = {}
-    for each in connections:
-        network = network_of(each.address)
-        counts[network] = counts.get(network, 0) + 1
-    most = max(counts.values())
-    for each in connections:
-        if counts[network_of(each.address)] == most:
-            return each
-    return None
 
 
 def carried(name, class_, *arguments):

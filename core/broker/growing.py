@@ -19,7 +19,9 @@ class Growing:
         self.contents = []  # Incoming, the oldest first
         limits, tables = broker.limits, broker.tables
         self.most = limits.arena_size // limits.block_size // 2  # blocks of all of them
-        self.largest = min(self.most, tables.blocks_for(limits.content_size_max + limits.properties_size_max + ROUTE_SIZE_MAX))
+        self.largest = min(  # blocks of one
+            self.most, tables.blocks_for(limits.content_size_max + limits.properties_size_max + ROUTE_SIZE_MAX)
+        )
 
     def blocks_of(self, content):
         """The blocks of a content so far."""
@@ -46,8 +48,8 @@ class Growing:
         messages = tables.messages
         body = messages[message + layout.MESSAGE_BODY] + size
         whole = tables.blocks_for(tables.size_of(message) + size)
-        if body > broker.limits.content_size_max or whole > self.most:
-            most = min(broker.limits.content_size_max, self.most * tables.block_size)
+        if body > broker.limits.content_size_max or whole > self.largest:
+            most = min(broker.limits.content_size_max, self.largest * tables.block_size)
             raise ProtocolError(CONTENT_TOO_LARGE, "a body of unknown size has come to %d octets; this broker takes %d" % (body, most))
         blocks = whole - self.blocks_of(content)
         if not self.may_have(content, blocks):
