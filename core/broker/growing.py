@@ -19,9 +19,8 @@ class Growing:
         self.contents = []  # Incoming, the oldest first
         limits, tables = broker.limits, broker.tables
         self.most = limits.arena_size // limits.block_size // 2  # blocks of all of them
-        self.largest = min(  # blocks of one
-            self.most, tables.blocks_for(limits.content_size_max + limits.properties_size_max + ROUTE_SIZE_MAX)
-        )
+        # Blocks of one:
+        self.largest = min(self.most, tables.blocks_for(limits.content_size_max + limits.properties_size_max + ROUTE_SIZE_MAX))
 
     def blocks_of(self, content):
         """The blocks of a content so far."""

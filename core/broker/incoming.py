@@ -58,7 +58,8 @@ class Incoming:
 
     def begin(self, octets, start, size, body_size, kind, lifetime, annotations=b""):
         """The properties (`size` octets from `start`) are whole, a body of `body_size` octets (None: not known) follows; `kind` and
-        `lifetime`: layout.MESSAGE_KIND; `annotations` (bytes): message/annotations.py. False: there is no room now, and nothing has changed."""
+        `lifetime`: layout.MESSAGE_KIND; `annotations`: octets, message/annotations.py. False: there is no room now,
+        and nothing has changed."""
         protocol = self.sender.session
         broker = protocol.connection.broker
         limits, tables = broker.limits, broker.tables
