@@ -13,6 +13,11 @@ Laws
   last word. An action that raises, or answers False because it has to wait, leaves the machine in the state before.
 """
 
+from .shim import MICROPYTHON
+
+# Rows that have been looked up, with their tables: by id of the table, state and input. Boards look again, and keep the heap.
+KNOWN: dict = {}
+
 
 def find(table, state, input_):
     """The first row of `table` that fits a state and an input (texts). Raises KeyError for an input that the table has no row for."""
@@ -20,6 +25,8 @@ def find(table, state, input_):
         if row[0] == state or row[0] == "*":
             name = row[1]
             if name == input_ or (name[-1] == "*" and input_.startswith(name[:-1])):
+                if not MICROPYTHON:
+                    KNOWN[(id(table), state, input_)] = row, table
                 return row
     raise KeyError(state + ", " + input_)
 
@@ -28,7 +35,8 @@ def step(machine, table, actions, input_, *given):
     """Let `machine` do what its table says of an input: what the action answers, which is called with `given`. An input that is refused is
     given to `actions.refuse(condition, input_, state, *given)`, which raises."""
     before = machine.state
-    _, _, after, action = find(table, before, input_)
+    known = KNOWN.get((id(table), before, input_))
+    _, _, after, action = find(table, before, input_) if known is None else known[0]
     if action[0] == "!":
         actions.refuse(action[1:], input_, before, *given)
     if after != "*":

@@ -128,7 +128,7 @@ def check_header(session, channel, found, size, what):
     """Raise precondition-failed for a content header frame of `size` octets that is larger than negotiated: it cannot be split (section
     4.2.6), and a peer may end the connection for it (section 4.2.3). `what`: the message, in the sentence."""
     if size > session.frame_size_max:
-        session.closing_method = (0, 0)
+        session.closing_method = 0
         raise ProtocolError(
             PRECONDITION_FAILED,
             "%s in queue '%s' has a content header of %d octets, which is one frame, and frame-max of "

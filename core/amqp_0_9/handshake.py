@@ -82,7 +82,7 @@ def refused(session, error):
     if error.condition == ACCESS_REFUSED and not session.capabilities.get("authentication_failure_close"):
         session.connection.end()
         return
-    session.closing_method = (0, 0)
+    session.closing_method = 0
     raise error
 
 
@@ -150,7 +150,7 @@ def send_close(session, condition, text):
 
 def force(session, text):
     """Close from our side without an error (320)."""
-    session.closing_method = (0, 0)
+    session.closing_method = 0
     session.close(replies.reply_of(CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
 
 

@@ -8,6 +8,7 @@ A run of bits fills octets from the lowest bit up. The codes are explained in sp
 import struct
 
 from ..errors import SYNTAX_ERROR, ProtocolError
+from ..shim import MICROPYTHON
 from . import field_table
 from .frame import METHOD
 from .frame import encode as encode_frame
@@ -22,6 +23,8 @@ REPLIES = 5
 
 CLIENT = 1
 SERVER = 2
+
+KNOWN: dict = {}  # (methods, row) by name, of rows that have been looked up; boards look again, and keep the heap
 
 _NUMBERS = {"o": (1, ">B"), "s": (2, ">H"), "l": (4, ">I"), "L": (8, ">Q")}
 
@@ -41,8 +44,13 @@ def find(methods, code):
 
 def named(methods, name):
     """The row called `name`, as "queue_declare". Raises KeyError."""
+    known = KNOWN.get(name)
+    if known is not None and known[0] is methods:
+        return known[1]
     for row in methods:
         if row[NAME] == name:
+            if not MICROPYTHON:
+                KNOWN[name] = methods, row
             return row
     raise KeyError(name)
 

@@ -135,7 +135,7 @@ class Sending:
     def end_overtaken(self, consumer):
         """A strict reader's place in a stream is gone: its channel is closed with the first offset that is left, or that can be read."""
         stream = consumer.queue
-        self.closing_method = (0, 0)
+        self.closing_method = 0
         text = "retention went past consumer '%s': stream '%s' begins at offset %d now" % (consumer.tag, stream.name, stream.first_offset)
         if consumer.cursor_offset > stream.first_offset:
             text = "consumer '%s': what stream '%s' had before offset %d cannot be read any more" % (

@@ -18,8 +18,8 @@ from ..errors import (
 from ..memory import layout
 from ..message.route import exchange_of
 from ..outcomes import TAKEN
-from ..shim import table
-from . import content, frame, handshake, method, replies, verbs, watch
+from ..shim import const, table
+from . import content, handshake, method, replies, verbs, watch
 from .channel import Channel
 from .hot_row import Row
 from .sending import Sending
@@ -28,6 +28,14 @@ from .states import CHANNEL, CONNECTION
 
 if False:  # for the type checker alone
     from typing import Any
+
+# As in frame.py, here for speed.
+_METHOD = const(1)
+_HEADER = const(2)
+_BODY = const(3)
+_HEARTBEAT = const(8)
+_END = const(0xCE)
+_OVERHEAD = const(8)
 
 # Methods that are answered by nothing and so are taken in even while nothing can be written.
 SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_close_ok", "connection_close_ok")
@@ -56,7 +64,7 @@ class Session(Sending):
         self.leaving = []  # channels of a connection that closes, whose deliveries are on their way back
         self.writable = ()  # names that the user is known to have the write permission for
         self.channels: "Any" = {}  # by number
-        self.closing_method = (0, 0)
+        self.closing_method = 0  # class and method that a close names
         self.code = -1  # class and method of the last method frame, and its row in METHODS
         self.row: "Any" = None
         self.numbers: "Any" = None  # channel number -> record, for `ingest`; None: no channel was opened yet
@@ -190,18 +198,18 @@ class Session(Sending):
         number = octets[at + 1] << 8 | octets[at + 2]
         size = octets[at + 3] << 24 | octets[at + 4] << 16 | octets[at + 5] << 8 | octets[at + 6]
         self.check_frame(kind, number, size)
-        if kind == frame.BODY:
+        if kind == _BODY:
             self.begin_body(number, size)
             receive.start += 7
             return True
-        if available < size + frame.OVERHEAD:
+        if available < size + _OVERHEAD:
             return False
-        if octets[at + 7 + size] != frame.END:
+        if octets[at + 7 + size] != _END:
             raise ProtocolError(FRAME_ERROR, "a frame that does not end with 0xCE but with 0x%02X" % octets[at + 7 + size])
-        if kind == frame.METHOD and size >= 4 and not self.may_take(number, octets, at + 7):
+        if kind == _METHOD and size >= 4 and not self.may_take(number, octets, at + 7):
             self.waiting = True
             return False
-        receive.start = at + size + frame.OVERHEAD
+        receive.start = at + size + _OVERHEAD
         going_on = self.take_frame(kind, number, octets, at + 7, at + 7 + size)
         if not going_on and self.settling >= 0:
             receive.start = at
@@ -222,15 +230,15 @@ class Session(Sending):
 
         As in RabbitMQ a frame may be larger than negotiated by its overhead: some clients (amqpstorm) do not count that.
         """
-        if kind not in (frame.METHOD, frame.HEADER, frame.BODY, frame.HEARTBEAT):
+        if kind == 0 or kind > _BODY and kind != _HEARTBEAT:
             raise ProtocolError(FRAME_ERROR, "unknown frame type %d" % kind)
         if size > self.frame_size_max:
-            raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d were negotiated" % (size + frame.OVERHEAD, self.frame_size_max))
-        if kind != frame.BODY and size + frame.OVERHEAD > self.receive.size:
+            raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d were negotiated" % (size + _OVERHEAD, self.frame_size_max))
+        if kind != _BODY and size + _OVERHEAD > self.receive.size:
             raise ProtocolError(
-                RESOURCE_ERROR, "a method or header frame of %d octets; this broker takes %d" % (size + frame.OVERHEAD, self.receive.size)
+                RESOURCE_ERROR, "a method or header frame of %d octets; this broker takes %d" % (size + _OVERHEAD, self.receive.size)
             )
-        if kind == frame.HEARTBEAT and (number or size):
+        if kind == _HEARTBEAT and (number or size):
             raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload (section 4.2.7)")
 
     def may_take(self, number, octets, at):
@@ -251,9 +259,9 @@ class Session(Sending):
 
     def take_frame(self, kind, number, octets, at, end):
         """A whole frame that is not a body; false when its content has no room now."""
-        if kind == frame.HEARTBEAT:
+        if kind == _HEARTBEAT:
             return True
-        if kind == frame.METHOD:
+        if kind == _METHOD:
             return self.take_method(number, octets, at, end) is not False
         return self.take(number, "content_header", None, octets, at, end) is not False
 
@@ -264,7 +272,7 @@ class Session(Sending):
         code, row = self.code, self.row
         if row is None:
             raise ProtocolError(COMMAND_INVALID, "there is no class %d with a method %d" % (code >> 16, code & 0xFFFF))
-        self.closing_method = (code >> 16, code & 0xFFFF)
+        self.closing_method = code
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
         return self.take(number, row[method.NAME], row, octets, at + 4, end)
@@ -328,7 +336,7 @@ class Session(Sending):
             self.body_left -= size
         if self.body_left or receive.start == receive.end:
             return False
-        if receive.octets[receive.start] != frame.END:
+        if receive.octets[receive.start] != _END:
             raise ProtocolError(FRAME_ERROR, "a body frame that does not end with 0xCE but with 0x%02X" % receive.octets[receive.start])
         receive.start += 1
         self.body_left = -1
@@ -419,7 +427,7 @@ class Session(Sending):
 
         What came before was taken: its returns and confirms go before the close (section 1.8.3.9), the returns also when they have to wait.
         """
-        class_id, method_id = self.closing_method if channel.state == "open" else (60, 40)
+        closes = self.closing_method if channel.state == "open" else 0x3C0028  # basic.publish
         self.broker.counters["channel_errors"] += 1
         self.broker.inform(
             "%s: channel %d of user '%s' closed with %d %s" % (self.connection.name, channel.number, self.user, code, text), True
@@ -429,7 +437,7 @@ class Session(Sending):
         returns = channel.returns
         channel.returns = []
         self.release_channel(channel)
-        octets = method.encode(method.named(METHODS, "channel_close"), channel.number, (code, text, class_id, method_id))
+        octets = method.encode(method.named(METHODS, "channel_close"), channel.number, (code, text, closes >> 16, closes & 0xFFFF))
         if returns:
             channel.returns = returns
             channel.last_words = octets
@@ -459,12 +467,13 @@ class Session(Sending):
 
     def close(self, code, text):
         """Send connection.close, whose answer the peer then owes."""
-        class_id, method_id = self.closing_method
         self.release_all()
         self.outgoing.abandon(self)
         self.replies = []
         self.send.busy = True
-        octets = method.encode(method.named(METHODS, "connection_close"), 0, (code, text, class_id, method_id))
+        octets = method.encode(
+            method.named(METHODS, "connection_close"), 0, (code, text, self.closing_method >> 16, self.closing_method & 0xFFFF)
+        )
         if self.send.room() < len(octets):
             self.replies.append(octets)
         else:

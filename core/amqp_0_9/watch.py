@@ -64,7 +64,7 @@ def watch_unsettled(session, channel, now):
     """Close a channel whose oldest delivery has been unsettled for too long; true when it has one."""
     most = timeouts.overdue(session.broker, channel, now)
     if most:
-        session.closing_method = (0, 0)
+        session.closing_method = 0
         session.shut_channel(
             channel,
             406,
