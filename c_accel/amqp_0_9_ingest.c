@@ -2,6 +2,7 @@
 #include "amqp_0_9.h"
 #include "amqp_0_9_frame.h"
 #include "amqp_0_9_properties.h"
+#include "foresee.h"
 #include "match.h"
 #include "publish.h"
 #include "queues.h"
@@ -98,6 +99,26 @@ static int32_t take_publish(const leveret_tables *t, const uint8_t *source, int3
     return whole;
 }
 
+/* basic.ack and its kin are frames of one size: where the tag of the one that is so many frames ahead stands, if they are that. */
+enum { SETTLEMENT = 21, SLOT_AHEAD = 16, ENTRY_AHEAD = 12, MESSAGE_AHEAD = 8, BLOCKS_AHEAD = 4 };
+
+WHOLE int32_t tag_ahead(const uint8_t *frame, int32_t ahead)
+{
+    const uint8_t *low = frame + ahead * SETTLEMENT + 15;
+    return (low[0] & 63) << 24 | low[1] << 16 | low[2] << 8 | low[3];
+}
+
+WHOLE void foresee(const leveret_tables *t, const uint8_t *source, int32_t channel)
+{
+    const uint8_t *frame = source + t->state[STATE_AT];
+    if (t->state[STATE_END] - t->state[STATE_AT] < SETTLEMENT * (SLOT_AHEAD + 1))
+        return;
+    foresee_slot(t, channel, tag_ahead(frame, SLOT_AHEAD));
+    foresee_entry(t, channel, tag_ahead(frame, ENTRY_AHEAD));
+    foresee_message(t, channel, tag_ahead(frame, MESSAGE_AHEAD));
+    foresee_blocks(t, channel, tag_ahead(frame, BLOCKS_AHEAD));
+}
+
 static int32_t take_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
 {
     int32_t place = t->state[STATE_AT] + 11;
@@ -105,6 +126,8 @@ static int32_t take_settlement(const leveret_tables *t, const uint8_t *source, i
     const int32_t *record = t->channels + channel;
     if (at[0])
         return ASK;
+    if (record[CHANNEL_INDEXED] >= 0)
+        foresee(t, source, channel);
     int32_t high = at[1] << 18 | at[2] << 10 | at[3] << 2 | at[4] >> 6;
     int32_t low = (at[4] & 63) << 24 | at[5] << 16 | at[6] << 8 | at[7];
     int32_t multiple = at[8] & 1, how = ACCEPTED;
