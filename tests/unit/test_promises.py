@@ -57,6 +57,26 @@ def test_a_binding_that_is_there_is_told_when_it_is_durable_whatever_its_queue_i
     assert told(one) == told(other) == ["queue_bind_ok"]
 
 
+def test_what_was_made_while_the_log_was_writing_waits_for_the_write_behind_it():
+    """The sync that ends covers what had been logged when it began."""
+    store = SlowStore()
+    broker, _ = durable_broker(store)
+    one, two, other = Patient(broker), Patient(broker), Patient(broker)
+    store.stalls = True
+    for peer, name in ((one, "first"), (two, "second")):
+        peer.give(encoded("queue_declare", 1, 0, name, False, True, False, False, False, {}))
+    store.stalls = False
+    assert broker.journal.log.look()
+    store.stalls = True
+    broker.journal.ended()
+    other.give(encoded("queue_declare", 1, 0, "second", False, True, False, False, False, {}))
+    assert told(one) == ["queue_declare_ok"] and told(two) == told(other) == []
+    store.stalls = False
+    for _ in range(3):
+        broker.run()
+    assert told(two) == told(other) == ["queue_declare_ok"]
+
+
 def test_what_has_gone_is_told_when_that_is_durable():
     """not-found, for the exchange that another has deleted: it is not there after a power cut either."""
     store = SlowStore()
