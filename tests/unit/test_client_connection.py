@@ -277,3 +277,63 @@ def test_reset_makes_it_ready_for_a_new_stream():
     events.seen = []
     feed(client, START + TUNE + OPEN_OK)
     assert events.seen == ["opened"]
+
+
+# What a broker may say on channel 0, by the client's state (section 2.2.4): the state behind it.
+ALLOWED = {
+    ("start", "connection_start"): "tune",
+    ("tune", "connection_tune"): "opening",
+    ("opening", "connection_open_ok"): "open",
+    ("open", "connection_blocked"): "open",
+    ("open", "connection_unblocked"): "open",
+    ("closing", "connection_close_ok"): "ended",
+}
+FRAMES = {"connection_start": START, "connection_tune": TUNE, "connection_open_ok": OPEN_OK}
+VALUES = {"o": 0, "s": 0, "l": 0, "L": 0, "S": "", "T": b"", "F": {}, "b": False}
+
+
+def at(state):
+    """(recorder, client) in a state."""
+    events = Recorder()
+    client = Client(events)
+    for name, behind in (("connection_start", "tune"), ("connection_tune", "opening"), ("connection_open_ok", "open")):
+        if client.state != state:
+            feed(client, FRAMES[name])
+            assert client.state == behind
+    if state == "closing":
+        client.close()
+    sent(client)
+    assert client.state == state
+    return events, client
+
+
+def test_each_method_in_each_state():
+    for state in ("start", "tune", "opening", "open", "closing"):
+        for row in METHODS:
+            name = row[method.NAME]
+            events, client = at(state)
+            feed(client, FRAMES.get(name) or says(name, *[VALUES[code] for code in row[method.FIELDS]]))
+            answers = [each[0] for each in sent(client)]
+            if name == "connection_close":
+                assert client.state == "ended" and answers == ["connection_close_ok"], (state, name)
+            elif (state, name) in ALLOWED:
+                assert client.state == ALLOWED[state, name] and "connection_close" not in answers, (state, name)
+            elif state == "closing":
+                assert client.state == state and answers == [], (state, name)
+            else:
+                assert client.state == "ended" and events.seen[-1][:2] == ("ended", 503), (state, name, events.seen)
+                assert answers == ([] if state == "start" else ["connection_close"]), (state, name)
+            assert (client.state == "ended") == client.closed
+
+
+def test_close_in_each_state_ends_at_once_where_nobody_would_answer():
+    for state in ("start", "tune", "opening"):
+        events, client = at(state)
+        client.close(200, "enough")
+        assert client.state == "ended" and events.seen == [("ended", 200, "enough")] and sent(client) == []
+        client.close()
+        assert len(events.seen) == 1
+    events, client = at("open")
+    client.close(200, "enough")
+    client.close(200, "again")
+    assert client.state == "closing" and [each[0] for each in sent(client)] == ["connection_close"] and events.seen == ["opened"]

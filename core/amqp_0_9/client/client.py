@@ -16,6 +16,7 @@ It does not reconnect (a port does, with core/bridge/backoff.py). It logs in wit
 
 from struct import unpack_from
 
+from ... import states
 from ...errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, ProtocolError
 from ...shim import const, elapsed
 from .. import frame, method
@@ -25,6 +26,7 @@ from ..spec_0_9_1 import HEADER, METHODS
 from .channel import CLOSED, Channel
 from .events import Events
 from .output import Output, place
+from .states import CONNECTION
 
 _BODY = const(3)
 _METHOD = const(1)
@@ -108,12 +110,10 @@ class Client:
 
     def close(self, code=200, text="closed"):
         """End the connection: connection.close, then `ended` when the broker has answered, at the latest after `open_timeout_ms`."""
-        if self.state in ("closing", "ended"):
-            return
-        if self.state != "open":
-            self._finish(code, text)
-            return
-        self._enter("closing")
+        self._step("close", code, text)
+
+    def send_close(self, code, text):
+        """Say it to the broker, and discard all but its answer."""
         self._drop_channels()
         self.output.put(method.encode(method.named(METHODS, "connection_close"), 0, (code, text, 0, 0)))
 
@@ -128,7 +128,7 @@ class Client:
         if self.closed:
             return
         if n == 0:
-            self._finish(0, "the peer closed the stream" if self.state != "start" else "no AMQP broker answers")
+            self.finish(0, "the peer closed the stream" if self.state != "start" else "no AMQP broker answers")
             return
         self._filled += n
         self._heard = True
@@ -160,10 +160,10 @@ class Client:
             return
         if self.state != "open":
             if elapsed(now, self._state_at) > self._open_timeout_ms:
-                self._finish(0, "no answer from the broker for %d ms" % self._open_timeout_ms)
+                self.finish(0, "no answer from the broker for %d ms" % self._open_timeout_ms)
         elif self.heartbeat_s:
             if elapsed(now, self._heard_at) > self.heartbeat_s * 2000:
-                self._finish(0, "no heartbeat from the broker for %d s" % (self.heartbeat_s * 2))
+                self.finish(0, "no heartbeat from the broker for %d s" % (self.heartbeat_s * 2))
             elif elapsed(now, self._spoke_at) >= self.heartbeat_s * 500 and self.output.is_empty():
                 self._spoke_at = now
                 self.output.put(frame.HEARTBEAT_FRAME)
@@ -171,7 +171,7 @@ class Client:
     def answer(self, octets):
         """A frame that the protocol demands of us; without room even for that the peer does not read, and it is over."""
         if not self.output.answer(octets):
-            self._finish(0, "the broker does not read")
+            self.finish(0, "the broker does not read")
 
     # Out of the receive buffer.
 
@@ -238,7 +238,7 @@ class Client:
         """
         octets = self._receive
         if type_ == 0x41 and octets[1] == 0x4D and octets[2] == 0x51 and octets[3] == 0x50 and self.state == "start":
-            self._finish(0, "the broker speaks AMQP %d-%d-%d, not 0-9-1" % (octets[5], octets[6], octets[7]))
+            self.finish(0, "the broker speaks AMQP %d-%d-%d, not 0-9-1" % (octets[5], octets[6], octets[7]))
         elif size > self.frame_size_max - frame.OVERHEAD and type_ != _HEADER:
             raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d are the most" % (size + frame.OVERHEAD, self.frame_size_max))
 
@@ -276,64 +276,71 @@ class Client:
     # Channel 0.
 
     def _on_method(self, at, end):
-        """A method of class connection: what is done is a row of _CONNECTION."""
+        """A method of class connection: the input of that name."""
         code = unpack_from(">I", self._receive, at)[0] if end - at >= 4 else 0
         row = method.find(METHODS, code)
         name = row[method.NAME] if row else "method %d.%d" % (code >> 16, code & 0xFFFF)
-        for state, input_, act in _CONNECTION:
-            if input_ == name and (state == self.state or state == "any"):
-                act(self, method.decode(row, self._receive, at + 4, end))
-                return
-        if self.state != "closing":
-            raise ProtocolError(COMMAND_INVALID, "%s in the state %s" % (name.replace("_", ".", 1), self.state))
+        refused = states.find(CONNECTION, self.state, name)[3] in ("ignore", "!command-invalid")  # not read, it may be none at all
+        self._step(name, None if refused else method.decode(row, self._receive, at + 4, end))
 
-    def _on_start(self, arguments):
+    def _step(self, input_, *given):
+        """Do what CONNECTION says of an input; `tick` counts the time in a state from its next call on."""
+        before = self.state
+        states.step(self, CONNECTION, self, input_, *given)
+        if self.state != before:
+            self._state_at = None
+
+    def refuse(self, condition, input_, state, arguments):
+        """A method that the state does not allow."""
+        raise ProtocolError(condition, "%s in the state %s" % (input_.replace("_", ".", 1), state))
+
+    def ignore(self, *given):
+        """What is discarded."""
+
+    def on_start(self, arguments):
         """connection.start: log in (section 2.2.4)."""
         if self._mechanism.encode("utf-8") not in arguments[3].split(b" "):
-            self._finish(0, "the broker offers no %s log-in but %s" % (self._mechanism, text_of(arguments[3])))
+            self.finish(0, "the broker offers no %s log-in but %s" % (self._mechanism, text_of(arguments[3])))
             return
         self.server_properties = arguments[2]
         properties = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}
-        self._enter("tune")
         self.output.put(method.encode(method.named(METHODS, "connection_start_ok"), 0, (properties, self._mechanism, self._login, "en_US")))
 
-    def _on_tune(self, arguments):
+    def on_tune(self, arguments):
         """connection.tune: the smaller of both sides' limits, 0 being none (section 1.4.2.5 of the reference)."""
         channel_max = lower(arguments[0], len(self.channels) - 1)
         self.frame_size_max = self.output.frame_size_max = lower(arguments[1], self._offered_frame_size_max)
         self.heartbeat_s = lower(arguments[2], self._offered_heartbeat_s)
         if channel_max < len(self.channels) - 1 or self.frame_size_max < frame.FRAME_MIN_SIZE:
-            self._finish(0, "the broker allows %d channels and frames of %d octets" % (channel_max, self.frame_size_max))
+            self.finish(0, "the broker allows %d channels and frames of %d octets" % (channel_max, self.frame_size_max))
             return
-        self._enter("opening")
         self.output.put(method.encode(method.named(METHODS, "connection_tune_ok"), 0, (channel_max, self.frame_size_max, self.heartbeat_s)))
         self.output.put(method.encode(method.named(METHODS, "connection_open"), 0, (self._virtual_host, "", False)))
 
-    def _on_open_ok(self, arguments):
-        self._enter("open")
+    def on_open_ok(self, arguments):
+        """connection.open-ok."""
         self.events.opened()
 
-    def _on_blocked(self, arguments):
+    def on_blocked(self, arguments):
+        """connection.blocked (RabbitMQ's)."""
         self.blocked = True
         self.events.blocked(arguments[0])
 
-    def _on_unblocked(self, arguments):
+    def on_unblocked(self, arguments):
+        """connection.unblocked."""
         self.blocked = False
         self.events.unblocked()
 
-    def _on_close(self, arguments):
+    def on_close(self, arguments):
         """connection.close: answered, then the end."""
         self.output.answer(method.encode(method.named(METHODS, "connection_close_ok"), 0, ()))
-        self._finish(arguments[0], arguments[1])
+        self.finish(arguments[0], arguments[1])
 
-    def _on_close_ok(self, arguments):
-        self._finish(200, "closed")
+    def on_close_ok(self, arguments):
+        """connection.close-ok."""
+        self.finish(200, "closed")
 
     # The end.
-
-    def _enter(self, state):
-        self.state = state
-        self._state_at = None
 
     def _fail(self, error):
         """The broker broke the protocol: say so to it and end; what follows in the stream cannot be trusted."""
@@ -343,14 +350,14 @@ class Client:
         text = reply_text(error.condition, error.text)[:_CLOSE_TEXT_MAX]
         if self.state != "start":
             self.output.answer(method.encode(method.named(METHODS, "connection_close"), 0, (code, text, 0, 0)))
-        self._finish(code, text)
+        self.finish(code, text)
 
     def _drop_channels(self):
         for channel in self.channels[1:]:
             channel.state = CLOSED
             self.output.abandon(channel)
 
-    def _finish(self, code, text):
+    def finish(self, code, text):
         """Nothing more is read; what is pending may still be sent."""
         self.closed = True
         self.state = "ended"
@@ -361,15 +368,3 @@ class Client:
 def lower(theirs, ours):
     """The smaller of two limits where 0 is none."""
     return theirs if ours == 0 or 0 < theirs < ours else ours
-
-
-# (state, method, what is done); the first row that fits counts. In the state closing everything else is discarded.
-_CONNECTION = (
-    ("start", "connection_start", Client._on_start),
-    ("tune", "connection_tune", Client._on_tune),
-    ("opening", "connection_open_ok", Client._on_open_ok),
-    ("open", "connection_blocked", Client._on_blocked),
-    ("open", "connection_unblocked", Client._on_unblocked),
-    ("closing", "connection_close_ok", Client._on_close_ok),
-    ("any", "connection_close", Client._on_close),
-)
