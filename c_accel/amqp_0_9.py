@@ -28,7 +28,7 @@ class Row:
     def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
         """See hot.pump."""
         output = self.round.readers[consumer // layout.CONSUMER_WIDTH].output
-        return lib.leveret_pump(self.pointers, self.wire, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
+        return self.wire.pump(self.pointers, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
 
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot_out.put_body."""

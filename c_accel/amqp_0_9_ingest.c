@@ -82,20 +82,27 @@ static int32_t take_publish(const leveret_tables *t, const uint8_t *source, int3
     int32_t expiration = state[STATE_LIFETIME];
     int32_t properties_size = behind - header - 20;
     int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
-    int32_t logged = leveret_may_push(t, slot, expiration, blocks_needed, body);
+    int32_t logged = may_push(t, slot, expiration, blocks_needed, body);
     if (!logged)
         return ASK;
     int32_t whole = body_end(t, source, start, behind, body);
     if (whole < 0)
         return whole;
     int32_t message = new_message(t, route_size, properties_size, body, blocks_needed);
-    append(t, message, source, route, route_size);
-    append(t, message, source, header + 19, properties_size);
-    for (int32_t at = behind; at < whole; at += size + OVERHEAD) {
-        size = size_of(source, at + 4);
-        append(t, message, source, at + HEAD, size);
+    if (blocks_needed == 1 && body == whole - behind - OVERHEAD) { /* one block, one body frame */
+        uint8_t *octets = whole_block(t, message, route_size + properties_size + body);
+        memcpy(octets, source + route, (size_t)route_size);
+        memcpy(octets + route_size, source + header + 19, (size_t)properties_size);
+        memcpy(octets + route_size + properties_size, source + behind + HEAD, (size_t)body);
+    } else {
+        append(t, message, source, route, route_size);
+        append(t, message, source, header + 19, properties_size);
+        for (int32_t at = behind; at < whole; at += size + OVERHEAD) {
+            size = size_of(source, at + 4);
+            append(t, message, source, at + HEAD, size);
+        }
     }
-    leveret_publish(t, channel, slot, message, logged);
+    publish(t, channel, slot, message, logged);
     return whole;
 }
 

@@ -139,21 +139,23 @@ void leveret_sent(const leveret_tables *t, leveret_output *output, int32_t count
 /* The connection is over. */
 void leveret_forget_insets(const leveret_tables *t, leveret_output *output);
 
+/* Octets that a delivery of a message takes at the end of a send buffer, its body among them or set in; -1: it is never whole. */
+typedef int32_t leveret_size_of(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset);
+
+/* Write a delivery: the position behind it. `output`: its body is to be set in there; NULL: it is not. */
+typedef int32_t leveret_write(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size,
+                              int32_t frame_size_max, leveret_output *output, uint8_t *target, int32_t at);
+
 /* What a family writes: its row, see core/wire/contract.pyi, HotRow. */
 typedef struct leveret_wire {
-    /* Octets that a delivery of this message takes at the end of a send buffer, its body among them or set in; -1: it is never whole. */
-    int32_t (*size_of)(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset);
-    /* Write it: the position behind it. `output`: its body is to be set in there; NULL: it is not. */
-    int32_t (*write)(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size,
-                     int32_t frame_size_max, leveret_output *output, uint8_t *target, int32_t at);
+    leveret_size_of *size_of;
     /* Octets between the payloads of two frames, at most 16, and what they are before a payload of `size` octets. */
     int32_t between_size;
     void (*put_between)(uint8_t *target, int32_t number, int32_t size);
+    /* See hot.pump: pump.h around `size_of` and the family's own leveret_write. `output`: `target` is its, and large bodies may be set in; NULL: none. */
+    int32_t (*pump)(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
+                    int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output);
 } leveret_wire;
-
-/* See hot.pump. `output`: `target` is its, and large bodies may be set in; NULL: none. */
-int32_t leveret_pump(const leveret_tables *t, const leveret_wire *wire, int32_t consumer, int32_t limit, const uint8_t *prefix,
-                     int32_t prefix_size, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output);
 
 /* Where deliveries to a consumer go, who writes them, and the octets that they begin with; no prefix: nowhere yet. */
 typedef struct {

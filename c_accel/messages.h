@@ -84,6 +84,20 @@ static inline void append(const leveret_tables *t, int32_t message, const uint8_
     record[MESSAGE_LAST] = block;
 }
 
+/* A block for all octets of a message, which it is to get at once: where they go. */
+static inline uint8_t *whole_block(const leveret_tables *t, int32_t message, int32_t size)
+{
+    int32_t *state = t->state, *record = t->messages + message;
+    int32_t fresh = state[POOL_BLOCKS];
+    if (fresh >= 0)
+        state[POOL_BLOCKS] = t->blocks[fresh];
+    else
+        fresh = state[POOL_BLOCKS + 1]++;
+    record[MESSAGE_FIRST] = record[MESSAGE_LAST] = fresh;
+    record[MESSAGE_FILLED] = size;
+    return t->arena + (size_t)fresh * (size_t)state[STATE_BLOCK_SIZE];
+}
+
 static inline void extract(const leveret_tables *t, int32_t block, int32_t offset, uint8_t *target, int32_t at, int32_t size)
 {
     int32_t block_size = t->state[STATE_BLOCK_SIZE];

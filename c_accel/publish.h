@@ -1,16 +1,153 @@
-/* What every family does with what it has read of a peer: publish.c and settle.c. */
+/* What every family does with a message that it has read: which queues take it without a look at it, and its places there
+ * (core/broker/publish.py); and what settle.c has for it. */
 #ifndef LEVERET_PUBLISH_H
 #define LEVERET_PUBLISH_H
 
-#include "hot.h"
-
-/* See publish.may_push. */
-int32_t leveret_may_push(const leveret_tables *t, int32_t slot, int32_t expiration, int32_t block_total, int32_t body);
-
-/* See publish.publish. */
-void leveret_publish(const leveret_tables *t, int32_t channel, int32_t slot, int32_t message, int32_t logged);
+#include "queues.h"
+#include "records.h"
 
 /* See hot.find_tag. */
 int32_t leveret_find_tag(const leveret_tables *t, int32_t channel, int32_t tag);
+
+/* Rule "length": also over in features/length.py and is_over of publish.py; test_homes.py holds them together. */
+static inline int32_t is_over(const int32_t *queue, int32_t count, int32_t size)
+{
+    return (queue[QUEUE_LENGTH_MAX] >= 0 && count > queue[QUEUE_LENGTH_MAX])
+           || (queue[QUEUE_OCTETS_MAX] >= 0 && size > queue[QUEUE_OCTETS_MAX]);
+}
+
+static inline int32_t fits(const leveret_tables *t, const int32_t *queue, int32_t body)
+{
+    int32_t count = queue[QUEUE_LENGTH] + 1;
+    int32_t size = queue[QUEUE_OCTETS];
+    if (queue[QUEUE_LIMITS] & LIMIT_REFUSES)
+        return !is_over(queue, count, size + 1);
+    size += body;
+    for (int32_t entry = queue[QUEUE_HEAD]; is_over(queue, count, size); entry = t->entries[entry + ENTRY_NEXT]) {
+        if (entry < 0 || queue[QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
+            return 0;
+        const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && record[MESSAGE_SEGMENT] == 0 && record[MESSAGE_KIND] & KIND_DURABLE)
+            return 0;
+        count -= 1;
+        size -= record[MESSAGE_BODY];
+    }
+    return 1;
+}
+
+/* Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of publish.py; test_homes.py holds them together. */
+static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, int32_t expiration)
+{
+    int32_t *found = t->queues + queue;
+    if (found[QUEUE_LIMITS] & LIMIT_EXPIRES) {
+        int32_t ttl = found[QUEUE_TTL];
+        if (expiration >= 0 && (ttl < 0 || expiration < ttl))
+            ttl = expiration;
+        int32_t moment = ttl < 0 ? 0 : (t->state[STATE_NOW] + ttl) & MASK;
+        if (ttl >= 0 && moment == 0)
+            moment = 1;
+        t->entries[entry + ENTRY_DEADLINE] = moment;
+        if (moment && (t->state[STATE_DUE] == 0 || (moment - t->state[STATE_DUE]) & 0x20000000))
+            t->state[STATE_DUE] = moment;
+    }
+    if (!(found[QUEUE_LIMITS] & LIMIT_DROPS))
+        return;
+    while (is_over(found, found[QUEUE_LENGTH], found[QUEUE_OCTETS])) {
+        int32_t oldest = found[QUEUE_HEAD];
+        unlink_ready(t, queue, oldest);
+        drop(t, oldest);
+        t->state[STATE_DROPPED_HEAD] += 1;
+    }
+}
+
+/* Rule "share": also Queue.over_share and may_push of publish.py; test_homes.py holds them together. */
+static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t expiration, int32_t block_total, int32_t body)
+{
+    const int32_t *state = t->state;
+    const int32_t *route = t->routes + slot;
+    int32_t left = route[ROUTE_COUNT], answer = 1;
+    if (state[POOL_BLOCKS + 2] < block_total || state[POOL_MESSAGES + 2] < 1 || state[POOL_ENTRIES + 2] < left)
+        return 0;
+    for (const int32_t *target = t->route_targets + route[ROUTE_TARGETS]; left > 0; target++, left--) {
+        const int32_t *queue = t->queues + *target;
+        if (queue[QUEUE_PLAIN] == NOT_PLAIN)
+            return 0;
+        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && state[STATE_KIND] & KIND_DURABLE) {
+            if (state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
+                return 0;
+            answer = 2;
+        }
+        if (!(queue[QUEUE_LIMITS] & LIMIT_EXPIRES) && expiration >= 0)
+            return 0;
+        if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body))
+            return 0;
+        int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
+        if (held > 0) {
+            if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * (state[POOL_MESSAGES + 2] - 1))
+                return 0;
+            if (queue[QUEUE_BLOCKS] + block_total > 4 * (state[POOL_BLOCKS + 2] - block_total))
+                return 0;
+        }
+    }
+    return answer;
+}
+
+static inline void put_aside(const leveret_tables *t, int32_t entry)
+{
+    int32_t message = t->entries[entry + ENTRY_MESSAGE];
+    int32_t tail = t->state[STATE_LOGGED_TAIL];
+    t->entries[entry + ENTRY_CONSUMER] = -1;
+    t->state[STATE_LOGGED_TAIL] = entry;
+    t->state[STATE_LOGGED_PLACES] += 1;
+    t->state[STATE_LOGGED_OCTETS] += PLACE_SIZE;
+    if (t->state[STATE_LOGGED_HEAD] < 0) {
+        t->state[STATE_LOGGED_HEAD] = entry;
+    } else {
+        t->entries[tail + ENTRY_CONSUMER] = entry;
+        if (t->entries[tail + ENTRY_MESSAGE] == message)
+            return;
+    }
+    t->state[STATE_LOGGED_OCTETS] += t->messages[message + MESSAGE_FILLED] + RECORD_SIZE;
+    t->state[STATE_LOGGED_COUNT] += 1;
+}
+
+static inline void count_publish(const leveret_tables *t, int32_t channel, int32_t logged)
+{
+    int32_t *record = t->channels + channel;
+    int32_t before = record[CHANNEL_PUBLISHED];
+    next_number(record + CHANNEL_PUBLISHED);
+    if (record[CHANNEL_COUNTED] < logged) {
+        if (record[CHANNEL_COUNTED] == 1) {
+            record[CHANNEL_COUNTED] = 2;
+            return;
+        }
+        record[CHANNEL_COUNTED] = logged;
+        record[CHANNEL_COUNTED_FROM] = before;
+        record[CHANNEL_NEXT_COUNTED] = t->state[STATE_COUNTED_HEAD];
+        t->state[STATE_COUNTED_HEAD] = channel;
+    }
+}
+
+static inline void publish(const leveret_tables *t, int32_t channel, int32_t slot, int32_t message, int32_t logged)
+{
+    int32_t *state = t->state;
+    const int32_t *record = t->messages + message;
+    const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
+    int32_t count = t->routes[slot + ROUTE_COUNT];
+    if (logged == 2)
+        state[STATE_LOG_ROOM] -= record[MESSAGE_BLOCKS] * state[STATE_BLOCK_SIZE] + PLACE_SIZE * count;
+    state[STATE_LEFT] -= count;
+    for (int32_t left = count; left > 0; left--, target++) {
+        int32_t entry = push(t, *target, message);
+        if (t->queues[*target + QUEUE_LIMITS])
+            keep_limits(t, *target, entry, record[MESSAGE_LIFETIME]);
+        activate(t, *target);
+        if (logged == 2 && t->queues[*target + QUEUE_PLAIN] == PLAIN_LOGGED)
+            put_aside(t, entry);
+    }
+    state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;
+    if (t->channels[channel + CHANNEL_CONFIRM])
+        count_publish(t, channel, logged);
+}
 
 #endif

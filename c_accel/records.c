@@ -1,4 +1,4 @@
-/* What the log gets of messages that ingest has taken, and of places that are settled: core/log/flat_records.py. */
+/* What the log gets of messages that a row has taken in, and of places that are settled: core/log/flat_records.py; and octets that Python appends. */
 #include "octets.h"
 #include "queues.h"
 #include "records.h"
@@ -102,4 +102,9 @@ int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t m
     }
     t->state[STATE_SETTLED_LIST] = entry;
     return made;
+}
+
+void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size)
+{
+    append(t, message, source, start, size);
 }

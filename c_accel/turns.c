@@ -43,7 +43,7 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     const int32_t *length = t->queues + queue + QUEUE_LENGTH;
     int32_t before = t->state[STATE_DELIVERED];
     leveret_room(output);
-    output->end = leveret_pump(t, reader->wire, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets,
+    output->end = reader->wire->pump(t, consumer, most, reader->prefix, reader->prefix_size, reader->frame_size_max, output->octets,
                                output->end, output->size - r->reply_room, output);
     int32_t count = (t->state[STATE_DELIVERED] - before) & MASK;
     if (count && !output->is_touched) {

@@ -14,7 +14,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards, generate_viper
+from . import boards, generate_viper, put_numbers
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -56,8 +56,9 @@ def source_paths(board):
 
 
 def sources(board, native):
-    """{path below LIBRARY: source text} of a board. `native`: its hot functions in the viper form, for machine code.
+    """{path below LIBRARY: source text} of a board, with numbers for the names of constants (put_numbers.py).
 
+    `native`: its hot functions in the viper form, for machine code.
     Raises generate_viper.NotViper.
     """
     tree = {}
@@ -66,6 +67,7 @@ def sources(board, native):
             tree[path] = file.read()
     if native:
         tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
+    tree = put_numbers.put_in(tree)
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
 

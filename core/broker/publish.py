@@ -1,6 +1,6 @@
 """Publishes and settlements that need no decision, on the flat tables: what every family's `ingest` does with what it has read.
 
-Written in the viper dialect as core/memory/hot.py is, with the same laws; c_accel/publish.c and settle.c have the same functions in C. A
+Written in the viper dialect as core/memory/hot.py is, with the same laws; c_accel/publish.h and settle.c have the same functions in C. A
 family reads its own octets (core/amqp_0_9/hot_in.py); here its routes are found (the route cache, route_cache.py), its queues asked whether
 they take a message without a look at it (QUEUE_PLAIN, QUEUE_LIMITS), and the message pushed.
 """
@@ -104,7 +104,7 @@ def may_push(messages, entries, queues, state, routes, route_targets, slot, expi
     logged for one of them too, and the log has room; else 0.
 
     Each queue's share is at most four times what is left of blocks, messages and entries when the message has its own, as sessions see it.
-    Rule "share": also Queue.over_share and may_push of publish.c; test_homes.py holds them together.
+    Rule "share": also Queue.over_share and may_push of publish.h; test_homes.py holds them together.
     """
     left = routes[slot + ROUTE_COUNT]
     if state[POOL_BLOCKS + 2] < block_total or state[POOL_MESSAGES + 2] < 1 or state[POOL_ENTRIES + 2] < left:
@@ -139,7 +139,7 @@ def may_push(messages, entries, queues, state, routes, route_targets, slot, expi
 def is_over(queues, queue, count, size):
     """1 when so many messages with so many octets of bodies are more than a queue may hold; else 0.
 
-    Rule "length": also over in features/length.py and is_over of publish.c; test_homes.py holds them together.
+    Rule "length": also over in features/length.py and is_over of publish.h; test_homes.py holds them together.
     """
     most = queues[queue + QUEUE_LENGTH_MAX]
     if most >= 0 and count > most:
@@ -176,7 +176,7 @@ def fits(messages, entries, queues, queue, body):
 def keep_limits(blocks, messages, entries, queues, state, queue, entry, expiration):
     """A queue with limits has taken an entry: write its deadline, and let the oldest go that are too many now.
 
-    Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of publish.c; test_homes.py holds them together.
+    Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of publish.h; test_homes.py holds them together.
     """
     limits = queues[queue + QUEUE_LIMITS]
     if limits & 1:

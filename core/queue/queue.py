@@ -122,7 +122,7 @@ class Queue:
         """True when the queue with `block_total` more blocks would be over its share: four times what is left of blocks, entries, messages.
 
         So one queue alone gets four fifths of the arena, two get four ninths each, and there is always something left for another.
-        Rule "share": also may_push in publish.py and in publish.c; test_homes.py holds them together.
+        Rule "share": also may_push in publish.py and in publish.h; test_homes.py holds them together.
         """
         queues = self.tables.queues
         state = self.tables.state

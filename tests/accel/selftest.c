@@ -77,7 +77,7 @@ int main(int count, char **arguments)
         if (function == 0)
             answer = leveret_amqp_0_9_ingest(&t, (int32_t *)given[0].octets, given[1].octets);
         else if (function == 1)
-            answer = leveret_pump(&t, leveret_amqp_0_9_wire(), n[0], n[1], given[0].octets, n[2], n[3], given[1].octets, n[4], n[5], NULL);
+            answer = leveret_amqp_0_9_wire()->pump(&t, n[0], n[1], given[0].octets, n[2], n[3], given[1].octets, n[4], n[5], NULL);
         else if (function == 2)
             leveret_append(&t, n[0], given[0].octets, n[1], n[2]);
         else if (function == 4)

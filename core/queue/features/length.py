@@ -27,7 +27,7 @@ class Rule(Feature):
     def over(self, queue, messages, octets):
         """True when the queue with so many more messages and octets would be over one of its maxima.
 
-        Rule "length": also is_over in publish.py and in publish.c; test_homes.py holds them together.
+        Rule "length": also is_over in publish.py and in publish.h; test_homes.py holds them together.
         """
         return (self.messages_max is not None and queue.message_count() + messages > self.messages_max) or (
             self.octets_max is not None and queue.octets() + octets > self.octets_max

@@ -289,7 +289,7 @@ static void deliver(const leveret_tables *t, int32_t room)
 {
     for (int32_t at = 0; at < CONSUMERS; at++) {
         uint8_t *target = malloc((size_t)room);
-        int32_t end = leveret_pump(t, leveret_amqp_0_9_wire(), at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room, NULL);
+        int32_t end = leveret_amqp_0_9_wire()->pump(t, at * CONSUMER_WIDTH, 4, prefix, sizeof prefix, 1024, target, 0, room, NULL);
         require(end <= room, "deliveries stay in their buffer");
         free(target);
     }

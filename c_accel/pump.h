@@ -1,13 +1,13 @@
-/* Who gets which messages of a queue: the end of core/memory/hot.py. What is written is the family's (leveret_wire). */
+/* Who gets which messages of a queue: the end of core/memory/hot.py. What is written is the family's: each has this loop around its own
+ * functions, which the compiler puts in (leveret_wire.pump). */
+#ifndef LEVERET_PUMP_H
+#define LEVERET_PUMP_H
+
 #include "insets.h"
 
-void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size)
-{
-    append(t, message, source, start, size);
-}
-
-int32_t leveret_pump(const leveret_tables *t, const leveret_wire *wire, int32_t consumer, int32_t limit, const uint8_t *prefix,
-                     int32_t prefix_size, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output)
+static inline int32_t pump(const leveret_tables *t, leveret_size_of *octets_of, leveret_write *write, int32_t consumer, int32_t limit,
+                           const uint8_t *prefix, int32_t prefix_size, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end,
+                           leveret_output *output)
 {
     int32_t *reader = t->consumers + consumer;
     int32_t queue = reader[CONSUMER_QUEUE];
@@ -24,11 +24,11 @@ int32_t leveret_pump(const leveret_tables *t, const leveret_wire *wire, int32_t 
             break;
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
         int32_t is_inset = wants_inset(output, record[MESSAGE_BODY]);
-        int32_t size = wire->size_of(record, prefix_size, frame_size_max, is_inset);
+        int32_t size = octets_of(record, prefix_size, frame_size_max, is_inset);
         if (size < 0 || size > end - at || (is_inset && !has_inset_room(output, record[MESSAGE_BODY])))
             break;
         next_number(t->channels + channel + CHANNEL_TAG);
-        at = wire->write(t, entry, channel, prefix, prefix_size, frame_size_max, is_inset ? output : NULL, target, at);
+        at = write(t, entry, channel, prefix, prefix_size, frame_size_max, is_inset ? output : NULL, target, at);
         unlink_ready(t, queue, entry);
         if (no_ack) {
             drop(t, entry);
@@ -42,3 +42,5 @@ int32_t leveret_pump(const leveret_tables *t, const leveret_wire *wire, int32_t 
     }
     return at;
 }
+
+#endif

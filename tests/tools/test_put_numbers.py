@@ -1,0 +1,105 @@
+"""tools/put_numbers.py: numbers for the names of constants, in what a board carries; nothing else changes."""
+
+import ast
+import builtins
+import os
+import subprocess
+import symtable
+import sys
+
+import pytest
+
+from leveret.tools import boards, flash_files, generate_viper, put_numbers
+
+MEMORY = os.path.join(boards.ROOT, "tests", "memory")
+
+
+def put_in(**texts):
+    """core/NAME.py: text."""
+    made = put_numbers.put_in({"core/%s.py" % name: text for name, text in texts.items()})
+    return {path[5:-3]: text for path, text in made.items()}
+
+
+LAYOUT = "WIDTH = 3\nNONE = -1\nBIG = 1 << 40\nFIRST = 0\nBEHIND = WIDTH + 1\n"
+
+
+@pytest.mark.parametrize(
+    "text,wanted",
+    (
+        ("from . import layout\nx = layout.WIDTH\n", "\nx = 3\n"),
+        ("from . import layout\nx = [layout.NONE, layout.BIG]\n", "from . import layout\nx = [(-1), layout.BIG]\n"),
+        ("from .layout import WIDTH, BIG\nx = WIDTH * BIG\n", "from .layout import BIG\nx = 3 * BIG\n"),
+        ("from .layout import *\nx = y[z + FIRST] + BEHIND\n", "\nx = y[z] + 4\n"),
+        ("def f():\n    from . import layout\n    return layout.WIDTH\n", "def f():\n    pass\n    return 3\n"),
+        ("from . import layout\nx = getattr(layout, 'WIDTH'.upper())\n", "from . import layout\nx = getattr(layout, 'WIDTH'.upper())\n"),
+        ("OWN = 7\nx = OWN\n", "\nx = 7\n"),
+        ("OWN = 7\nOWN = 8\nx = OWN\n", "OWN = 7\nOWN = 8\nx = OWN\n"),
+        ("from .layout import WIDTH\ndef f(WIDTH):\n    return WIDTH\n", "from .layout import WIDTH\ndef f(WIDTH):\n    return WIDTH\n"),
+    ),
+)
+def test_names_of_whole_numbers_become_numbers(text, wanted):
+    assert put_in(layout=LAYOUT, other=text)["other"] == wanted
+
+
+def test_what_another_file_sets_or_asks_for_by_name_stays():
+    texts = {"layout": LAYOUT, "setting": "from . import layout\nlayout.WIDTH = 4\n", "asking": "x = found.NONE\n"}
+    made = put_in(**texts)
+    assert "WIDTH = 3" in made["layout"] and "NONE = -1" in made["layout"] and "FIRST" not in made["layout"]
+
+
+def test_a_file_with_nothing_left_is_not_carried():
+    assert set(put_in(layout="WIDTH = 3\n", other="from . import layout\nx = layout.WIDTH\n")) == {"other"}
+
+
+@pytest.mark.parametrize("name", ("esp32_s3", "pico_2_w", "stm32f4"))
+def test_every_board_has_the_names_that_its_sources_use(name):
+    board = boards.load(name)
+    before = {}
+    for path in flash_files.source_paths(board):
+        with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
+            before[path] = file.read()
+    after = put_numbers.put_in(before)
+    for path, text in after.items():
+        assert text.count("\n") == before[path].count("\n"), path
+        assert undefined(path, text) <= undefined(path, before[path]), path
+    assert not any("layout.QUEUE_" in text for text in after.values())
+
+
+def undefined(path, text):
+    """Global names that a source reads and nothing in it makes; none where it imports all of another's."""
+    tree = ast.parse(text)
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
+        return set()
+    module = symtable.symtable(text, path, "exec")
+    made = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()}
+    read, waiting = set(), [module]
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        read |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced() and symbol.is_global()}
+        made |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_declared_global() and symbol.is_assigned()}
+    return read - made - set(dir(builtins)) - {"__name__", "__file__", "const"}
+
+
+def test_the_broker_of_a_board_says_the_same_octets(tmp_path):
+    """The whole broker, with the numbers and as it stands: digests of all it sends, and of all its flat memory (same_bytes.py)."""
+    said = []
+    for made in (True, False):
+        tree = {}
+        for path in flash_files.source_paths(boards.load("unix")):
+            with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
+                tree[path] = file.read()
+        directory = tmp_path / str(made)
+        seen = {"core/memory/layout.py": tree["core/memory/layout.py"]}  # same_bytes.py has its names
+        flash_files.write_tree(dict(put_numbers.put_in(tree), **seen) if made else tree, str(directory))
+        program = "import sys; sys.path[:0] = [%r, %r]; import same_bytes; same_bytes.main(5, 400)" % (str(directory), MEMORY)
+        done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr[-2000:]
+        said.append(done.stdout)
+    assert said[0] == said[1] and int(said[0].splitlines()[-1].split()[2]) > 10000
+
+
+def test_machine_code_has_them_already():
+    """The viper form of the hot functions: nothing is left to put in."""
+    forms = {f"core/{name}.py": text for name, text in generate_viper.viper_forms().items()}
+    assert put_numbers.put_in(forms) == forms
