@@ -2,9 +2,11 @@
 
 import pytest
 
-from leveret.ports.spark import source
+from leveret.core.amqp_0_9 import properties
+from leveret.ports.spark import columns, source
+from leveret.ports.spark.columns import Chunk
 from leveret.ports.spark.options import Options
-from leveret.ports.spark.stream_client import DataLoss, StreamError
+from leveret.ports.spark.stream_client import DataLoss, StreamError, StreamUnavailable
 
 
 class Asked:
@@ -141,3 +143,45 @@ def test_a_column_that_there_is_not_is_one_sentence(reader):
     schema = source.StructType().add("value", source.StringType())
     with pytest.raises(StreamError, match="there is no column value string; the columns are struct<value:binary"):
         source.arrow_schema(schema)
+
+
+class Fetched:
+    """What a client would fetch: chunks (first, count), and an error behind each of the first `breaks` fetches."""
+
+    def __init__(self, chunks, breaks=0):
+        self.chunks, self.breaks, self.asked = chunks, breaks, []
+
+    def fetch(self, stream, start, end, fail_on_data_loss):
+        self.asked.append((start, end, fail_on_data_loss))
+        for first, count in self.chunks:
+            if first >= start:
+                yield Chunk(first, [None] * count, b"")
+                if self.breaks:
+                    self.breaks -= 1
+                    raise StreamUnavailable("the broker has gone")
+
+
+def fetched(monkeypatch, asked):
+    monkeypatch.setattr(source, "client", lambda address: asked)
+    monkeypatch.setattr(source.time, "sleep", lambda seconds: None)
+    options = Options({"url": "amqp://h", "stream": "s", "failOnDataLoss": "false"})
+    return [(chunk.first, chunk.count) for chunk in source._fetch(options, source.Range("s", 10, 40, 0))]
+
+
+def test_reading_goes_on_where_a_connection_broke(monkeypatch, capsys):
+    asked = Fetched([(10, 10), (20, 20)], breaks=1)
+    assert fetched(monkeypatch, asked) == [(10, 10), (20, 20)]
+    assert asked.asked == [(10, 40, False), (20, 40, False)] and capsys.readouterr().err == ""
+
+
+def test_offsets_that_are_passed_over_are_named(monkeypatch, capsys):
+    assert fetched(monkeypatch, Fetched([(15, 5), (20, 20)])) == [(15, 5), (20, 20)]
+    assert capsys.readouterr().err == "amqp: stream 's': offsets 10 to 14 are gone and passed over\n"
+
+
+def test_headers_are_text_or_json_and_octets_of_any_kind_are_text():
+    octets = properties.encode({"headers": {"text": "a", "number": 5, "list": [1, b"\xff"], "octets": b"caf\xc3\xa9"}})
+    told = dict(columns._headers_of(octets))
+    assert (told["text"], told["number"], told["list"]) == ("a", "5", '[1, "\\ufffd"]')
+    assert "caf" in told["octets"] and "b'" not in told["octets"]
+    assert columns._headers_of(octets[:-3]) == []

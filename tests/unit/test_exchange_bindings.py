@@ -3,6 +3,7 @@
 from peer import Peer, encoded, idle, new_broker
 
 from leveret.core.broker import topology
+from leveret.core.exchange.base import identity
 
 
 def exchange(peer, name, type_="fanout", auto_delete=False, internal=False, arguments=None):
@@ -224,3 +225,16 @@ def test_what_has_many_bindings_is_deleted_in_turns():
             other.declare("q2")
     finally:
         topology.BINDINGS_A_TURN = before
+
+
+def test_the_arguments_of_a_binding_count_for_fifteen_octets_whatever_their_size():
+    """With the NUL that MicroPython puts behind them they fill one block of its heap."""
+    short, long = (identity(Destination, b"k", {"x": "v" * size}) for size in (1, 5000))
+    assert len(short[3]) == len(long[3]) == 15 and short != long
+    assert identity(Destination, b"k", {}) == (False, b"q", b"k", b"")
+    assert identity(Destination, b"k", {"a": 1, "b": 2}) == identity(Destination, b"k", {"b": 2, "a": 1})
+
+
+class Destination:
+    is_exchange = False
+    name = b"q"
