@@ -1,6 +1,8 @@
 """The unit of each row of limits.py, and what happens at the limit: for README.md, `leveret limits` and sentences about wrong values.
 
 A file of its own because text takes heap: no board carries it, and there a sentence about a wrong value goes without the unit.
+
+A refusal is named by its condition (errors.py); core/LIMITS.md says what each family makes of it.
 """
 
 # name of the row: unit, effect at the limit
@@ -11,20 +13,23 @@ WORDS = {
         "for a further one the oldest of the address that has most of them is closed",
     ),
     "surplus_count_max": (
-        "connections beyond connection_count_max that are told so, with 506",
+        "connections beyond connection_count_max that are told so: resource-error",
         "the oldest of them is closed; with 0 each is closed at once",
     ),
     "line_connection_count_max": ("connections over one serial line", "a further one is closed at once"),
     "line_connection_room": ("octets that wait for one of them", "its peer sends no more of it, the others go on"),
-    "channel_max": ("channels of one connection", "negotiated in connection.tune; one more is 530"),
-    "channel_count_max": ("channels in all", "channel.open is refused with 506"),
-    "frame_size_max": ("octets", "negotiated in connection.tune; a larger frame is refused with 501"),
-    "receive_buffer_size": ("octets a connection", "a method or content header frame must fit whole, else 501; bodies stream through"),
+    "channel_max": ("sessions of one connection (0-9-1: channels)", "negotiated; one more: not-allowed"),
+    "channel_count_max": ("sessions of all connections", "a further one: resource-error"),
+    "frame_size_max": ("octets", "negotiated; a larger frame: frame-error"),
+    "receive_buffer_size": (
+        "octets a connection",
+        "a frame that is no part of a body must fit whole: resource-error; bodies stream through",
+    ),
     "send_buffer_size": ("octets a connection", "deliveries wait until there is room"),
-    "properties_size_max": ("octets of one content header", "channel closed with 311"),
-    "content_size_max": ("octets of one body", "channel closed with 311"),
-    "content_timeout_ms": ("ms without an octet of a begun content", "connection closed with 506"),
-    "arena_size": ("octets of routes, properties and bodies", "publishers wait (connection.blocked)"),
+    "properties_size_max": ("octets of the properties of one content", "content-too-large"),
+    "content_size_max": ("octets of one body", "content-too-large"),
+    "content_timeout_ms": ("ms without an octet of a begun content", "resource-error"),
+    "arena_size": ("octets of routes, properties and bodies", "publishers wait, and are told where their protocol can"),
     "block_size": ("octets of one arena block", "grain of the arena"),
     "message_count_max": ("messages in all queues", "publishers wait"),
     "entry_count_max": ("places of messages in queues", "publishers wait"),
@@ -33,25 +38,25 @@ WORDS = {
         "publishers to queues that are over their share wait, streams let their oldest piece go; a piece holds 256 messages, more"
         " when many are used",
     ),
-    "queue_count_max": ("queues", "queue.declare is refused with 506"),
-    "queue_share_max": ("queues that one connection declares", "queue.declare is refused with 506"),
-    "exchange_count_max": ("exchanges", "exchange.declare is refused with 506"),
-    "binding_count_max": ("bindings", "queue.bind is refused with 506"),
-    "binding_share_max": ("bindings that one connection makes", "queue.bind is refused with 506"),
+    "queue_count_max": ("queues", "a further one: resource-error"),
+    "queue_share_max": ("queues that one connection declares", "a further one: resource-error"),
+    "exchange_count_max": ("exchanges", "a further one: resource-error"),
+    "binding_count_max": ("bindings", "a further one: resource-error"),
+    "binding_share_max": ("bindings that one connection makes", "a further one: resource-error"),
     "policy_count_max": ("policies", "a further one is refused"),
-    "consumer_count_max": ("consumers", "basic.consume is refused with 506"),
+    "consumer_count_max": ("consumers", "a further one: resource-error"),
     "route_count_max": ("ways (user, exchange, routing key) that are remembered, rounded up to a power of two", "they are looked up again"),
-    "name_size_max": ("octets of a queue, exchange or consumer name", "406"),
-    "argument_size_max": ("octets of the arguments kept with a queue, exchange, binding or consumer", "406"),
-    "copy_size_max": ("octets of the routing keys in CC and BCC of one content, and two for each", "channel closed with 406"),
-    "return_count_max": ("returned messages that wait in a channel", "the connection is not read until they are gone"),
+    "name_size_max": ("octets of a queue, exchange or consumer name", "a longer one: precondition-failed"),
+    "argument_size_max": ("octets of the arguments kept with a queue, exchange, binding or consumer", "larger ones: precondition-failed"),
+    "copy_size_max": ("octets of the routing keys in CC and BCC of one content, and two for each", "precondition-failed"),
+    "return_count_max": ("returned messages that wait in a session", "the connection is not read until they are gone"),
     "management_size_max": (
         "octets of a management request, and of an answer",
-        "a larger request: channel closed with 311; a longer answer comes in pages",
+        "a larger request: content-too-large; a longer answer comes in pages",
     ),
-    "heartbeat_s": ("seconds proposed in connection.tune; 0: none", "two of them in silence: connection closed"),
-    "consumer_timeout_ms": ("ms a delivery may stay unsettled; 0: for ever", "channel closed with 406"),
-    "login_timeout_ms": ("ms from accept to connection.open", "the connection is closed"),
+    "heartbeat_s": ("seconds proposed to a peer; 0: none", "two of them in silence: connection closed"),
+    "consumer_timeout_ms": ("ms a delivery may stay unsettled; 0: for ever", "its session ends: precondition-failed"),
+    "login_timeout_ms": ("ms from accept to the end of the log-in", "the connection is closed"),
     "login_pause_ms": ("ms from a log-in that fails to its answer", "the peer is not read meanwhile"),
     "login_failure_max": (
         "log-ins that fail from one address, or as one user",
@@ -74,12 +79,12 @@ WORDS = {
         "a publisher that asks for a delay waits; what comes back does so at once",
     ),
     "transaction_count_max": (
-        "publishes and acknowledgements that all channels keep for tx.commit; 64 octets of CC and BCC count as one more",
-        "connection closed with 506",
+        "publishes and acknowledgements that all sessions keep for a commit; 64 octets of CC and BCC count as one more",
+        "resource-error",
     ),
     "offset_count_max": (
         "names of consumers whose offsets streams keep, in all",
-        "basic.consume with a further x-stream-consumer is refused with 506",
+        "a consumer with a further name (x-stream-consumer): resource-error",
     ),
     "identity_count_max": (
         "message ids, publishers and last values that all queues remember together (x-deduplication, x-publisher-id, x-last-value-key)",

@@ -39,6 +39,16 @@ def limits_module():
     return importlib.import_module("leveret_tree.core.limits")
 
 
+def conditions(effects):
+    """What each family makes of the conditions that the effects of limits name, as Markdown."""
+    replies = importlib.import_module("leveret_tree.core.amqp_0_9.spec_0_9_1").REPLIES
+    lines = ["", "| condition | AMQP 0-9-1 |", "|---|---|"]
+    for name, code, hard in replies:
+        if name in effects:
+            lines.append("| `%s` | %d: closes the %s |" % (name, code, "connection" if hard else "channel"))
+    return lines
+
+
 def table(limits):
     """The rows as Markdown, and what they add up to."""
     lines = ["| limit | gateway | board | range | unit | at the limit |", "|---|---|---|---|---|---|"]
@@ -46,6 +56,7 @@ def table(limits):
     for name, gateway, board, least, most in limits.ROWS:
         unit, effect = words[name]
         lines.append("| `%s` | %d | %d | %d to %d | %s | %s |" % (name, gateway, board, least, most, unit, effect))
+    lines += conditions(" ".join(effect for _, effect in words.values()))
     cpython = importlib.import_module("leveret_tree.core.memory.cpython_sizes")
     micropython = importlib.import_module("leveret_tree.core.memory.micropython_sizes")
     needs = cpython.memory_needed(limits.Limits()), micropython.memory_needed(limits.Limits(**limits.BOARD))

@@ -5,8 +5,7 @@ from ..wire.registry import register
 from . import properties
 from .hot_row import Row
 from .session import Session
-from .spec_0_9_1 import HEADER
 
-FAMILY = Family("AMQP 0-9-1", HEADER, Session, properties, Row)
+FAMILY = Family("AMQP 0-9-1", Session.dialect.HEADER, Session, properties, Row)
 
 register(FAMILY)

@@ -38,7 +38,7 @@ def begin(session):
     properties["version"] = VERSION
     properties["capabilities"] = CAPABILITIES
     names = " ".join(offered(MECHANISMS, session.connection)).encode("utf-8")
-    session.reply(0, "connection_start", (0, 9, properties, names, b"en_US"))
+    session.reply(0, "connection_start", session.dialect.VERSION + (properties, names, b"en_US"))
 
 
 def refuse(condition, input_, state, session, channel, row, *payload):
@@ -139,7 +139,7 @@ def update_secret(session, number, row, octets, at, end):
 def send_close(session, condition, text):
     """Close for an error: connection.close with the reply code of a condition (core/errors.py). The stream ends after a broken frame."""
     session.broker.counters["connection_errors"] += 1
-    code = replies.reply_of(condition)[0]
+    code = replies.reply_of(session.dialect, condition)[0]
     text = replies.reply_text(condition, text)
     if session.login is None or session.login.failure is None:  # the operator has been told of a refused log-in
         session.broker.inform("%s: connection of user '%s' closed with %d %s" % (session.connection.name, session.user, code, text), True)
@@ -151,7 +151,7 @@ def send_close(session, condition, text):
 def force(session, text):
     """Close from our side without an error (320)."""
     session.closing_method = 0
-    session.close(replies.reply_of(CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
+    session.close(replies.reply_of(session.dialect, CONNECTION_FORCED)[0], replies.reply_text(CONNECTION_FORCED, text))
 
 
 def end(session, condition, text):

@@ -1,15 +1,14 @@
 """Neutral conditions to reply codes, texts and scopes of 0-9-1 (its reference, section 1.2: soft closes the channel, hard all)."""
 
 from ..errors import INTERNAL_ERROR
-from .spec_0_9_1 import REPLIES
 
 
-def reply_of(condition):
-    """(reply code, hard) of a neutral condition."""
-    for name, code, hard in REPLIES:
+def reply_of(dialect, condition):
+    """(reply code, hard) of a neutral condition in a dialect, a row as spec_0_9_1."""
+    for name, code, hard in dialect.REPLIES:
         if name == condition:
             return code, hard
-    return reply_of(INTERNAL_ERROR)
+    return reply_of(dialect, INTERNAL_ERROR)
 
 
 def reply_text(condition, text):

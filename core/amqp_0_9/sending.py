@@ -8,7 +8,6 @@ from ..errors import PRECONDITION_FAILED
 from ..memory import layout
 from ..outcomes import REFUSED, TAKEN
 from . import deliver, method, outgoing, replies
-from .spec_0_9_1 import METHODS
 
 if False:  # for the type checker alone
     from typing import Any
@@ -21,6 +20,7 @@ class Sending:
     settling: "Any"
     shut_channel: "Any"
     capabilities: "Any"
+    dialect: "Any"
 
     def __init__(self, connection):
         self.connection = connection
@@ -45,7 +45,7 @@ class Sending:
 
     def reply(self, number, name, arguments):
         """Write a method frame, now or as soon as there is room and no content is half written."""
-        self.write(method.encode(method.named(METHODS, name), number, arguments))
+        self.write(method.encode(method.named(self.dialect.METHODS, name), number, arguments))
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""

@@ -19,11 +19,10 @@ from ..memory import layout
 from ..message.route import exchange_of
 from ..outcomes import TAKEN
 from ..shim import const, table
-from . import content, handshake, method, replies, verbs, watch
+from . import content, handshake, method, replies, spec_0_9_1, verbs, watch
 from .channel import Channel
 from .hot_row import Row
 from .sending import Sending
-from .spec_0_9_1 import HEADER, METHODS
 from .states import CHANNEL, CONNECTION
 
 if False:  # for the type checker alone
@@ -46,15 +45,17 @@ EFFORT = 32  # queues, consumers or bindings that a frame goes over: so many tak
 
 
 class Session(Sending):
-    """One 0-9-1 session on a `connection` that begins with the protocol header (contract.Protocol)."""
+    """One session on a `connection` that begins with the protocol header (contract.Protocol). `dialect`: methods, reply codes and header of
+    its version, a row as spec_0_9_1; another version is a class with another one."""
 
     has_intake = True
+    dialect: "Any" = spec_0_9_1
 
     def __init__(self, connection):
         Sending.__init__(self, connection)
         self.hot = self.broker.tables.engine.row(Row)
         self.receive = connection.receive
-        self.receive.start += len(HEADER)
+        self.receive.start += len(self.dialect.HEADER)
         self.frame_size_max = self.broker.limits.frame_size_max
         self.channel_max = self.broker.limits.channel_max
         self.heartbeat_ms = 0
@@ -246,7 +247,7 @@ class Session(Sending):
         code = octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3]
         if code != self.code:
             self.code = code
-            self.row = method.find(METHODS, code)
+            self.row = method.find(self.dialect.METHODS, code)
         row = self.row
         if row is not None and row[method.NAME] in SILENT:
             channel = self.channels.get(number)
@@ -309,7 +310,7 @@ class Session(Sending):
 
     def soft(self, channel, error):
         """Close a channel for a ProtocolError; one that is hard is raised (section 1.2 of the reference)."""
-        code, hard = replies.reply_of(error.condition)
+        code, hard = replies.reply_of(self.dialect, error.condition)
         if hard or error.hard:
             raise error
         self.shut_channel(channel, code, replies.reply_text(error.condition, error.text))
@@ -437,7 +438,9 @@ class Session(Sending):
         returns = channel.returns
         channel.returns = []
         self.release_channel(channel)
-        octets = method.encode(method.named(METHODS, "channel_close"), channel.number, (code, text, closes >> 16, closes & 0xFFFF))
+        octets = method.encode(
+            method.named(self.dialect.METHODS, "channel_close"), channel.number, (code, text, closes >> 16, closes & 0xFFFF)
+        )
         if returns:
             channel.returns = returns
             channel.last_words = octets
@@ -472,7 +475,7 @@ class Session(Sending):
         self.replies = []
         self.send.busy = True
         octets = method.encode(
-            method.named(METHODS, "connection_close"), 0, (code, text, self.closing_method >> 16, self.closing_method & 0xFFFF)
+            method.named(self.dialect.METHODS, "connection_close"), 0, (code, text, self.closing_method >> 16, self.closing_method & 0xFFFF)
         )
         if self.send.room() < len(octets):
             self.replies.append(octets)

@@ -13,7 +13,6 @@ from struct import unpack_from
 from ...errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ...shim import const
 from .. import field_table, frame, method, properties
-from ..spec_0_9_1 import METHODS
 from .message import DELIVER, GET_OK, RETURN, Message
 
 CLOSED = const(0)
@@ -58,7 +57,7 @@ class Channel:
 
     def request(self, name, *arguments):
         """Queue the method `name` with its arguments; its reply comes as `replied`. True, or False when there is no room now."""
-        row = method.named(METHODS, name)
+        row = method.named(self.client.dialect.METHODS, name)
         assert not self.waiting, "one request at a time on a channel"
         if self.state != OPEN and name != "channel_open":
             raise ValueError("channel %d is not open" % self.number)
@@ -204,7 +203,7 @@ class Channel:
 
     def _on_method_unopened(self, code, view, at, end):
         """Only the reply that is awaited counts; what was on its way when the channel was closed is discarded (channel.close)."""
-        row = method.find(METHODS, code)
+        row = method.find(self.client.dialect.METHODS, code)
         name = row[method.NAME] if row else ""
         if name == "channel_close" and self.state != CLOSED:
             self._on_close(method.decode(row, view, at + 4, end))
@@ -216,7 +215,7 @@ class Channel:
 
     def _on_other(self, code, view, at, end):
         """Replies, and what the broker may say unasked."""
-        row = method.find(METHODS, code)
+        row = method.find(self.client.dialect.METHODS, code)
         if row is None or not row[method.SENDER] & method.SERVER:
             raise ProtocolError(COMMAND_INVALID, "method %d.%d is none that a server sends" % (code >> 16, code & 0xFFFF))
         name = row[method.NAME]
@@ -227,11 +226,11 @@ class Channel:
             self._on_close(arguments)
         elif name == "channel_flow":
             self.flowing = arguments[0]
-            self.client.answer(method.encode(method.named(METHODS, "channel_flow_ok"), self.number, arguments))
+            self.client.answer(method.encode(method.named(self.client.dialect.METHODS, "channel_flow_ok"), self.number, arguments))
             self.client.events.flow(self, self.flowing)
         elif name == "basic_cancel":
             if not arguments[1]:
-                self.client.answer(method.encode(method.named(METHODS, "basic_cancel_ok"), self.number, arguments[:1]))
+                self.client.answer(method.encode(method.named(self.client.dialect.METHODS, "basic_cancel_ok"), self.number, arguments[:1]))
             self.client.events.cancelled(self, arguments[0])
         else:
             raise ProtocolError(COMMAND_INVALID, "%s that was not asked for" % method.title(row))
@@ -255,7 +254,7 @@ class Channel:
         if not awaited:
             self.reset()
         self.client.output.abandon(self)
-        self.client.answer(method.encode(method.named(METHODS, "channel_close_ok"), self.number, ()))
+        self.client.answer(method.encode(method.named(self.client.dialect.METHODS, "channel_close_ok"), self.number, ()))
         if not awaited:
             self.client.events.channel_closed(self, arguments[0], arguments[1])
 

@@ -19,10 +19,9 @@ from struct import unpack_from
 from ... import states
 from ...errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, ProtocolError
 from ...shim import const, elapsed
-from .. import frame, method
+from .. import frame, method, spec_0_9_1
 from ..field_table import text_of
 from ..replies import reply_of, reply_text
-from ..spec_0_9_1 import HEADER, METHODS
 from .channel import CLOSED, Channel
 from .events import Events
 from .output import Output, place
@@ -54,6 +53,8 @@ class Client:
     takes no memory: a frame larger than the buffers passes through them in pieces.
     `channel_count` channels exist as `channels[1]`...; `confirm_window`: most unconfirmed messages per channel.
     """
+
+    dialect = spec_0_9_1  # methods and reply codes of its version
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Client:
         self._heard_at = self._spoke_at = self._state_at = None
         for channel in self.channels[1:]:
             channel.reset()
-        self.output.put(HEADER)
+        self.output.put(self.dialect.HEADER)
 
     def close(self, code=200, text="closed"):
         """End the connection: connection.close, then `ended` when the broker has answered, at the latest after `open_timeout_ms`."""
@@ -115,7 +116,7 @@ class Client:
     def send_close(self, code, text):
         """Say it to the broker, and discard all but its answer."""
         self._drop_channels()
-        self.output.put(method.encode(method.named(METHODS, "connection_close"), 0, (code, text, 0, 0)))
+        self.output.put(method.encode(method.named(self.dialect.METHODS, "connection_close"), 0, (code, text, 0, 0)))
 
     # The endpoint.
 
@@ -278,7 +279,7 @@ class Client:
     def _on_method(self, at, end):
         """A method of class connection: the input of that name."""
         code = unpack_from(">I", self._receive, at)[0] if end - at >= 4 else 0
-        row = method.find(METHODS, code)
+        row = method.find(self.dialect.METHODS, code)
         name = row[method.NAME] if row else "method %d.%d" % (code >> 16, code & 0xFFFF)
         refused = states.find(CONNECTION, self.state, name)[3] in ("ignore", "!command-invalid")  # not read, it may be none at all
         self._step(name, None if refused else method.decode(row, self._receive, at + 4, end))
@@ -304,7 +305,9 @@ class Client:
             return
         self.server_properties = arguments[2]
         properties = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}
-        self.output.put(method.encode(method.named(METHODS, "connection_start_ok"), 0, (properties, self._mechanism, self._login, "en_US")))
+        self.output.put(
+            method.encode(method.named(self.dialect.METHODS, "connection_start_ok"), 0, (properties, self._mechanism, self._login, "en_US"))
+        )
 
     def on_tune(self, arguments):
         """connection.tune: the smaller of both sides' limits, 0 being none (section 1.4.2.5 of the reference)."""
@@ -314,8 +317,10 @@ class Client:
         if channel_max < len(self.channels) - 1 or self.frame_size_max < frame.FRAME_MIN_SIZE:
             self.finish(0, "the broker allows %d channels and frames of %d octets" % (channel_max, self.frame_size_max))
             return
-        self.output.put(method.encode(method.named(METHODS, "connection_tune_ok"), 0, (channel_max, self.frame_size_max, self.heartbeat_s)))
-        self.output.put(method.encode(method.named(METHODS, "connection_open"), 0, (self._virtual_host, "", False)))
+        self.output.put(
+            method.encode(method.named(self.dialect.METHODS, "connection_tune_ok"), 0, (channel_max, self.frame_size_max, self.heartbeat_s))
+        )
+        self.output.put(method.encode(method.named(self.dialect.METHODS, "connection_open"), 0, (self._virtual_host, "", False)))
 
     def on_open_ok(self, arguments):
         """connection.open-ok."""
@@ -333,7 +338,7 @@ class Client:
 
     def on_close(self, arguments):
         """connection.close: answered, then the end."""
-        self.output.answer(method.encode(method.named(METHODS, "connection_close_ok"), 0, ()))
+        self.output.answer(method.encode(method.named(self.dialect.METHODS, "connection_close_ok"), 0, ()))
         self.finish(arguments[0], arguments[1])
 
     def on_close_ok(self, arguments):
@@ -346,10 +351,10 @@ class Client:
         """The broker broke the protocol: say so to it and end; what follows in the stream cannot be trusted."""
         if self.closed:
             return
-        code = reply_of(error.condition)[0]
+        code = reply_of(self.dialect, error.condition)[0]
         text = reply_text(error.condition, error.text)[:_CLOSE_TEXT_MAX]
         if self.state != "start":
-            self.output.answer(method.encode(method.named(METHODS, "connection_close"), 0, (code, text, 0, 0)))
+            self.output.answer(method.encode(method.named(self.dialect.METHODS, "connection_close"), 0, (code, text, 0, 0)))
         self.finish(code, text)
 
     def _drop_channels(self):
