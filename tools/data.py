@@ -204,8 +204,6 @@ def chosen(options, path, table):
 
     Raises UsageError.
     """
-    if not isinstance(table, dict):
-        raise UsageError(f"{path}: data must be a table, written [data]")
     in_file = kinds.told(TABLE.check, table, path=path)
     given = {name: getattr(options, name) for name in KEYS if name != "directory" and getattr(options, name) is not None}
     if options.memory or (options.data is None and "directory" not in table):
