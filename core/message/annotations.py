@@ -47,21 +47,23 @@ def pairs_of(table):
 
 def value_of(item):
     """A value as octets."""
-    for letter in _ALONE:
-        if item is _ALONE[letter]:
-            return letter.encode()
-    if isinstance(item, dict):
-        letter, item = "m", pairs_of(item)
+    if isinstance(item, str):
+        letter, item = "S", item.encode("utf-8")
+    elif isinstance(item, tuple) and item:
+        letter, item = item
     elif isinstance(item, list):
         letter, item = "a", b"".join([value_of(each) for each in item])
-    elif isinstance(item, str):
-        letter, item = "S", item.encode("utf-8")
+    elif isinstance(item, dict):
+        letter, item = "m", pairs_of(item)
     elif isinstance(item, bytes):
         letter = "x"
-    elif isinstance(item, tuple):
-        letter, item = item
+    elif isinstance(item, float):
+        letter = "d"
     else:
-        letter = "d" if isinstance(item, float) else "i"
+        for letter in _ALONE:
+            if item is _ALONE[letter]:
+                return letter.encode()
+        letter = "i"
     if letter in _FORMS:
         return letter.encode() + struct.pack(_FORMS[letter], item)
     return letter.encode() + short(len(item)) + item

@@ -104,15 +104,15 @@ def annotated(reader, octets, changes, told, size_max):
 
 
 def attempt(reader, octets, changes, told, size_max):
-    """These annotations as octets, or None: they do not fit."""
+    """These annotations as octets, or None: they do not fit. In properties a value takes less than twice the octets that it has here."""
     changes = dict(changes)
     changes["headers"] = dict(changes.get("headers", {}))
     changes["headers"].update(told)
-    if len(reader.merge(octets, changes)) > size_max:
-        return None
     try:
         written = write(changes)
     except ValueError:
+        return None
+    if len(octets) + 2 * len(written) > size_max and len(reader.merge(octets, changes)) > size_max:
         return None
     return written if len(written) <= ANNOTATIONS_MAX else None
 
