@@ -4,8 +4,11 @@ The channel that should have got it is closed with 406 and a sentence, and the m
 whatever its size: a peer that keeps to the specification then ends the connection with 501.
 """
 
+import struct
+
 from peer import Peer, encoded, idle, new_broker
 
+from leveret.core.amqp_0_9 import frame
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
 
 WIDE = {"headers": {"k": "a" * 5000}}
@@ -126,3 +129,17 @@ def test_a_header_of_just_the_size_is_sent():
     assert bodies(narrow) == [b"x"]
     wide.publish("q", b"x", given={"headers": {"k": "a" * (room + 1)}})
     assert narrow.closed_with()[0] == 406
+
+
+def test_the_weight_of_a_content_header_is_zero_4_2_6_1():
+    """A header with another one is a syntax error, whoever wrote it: 502 ends the connection, and no message comes of it."""
+    broker = new_broker()
+    for weight in (1, 256):
+        peer = Peer(broker)
+        peer.declare("q")
+        publish = encoded("basic_publish", 1, 0, "", "q", False, False)
+        header = frame.encode(frame.HEADER, 1, struct.pack(">HHQH", 60, weight, 1, 0))
+        peer.give(publish + header + frame.encode(frame.BODY, 1, b"x"))
+        found = peer.frames()
+        assert [each[0] for each in found] == ["connection_close"] and found[0][2][0] == 502 and "weight" in found[0][2][1], found
+        assert broker.queues["q"].message_count() == 0
