@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import old_log
 import pytest
 from peer import Peer, content, encoded, new_broker
 
@@ -107,6 +108,24 @@ def test_dump_prints_every_record_as_a_line_of_json(directory):
     assert {"hex": (b"80 \xff").hex()} in [line["body"] for line in messages] and messages[0]["properties"]["headers"] == {"n": 1}
     names = {line["definition"]["name"] for line in lines if line["type"] == "defined"}
     assert {"q", "s", "gone", "other"} <= names
+
+
+def test_a_dead_letter_is_told_as_receivers_get_it(tmp_path):
+    """dump and salvage: the broker's annotations over the properties (core/message/annotations.py); nobody sees BCC."""
+    for number, octets in old_log.kept(segments.VERSION).segments.items():
+        (tmp_path / ("%08d.log" % number)).write_bytes(octets)
+    status, told, _ = leveret_log("dump", tmp_path)
+    lines = [json.loads(line) for line in told.splitlines()]
+    dead = [line for line in lines if line["type"] == "message" and line["body"] == "dead" and line["routing_key"] == "q"]
+    assert status == 0 and len(dead) == 1
+    wanted = tool.Wanted(FileStore(str(tmp_path)))
+    [payload] = [payload for _, payload in wanted.messages() if payload.endswith(b"dead")]
+    salvaged = tool.salvaged(payload, 1, 0)
+    assert base64.b64decode(salvaged["body_base64"]) == b"dead"
+    for given in (dead[0]["properties"], rich(salvaged["properties"])):
+        headers = given["headers"]
+        assert headers["x-death"][0]["queue"] == "from" and headers["b"] == "two" and "BCC" not in headers
+        assert given["message_id"] == "m" and "expiration" not in given
 
 
 def test_compact_keeps_what_is_wanted_and_no_more(directory):
