@@ -76,10 +76,9 @@ class SendBuffer(send_buffer.SendBuffer):
         """As core/memory/send_buffer.py has it."""
         lib.leveret_sent(self.pointers, self.output, count)
 
-    def takes_whole(self, heads, body, frame_size_max):
+    def takes_whole(self, size, body):
         """As core/memory/send_buffer.py has it."""
-        least = self.output.inset_least
-        return 0 < least <= body or send_buffer.SendBuffer.takes_whole(self, heads, body, frame_size_max)
+        return 0 < self.output.inset_least <= body or send_buffer.SendBuffer.takes_whole(self, size, body)
 
     def room(self):
         """As core/memory/send_buffer.py has it."""

@@ -123,7 +123,7 @@ if MICROPYTHON:
             start += 1
         return True
 
-    def quicker(function):
+    def quicker(function, form=None):
         """The form of a hot function that this interpreter is quicker with."""
         return function
 else:
@@ -147,23 +147,19 @@ else:
         return left[at : at + size] == right[start : start + size]
 
     _write_number = Struct(">Q").pack_into
-    _write_frame = Struct(">BHI").pack_into
 
     def put_number(target, at, high, low):
         """See hot.put_number."""
         _write_number(target, at, high << 30 | low)
-
-    def put_frame(target, at, type_, channel_number, size):
-        """See hot_out.put_frame."""
-        _write_frame(target, at, type_, channel_number, size)
 
     def route_hash(source, at, size):
         """See publish.route_hash; another number, which c_accel/routes.h has too."""
         found = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
         return found ^ found >> 13
 
-    _QUICKER = {"put_number": put_number, "put_frame": put_frame, "route_hash": route_hash}
+    _QUICKER = {"put_number": put_number, "route_hash": route_hash}
 
-    def quicker(function):
-        """The form of a hot function that this interpreter is quicker with: one call instead of a look at each octet."""
-        return _QUICKER[function.__name__]
+    def quicker(function, form=None):
+        """The form of a hot function that this interpreter is quicker with: one call instead of a look at each octet. `form`: of struct,
+        for a function that writes its arguments so behind `target` and `at`."""
+        return _QUICKER[function.__name__] if form is None else Struct(form).pack_into

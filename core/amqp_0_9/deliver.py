@@ -108,7 +108,8 @@ def deliver_large(session, consumer):
         return 0
     heads = len(consumer.prefix) + 10 + messages[message + layout.MESSAGE_ROUTE] + size
     body = messages[message + layout.MESSAGE_BODY]
-    if header is None and send.takes_whole(heads, body, session.frame_size_max) or heads > send.room() - limits.REPLY_ROOM:
+    whole = heads + frame.OVERHEAD + body if body + frame.OVERHEAD <= session.frame_size_max else -1
+    if header is None and send.takes_whole(whole, body) or heads > send.room() - limits.REPLY_ROOM:
         session.starved = True
         return 0
     found.pop()

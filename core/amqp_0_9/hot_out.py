@@ -24,7 +24,7 @@ def put_frame(target, at, type_, channel_number, size):
     target[at + 6] = size & 255
 
 
-put_frame = quicker(put_frame)
+put_frame = quicker(put_frame, ">BHI")
 
 
 def put_content_header(arena, blocks, messages, state, message, channel_number, target, at):

@@ -44,9 +44,9 @@ class SendBuffer:
             self.end = left
         return self.size - self.end
 
-    def takes_whole(self, heads, body, frame_size_max):
-        """Whether a content goes out in one piece once there is room: `heads` octets of method and header, `body` octets."""
-        return body + 8 <= frame_size_max and heads + 8 + body <= self.size - REPLY_ROOM
+    def takes_whole(self, size, body):
+        """Whether a delivery goes out in one piece once there is room: `size` octets with its `body` (-1: it never is one piece)."""
+        return 0 <= size <= self.size - REPLY_ROOM
 
     def write(self, octets):
         """Append `octets` (bytes). The caller has seen that there is room."""

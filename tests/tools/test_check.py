@@ -219,3 +219,33 @@ def test_a_rule_that_hides_faults_of_types_is_only_for_what_is_not_ours():
         "leveret.c_accel._hot",
         "leveret.c_accel._perf",
     }
+
+
+@pytest.mark.parametrize(
+    "source",
+    (
+        "x = source[at] != 0xCE",
+        "octets = b'\\x01\\xce'",
+        "DELIVER = b'\\x00\\x3c\\x00\\x3c'",
+        "if source[at + 8] != 60: pass",
+        "target[at + 8] = 60",
+        "fits = body + 8 <= self.frame_size_max",
+        "def put_frame(target): pass",
+        "def basic_publish(session): pass",
+    ),
+)
+def test_octets_of_a_family_are_found_outside_its_room(source):
+    assert faults(check.octets_known, source)
+
+
+@pytest.mark.parametrize("source", ("seconds = 60", "x = body <= self.frame_size_max", "pair = b'\\x00\\x05queue'", "left = size - 8"))
+def test_what_every_family_may_say_is_no_fault(source):
+    assert faults(check.octets_known, source) == []
+
+
+def test_no_neutral_file_knows_octets_of_a_family(monkeypatch):
+    assert "amqp_0_9" in check.families() and "wire" not in check.families()
+    assert list(check.octet_faults()) == []
+    monkeypatch.setattr(check, "families", lambda: set("x"))
+    told = {fault.split(":")[0] for fault in check.octet_faults()}
+    assert {"core/amqp_0_9/hot_in.py", "core/amqp_0_9/hot_out.py", "c_accel/amqp_0_9_frame.h", "c_accel/amqp_0_9_ingest.c"} <= told

@@ -356,10 +356,80 @@ def viper_faults():
                 yield f"mpy-cross refuses the viper form for {architecture}: {(error.stdout + error.stderr).strip()}"
 
 
+CLASSES = (10, 20, 30, 40, 50, 60, 85, 90)  # of 0-9-1, with their methods in two shorts; and the octet that ends its frames
+FRAME_END = 0xCE
+BUFFERS = ("source", "target", "octets", "buffer", "header", "payload")
+FRAME_PARTS = (7, 8, 12, 20)  # octets of a frame's head, of a frame beside its payload, of a content header, of its frame
+FAMILY_NAMES = re.compile(r"^(basic|channel|connection|exchange|queue|confirm|tx)_(publish|deliver|get|ack|nack|open|close|consume)(_ok)?$")
+FAMILY_C = re.compile(r"0xCE\b|END_OCTET|CLASS_BASIC|BASIC_[A-Z]+|\bput_frame\b|[!=]= ?(?:%s)\b" % "|".join(map(str, CLASSES)))
+C_OF_A_CLIENT = ("perf.c", "perf.h")  # `leveret perf` is a client
+
+
+def families():
+    """Rooms of core/ that are a family of protocols."""
+    return {name for name in rooms() if os.path.exists(os.path.join(ROOT, "core", name, "family.py"))} - {"wire"}
+
+
+def is_number(node, numbers):
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value in numbers
+
+
+def is_octet(node):
+    """True for source[...] and the like: buffers of octets, as the hot functions call them."""
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in BUFFERS
+
+
+def octet_fault(node):
+    """What of a family's octets a node says, else ''."""
+    if is_number(node, (FRAME_END,)):
+        return "0xCE ends a frame"
+    if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+        if FRAME_END in node.value:
+            return "0xCE ends a frame"
+        if len(node.value) >= 4 and node.value[0] == 0 and node.value[1] in CLASSES and node.value[2] == 0:
+            return "a class and a method"
+    if isinstance(node, ast.Compare) and is_octet(node.left) and any(is_number(each, CLASSES) for each in node.comparators):
+        return "the number of a class or a method"
+    if isinstance(node, ast.Assign) and is_octet(node.targets[0]) and is_number(node.value, CLASSES):
+        return "the number of a class or a method"
+    if isinstance(node, (ast.BinOp, ast.Compare)) and "frame_size_max" in names_in(node):
+        if any(is_number(each, FRAME_PARTS) for each in ast.walk(node)):
+            return "octets of a frame beside its payload"
+    name = node.name if isinstance(node, ast.FunctionDef) else node.id if isinstance(node, ast.Name) else ""
+    return "a method of a family" if FAMILY_NAMES.match(name) or name in ("put_frame", "shortstr") else ""
+
+
+def names_in(node):
+    """Names and attributes in an expression."""
+    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(node)}
+
+
+def octet_faults():
+    """Nothing outside a family's room of core/, and its files of c_accel/, knows its octets."""
+    for path in python_files("core"):
+        if room_of(path) not in families():
+            yield from octets_known(path, parse(path))
+    folder = os.path.join(ROOT, "c_accel")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith((".c", ".h")) and not name.startswith(tuple(families())) and name not in C_OF_A_CLIENT:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    if FAMILY_C.search(line):
+                        yield f"c_accel/{name}:{number}: octets of a family belong into its own files: {FAMILY_C.search(line)[0]}"
+
+
+def octets_known(path, tree):
+    for node in ast.walk(tree):
+        fault = octet_fault(node)
+        if fault:
+            yield f"{path}:{line_of(node)}: {fault}: octets of a family belong into its room"
+
+
 CHECKS = (
     ("style (ruff)", ruff_faults),
     ("types (mypy)", type_faults),
     ("core/ keeps its laws", core_faults),
+    ("who is no family knows no family's octets", octet_faults),
     ("every folder with sources is in the package", package_faults),
     ("every file says what it is for", docstring_faults),
     ("no file is too long", file_length_faults),
