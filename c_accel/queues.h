@@ -47,6 +47,20 @@ static inline void activate(const leveret_tables *t, int32_t queue)
     t->state[STATE_ACTIVE_TAIL] = queue;
 }
 
+/* The tree of what came back: see layout.py. */
+static inline uint32_t weight_of(int32_t entry)
+{
+    return (uint32_t)entry * TREE_WEIGHT & TREE_WEIGHT_MASK;
+}
+
+static inline int32_t is_lower(const int32_t *entries, int32_t position, int32_t node)
+{
+    return ((position - entries[node + ENTRY_POSITION]) & 0x20000000) != 0;
+}
+
+/* See hot.forget_returned (settle.c). */
+void leveret_forget_returned(int32_t *entries, int32_t *root, int32_t entry);
+
 static inline void unlink_ready(const leveret_tables *t, int32_t queue, int32_t entry)
 {
     int32_t *found = t->queues + queue;
@@ -60,8 +74,8 @@ static inline void unlink_ready(const leveret_tables *t, int32_t queue, int32_t 
         t->entries[behind + ENTRY_PREVIOUS] = before;
     else
         found[QUEUE_TAIL] = before;
-    if (found[QUEUE_RETURNED] == entry)
-        found[QUEUE_RETURNED] = -1;
+    if (found[QUEUE_RETURNED] >= 0)
+        leveret_forget_returned(t->entries, &found[QUEUE_RETURNED], entry);
     found[QUEUE_LENGTH] -= 1;
     found[QUEUE_OCTETS] -= t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
 }

@@ -1,4 +1,5 @@
-/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/broker/publish.py, core/memory/hot.py). */
+/* What consumers say of their deliveries: acknowledgements, refusals and returns that need no thought (core/broker/publish.py,
+ * core/memory/hot.py and returned.py). */
 #include "publish.h"
 #include "queues.h"
 
@@ -100,15 +101,82 @@ static void settle(const leveret_tables *t, int32_t channel, int32_t first, int3
     t->state[counter] = (t->state[counter] + count) & MASK;
 }
 
+void leveret_forget_returned(int32_t *entries, int32_t *root, int32_t entry)
+{
+    int32_t position = entries[entry + ENTRY_POSITION], steps = 0;
+    int32_t *cell = root;
+    while (*cell != entry) {
+        if (*cell < 0)
+            return;
+        if (++steps > TREE_DEEP) {
+            *root = -1;
+            return;
+        }
+        cell = entries + *cell + (is_lower(entries, position, *cell) ? TREE_LOWER : TREE_HIGHER);
+    }
+    int32_t lower = entries[entry + TREE_LOWER], higher = entries[entry + TREE_HIGHER];
+    while (lower >= 0 && higher >= 0) {
+        if (weight_of(lower) >= weight_of(higher)) {
+            *cell = lower;
+            cell = entries + lower + TREE_HIGHER;
+            lower = *cell;
+        } else {
+            *cell = higher;
+            cell = entries + higher + TREE_LOWER;
+            higher = *cell;
+        }
+    }
+    *cell = lower >= 0 ? lower : higher;
+}
+
+/* Into the tree of what came back: the nearest one before the entry, -1: none. */
+static int32_t put_into_tree(int32_t *entries, int32_t *root, int32_t entry, int32_t *steps)
+{
+    int32_t position = entries[entry + ENTRY_POSITION], before = -1, node = *root;
+    int32_t *cell = root;
+    for (; node >= 0 && weight_of(node) >= weight_of(entry); node = *cell) {
+        *steps += 1;
+        if (is_lower(entries, position, node)) {
+            cell = entries + node + TREE_LOWER;
+        } else {
+            before = node;
+            cell = entries + node + TREE_HIGHER;
+        }
+    }
+    if (*steps > TREE_DEEP) {
+        cell = root;
+        node = -1;
+    }
+    *cell = entry;
+    int32_t *lower = entries + entry + TREE_LOWER, *higher = entries + entry + TREE_HIGHER;
+    while (node >= 0) {
+        *steps += 1;
+        if (is_lower(entries, position, node)) {
+            *higher = node;
+            higher = entries + node + TREE_LOWER;
+            node = *higher;
+        } else {
+            before = node;
+            *lower = node;
+            lower = entries + node + TREE_HIGHER;
+            node = *lower;
+        }
+    }
+    *lower = *higher = -1;
+    return before;
+}
+
 static int32_t requeue(const leveret_tables *t, int32_t queue, int32_t entry)
 {
     int32_t *found = t->queues + queue;
     int32_t *entries = t->entries;
     int32_t position = entries[entry + ENTRY_POSITION];
-    int32_t before = found[QUEUE_RETURNED], steps = 0;
-    for (; before >= 0 && (position - entries[before + ENTRY_POSITION]) & 0x20000000; steps++)
-        before = entries[before + ENTRY_PREVIOUS];
-    int32_t behind = before >= 0 ? entries[before + ENTRY_NEXT] : found[QUEUE_HEAD];
+    int32_t before = -1, steps = 0, behind = found[QUEUE_HEAD];
+    if (behind >= 0 && !is_lower(entries, position, behind)) {
+        before = put_into_tree(entries, &found[QUEUE_RETURNED], entry, &steps);
+        if (before >= 0)
+            behind = entries[before + ENTRY_NEXT];
+    }
     for (; behind >= 0 && !((position - entries[behind + ENTRY_POSITION]) & 0x20000000); steps++) {
         before = behind;
         behind = entries[behind + ENTRY_NEXT];
@@ -123,7 +191,6 @@ static int32_t requeue(const leveret_tables *t, int32_t queue, int32_t entry)
         entries[behind + ENTRY_PREVIOUS] = entry;
     else
         found[QUEUE_TAIL] = entry;
-    found[QUEUE_RETURNED] = entry;
     found[QUEUE_LENGTH] += 1;
     found[QUEUE_OCTETS] += t->messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
     return steps;
@@ -180,6 +247,7 @@ int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, 
 
 void leveret_purge(const leveret_tables *t, int32_t queue)
 {
+    t->queues[queue + QUEUE_RETURNED] = NONE;
     for (int32_t entry = t->queues[queue + QUEUE_HEAD]; entry >= 0; entry = t->queues[queue + QUEUE_HEAD]) {
         unlink_ready(t, queue, entry);
         drop(t, entry);

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FILES = ("memory/hot", "broker/publish", "amqp_0_9/hot_in", "amqp_0_9/hot_out")  # below core/, without .py
+FILES = ("memory/hot", "memory/returned", "broker/publish", "amqp_0_9/hot_in", "amqp_0_9/hot_out")  # below core/, without .py
 OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets")
 TABLES = ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "table", "routes", "route_targets", "numbers")
 FUNCTIONS = ("size_of", "write")  # a family's, which hot.pump is given

@@ -120,6 +120,7 @@ class Plain:
     def purge(self, queue):
         """Drop all ready entries of a queue."""
         tables = self.tables
+        tables.queues[queue + layout.QUEUE_RETURNED] = layout.NONE
         entry = tables.queues[queue + layout.QUEUE_HEAD]
         while entry != layout.NONE:
             hot.unlink_ready(tables.messages, tables.entries, tables.queues, queue, entry)

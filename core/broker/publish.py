@@ -5,8 +5,9 @@ family reads its own octets (core/amqp_0_9/hot_in.py); here its routes are found
 they take a message without a look at it (QUEUE_PLAIN, QUEUE_LIMITS), and the message pushed.
 """
 
-from ..memory.hot import activate, drop, give_back, next_number, push, settle, unlink_ready, wake_below
+from ..memory.hot import activate, drop, next_number, push, settle, unlink_ready, wake_below
 from ..memory.layout import *
+from ..memory.returned import give_back
 from ..shim import const, quicker, same
 
 _RECORD_SIZE = const(33)  # octets of a message's record before its places (log/flat_records.py), and of each place

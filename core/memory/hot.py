@@ -11,8 +11,6 @@ Arguments that return: `arena` octets of all blocks; `blocks` next block of each
 from ..shim import const, copy, quicker
 from .layout import *
 
-_STEPS = const(16)  # entries that are passed on the way to an old place: so many take as long as one settlement
-
 _SPREAD = const(2533)  # odd: in the index of tags no channel has another's slot for the same tag, and neighbours stand far apart
 _NEAR = const(2)  # deliveries at each end of a channel's list that are looked at before the index of tags
 
@@ -250,43 +248,47 @@ def unlink_ready(messages, entries, queues, queue, entry):
         entries[behind + ENTRY_PREVIOUS] = before
     else:
         queues[queue + QUEUE_TAIL] = before
-    if queues[queue + QUEUE_RETURNED] == entry:
-        queues[queue + QUEUE_RETURNED] = -1
+    if queues[queue + QUEUE_RETURNED] >= 0:
+        forget_returned(entries, queues, queue, entry)
     queues[queue + QUEUE_LENGTH] -= 1
     queues[queue + QUEUE_OCTETS] -= messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY]
 
 
-def requeue(messages, entries, queues, queue, entry):
-    """Put an entry that is in no list back where its position says: how many others were passed on the way there.
-
-    Positions wrap at 2^30 and lie less than half of that apart. The way there begins at what was put back last, for consumers return
-    their deliveries in order or against it.
-    """
+def forget_returned(entries, queues, queue, entry):
+    """Take an entry out of the tree of what came back to its queue, if it is in it."""
     position = entries[entry + ENTRY_POSITION]
-    before = queues[queue + QUEUE_RETURNED]
+    node = queues[queue + QUEUE_RETURNED]
+    cell = -1
     steps = 0
-    while before >= 0 and (position - entries[before + ENTRY_POSITION]) & 0x20000000:
-        before = entries[before + ENTRY_PREVIOUS]
+    while node != entry:
+        if node < 0:
+            return
         steps += 1
-    behind = entries[before + ENTRY_NEXT] if before >= 0 else queues[queue + QUEUE_HEAD]
-    while behind >= 0 and (position - entries[behind + ENTRY_POSITION]) & 0x20000000 == 0:
-        before = behind
-        behind = entries[behind + ENTRY_NEXT]
-        steps += 1
-    entries[entry + ENTRY_PREVIOUS] = before
-    entries[entry + ENTRY_NEXT] = behind
-    if before >= 0:
-        entries[before + ENTRY_NEXT] = entry
-    else:
-        queues[queue + QUEUE_HEAD] = entry
-    if behind >= 0:
-        entries[behind + ENTRY_PREVIOUS] = entry
-    else:
-        queues[queue + QUEUE_TAIL] = entry
-    queues[queue + QUEUE_RETURNED] = entry
-    queues[queue + QUEUE_LENGTH] += 1
-    queues[queue + QUEUE_OCTETS] += messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY]
-    return steps
+        if steps > TREE_DEEP:
+            queues[queue + QUEUE_RETURNED] = -1
+            return
+        cell = node + TREE_HIGHER
+        if (position - entries[node + ENTRY_POSITION]) & 0x20000000:
+            cell = node + TREE_LOWER
+        node = entries[cell]
+    lower = entries[entry + TREE_LOWER]
+    higher = entries[entry + TREE_HIGHER]
+    while True:
+        node = higher
+        if lower >= 0 and (higher < 0 or lower * TREE_WEIGHT & TREE_WEIGHT_MASK >= higher * TREE_WEIGHT & TREE_WEIGHT_MASK):
+            node = lower
+        if cell < 0:
+            queues[queue + QUEUE_RETURNED] = node
+        else:
+            entries[cell] = node
+        if lower < 0 or higher < 0:
+            return
+        if node == lower:
+            cell = lower + TREE_HIGHER
+            lower = entries[cell]
+        else:
+            cell = higher + TREE_LOWER
+            higher = entries[cell]
 
 
 def hold(entries, queues, channels, channel, entry, consumer):
@@ -381,23 +383,6 @@ def settle(blocks, messages, entries, queues, channels, consumers, state, channe
         entry = behind
     state[counter] = (state[counter] + count) & MASK
     return count
-
-
-def give_back(messages, entries, queues, channels, consumers, state, channel, first, last):
-    """Put the unsettled entries of a channel from `first` to `last` back into their queues, the newest first."""
-    entry = last
-    while True:
-        before = entries[entry + ENTRY_PREVIOUS]
-        queue = entries[entry + ENTRY_QUEUE]
-        unhold(entries, queues, channels, consumers, state, channel, entry)
-        if entries[entry + ENTRY_REDELIVERED] & 255 < 255:
-            entries[entry + ENTRY_REDELIVERED] += 1
-        state[STATE_LEFT] -= requeue(messages, entries, queues, queue, entry) // _STEPS
-        activate(queues, state, queue)
-        state[STATE_REDELIVERED] = (state[STATE_REDELIVERED] + 1) & MASK
-        if entry == first:
-            return
-        entry = before
 
 
 def reach(entries, channels, channel, tag, most):

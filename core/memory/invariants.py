@@ -307,10 +307,26 @@ def ready_list(tables, alive, queue, places, in_order):
             if not is_before(position, queues[queue + layout.QUEUE_POSITION]):
                 raise Wrong("queue %d: POSITION is to be behind %d, and is %d" % (queue, position, queues[queue + layout.QUEUE_POSITION]))
         before = position
-    returned = queues[queue + layout.QUEUE_RETURNED]
-    if returned != NONE and (returned not in places or returned not in found):
-        raise Wrong("queue %d: RETURNED is to be one of its ready entries, and is %d" % (queue, returned))
+    returned_tree(tables, queue, queues[queue + layout.QUEUE_RETURNED], set(found))
     return found
+
+
+def returned_tree(tables, queue, root, ready):
+    """Each of the tree of what came back is one of its queue's ready entries, and between those that it hangs at."""
+    entries = tables.entries
+    left = [(root, None, None)]
+    while left:
+        entry, above, below = left.pop()
+        if entry == NONE:
+            continue
+        if entry not in ready:
+            raise Wrong("queue %d: RETURNED is to have its ready entries, each once, and has %d" % (queue, entry))
+        ready.remove(entry)
+        position = entries[entry + layout.ENTRY_POSITION]
+        if above is not None and not is_before(above, position) or below is not None and not is_before(position, below):
+            raise Wrong("entry %d: its place in the tree of RETURNED is to be between %r and %r" % (entry, above, below))
+        left.append((entries[entry + layout.ENTRY_TAG], above, position))
+        left.append((entries[entry + layout.ENTRY_CONSUMER], position, below))
 
 
 def unsettled_list(tables, alive, channel, places):

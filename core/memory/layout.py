@@ -72,7 +72,7 @@ QUEUE_LIMITS = 15  # which limits are kept without asking Python, see below; Que
 QUEUE_TTL = 16  # x-message-ttl, milliseconds; NONE: none
 QUEUE_LENGTH_MAX = 17  # x-max-length
 QUEUE_OCTETS_MAX = 18  # x-max-length-bytes
-QUEUE_RETURNED = 19  # the ready entry that was put back last; NONE: there is none any more
+QUEUE_RETURNED = 19  # the root of the tree of ready entries that were put back behind others (see returned.requeue); NONE: there is none
 QUEUE_RETURNING = 20  # unsettled entries that come back, in turns: none is delivered until all have
 QUEUE_WIDTH = 21
 
@@ -119,6 +119,15 @@ CONSUMER_NEXT = 5  # behind it among the consumers of its channel
 CONSUMER_WIDTH = 6
 
 CHUNK_WIDTH = 12  # integers of a record of log/chunk_index.py
+
+# The tree of what came back to a queue (QUEUE_RETURNED): ordered by position, and no entry is heavier than the one that it hangs at. What
+# it weighs comes from its handle, so that the tree is about as deep as its logarithm. Nobody but `returned.requeue` needs it, to begin
+# near an old place: one that has become deep all the same is given up.
+TREE_LOWER = ENTRY_TAG  # these two have no other use in the ready list of a queue that is not NOT_PLAIN
+TREE_HIGHER = ENTRY_CONSUMER
+TREE_WEIGHT = 4500
+TREE_WEIGHT_MASK = 0xFFFF
+TREE_DEEP = 200  # steps
 
 CREDIT_UNLIMITED = 0x3FFFFFFF
 

@@ -4,7 +4,7 @@ The order is flat (records of layout.QUEUE and layout.ENTRY); the object here ho
 consumers. A message that comes back (reject, recover, a channel that closes) goes back to where it stood, as in RabbitMQ.
 """
 
-from ..memory import hot, layout
+from ..memory import hot, layout, returned
 
 if False:  # for the type checker alone
     from typing import Any
@@ -188,7 +188,7 @@ class Queue:
         tables = self.tables
         if self.needs_care:  # its rules may have changed the order
             tables.queues[self.handle + layout.QUEUE_RETURNED] = layout.NONE
-        steps = hot.requeue(tables.messages, tables.entries, tables.queues, self.handle, entry)
+        steps = returned.requeue(tables.messages, tables.entries, tables.queues, self.handle, entry)
         tables.state[layout.STATE_LEFT] -= steps * tables.engine.effort // STEPS_A_TURN
 
     def purge(self):

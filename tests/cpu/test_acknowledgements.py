@@ -8,6 +8,10 @@ c_accel/foresee.h). Measured on the machine that these bounds were chosen on, mi
     ack, C, 100,000        0.028        0.085
     ack, plain, 3,000      4.2          6.1
     ack, plain, 12,500     4.4          6.8
+    nack, C, 25,000        0.038        0.24    (17 when each walked to its old place)
+    nack, C, 100,000       0.045        0.50    (97)
+    nack, plain, 3,000     5.4          10.0    (82)
+    nack, plain, 12,500    5.6          10.9    (325)
 """
 
 import gc
@@ -22,7 +26,9 @@ from leveret.core.broker import engine
 
 ATTEMPTS = 5
 RATIO_IN_C, RATIO_PLAIN = 6, 3  # at random to in order: 3 and 1.6 were measured
-GROWTH = 2  # of one settlement at random, from a quarter of the load to all of it: 1.3 was measured
+RETURN_RATIO_IN_C = 20  # the same of what goes back to its queue: 11 and 2 were measured
+GROWTH = 3  # of one settlement at random, from a quarter of the load to all of it: 1.3 and 2.1 were measured; each walking: 4 or more
+RETURN = ("basic_nack", (False, True))
 
 
 def cost(form, count, at_random, name="basic_ack", arguments=(False,)):
@@ -60,3 +66,12 @@ def test_an_acknowledgement_at_random_costs_about_what_one_in_order_does_in_c():
 
 def test_an_acknowledgement_at_random_costs_about_what_one_in_order_does_as_plain_python():
     judged(engine.Plain, 12500, RATIO_PLAIN)
+
+
+@pytest.mark.skipif(c_accel.lib is None, reason="a C compiler is not installed")
+def test_what_goes_back_at_random_is_not_quadratic_in_c():
+    judged(c_accel.Engine, 100000, RETURN_RATIO_IN_C, *RETURN)
+
+
+def test_what_goes_back_at_random_is_not_quadratic_as_plain_python():
+    judged(engine.Plain, 12500, RATIO_PLAIN, *RETURN)

@@ -58,6 +58,7 @@ LEFT_OUT = (
     "memory.invariants",
     "memory.layout",
     "memory.receive_buffer",
+    "memory.returned",
     "memory.send_buffer",
     "message.type_words",
     "parts",

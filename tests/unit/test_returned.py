@@ -1,0 +1,95 @@
+"""What comes back to a queue finds its place near others that came back: the order is that of positions, and a deep tree is given up."""
+
+import random
+
+from peer import Peer, new_broker
+
+from leveret.core.memory import invariants, layout, returned
+
+COUNT = 400
+
+
+def taken_out():
+    """(broker, queue, its entries in their order): each is out of the ready list."""
+    broker = new_broker(entry_count_max=1024, message_count_max=1024, arena_size=1 << 16, receive_buffer_size=65536)
+    peer = Peer(broker)
+    peer.declare("q")
+    for _ in range(COUNT):
+        peer.publish("q", b"x")
+    found = broker.queues["q"]
+    return broker, found, [found.pop() for _ in range(COUNT)]
+
+
+def ready(broker, found):
+    """The entries of the ready list; the tree holds what it has to."""
+    entries, entry, order = broker.tables.entries, found.head(), []
+    while entry != layout.NONE:
+        order.append(entry)
+        entry = entries[entry + layout.ENTRY_NEXT]
+    root = broker.tables.queues[found.handle + layout.QUEUE_RETURNED]
+    invariants.returned_tree(broker.tables, found.handle, root, set(order))
+    return order
+
+
+def back(broker, found, entry):
+    tables = broker.tables
+    return returned.requeue(tables.messages, tables.entries, tables.queues, found.handle, entry)
+
+
+def test_any_order_of_returns_between_deliveries_keeps_the_order_of_positions():
+    for seed in range(5):
+        chance = random.Random(seed)
+        broker, found, entries = taken_out()
+        place = {entry: at for at, entry in enumerate(entries)}
+        out = list(entries)
+        for _ in range(4 * COUNT):
+            if out and chance.random() < 0.6:
+                back(broker, found, out.pop(chance.randrange(len(out))))
+            elif found.head() != layout.NONE:
+                entry = chance.choice(ready(broker, found)) if chance.random() < 0.2 else found.head()
+                found.unlink(entry)
+                out.append(entry)
+        order = ready(broker, found)
+        assert order == sorted(order, key=place.get) and len(order) + len(out) == COUNT
+        for entry in out:
+            back(broker, found, entry)
+        assert ready(broker, found) == entries
+        found.purge()
+        assert broker.tables.queues[found.handle + layout.QUEUE_RETURNED] == layout.NONE
+
+
+def test_returns_at_random_pass_few_others_and_a_return_to_the_head_none():
+    broker, found, entries = taken_out()
+    order = list(entries)
+    random.Random(7).shuffle(order)
+    steps = sum([back(broker, found, entry) for entry in order])
+    assert steps < 16 * COUNT, steps  # each walking from the last one: a third of all that are there
+    for entry in entries:
+        found.unlink(entry)
+    assert sum([back(broker, found, entry) for entry in reversed(entries)]) == 0
+    assert broker.tables.queues[found.handle + layout.QUEUE_RETURNED] == layout.NONE
+
+
+def test_a_tree_that_has_become_deep_is_given_up_and_the_order_stays():
+    """A peer that knew the handles could have entries come back from the lightest to the heaviest."""
+    broker, found, entries = taken_out()
+    tables = broker.tables
+
+    def weight(entry):
+        return entry * layout.TREE_WEIGHT & layout.TREE_WEIGHT_MASK
+
+    heavy_first = sorted(entries, key=weight, reverse=True)
+    for at, entry in enumerate(heavy_first):
+        tables.entries[entry + layout.ENTRY_POSITION] = at
+    found.tables.queues[found.handle + layout.QUEUE_POSITION] = COUNT
+    for entry in heavy_first:
+        back(broker, found, entry)
+    depth, entry = 0, tables.queues[found.handle + layout.QUEUE_RETURNED]
+    while entry != layout.NONE:
+        entry = tables.entries[entry + layout.TREE_HIGHER]
+        depth += 1
+    assert 1 < depth <= layout.TREE_DEEP + 2 < COUNT
+    assert ready(broker, found) == heavy_first
+    for entry in reversed(heavy_first):
+        found.unlink(entry)
+    assert tables.queues[found.handle + layout.QUEUE_RETURNED] == layout.NONE and found.head() == layout.NONE
