@@ -1,6 +1,6 @@
 """Properties of class basic (0-9-1 section 4.2.6.1) and the reply codes."""
 
-from leveret.core.amqp_0_9 import properties
+from leveret.core.amqp_0_9 import properties, spec_0_9_1
 from leveret.core.amqp_0_9.replies import reply_of, reply_text
 from leveret.core.errors import ACCESS_REFUSED, FRAME_ERROR, NOT_FOUND, SYNTAX_ERROR, ProtocolError
 
@@ -90,9 +90,9 @@ def test_a_property_that_is_none_is_left_out_and_an_unknown_name_is_our_own_mist
 
 
 def test_conditions_have_the_codes_of_the_specification():
-    assert reply_of(NOT_FOUND) == (404, False)
-    assert reply_of(FRAME_ERROR) == (501, True)
-    assert reply_of("something new") == (541, True)
+    assert reply_of(spec_0_9_1, NOT_FOUND) == (404, False)
+    assert reply_of(spec_0_9_1, FRAME_ERROR) == (501, True)
+    assert reply_of(spec_0_9_1, "something new") == (541, True)
 
 
 def test_reply_texts_are_worded_and_cut_to_a_short_string():
