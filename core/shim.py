@@ -76,6 +76,18 @@ else:
         return "line %d of %s" % (trace.tb_lineno, trace.tb_frame.f_code.co_filename.rsplit("/", 1)[-1])
 
 
+if MICROPYTHON:
+
+    def number_of(identity):
+        """A number of 64 bits for something hashable: always the same while the program runs, and another's is another."""
+        return int.from_bytes(hashlib.sha256(repr(identity).encode()).digest()[:8], "big")
+else:
+
+    def number_of(identity):
+        """A number of 64 bits for something hashable: always the same while the program runs, and another's is another."""
+        return hash(identity) & 0xFFFFFFFFFFFFFFFF
+
+
 if hasattr(hashlib, "pbkdf2_hmac"):
 
     def pbkdf2_sha256(password, salt, rounds):

@@ -1,40 +1,50 @@
 """Long lists in JSON answers of a bounded size, page by page.
 
-A place in a list is told by a digest of the item's identity, and the items go in the order of their digests: a place is short, and stays
-right when something is made or removed between two pages. An item that no page can hold, or that JSON cannot write, is named instead.
+A place in a list is told by a number of the item's identity, and the items go in the order of these numbers: a place is short, and stays
+right when something is made or removed between two pages. The numbers are of one run of the broker: the hash that the interpreter has of
+each string anyway, or thousands of bindings would take too long for one turn. An item that no page can hold, or that JSON cannot write, is
+named instead.
 """
 
-import binascii
-import hashlib
+from ..shim import json_text, number_of
 
-from ..shim import json_text
-
-NEXT_SIZE = 128  # octets that ,"next":["permissions","0123456789abcdef"] and the brackets of a page take at most
+NEXT_SIZE = 128  # octets that ,"next":["permissions","0123456789abcdef0123"] and the brackets of a page take at most
 NAMED_MAX = 128  # characters of the sentence about an item that is left out
 
 
-def place_of(identity):
-    """Where an item stands: 16 characters."""
-    return str(binascii.hexlify(hashlib.sha256(identity.encode("utf-8")).digest()[:8]), "utf-8")
+def written(place):
+    """A place as it stands in `next`: which run of the broker it is of, and the number."""
+    return "%04x%016x" % (number_of("run") & 0xFFFF, place)
+
+
+def read(text):
+    """The number of a written place. Raises ValueError for that of another run."""
+    try:
+        place = int(text[4:], 16)
+    except ValueError:
+        place = -1
+    if place < 0 or written(place) != text:
+        raise ValueError("'after' is of an earlier run of this broker: ask for the first page again")
+    return place
 
 
 def page(head, sections, after, size_max):
     """The JSON text of {head..., "items": {section: [...], "left_out": [sentence...]}, "next": place or null}, at most `size_max` octets.
 
-    `sections`: (name, function that lists (identity, function that makes the item)); `after`: the `next` of the page before, or None.
+    `sections`: (name, iterable of (identity, thing), function that makes a thing's item); `after`: the `next` of the page before, or None.
     Raises ValueError for a place that does not exist.
     """
-    begin = 0
+    section, place = 0, 0
     if after is not None:
-        names = [name for name, _ in sections]
+        names = [each[0] for each in sections]
         if not isinstance(after, list) or len(after) != 2 or after[0] not in names or not isinstance(after[1], str):
             raise ValueError("'after' is not the 'next' of another page")
-        begin = names.index(after[0])
+        section, place = names.index(after[0]), read(after[1])
     filled = Page(size_max - len(json_text(head).encode("utf-8")) - NEXT_SIZE)
-    for name, listing in sections[begin:]:
-        last = after[1] if after is not None and after[0] == name else ""
-        if not filled.take(name, listing, last):
+    for name, things, make in sections[section:]:
+        if not filled.take(name, things, make, place):
             break
+        place = 0
     whole = dict(head)
     whole["next"] = filled.next
     text = json_text(whole)
@@ -51,25 +61,28 @@ class Page:
         self.named = []
         self.next = None
 
-    def take(self, name, listing, last):
-        """Put the items of a section that stand behind place `last` on the page; false when the page is full."""
-        placed = [(place_of(identity), make) for identity, make in listing()]
-        waiting = sorted([row for row in placed if row[0] > last], key=lambda row: row[0])
+    def take(self, name, things, make, begin):
+        """Put the items of a section from the place `begin` on the page; false when the page is full."""
+        waiting = []
+        for identity, thing in things:
+            place = number_of(identity)
+            if place >= begin:
+                waiting.append((place, thing))
+        waiting.sort(key=lambda row: row[0])
         items: list = []
         self.room -= len(name) + 6
         if waiting:
             self.lists.append((name, items))
-        for place, make in waiting:
-            if not self.put(name, items, make):
-                self.next = [name, last]
+        for place, thing in waiting:
+            if not self.put(name, items, make, thing):
+                self.next = [name, written(place)]
                 return False
-            last = place
         return True
 
-    def put(self, name, items, make):
+    def put(self, name, items, make, thing):
         """Put one item on the page; false when the item belongs on the next page."""
         try:
-            written = json_text(make())
+            written = json_text(make(thing))
         except ValueError as error:
             return self.name(str(error))
         size = len(written.encode("utf-8")) + 1

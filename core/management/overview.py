@@ -64,10 +64,10 @@ def totals(broker):
 def sections(broker):
     """For answer_pages.page: counters (each an object with its one name), queues, streams, connections."""
     return (
-        ("counters", lambda: [(name, lambda name=name, count=count: {name: count}) for name, count in counters(broker).items()]),
-        ("queues", lambda: [(name, lambda queue=queue: a_queue(queue)) for name, queue in broker.queues.items() if not queue.is_stream]),
-        ("streams", lambda: [(name, lambda queue=queue: a_stream(queue)) for name, queue in broker.queues.items() if queue.is_stream]),
-        ("connections", lambda: [(str(id(each)), lambda each=each: a_connection(each)) for each in broker.connections]),
+        ("counters", [(each[0], each) for each in counters(broker).items()], lambda each: {each[0]: each[1]}),
+        ("queues", [row for row in broker.queues.items() if not row[1].is_stream], a_queue),
+        ("streams", [row for row in broker.queues.items() if row[1].is_stream], a_stream),
+        ("connections", [(id(each), each) for each in broker.connections], a_connection),
     )
 
 

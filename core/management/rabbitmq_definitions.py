@@ -269,25 +269,24 @@ def check_value(key, value, depth):
 
 
 def sections(broker):
-    """For answer_pages.fill: (section, function that lists (identity, function that makes the item)) in the order of loading."""
+    """For answer_pages.page: (section, (identity, thing) of each, function that makes a thing's item) in the order of loading. Of exchanges
+    the predeclared ones are left out, of queues the exclusive ones."""
+    host = broker.virtual_host
+    users = [row for row in broker.access.users.items() if not row[1].predeclared]
+    known = [row[0] for row in PREDECLARED]
     return (
-        ("users", lambda: all_users(broker)),
-        ("permissions", lambda: permissions(broker)),
-        ("policies", lambda: policies(broker)),
-        ("exchanges", lambda: exchanges(broker)),
-        ("queues", lambda: queues(broker)),
-        ("bindings", lambda: bindings(broker)),
+        ("users", users, a_user),
+        ("permissions", [row for row in users if row[1].permissions is not None], lambda user: a_permission(host, user)),
+        ("policies", broker.policies.by_name.items(), lambda policy: a_policy(host, policy)),
+        ("exchanges", [row for row in broker.exchanges.items() if row[0] not in known], lambda exchange: an_exchange(host, exchange)),
+        ("queues", [row for row in broker.queues.items() if row[1].owner is None], lambda queue: a_queue(host, queue)),
+        ("bindings", bindings(broker), lambda binding: a_binding(host, binding)),
     )
 
 
-def all_users(broker):
-    """A PBKDF2 hash is written in base64, because RabbitMQ wants base64 here; it loads such a user, who cannot log in there. The guest of
-    a broker without users is left out like the predeclared exchanges: every broker has its own."""
-    return [(name, lambda user=user: a_user(user)) for name, user in broker.access.users.items() if not user.predeclared]
-
-
 def a_user(user):
-    """One user."""
+    """One user. A PBKDF2 hash is written in base64, because RabbitMQ wants base64 here; it loads such a user, who cannot log in there. The
+    guest of a broker without users is left out like the predeclared exchanges: every broker has its own."""
     algorithm, written = RABBIT_HASH, ""
     if user.stored is not None:
         algorithm, written = user.stored.algorithm, user.stored.text()
@@ -296,75 +295,49 @@ def a_user(user):
     return {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags), "limits": {}}
 
 
-def permissions(broker):
-    """Users without permissions have none."""
-    return [
-        (
-            name,
-            lambda user=user: {
-                "user": user.name,
-                "vhost": broker.virtual_host,
-                "configure": user.permissions[0],
-                "write": user.permissions[1],
-                "read": user.permissions[2],
-            },
-        )
-        for name, user in broker.access.users.items()
-        if user.permissions is not None and not user.predeclared
-    ]
+def a_permission(host, user):
+    """What one user may do; users without permissions have none."""
+    return {
+        "user": user.name,
+        "vhost": host,
+        "configure": user.permissions[0],
+        "write": user.permissions[1],
+        "read": user.permissions[2],
+    }
 
 
-def policies(broker):
-    """All."""
-    return [
-        (
-            name,
-            lambda policy=policy: {
-                "vhost": broker.virtual_host,
-                "name": policy.name,
-                "pattern": policy.pattern,
-                "apply-to": policy.apply_to,
-                "definition": policy.definition,
-                "priority": policy.priority,
-            },
-        )
-        for name, policy in broker.policies.by_name.items()
-    ]
+def a_policy(host, policy):
+    """One policy."""
+    return {
+        "vhost": host,
+        "name": policy.name,
+        "pattern": policy.pattern,
+        "apply-to": policy.apply_to,
+        "definition": policy.definition,
+        "priority": policy.priority,
+    }
 
 
-def exchanges(broker):
-    """All but the predeclared ones."""
-    known = [row[0] for row in PREDECLARED]
-    return [
-        (
-            name,
-            lambda exchange=exchange: {
-                "name": exchange.name,
-                "vhost": broker.virtual_host,
-                "type": exchange.type,
-                "durable": exchange.durable,
-                "auto_delete": exchange.auto_delete,
-                "internal": exchange.internal,
-                "arguments": plain(exchange.arguments),
-            },
-        )
-        for name, exchange in broker.exchanges.items()
-        if name not in known
-    ]
+def an_exchange(host, exchange):
+    """One exchange."""
+    return {
+        "name": exchange.name,
+        "vhost": host,
+        "type": exchange.type,
+        "durable": exchange.durable,
+        "auto_delete": exchange.auto_delete,
+        "internal": exchange.internal,
+        "arguments": plain(exchange.arguments),
+    }
 
 
-def queues(broker):
-    """All but the exclusive ones."""
-    return [(name, lambda queue=queue: a_queue(broker, queue)) for name, queue in broker.queues.items() if queue.owner is None]
-
-
-def a_queue(broker, queue):
+def a_queue(host, queue):
     """One queue."""
     if queue.name.startswith("amq.") or queue.is_own:
         raise ValueError("queue '%s' left out: the broker has made its name" % queue.name)
     return {
         "name": queue.name,
-        "vhost": broker.virtual_host,
+        "vhost": host,
         "durable": queue.durable,
         "auto_delete": queue.auto_delete,
         "type": queue.type,
@@ -373,22 +346,20 @@ def a_queue(broker, queue):
 
 
 def bindings(broker):
-    """All but those to queues that are left out."""
-    listed = []
+    """(identity, binding) of all but those to queues that are left out."""
     for exchange in broker.exchanges.values():
         for identity, binding in exchange.bindings.items():
             target = binding.destination
             if target.is_exchange or target.owner is None and not target.name.startswith("amq."):
-                listed.append((repr((exchange.name, identity)), lambda binding=binding: a_binding(broker, binding)))
-    return listed
+                yield (exchange.name, identity), binding
 
 
-def a_binding(broker, binding):
+def a_binding(host, binding):
     """One binding."""
     target = binding.destination
     return {
         "source": binding.exchange.name,
-        "vhost": broker.virtual_host,
+        "vhost": host,
         "destination": target.name,
         "destination_type": "exchange" if target.is_exchange else "queue",
         "routing_key": str(binding.key, "utf-8"),

@@ -122,7 +122,7 @@ def test_quorum_queues_and_unknown_arguments_go_through_definitions():
     }
     for given in (item, dict(item, arguments={"x-ha-policy": "all"})):
         assert rabbitmq_definitions.load(broker, "queues", given) == (True, "")
-    assert rabbitmq_definitions.a_queue(broker, broker.queues["q"]) == item
+    assert rabbitmq_definitions.a_queue(broker.virtual_host, broker.queues["q"]) == item
 
 
 UNKNOWN = ("x-initial-cluster-size", "x-stream-filter-size-bytes", "x-ha-policy", "x-internal-purpose", "x-anything")
@@ -145,7 +145,7 @@ def test_arguments_that_mean_nothing_are_kept_compared_and_told_once():
     broker.run()
     again, _ = durable_broker(store.cut(), **ROOM)
     assert again.queues["q"].arguments == given and again.exchanges["e"].arguments == given
-    assert rabbitmq_definitions.a_queue(again, again.queues["q"])["arguments"] == given
+    assert rabbitmq_definitions.a_queue(again.virtual_host, again.queues["q"])["arguments"] == given
 
 
 def test_the_log_is_told_of_so_many_unknown_arguments_and_no_more():
@@ -190,6 +190,6 @@ def test_the_virtual_host_has_a_name_and_aliases():
     name, _, arguments = opened(broker, "other")
     assert name == "connection_close" and arguments[:2] == [530, "NOT_ALLOWED - vhost other not found"]
     broker.declare_queue(nobody, "here", False, True, False, False, {})
-    assert rabbitmq_definitions.a_queue(broker, broker.queues["here"])["vhost"] == "/production"
+    assert rabbitmq_definitions.a_queue(broker.virtual_host, broker.queues["here"])["vhost"] == "/production"
     document = {"queues": [{"name": "a", "vhost": "/production"}, {"name": "b", "vhost": "/"}, {"name": "c"}]}
     assert [each["name"] for each in rabbitmq_definitions.ours(document["queues"], broker.virtual_host)] == ["a", "c"]
