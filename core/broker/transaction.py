@@ -116,16 +116,19 @@ class Transaction:
         broker = connection.broker
         self.left = TURN
         if self.sender is None and not (self.find_room(broker) and self.may_begin(broker)):
-            if self.left <= 0:
-                connection.wait_for_turn()
-            return False
+            return self.left <= 0 and self.go_on_later(connection)
         self.sender = channel
         if not self.take_effect(broker):
             broker.commit = self
-            connection.wait_for_turn()
-            return False
+            return self.go_on_later(connection)
         self.end(broker)
         return True
+
+    def go_on_later(self, connection):
+        """False: the rest is for the connection's next turn, in another round of the broker."""
+        self.tables.state[layout.STATE_LEFT] = 0
+        connection.wait_for_turn()
+        return False
 
     def find_room(self, broker):
         """True when all kept contents have been seen to have room."""

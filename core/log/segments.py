@@ -55,6 +55,7 @@ MAGIC = b"LVRT"
 HEAD_LEAST = const(14)  # octets of a segment's head, as the files of orphans.py have it
 
 SMALL = const(512)  # octets of a thing that is put together when it is appended: a group of many is written quicker
+SMALL_MAX = const(256)  # such things in a row that are put together again, for the same reason
 
 _OVERHEAD = const(13)
 _MASK = const(0x3FFFFFFF)
@@ -110,6 +111,7 @@ class Log:
         self.parts = []  # of the next record: octet type, long size, payload of each thing appended, or of several in one part
         self.parts_size = 0
         self.parts_count = 0
+        self.small = 0  # small parts at the end that are not put together yet
         self.marks = []  # (chunk_index.Paged, chunk) to be told where this record is
         self.group = 0  # counts these records
         self.appended = 0  # things appended in this run
@@ -201,6 +203,10 @@ class Log:
         if size <= SMALL:
             octets = (b"".join(octets),)
         self.parts.extend(octets)  # all of it or nothing
+        self.small = self.small + 1 if size <= SMALL else 0
+        if self.small == SMALL_MAX:
+            self.small = 0
+            self.parts[-SMALL_MAX:] = [b"".join(self.parts[-SMALL_MAX:])]
         self.parts_size += size + 5
         self.parts_count += 1
         self.appended += 1
@@ -210,6 +216,7 @@ class Log:
     def append_written(self, count, octets):
         """Append `count` things that are written as they stand in a group."""
         self.parts.append(octets)
+        self.small = 0
         self.parts_size += len(octets)
         self.parts_count += count
         self.appended += count
@@ -229,7 +236,7 @@ class Log:
         octets = head + self.record_of_parts()
         self.flight = Flight(self, len(head), len(octets))
         self.parts = []
-        self.parts_size = self.parts_count = 0
+        self.parts_size = self.parts_count = self.small = 0
         self.crowded = False
         self.marks = []
         self.group += 1
