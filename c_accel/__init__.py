@@ -259,6 +259,10 @@ class Engine:
         """See core/log/flat_records.py."""
         return lib.leveret_gather_settled(self.pointers, runs, most)
 
+    def live_in(self, entry, segment, found, count, most):
+        """See core/log/flat_records.py."""
+        return lib.leveret_live_in(self.pointers, entry, segment, found, count, most)
+
     def purge(self, queue):
         """See core/broker/engine.py."""
         lib.leveret_purge(self.pointers, queue)

@@ -115,6 +115,13 @@ class Plain:
 
         return flat_records.gather_settled(self.tables.entries, self.tables.state, runs, most)
 
+    def live_in(self, entry, segment, found, count, most):
+        """See flat_records.live_in."""
+        from ..log import flat_records
+
+        tables = self.tables
+        return flat_records.live_in(tables.messages, tables.entries, tables.queues, entry, segment, found, count, most)
+
     # What a method does to all messages of a queue, or to all deliveries of a channel
 
     def purge(self, queue):

@@ -1,11 +1,12 @@
-"""Copying what is only in the log out of a segment that is to be freed: record by record, with all places that are still wanted.
+"""Copying what is still wanted out of a segment that is to be freed, with all places that are still wanted: what is only in the log
+record by record, then what is in memory. It goes in turns; all of it is durable before the segment is removed.
 
 A part of Pager. The index follows: a chunk in front of the old one says where the copy is; a crash before the segment is removed leaves
 doubles, which recovery knows by their positions.
 """
 
 from ..memory import layout
-from ..shim import elapsed
+from ..shim import elapsed, table
 from . import chunk_index, message_record
 from .read_back import Damaged, Walk
 
@@ -13,6 +14,8 @@ if False:  # for the type checker alone
     from typing import Any
 
 RETRY_MS = 200  # after the store has failed to read
+
+KIB = 1024  # octets of a message that are as much work as one more message
 
 
 class Copies:
@@ -27,6 +30,10 @@ class Copies:
     give_up: "Any"
     lose: "Any"
     see_empty: "Any"
+
+    left = 0  # messages that may be copied yet in this turn; a KiB of one counts as one more
+    walk: "Any" = None  # where the copying of a segment goes on
+    known: "Any" = None  # see `in_memory`
 
     def chunks_in(self, segment):
         """{queue id: (queue, its chunks in a segment)}, the chunks in order."""
@@ -46,20 +53,100 @@ class Copies:
             return False
         return sum([len(mine) for _, mine in here.values()]) < self.tables.chunk_pool[2]
 
-    def copy(self, segment, here, in_memory):
-        """Write again what a segment holds that is only there, and, with it, what of it is in memory.
+    def copy_forward(self, segment, here):
+        """Write the messages that still live in a segment again, as many as `left` says: true when all are. `here`: as `chunks_in` gave it.
 
-        `here`: what `chunks_in` gave; `in_memory`: {(queue id, position): message}, from which is taken what has been written. False when
-        the store has failed to read: what is left is to be copied later.
+        False also when the store has failed to read: the rest is to be copied later.
+        """
+        if here and not self.copy(segment, here) or not self.copy_from_memory(segment):
+            return False
+        segment.live = 0
+        segment.needs = self.log.appended
+        self.log.owes_sync = True
+        return True
+
+    def copy_from_memory(self, segment):
+        """The same for what is in memory: a message goes with all of its places."""
+        entries, messages = self.tables.entries, self.tables.messages
+        most = self.left
+        found, count = self.live_in(segment.number, most)
+        chosen: dict = {}  # message -> its places
+        references = 0
+        for at in range(count):
+            message = entries[found[at] + layout.ENTRY_MESSAGE]
+            if message not in chosen and self.left > 0:
+                self.left -= messages[message + layout.MESSAGE_REFERENCES] + self.tables.size_of(message) // KIB
+                references += messages[message + layout.MESSAGE_REFERENCES]
+                chosen[message] = []
+        if references > len(chosen):  # some have more places than one
+            for message in chosen:
+                messages[message + layout.MESSAGE_SEGMENT] = layout.NONE
+            try:
+                found, count = self.live_in(layout.NONE, references)
+            finally:
+                for message in chosen:
+                    messages[message + layout.MESSAGE_SEGMENT] = segment.number
+        for at in range(count):
+            if entries[found[at] + layout.ENTRY_MESSAGE] in chosen:
+                chosen[entries[found[at] + layout.ENTRY_MESSAGE]].append(self.place_of(found[at]))
+        for message in chosen:
+            self.journal.rewrite(message, chosen[message])
+            for _ in chosen[message]:
+                self.journal.moved_out(segment)
+        return self.left > 0
+
+    def live_in(self, number, most):
+        """(entries, how many): those in memory with a place in the log, and a message in that segment; ready, unsettled, waiting."""
+        tables = self.tables
+        found, count = table(most), 0
+        at = tables.engine.integers(found)
+        for queue in self.broker.queues.values():
+            if queue.id_in_log and not queue.is_stream:
+                count = tables.engine.live_in(queue.head(), number, at, count, most)
+        for channel in self.broker.open_sessions():
+            count = tables.engine.live_in(tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD], number, at, count, most)
+        for queue, entry in self.broker.kept_aside():
+            if (
+                queue.id_in_log
+                and count < most
+                and tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == number
+            ):
+                found[count] = entry
+                count += 1
+        return found, count
+
+    def place_of(self, entry):
+        """(queue id, position) of an entry."""
+        queue = self.broker.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
+        return queue.id_in_log, self.journal.position(queue, self.tables.entries[entry + layout.ENTRY_POSITION])
+
+    def in_memory(self, segment):
+        """{place: message} of what is in memory of a segment."""
+        if self.known is None:
+            found, count = self.live_in(segment.number, len(self.tables.entries) // layout.ENTRY_WIDTH)
+            self.known = {self.place_of(found[at]): self.tables.entries[found[at] + layout.ENTRY_MESSAGE] for at in range(count)}
+        return self.known
+
+    def copy(self, segment, here):
+        """Write again what a segment holds that is only there, with its places in memory, as much as `left` says: true when all is.
+
+        `here`: what `chunks_in` gave. A walk through the segment that has had its turn goes on in the next one; after a failure it begins
+        anew: what it has copied is no longer in these chunks.
         """
         chunks = self.tables.chunks
         self.reader.known = {}
-        walk = Walk(self.reader, segment.number, 0, 0, segment.size)
+        self.known = None
+        walk, self.walk = self.walk, None
+        if walk is None or walk.number != segment.number:
+            walk = Walk(self.reader, segment.number, 0, 0, segment.size)
         while True:
+            if self.left <= 0:
+                self.walk = walk
+                return False
             try:
                 if not walk.next():
                     break
-                self.copy_message(walk, segment, here, in_memory)
+                self.copy_message(walk, segment, here)
             except OSError as error:
                 if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
                     return False
@@ -91,37 +178,35 @@ class Copies:
             known = [chunks[chunk + chunk_index.OFFSET] for _, mine in here.values() for chunk in mine]
             walk.go_to(min([offset for offset in known if offset > bad] + [walk.end]))
 
-    def copy_message(self, walk, segment, here, in_memory):
-        """Write the message that a walk stands at again, in those of its places that are still wanted."""
+    def copy_message(self, walk, segment, here):
+        """Write the message that a walk stands at again if it is only here in some place, in those of its places that are still wanted."""
         heads = walk.heads()
         count, arrived, body = heads[0], heads[1], heads[5]
         size = message_record.size_of(heads)
         only_here, others = [], []
-        message = layout.NONE
-        for identity, position in walk.places(count):
-            if (identity, position) in in_memory:
-                message = in_memory[identity, position]
-                others.append((identity, position))
-            elif identity in here:
-                found, mine = here[identity]
-                chunk = self.chunk_with(mine, found.pages.holes, position, walk)
-                if chunk != layout.NONE:
-                    only_here.append((found, chunk, position))
-        if only_here:
-            places = others + [(found.id_in_log, position) for found, _, position in only_here]
-            skip = self.journal.append_message(walk.type, self.parts_of(walk, count, size, places), len(places))
-            self.log.counters["log_copied_forward"] += 1
-            if message != layout.NONE:
-                self.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
-            for found, chunk, position in only_here:
-                made = self.move(found, chunk, skip, position, size if found.is_stream else body)
-                if found.is_stream:
-                    found.pages.came(made, arrived)
-        elif others:
-            self.journal.rewrite(message, others)
+        for place in walk.places(count):
+            found, mine = here.get(place[0], (None, ()))
+            chunk = layout.NONE if found is None else self.chunk_with(mine, found.pages.holes, place[1], walk)
+            if chunk == layout.NONE:
+                others.append(place)
+            else:
+                only_here.append((found, chunk, place[1]))
+        self.left -= count
+        if not only_here:
+            return
+        in_memory = self.in_memory(segment) if others else {}
+        others = [place for place in others if place in in_memory]
+        places = others + [(found.id_in_log, position) for found, _, position in only_here]
+        self.left -= size // KIB
+        skip = self.journal.append_message(walk.type, self.parts_of(walk, count, size, places), len(places))
+        self.log.counters["log_copied_forward"] += 1
         for place in others:
-            del in_memory[place]
-        for _ in range(len(others) + len(only_here)):
+            self.tables.messages[in_memory[place] + layout.MESSAGE_SEGMENT] = self.log.current().number
+        for found, chunk, position in only_here:
+            made = self.move(found, chunk, skip, position, size if found.is_stream else body)
+            if found.is_stream:
+                found.pages.came(made, arrived)
+        for _ in places:
             self.journal.moved_out(segment)
 
     def parts_of(self, walk, count, size, places):

@@ -75,25 +75,34 @@ def is_durable(binding):
     return binding.exchange.durable and (destination.durable if destination.is_exchange else destination.id_in_log != 0)
 
 
+def is_made(broker, definition):
+    """True when something of that name was made since a definition of the log could not be made again: that is its definition now."""
+    made = {"policy": broker.policies.by_name, "exchange": broker.exchanges, "queue": broker.queues, "user": broker.access.users}
+    return definition["name"] in made.get(definition["kind"], ())
+
+
 def all_definitions(broker):
-    """Every durable definition of a broker, in an order in which they can be made again."""
+    """Every durable definition of a broker. Others may make and remove things between two of them: each is as it is when it is asked for,
+    and what is not there any more is passed over."""
     for definition in broker.unrestored:
-        yield definition
-    for definition in users.definitions(broker):
+        if not is_made(broker, definition):
+            yield definition
+    for definition in list(users.definitions(broker)):
         yield definition
     if len(broker.ages.frames) > 1:
         yield clock_definition(broker.ages)
-    for policy in broker.policies.by_name.values():
-        yield policy_definition(policy)
-    for exchange in broker.exchanges.values():
-        if exchange.durable and not exchange.name.startswith("amq."):
+    for policy in list(broker.policies.by_name.values()):
+        if broker.policies.by_name.get(policy.name) is policy:
+            yield policy_definition(policy)
+    for exchange in list(broker.exchanges.values()):
+        if exchange.durable and not exchange.name.startswith("amq.") and broker.exchanges.get(exchange.name) is exchange:
             yield exchange_definition(exchange)
-    for found in broker.queues.values():
-        if found.id_in_log:
+    for found in list(broker.queues.values()):
+        if found.id_in_log and broker.queues.get(found.name) is found:
             yield queue_definition(found)
-    for exchange in broker.exchanges.values():
-        for binding in exchange.bindings.values():
-            if is_durable(binding):
+    for exchange in list(broker.exchanges.values()):
+        for binding in list(exchange.bindings.values()):
+            if exchange.bindings.get(binding.identity) is binding and is_durable(binding):
                 yield binding_definition(binding)
 
 

@@ -17,6 +17,9 @@ from ..shim import elapsed, table
 from . import definition_records, figures, flat_records, message_record, publish, segments
 from .beyond_memory import Pager
 
+if False:  # for the type checker alone
+    from typing import Any
+
 EACH = "each"
 BATCH = "batch"
 NONE = "none"
@@ -33,6 +36,9 @@ TURNS_MAX = 4  # segments that go behind the newest after one commit
 
 SEGMENTS_MAX = 64  # with more of them small ones are put together
 SEGMENTS_FEW = 8  # with fewer none is copied while there is room
+
+COPIES_TURN = 512  # messages that are copied after one commit; a KiB counts as one more
+SNAPSHOT_TURN = 65536  # octets of definitions that are written anew after one commit
 
 BIG = layout.MASK + 1
 
@@ -73,6 +79,11 @@ class Journal:
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still go behind the newest, until there is something new to write
         self.may_snapshot = False
+        self.turning = 0  # the segment that is being copied, or was last
+        self.goes_on = False  # copying, or writing definitions anew, has had its turn and is not done
+        self.anew: "Any" = None  # the definitions that are still to be written anew
+        self.anew_from = self.anew_size = 0  # the segment that this began in, and the octets so far
+        self.anew_end = -1  # the number of the last of them, when it was done the last time
         self.weighed = 0  # the newest segment when it was last seen that the log is not mostly unwanted
         self.pager = Pager(self)
 
@@ -143,11 +154,11 @@ class Journal:
         """Append the record of a message in these places: where it lies among what is appended (chunk_index.SKIP)."""
         tables = self.broker.tables
         messages = tables.messages
-        size = tables.size_of(message)
-        self.message_octets += size
+        skip = self.append_message(type_, self.parts_of(message, places), len(places))
+        self.message_octets += tables.size_of(message)
         if type_ == segments.MESSAGE:
             messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
-        return self.append_message(type_, self.parts_of(message, places), len(places))
+        return skip
 
     def parts_of(self, message, places):
         """The parts of a message's record."""
@@ -243,7 +254,7 @@ class Journal:
             for first, end in self.settled[identity]:
                 parts.append(struct.pack(">QI", first, end - first))
             self.touch()
-            self.log.append(segments.SETTLED, parts)
+            self.log.append(segments.SETTLED, (b"".join(parts),))
         self.settled = {}
         self.settled_count = 0
         for segment in self.settled_in:
@@ -371,13 +382,17 @@ class Journal:
         """True when a batch has waited long enough or is large enough."""
         if not self.was_dirty:
             self.touch()
-        if self.promised > self.log.synced or self.log.parts_size >= self.batch_size or self.log.crowded:
+        if self.goes_on or self.promised > self.log.synced or self.log.parts_size >= self.batch_size or self.log.crowded:
             return True
         return not 0 <= elapsed(self.broker.now, self.dirty_since) < self.batch_ms
 
     def wait_ms(self):
         """Milliseconds after which `run` should be called again at the latest."""
-        if self.mode != BATCH or not self.was_dirty or self.log.trouble or self.log.is_busy():
+        if self.log.trouble or self.log.is_busy():
+            return IDLE_MS
+        if self.goes_on:
+            return 0
+        if self.mode != BATCH or not self.was_dirty:
             return IDLE_MS
         return max(0, self.batch_ms - elapsed(self.broker.now, self.dirty_since))
 
@@ -427,15 +442,17 @@ class Journal:
         """Remove the oldest segments as long as nothing in them is wanted, copying a few stragglers forward.
 
         What was copied is durable before, whatever the mode: these messages may have been for a long time. While the log cannot be
-        written those go that need no writing.
+        written those go that need no writing. What takes long is done a turn's part at a time, each in another commit (`goes_on`).
         """
         writer = self.log
+        self.goes_on = False
+        self.pager.left = COPIES_TURN
         while len(writer.segments) > 2 or len(writer.segments) == 2 and writer.current().size and writer.lacks_room():
             oldest = writer.segments[0]
             if oldest.pinned or writer.trouble and (oldest.live > 0 or oldest.defines or oldest.needs > writer.synced):
                 return
             if oldest.live > 0:
-                turning = oldest.live * 4 > oldest.written
+                turning = oldest.live * 4 > oldest.written and oldest.number != self.turning
                 if turning and not (self.turns and self.worth_turning()):
                     break
                 here = self.pager.chunks_in(oldest)
@@ -443,13 +460,19 @@ class Journal:
                     break
                 if turning:
                     self.turns -= 1
-                if not self.copy_forward(oldest, here):
-                    break
+                self.turning = oldest.number
+                if not self.pager.copy_forward(oldest, here):
+                    if self.pager.left > 0:
+                        break
+                    self.goes_on = True
+                    return
             if oldest.defines:
-                if not self.may_snapshot or not self.worth_snapshot():
+                if self.anew is None and not (self.may_snapshot and self.worth_snapshot()):
                     break
                 self.may_snapshot = False
-                self.snapshot()
+                if not self.snapshot(SNAPSHOT_TURN):
+                    self.goes_on = True
+                    return
                 oldest.needs = writer.appended
                 writer.owes_sync = True
             if oldest.needs > writer.synced and not (writer.owes_sync and self.written_before(oldest)):
@@ -474,7 +497,9 @@ class Journal:
         """Nothing is to be written: with publishers waiting for room in the log there may be something to be freed all the same."""
         if self.broker.held and self.log.lacks_room():
             self.allow_turns()
-            self.free_segments()
+        elif not self.goes_on:
+            return
+        self.free_segments()
 
     def worth_turning(self):
         """True when the oldest segment is to go behind the newest: the log has no room, and a quarter of it is not wanted.
@@ -503,10 +528,9 @@ class Journal:
     def worth_snapshot(self):
         """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""
         writer = self.log
-        return (
-            writer.octets > 3 * writer.segment_size + 4 * self.definitions_size
-            or writer.lacks_room()
-            or len(writer.segments) > SEGMENTS_MAX
+        return writer.octets > 3 * writer.segment_size + 4 * self.definitions_size or (
+            self.anew_end != writer.appended
+            and (writer.lacks_room() or len(writer.segments) > SEGMENTS_MAX + 4 * self.definitions_size // writer.segment_size)
         )
 
     def shorten_streams(self):
@@ -516,57 +540,31 @@ class Journal:
             if found.is_stream:
                 found.pages.let_go_of_segment(oldest)
 
-    def copy_forward(self, oldest, here):
-        """Write the messages that still live in the oldest segment again: true when all are. `here`: what Pager.chunks_in says of it."""
-        tables = self.broker.tables
-        in_memory = {}  # (queue id, position) -> message
-        for queue, entry in self.live_entries():
-            message = tables.entries[entry + layout.ENTRY_MESSAGE]
-            if tables.messages[message + layout.MESSAGE_SEGMENT] == oldest.number:
-                in_memory[queue.id_in_log, self.position(queue, tables.entries[entry + layout.ENTRY_POSITION])] = message
-        if here and not self.pager.copy(oldest, here, in_memory):
-            return False
-        found: dict = {}  # message -> places
-        for place in in_memory:
-            found.setdefault(in_memory[place], []).append(place)
-        for message in found:
-            self.rewrite(message, found[message])
-        oldest.live = 0
-        oldest.needs = self.log.appended
-        self.log.owes_sync = True
-        return True
+    def snapshot(self, most=layout.MASK):
+        """Write definitions again, `most` octets of them: true when all are, so that those in older segments are not needed.
 
-    def live_entries(self):
-        """All (queue, entry) with a place in the log that no index has: ready, unsettled, waiting."""
-        tables = self.broker.tables
-        entries = tables.entries
-        for found in self.broker.queues.values():
-            if found.id_in_log and not found.is_stream:
-                entry = found.head()
-                while entry != layout.NONE:
-                    yield found, entry
-                    entry = entries[entry + layout.ENTRY_NEXT]
-        for channel in self.broker.open_sessions():
-            entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
-            while entry != layout.NONE:
-                found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
-                if found.id_in_log and entries[entry + layout.ENTRY_REDELIVERED] >= 0:
-                    yield found, entry
-                entry = entries[entry + layout.ENTRY_NEXT]
-        for found, entry in self.broker.kept_aside():
-            if found.id_in_log:
-                yield found, entry
-
-    def snapshot(self):
-        """Write all definitions again, so that those in older segments are not needed."""
+        The rest is written when this is called again. What is changed meanwhile is logged as ever, before or behind: a definition is
+        written as it is then, and one that is gone is not. What raises has all of them written anew.
+        """
+        anew, self.anew = self.anew, None
+        if anew is None:
+            anew = definition_records.all_definitions(self.broker)
+            self.anew_from, self.anew_size = self.log.current().number, 0
         self.touch()
-        before = self.log.parts_size
-        for definition in definition_records.all_definitions(self.broker):
-            self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
-        self.definitions_size = self.log.parts_size - before
-        for segment in self.log.segments:
-            segment.defines = False
         self.log.current().defines = True
+        before = self.log.parts_size
+        for definition in anew:
+            self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
+            if self.log.parts_size - before >= most:
+                self.anew = anew
+                self.anew_size += self.log.parts_size - before
+                return False
+        self.definitions_size = self.anew_size + self.log.parts_size - before
+        self.anew_end = self.log.appended
+        for segment in self.log.segments:
+            if segment.number < self.anew_from:
+                segment.defines = False
+        return True
 
 
 def add_to_ranges(ranges, first, end):

@@ -21,7 +21,7 @@ HOT = sources.hot_files()
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CALLS_MAX = 250
-INGEST, PUMP, APPEND, PUT_BODY, WRITE_TAKEN, GATHER_SETTLED, CHECK_16, UNSTUFF, STUFF = range(9)
+INGEST, PUMP, APPEND, PUT_BODY, WRITE_TAKEN, GATHER_SETTLED, CHECK_16, UNSTUFF, STUFF, LIVE_IN = range(10)
 
 
 def tool(*names):
@@ -60,6 +60,17 @@ class Recording(engine.Plain):
 
     def gather_settled(self, runs, most):
         return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
+
+    def live_in(self, entry, segment, found, count, most):
+        if entry < 0 or len(self.calls) % 10:  # one of ten calls, where there is something
+            return engine.Plain.live_in(self, entry, segment, found, count, most)
+        return self._record(
+            LIVE_IN,
+            (entry, segment, count, most),
+            b"",
+            found.cast("B"),
+            lambda: engine.Plain.live_in(self, entry, segment, found, count, most),
+        )
 
 
 class RecordingRow(hot_row.Row):
@@ -146,6 +157,7 @@ def vectors(tmp_path_factory):
         APPEND,
         WRITE_TAKEN,
         GATHER_SETTLED,
+        LIVE_IN,
         CHECK_16,
         UNSTUFF,
         STUFF,

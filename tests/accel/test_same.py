@@ -117,6 +117,9 @@ class Side:
         shown = {name: bytes(getattr(tables, name)) for name in TABLES}
         if self.store is not None:
             shown["log"] = self.store.segments
+            for segment in self.broker.journal.log.segments[:2]:
+                found, count = self.broker.journal.pager.live_in(segment.number, 9)
+                shown["live in %d" % segment.number] = list(found[:count])
         for number, peer in enumerate(self.peers):
             connection = peer.connection
             shown["connection %d" % number] = (

@@ -24,22 +24,11 @@ ATTEMPTS = 3
 
 # What takes longer in one call, and why it does.
 OVER = {
-    "log: segments that go, with stragglers": (250, "the messages that live in a segment that goes are copied in one go: 14 us each"),
-    "log: basic.ack, one by one, at random": (60, "100,000 places are settled as ranges and bits"),
-    "log: tx.commit of publishes": (35, "20,000 records become one group, with one CRC"),
-    "log: all definitions written anew": (150, "12,000 bindings as JSON, 8 us each, once the log holds three segments more than these"),
-    "log: a queue beyond memory, filled and read": (40, "512 messages are read back for each queue, and what that lets go of"),
     "log: a stream beyond memory, filled and read": (35, "pages of 64 KiB are read back and cut"),
-    "management: definitions, page by page": (100, "each page sorts 12,000 bindings by their digests: 5 us each"),
 }
 
 # The same of the plain form: what the log does in Python.
 PLAIN_OVER = {
-    "log: persistent publishes": 60,
-    "log: basic.ack, one by one, at random": 60,
-    "log: segments that go, with stragglers": 40,
-    "log: all definitions written anew": 50,
-    "log: a queue beyond memory, filled and read": 80,
     "log: a queue beyond memory, purged": 80,
 }
 

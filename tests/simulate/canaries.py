@@ -37,7 +37,7 @@ def frees_what_is_wanted(journal):
         oldest.live = 0
         return True
 
-    journal.copy_forward = copy_forward
+    journal.pager.copy_forward = copy_forward
 
 
 def writes_transactions_in_pieces(journal):
@@ -118,7 +118,7 @@ def gives_back_to_a_log_that_forgets(journal):
 
 def copies_nothing_that_is_only_in_the_log(journal):
     """A segment goes with what is only there."""
-    journal.pager.copy = lambda segment, here, in_memory: True
+    journal.pager.copy = lambda segment, here: True
 
 
 def reads_a_stream_with_gaps(journal):

@@ -15,6 +15,7 @@ from leveret.core.amqp_0_9 import packed
 from leveret.core.broker import transaction
 from leveret.core.broker.broker import Broker
 from leveret.core.limits import BOARD, Limits
+from leveret.core.log import journal
 from leveret.core.memory import layout
 from leveret.core.recovery import opening
 from leveret.core.stream.stream import EPOCH
@@ -143,6 +144,8 @@ class World(Deeds, Checks):
         self.has_holes = False  # something was lost once, and streams may have holes
         self.report = ""
         transaction.TURN = Chance(seed ^ 0x70A2).pick((1, 3, 256))  # commits go in turns
+        journal.COPIES_TURN = Chance(seed ^ 0xC091).pick((1, 3, 512))  # copies, too
+        journal.SNAPSHOT_TURN = Chance(seed ^ 0xDEF1).pick((1, 300, 65536))  # and definitions that are written anew
         self.loses = Chance(seed ^ 0x105E)
         self.taken = set()  # numbers of the segments that were lost before this start
         self.lost = set()  # all that were
