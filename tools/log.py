@@ -23,7 +23,8 @@ import struct
 import sys
 
 from leveret.core.log import message_record, segment_list, segments
-from leveret.core.log.journal import BIG, plain
+from leveret.core.log.definition_records import plain
+from leveret.core.log.journal import BIG
 from leveret.core.log.settled_positions import Settled
 from leveret.core.memory.layout import EPOCH
 from leveret.core.message import annotations
@@ -290,7 +291,7 @@ def properties_of(payload, heads):
 
 
 def name_or_octets(octets):
-    """UTF-8 as text, else as journal.plain writes octets."""
+    """UTF-8 as text, else as definition_records.plain writes octets."""
     try:
         return str(octets, "utf-8")
     except UnicodeDecodeError:

@@ -1,5 +1,7 @@
 """Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies (kept over a restart)."""
 
+import json
+
 from ..access import users
 from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError, words_of
 from ..queue import rules
@@ -218,3 +220,33 @@ def restore_binding(broker, each, nobody):
 def of_kind(definitions, kind):
     """Those definitions that are of a kind."""
     return [each for each in definitions if each["kind"] == kind]
+
+
+def written(definition):
+    """A definition's octets in the log."""
+    return json.dumps(plain(definition)).encode()
+
+
+def plain(item):
+    """A definition with what JSON does not have written as lists: tuples as ["$t", ...], octets as ["$x", hex]."""
+    if isinstance(item, dict):
+        return {name: plain(item[name]) for name in item}
+    if isinstance(item, tuple):
+        return ["$t"] + [plain(each) for each in item]
+    if isinstance(item, list):
+        return ["$l"] + [plain(each) for each in item]
+    if isinstance(item, (bytes, bytearray)):
+        return ["$x", bytes(item).hex()]
+    return item
+
+
+def rich(item):
+    """What `plain` was given."""
+    if isinstance(item, dict):
+        return {name: rich(item[name]) for name in item}
+    if isinstance(item, list):
+        if item[0] == "$x":
+            return bytes.fromhex(item[1])
+        rest = [rich(each) for each in item[1:]]
+        return tuple(rest) if item[0] == "$t" else rest
+    return item

@@ -9,7 +9,6 @@ takes effect in turns: all others wait with it for one group.
 Places: a message in a queue is (queue id, position); ids are never given twice, positions count up by one for each message of the queue.
 """
 
-import json
 import struct
 
 from ..memory import layout
@@ -267,7 +266,7 @@ class Journal:
         """Log a definition (a dict); its maker is answered when it is durable."""
         self.touch()
         self.taken = (self.taken + 1) & layout.MASK
-        self.promised = self.defining[definition["name"]] = self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
+        self.promised = self.defining[definition["name"]] = self.log.append(segments.DEFINED, (definition_records.written(definition),))
         self.log.current().defines = True
 
     def defined(self, name=None):
@@ -554,7 +553,7 @@ class Journal:
         self.log.current().defines = True
         before = self.log.parts_size
         for definition in anew:
-            self.log.append(segments.DEFINED, (json.dumps(plain(definition)).encode(),))
+            self.log.append(segments.DEFINED, (definition_records.written(definition),))
             if self.log.parts_size - before >= most:
                 self.anew = anew
                 self.anew_size += self.log.parts_size - before
@@ -575,28 +574,3 @@ def add_to_ranges(ranges, first, end):
         ranges[-1] = (first, ranges[-1][1])
     else:
         ranges.append((first, end))
-
-
-def plain(item):
-    """A definition with what JSON does not have written as lists: tuples as ["$t", ...], octets as ["$x", hex]."""
-    if isinstance(item, dict):
-        return {name: plain(item[name]) for name in item}
-    if isinstance(item, tuple):
-        return ["$t"] + [plain(each) for each in item]
-    if isinstance(item, list):
-        return ["$l"] + [plain(each) for each in item]
-    if isinstance(item, (bytes, bytearray)):
-        return ["$x", bytes(item).hex()]
-    return item
-
-
-def rich(item):
-    """What `plain` was given."""
-    if isinstance(item, dict):
-        return {name: rich(item[name]) for name in item}
-    if isinstance(item, list):
-        if item[0] == "$x":
-            return bytes.fromhex(item[1])
-        rest = [rich(each) for each in item[1:]]
-        return tuple(rest) if item[0] == "$t" else rest
-    return item

@@ -10,7 +10,8 @@ import struct
 
 from ..errors import words_of
 from ..log import segments
-from ..log.journal import BIG, rich
+from ..log.definition_records import rich
+from ..log.journal import BIG
 from ..log.message_record import count_at, heads_at, place_at
 from ..log.read_back import HEAD_SIZE, PART_SIZE
 from ..log.settled_positions import Settled, is_in

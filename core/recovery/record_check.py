@@ -9,7 +9,7 @@ import struct
 
 from ..errors import ProtocolError
 from ..log import message_record, segments
-from ..log.journal import rich
+from ..log.definition_records import rich
 from ..memory import layout
 from ..message import annotations
 from ..message.formats import format_of

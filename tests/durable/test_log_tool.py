@@ -12,7 +12,7 @@ import pytest
 from peer import Peer, content, encoded, new_broker
 
 from leveret.core.log import segments
-from leveret.core.log.journal import rich
+from leveret.core.log.definition_records import rich
 from leveret.core.recovery import opening
 from leveret.ports.store_file import FileStore
 from leveret.tools import log as tool

@@ -26,7 +26,6 @@ FILE_LINES_MAX = 600
 SOURCES = (".c", ".h", ".mjs", ".py")
 LONG_FILES = {  # those that are longer still, and how long they may be until they are split: a number here only gets less
     "core/broker/broker.py": 745,
-    "core/log/journal.py": 604,
 }
 
 
