@@ -102,7 +102,7 @@ class Wanted:
 
     def __init__(self, store):
         self.store = ReadOnly(store)
-        self.contents = first_pass.look(self.store)
+        self.contents = first_pass.first_pass(self.store)
         self.queues = {each["id"]: each for each in self.contents.definitions.values() if each["kind"] == "queue"}
         self.taken = {}  # queue id -> Settled, of positions seen
         self.records = 0

@@ -1,8 +1,9 @@
 """The first pass of recovery: what a log defines, what of it is settled, and where it is damaged.
 
-A damaged segment is believed up to the damage. What a failed write has left is no damage: the next segment has it again, and its head
-says from where on. A segment whose removal a power cut took back is removed again. A segment that the store has noted (log/segments.py)
-and that is missing or empty is lost: each start tells so, until everything before and in it would have been removed.
+The records of a damaged segment count up to the damage. Octets that a failed write has left are no damage: the next segment repeats their
+records, and its head says from which sequence on. When a power cut has undone the removal of a segment, the first pass removes it again. A
+segment that the store has noted (log/segments.py) and that is missing or empty is lost: each start reports it, until the broker would have
+removed that segment and all before it.
 """
 
 import json
@@ -18,66 +19,66 @@ from ..log.settled_positions import Settled, is_in
 from .record_check import IDENTITY_MAX, fault_of
 
 
-class Found:
-    """What the first pass found."""
+class LogContents:
+    """What a log holds, as the first pass reads it; the second pass counts in it what it has put where."""
 
     def __init__(self):
         self.definitions = {}  # key -> definition, in the order of making
         self.streams = {}  # queue id -> definition
         self.settled = {}  # queue id -> Settled
         self.segments = []
-        self.ends = {}  # segment number -> sequence at which the next segment goes on; None: not known
+        self.ends = {}  # segment number -> sequence of the next segment's first record; None: not known
         self.damages = []
-        self.missing = []  # (segment number, records that are missing behind it)
+        self.missing = []  # (segment number, count of records that are missing behind the segment)
         self.lost = []  # (number, true when it is there and empty, octets that it had or None, places of messages) of segments, rising
         self.defined_in = {}  # queue id of a stream -> segment with its last definition, which has its next offset; only when some are lost
         self.skipped = []  # (name of a stream, first, end): offsets that lost segments may have had
-        self.noted: "tuple | None" = (0, [])  # what the store has noted, see log/segments.py; None: it cannot tell any more
+        self.noted: "tuple | None" = (0, [])  # segments that the store has noted (log/segments.py); None: its notes are lost
         self.gone = Settled()  # ids of queues that were deleted
         self.orphans = {}  # queue id that nothing defines -> places of messages
-        self.arrived = 0  # when the last message came that is not a copy
-        self.aside = []  # names of the files that these were put in
+        self.arrived = 0  # second at which the last message arrived, copies left out
+        self.aside = []  # names of the files that orphans were put in
         self.nonsense = {}  # (segment number, offset, skip) of records that are passed over -> True
-        self.faults = []  # sentences: what raised that is no damage, and where
+        self.faults = []  # sentences: errors that are no damage, and their places
         self.unmade = ()  # ids of queues whose definitions could not be made again: their messages stay in the log
         self.loose = []  # definitions of bindings whose exchange or queue damage has taken
         self.sequence = None
         self.queue_ids = 0
         self.present = {}  # queue id -> Settled: positions that the log has
         self.indexed = {}  # queue id -> True: its messages are in its index
-        self.where = None  # offset and skip of the records of the messages in memory; offset NONE: to stay there
-        self.kept_free = 2  # one such part of memory is kept free; the queues that need more come into the index
-        self.last_entered = {}  # queue id -> the entry that was put in its place last
+        self.where = None  # offset and skip of the record of each message in memory; offset NONE: the message stays in memory
+        self.kept_free = 2  # one such part of memory is kept free; queues that would need it go into their index
+        self.last_entered = {}  # queue id -> the entry that recovery put into the queue last
         self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0, "let_go": 0}
 
     def fault(self, segment, offset, error):
-        """What a record holds could not be taken over: its segment stays."""
+        """Note that a record raised `error` when recovery applied it: its segment stays in the log."""
         segment.pinned = True
         self.faults.append(
             "segment %d: the work for what it has at octet %d failed (%s); it stays in the log" % (segment.number, offset, words_of(error))
         )
 
     def pass_over(self, number, offset, skip, reason):
-        """A record makes no sense, and would make none to another start: it goes with its segment."""
+        """Note a record that makes no sense, nor would to another start: the log drops it with its segment."""
         self.nonsense[number, offset, skip] = True
         self.faults.append("segment %d: a record at octet %d is passed over: %s" % (number, offset, reason))
 
-    def see_queue(self, identity):
-        """There is or was a queue of this id: the next one gets a higher one."""
+    def note_queue_id(self, identity):
+        """Note the id of a queue that exists or existed: the broker gives higher ids to new queues."""
         if identity > self.queue_ids and identity < IDENTITY_MAX // 2:
             self.queue_ids = identity
 
     def next_number(self, store):
-        """The number of a new segment: none is given twice, nor one of those that this start has removed: before `first` all are gone."""
+        """The number of a new segment: above all that the store has or had, also those that this start has removed."""
         numbers = [0] + store.numbers()
         for first, ranges in (self.noted or (0, ()), hasattr(store, "noted") and store.noted() or (0, ())):
             numbers += [first - 1] + [end - 1 for _, end in ranges]
         return max(numbers) + 1
 
 
-def records(store, number, end, found=None):
-    """What is in one segment up to the sequence `end`: (type, octets that have its payload, where it begins there, its size, offset of the
-    record in the segment, octets of the record's payload in front of it); damage goes to `found`. Groups come apart."""
+def records(store, number, end, contents=None):
+    """The records of segment `number` up to the sequence `end`, those of a group one by one: (type, octets, place of the payload in them,
+    its size, offset of the record in the segment, skip: octets of the group's payload in front). Damage is noted in `contents`."""
     reader = segments.Reader(store, number)
     if reader.head():
         record = None if reader.sequence == end else reader.next()
@@ -92,67 +93,67 @@ def records(store, number, end, found=None):
                         break
                     yield type_, payload, at + PART_SIZE, size, offset, at
                     at += PART_SIZE + size
-                if at != len(payload) and found is not None:
-                    found.pass_over(number, offset, at, "a group whose sizes do not add up")
+                if at != len(payload) and contents is not None:
+                    contents.pass_over(number, offset, at, "a group whose sizes do not add up")
             else:
                 yield type_, payload, 0, len(payload), offset, 0
             record = None if reader.sequence == end else reader.next()
-    if found is not None:
-        note_end(found, reader, end)
+    if contents is not None:
+        note_end(contents, reader, end)
 
 
-def note_end(found, reader, end):
-    """Note how a segment ended."""
+def note_end(contents, reader, end):
+    """Note damage at the end of a segment, and records that are missing behind it."""
     if reader.damage is not None:
-        found.damages.append(reader.damage)
+        contents.damages.append(reader.damage)
     if reader.sequence is not None:
-        found.sequence = reader.sequence
+        contents.sequence = reader.sequence
         if end is not None and end != reader.sequence:
-            found.missing.append((reader.number, (end - reader.sequence) % BIG))
+            contents.missing.append((reader.number, (end - reader.sequence) % BIG))
 
 
-def look(store):
-    """The first pass: definitions, settlements, damage. Raises segments.OtherLog before anything is changed."""
-    found = Found()
-    for number in heads(store, found):
+def first_pass(store):
+    """The LogContents of a store: definitions, settlements, damage. Raises segments.OtherLog before it changes anything."""
+    contents = LogContents()
+    for number in read_heads(store, contents):
         segment = segments.Segment(number)
-        for type_, payload, at, size, offset, skip in records(store, number, found.ends[number], found):
+        for type_, payload, at, size, offset, skip in records(store, number, contents.ends[number], contents):
             try:
                 nonsense = fault_of(type_, payload, at, size)
                 if nonsense:
-                    found.pass_over(number, offset, skip, nonsense)
+                    contents.pass_over(number, offset, skip, nonsense)
                     continue
-                take(found, segment, type_, payload, at, size)
+                read_record(contents, segment, type_, payload, at, size)
             except Exception as error:  # what cannot be read is told; the rest of the log counts
-                found.fault(segment, offset, error)
-        found.segments.append(segment)
-    return found
+                contents.fault(segment, offset, error)
+        contents.segments.append(segment)
+    return contents
 
 
-def take(found, segment, type_, payload, at, size):
-    """What one record of a segment says."""
+def read_record(contents, segment, type_, payload, at, size):
+    """Note what one record of a segment says: `size` octets of `payload` from `at`."""
     if type_ == segments.MESSAGE:
-        if note_places(found.present, payload, at):
-            found.arrived = heads_at(payload, at)[1]
+        if note_places(contents.present, payload, at):
+            contents.arrived = heads_at(payload, at)[1]
     elif type_ == segments.DEFINED:
         segment.defines = True
         definition = rich(json.loads(str(payload[at : at + size], "utf-8")))
-        define(found, definition)
-        if found.lost and "stream" in definition:
-            found.defined_in[definition["id"]] = segment.number
+        note_definition(contents, definition)
+        if contents.lost and "stream" in definition:
+            contents.defined_in[definition["id"]] = segment.number
     elif type_ == segments.SETTLED:
-        settle(found, payload, at)
+        note_settled(contents, payload, at)
     elif type_ == segments.TRANSIENT:
-        forget(found, payload, at)
+        note_transient(contents, payload, at)
     elif type_ == segments.KEPT:
         segment.defines = True
-        keep(found, payload[at : at + size])
+        note_kept_offset(contents, payload[at : at + size])
 
 
-def heads(store, found):
-    """Read the heads of all segments: the numbers of those that belong to the log; the others are removed."""
+def read_heads(store, contents):
+    """Read the heads of all segments: the numbers of those that belong to the log, rising. Segments that do not are removed."""
     numbers = store.numbers()
-    noted = store.noted() if hasattr(store, "noted") else found.noted
+    noted = store.noted() if hasattr(store, "noted") else contents.noted
     readers = {}
     oldest = 0 if noted is None else noted[0]
     for number in numbers:
@@ -161,7 +162,7 @@ def heads(store, found):
             oldest = max(oldest, reader.oldest)
     if noted is None and not [number for number in numbers if readers[number].before is not None]:
         noted = 0, []  # the log is of a version that noted nothing
-    found.noted = noted
+    contents.noted = noted
     ranges = () if noted is None else noted[1]
     kept = []
     for number in numbers:
@@ -170,13 +171,13 @@ def heads(store, found):
         elif not is_in(ranges, number):
             discard(store, number)
     for at, number in enumerate(kept):
-        found.ends[number] = readers[kept[at + 1]].sequence if at + 1 < len(kept) else None
-    note_lost(found, ranges, numbers, kept, readers)
+        contents.ends[number] = readers[kept[at + 1]].sequence if at + 1 < len(kept) else None
+    note_lost(contents, ranges, numbers, kept, readers)
     return kept
 
 
-def note_lost(found, ranges, numbers, kept, readers):
-    """Note the segments that there are to be and that are missing or empty, with what the head of the next one says of them."""
+def note_lost(contents, ranges, numbers, kept, readers):
+    """Note each segment of `ranges` that is missing or empty, with the octets and places that the next segment's head gives for it."""
     before = {}
     for number in kept:
         if readers[number].before is not None:
@@ -184,35 +185,35 @@ def note_lost(found, ranges, numbers, kept, readers):
     for first, end in ranges:
         for number in range(first, end):
             if number not in kept:
-                found.lost.append((number, number in numbers) + before.get(number, (None, None)))
+                contents.lost.append((number, number in numbers) + before.get(number, (None, None)))
 
 
 def discard(store, number):
-    """Remove a segment that nothing is lost with; where the store refuses it stays, and is passed over again next time."""
+    """Remove a segment that holds nothing. When the store refuses, the segment stays, and the next start tries again."""
     try:
         store.remove(number)
     except OSError:
         return
 
 
-def define(found, definition):
-    """Take a definition, or the removal of one."""
-    found.counts["definitions"] += 1
+def note_definition(contents, definition):
+    """Note a definition, or the removal of one."""
+    contents.counts["definitions"] += 1
     key = key_of(definition)
     if "gone" in definition:
-        found.definitions.pop(key, None)
+        contents.definitions.pop(key, None)
         if definition["gone"] == "queue":
-            found.settled.pop(definition["id"], None)
-            found.gone.add_one(definition["id"])
+            contents.settled.pop(definition["id"], None)
+            contents.gone.add_one(definition["id"])
     else:
-        found.definitions[key] = definition
+        contents.definitions[key] = definition
         if "stream" in definition:
-            found.streams[definition["id"]] = definition
-    found.see_queue(definition.get("id", 0))
+            contents.streams[definition["id"]] = definition
+    contents.note_queue_id(definition.get("id", 0))
 
 
 def key_of(definition):
-    """What makes two definitions the same thing."""
+    """A tuple that is the same for all definitions of one exchange, queue, binding, policy or user."""
     kind = definition.get("kind") or definition["gone"]
     if kind == "binding":
         arguments = repr(sorted(definition["arguments"].items()))
@@ -220,37 +221,37 @@ def key_of(definition):
     return kind, definition["name"]
 
 
-def keep(found, payload):
-    """Take an offset that a stream keeps."""
+def note_kept_offset(contents, payload):
+    """Note an offset that a stream keeps for a consumer."""
     identity, offset = struct.unpack_from(">IQ", payload, 0)
-    definition = found.streams.get(identity)
+    definition = contents.streams.get(identity)
     if definition is not None:
         definition["kept"][str(payload[12:], "utf-8")] = offset
 
 
-def settle(found, payload, at):
-    """Take a record of settled ranges."""
+def note_settled(contents, payload, at):
+    """Note a record of settled ranges."""
     identity, count = struct.unpack_from(">IH", payload, at)
-    ranges = settled_of(found, identity)
+    ranges = settled_of(contents, identity)
     for index in range(count):
         first, size = struct.unpack_from(">QI", payload, at + 6 + 12 * index)
-        found.counts["settled"] += size
+        contents.counts["settled"] += size
         ranges.add(first, first + size)
 
 
-def forget(found, payload, at):
-    """Take a transient message of the run before: its places are as if they were settled."""
-    note_places(found.settled, payload, at)
-    for identity in found.settled:
-        found.see_queue(identity)
+def note_transient(contents, payload, at):
+    """Note a transient message of the run before: its places count as settled."""
+    note_places(contents.settled, payload, at)
+    for identity in contents.settled:
+        contents.note_queue_id(identity)
 
 
-def is_orphan(found, queues, identity, position):
-    """True for a place of a message that nobody has settled, in a queue that is neither in `queues`, by their ids, nor was deleted."""
+def is_orphan(contents, queues, identity, position):
+    """True for an unsettled place in a queue that nothing defines: it is neither in `queues` (by id) nor was it deleted."""
     return (
         identity not in queues
-        and not found.gone.has(identity)
-        and not (identity in found.settled and found.settled[identity].has(position))
+        and not contents.gone.has(identity)
+        and not (identity in contents.settled and contents.settled[identity].has(position))
     )
 
 
@@ -266,9 +267,9 @@ def note_places(positions, payload, at):
     return is_new
 
 
-def settled_of(found, identity):
-    """What is settled of a queue."""
-    found.see_queue(identity)
-    if identity not in found.settled:
-        found.settled[identity] = Settled()
-    return found.settled[identity]
+def settled_of(contents, identity):
+    """The Settled positions of a queue."""
+    contents.note_queue_id(identity)
+    if identity not in contents.settled:
+        contents.settled[identity] = Settled()
+    return contents.settled[identity]

@@ -19,8 +19,8 @@ PLACE_LEAST = PART_SIZE + HEAD_SIZE + PLACE_SIZE  # octets that a message in one
 _AHEAD_MAX = const(1 << 28)  # in memory positions have 30 bits: half of them are behind another, half ahead
 
 
-def skip(broker, found, by_id, journal):
-    """Have each stream that may have had messages in lost segments go on behind them; `found.skipped`: (name, first, end) of each.
+def skip(broker, contents, by_id, journal):
+    """Have each stream that may have had messages in lost segments go on behind them; `contents.skipped`: (name, first, end) of each.
 
     A stream whose definition is in a later segment than the lost ones says there itself where it was.
     """
@@ -30,7 +30,7 @@ def skip(broker, found, by_id, journal):
         if not stream.is_stream:
             continue
         count = sum(
-            [most if places is None else places for number, _, _, places in found.lost if number > found.defined_in.get(identity, 0)]
+            [most if places is None else places for number, _, _, places in contents.lost if number > contents.defined_in.get(identity, 0)]
         )
         if count:
             first = stream.next_offset()
@@ -41,7 +41,7 @@ def skip(broker, found, by_id, journal):
             stream.pages.holes.add(first, end)
             journal.note_settled(stream, first, end)
             journal.define(queue_definition(stream))
-            found.skipped.append((stream.name, first, end))
+            contents.skipped.append((stream.name, first, end))
 
 
 def go_on_at(broker, stream, offset):

@@ -8,23 +8,23 @@ from . import recovery
 
 
 def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_max):
-    """Recover what `store` holds into an empty broker and log from here on: the report of the recovery, one line.
+    """Recover the log of `store` into an empty broker, and log from here on: the report of the recovery, one line.
 
     Raises segments.OtherLog (nothing touched), second_pass.TooSmall, OSError.
     """
     writer = Log(store, segment_size, size_max)
     journal = Journal(broker, writer, mode, batch_ms, batch_size)
-    by_id, found, report = recovery.recover(broker, store, journal)
-    journal.queue_ids = found.queue_ids
+    by_id, contents, report = recovery.recover(broker, store, journal)
+    journal.queue_ids = contents.queue_ids
     broker.journal = journal
-    clock = found.definitions.get(("clock", ""))
+    clock = contents.definitions.get(("clock", ""))
     try:
-        jump = broker.ages.resume(None if clock is None else clock["frames"], found.arrived)
+        jump = broker.ages.resume(None if clock is None else clock["frames"], contents.arrived)
         if jump:
             broker.clock_jumped(jump)
     except Exception as error:  # ages count from now on
         broker.guard.trouble("the clock%s", "", error)
-    for definition in found.loose:
+    for definition in contents.loose:
         journal.define(gone(definition))
     broker.waiting.restore(broker)
     for queue in by_id.values():
@@ -39,7 +39,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
 
 
 def let_expire(broker, queue):
-    """Have a queue look at lifetimes again when a recovered message has one; what is only in the log is looked at on its way in."""
+    """Have a queue watch lifetimes again when a recovered message has one; the pager watches those of messages that are only in the log."""
     entries = broker.tables.entries
     entry = queue.head()
     while entry != layout.NONE:

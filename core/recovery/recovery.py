@@ -1,38 +1,40 @@
-"""Recovery: from the segments of a log to a broker that goes on where it was. It always starts, and says what it found.
+"""Recovery: from the segments of a log to a broker that goes on where it stopped. The broker always starts, and reports what the log held.
 
-Two passes over the segments, in fixed memory. The first (first_pass.py) reads what is defined and what is settled; the second
-(second_pass.py) finds every message that is not settled. What lies behind damage is put aside by the store and named in the report; so
-are messages of queues that nothing defines (orphans.py), and what segments are lost is told. A log of a newer version is not touched.
+Two passes over the segments, in fixed memory. The first (first_pass.py) reads definitions and settlements, the second (second_pass.py) puts
+every unsettled message into its queues. The store puts octets behind damage aside, and the report names them; so it does with messages of
+queues that nothing defines (orphans.py). The report names lost segments. A log of a newer version stays untouched.
 """
 
 from ..broker.guard import words_of
 from ..log.journal import BIG
 from ..log.segments import Segment
 from ..parts import part
-from .first_pass import discard, look
+from .first_pass import discard, first_pass
 from .second_pass import restore
 
 FAULTS_TOLD = 8
 
 
 def recover(broker, store, journal):
-    """Bring the log of `store` back into an empty broker and make the writer of `journal` go on behind it: the report, in one line."""
-    found = look(store)
+    """Restore the log of `store` into an empty broker, and have the writer of `journal` append behind it.
+
+    ({queue id: queue}, LogContents, the report in one line). Raises segments.OtherLog, second_pass.TooSmall, OSError."""
+    contents = first_pass(store)
     writer = journal.log
-    by_id = restore(broker, store, found, journal.pager)
-    kept_aside = [damage for damage in found.damages if aside(store, damage)]
-    orphans = part("recovery.orphans") if found.orphans else None
+    by_id = restore(broker, store, contents, journal.pager)
+    kept_aside = [damage for damage in contents.damages if aside(store, damage)]
+    orphans = part("recovery.orphans") if contents.orphans else None
     if orphans is not None:
         try:
-            orphans.keep(store, found)
+            orphans.keep(store, contents)
         except Exception as error:  # told as a fault of its segments, which stay
-            for segment in found.segments:
+            for segment in contents.segments:
                 if segment.orphans:
-                    found.fault(segment, 0, error)
-    number = found.next_number(store)
+                    contents.fault(segment, 0, error)
+    number = contents.next_number(store)
     kept = []
-    nothing_good = [damage.number for damage in found.damages if damage.offset == 0]
-    for segment in found.segments:
+    nothing_good = [damage.number for damage in contents.damages if damage.offset == 0]
+    for segment in contents.segments:
         segment.size = store.size(segment.number)
         if segment.size:
             kept.append(segment)
@@ -40,30 +42,30 @@ def recover(broker, store, journal):
                 store.sync(segment.number)
         else:
             discard(store, segment.number)  # all of it was put aside
-    kept += [Segment(lost[0]) for lost in found.lost if lost[1]]  # they go in their turn
+    kept += [Segment(lost[0]) for lost in contents.lost if lost[1]]  # they go in their turn
     writer.take_over(sorted(kept, key=lambda segment: segment.number))
-    writer.begin(number, (found.sequence or 0) % BIG)
-    if found.lost:
-        go_on_behind(broker, found, by_id, journal)
-    return by_id, found, report(found, kept_aside)
+    writer.begin(number, (contents.sequence or 0) % BIG)
+    if contents.lost:
+        go_on_behind(broker, contents, by_id, journal)
+    return by_id, contents, report(contents, kept_aside)
 
 
-def go_on_behind(broker, found, by_id, journal):
-    """No offset of a stream that a lost segment may have had is given again."""
+def go_on_behind(broker, contents, by_id, journal):
+    """Have streams skip the offsets that lost segments may have had, so that none is given twice."""
     try:
         from .lost_offsets import skip
 
-        skip(broker, found, by_id, journal)
-        if found.skipped:  # on the medium at once: the next start no longer knows what was lost
+        skip(broker, contents, by_id, journal)
+        if contents.skipped:  # on the medium at once: the next start no longer knows what was lost
             journal.write_settled()
             journal.log.commit()
             journal.log.wait()
     except Exception as error:  # told at the end of recovery: the broker starts
-        found.faults.append("the offsets that were lost could not be passed over (%s)" % words_of(error))
+        contents.faults.append("the offsets that were lost could not be passed over (%s)" % words_of(error))
 
 
 def aside(store, damage):
-    """Have the store put a bad end aside; false when it cannot: then the end stays where it is, and is not believed there either."""
+    """Have the store put a damaged end aside; false when it cannot: the end then stays in its segment, and no start reads it."""
     try:
         store.keep_aside(damage.number, damage.offset)
     except Exception:  # the store cannot: the end stays where it is
@@ -71,17 +73,17 @@ def aside(store, damage):
     return True
 
 
-def report(found, kept_aside):
-    """What recovery found, as a line for the operator."""
-    counts = found.counts
+def report(contents, kept_aside):
+    """What the log held and what of it is lost: one line for the operator."""
+    counts = contents.counts
     text = "recovered %d messages in %d queues and streams, %d settlements, %d definitions from %d segments" % (
         counts["messages"],
-        len([key for key in found.definitions if key[0] == "queue"]),
+        len([key for key in contents.definitions if key[0] == "queue"]),
         counts["settled"],
         counts["definitions"],
-        len(found.segments),
+        len(contents.segments),
     )
-    for damage in found.damages:
+    for damage in contents.damages:
         text += "; segment %d: %s at octet %d, the %d octets from there were %s" % (
             damage.number,
             damage.reason,
@@ -89,12 +91,12 @@ def report(found, kept_aside):
             damage.octets,
             "put aside" if damage in kept_aside else "passed over",
         )
-    for number, count in found.missing:
+    for number, count in contents.missing:
         text += "; %d records are missing behind segment %d" % (count, number)
-    text += told_of_lost(found) + told_of_orphans(found)
-    text += "".join(["; " + each for each in found.faults[:FAULTS_TOLD]])
-    if len(found.faults) > FAULTS_TOLD:
-        text += "; and %d more like these" % (len(found.faults) - FAULTS_TOLD)
+    text += told_of_lost(contents) + told_of_orphans(contents)
+    text += "".join(["; " + each for each in contents.faults[:FAULTS_TOLD]])
+    if len(contents.faults) > FAULTS_TOLD:
+        text += "; and %d more like these" % (len(contents.faults) - FAULTS_TOLD)
     if counts["gaps"]:
         text += "; %d messages of streams are missing: readers go on behind them" % counts["gaps"]
     if counts["let_go"]:
@@ -104,11 +106,11 @@ def report(found, kept_aside):
     return text
 
 
-def told_of_lost(found):
-    """Which segments are lost, and what they had; "" when none is. Neighbours are told together."""
-    text = "; the file that lists the segments is lost: if segments are lost too that cannot be told" if found.noted is None else ""
+def told_of_lost(contents):
+    """Part of the report: the lost segments and what they had, neighbours in one sentence; "" when none is lost."""
+    text = "; the file that lists the segments is lost: if segments are lost too that cannot be told" if contents.noted is None else ""
     runs: list = []
-    for number, is_empty, octets, places in found.lost:
+    for number, is_empty, octets, places in contents.lost:
         if runs and runs[-1][1] == number - 1 and runs[-1][2] == is_empty:
             runs[-1][1] = number
         else:
@@ -122,20 +124,20 @@ def told_of_lost(found):
             text += " (there were%s %d octets with %d places of messages)" % ("" if first == last else " at least", octets, places)
     if runs:
         text += "; what was acknowledged there may come again"
-    for name, first, end in found.skipped:
+    for name, first, end in contents.skipped:
         text += "; stream '%s' goes on at offset %d: its messages from %d to %d may be lost" % (name, end, first, end - 1)
     return text
 
 
-def told_of_orphans(found):
-    """How many messages there are for queues that nothing defines, and where they are now; "" when there are none."""
-    if not found.orphans:
+def told_of_orphans(contents):
+    """Part of the report: count and files of the messages for queues that nothing defines; "" when there are none."""
+    if not contents.orphans:
         return ""
-    shown = sorted(found.orphans)[:8]
+    shown = sorted(contents.orphans)[:8]
     text = "; %d messages are for %d queues that nothing defines (%s%s)" % (
-        sum(found.orphans.values()),
-        len(found.orphans),
-        ", ".join(["queue id %d: %d" % (identity, found.orphans[identity]) for identity in shown]),
-        ", ..." if len(found.orphans) > len(shown) else "",
+        sum(contents.orphans.values()),
+        len(contents.orphans),
+        ", ".join(["queue id %d: %d" % (identity, contents.orphans[identity]) for identity in shown]),
+        ", ..." if len(contents.orphans) > len(shown) else "",
     )
-    return text + (": they were put in %s" % ", ".join(found.aside) if found.aside else ": they stay until their segments go")
+    return text + (": they were put in %s" % ", ".join(contents.aside) if contents.aside else ": they stay until their segments go")

@@ -1,7 +1,7 @@
-"""The second pass of recovery: every message that is not settled goes to its places in an empty broker, in fixed memory.
+"""The second pass of recovery: it puts every unsettled message into its queues in an empty broker, in fixed memory.
 
-Messages are put into memory. When half of the memory is taken, a queue that can have messages in the log alone (log/beyond_memory.py) goes
-there as a whole and gets an index of its messages. A stream always does: nothing of it is loaded (stream/pages.py).
+Messages are loaded into memory. When half of the memory is in use, the largest queue that can leave its messages in the log
+(log/beyond_memory.py) gets an index of all its messages instead. A stream always does: recovery loads no message of it (stream/pages.py).
 """
 
 from ..errors import words_of
@@ -16,82 +16,82 @@ from .first_pass import is_orphan, records
 
 
 class TooSmall(Exception):
-    """The limits have no room for what the log holds; the text says which number to raise."""
+    """The limits have no room for the messages of the log; the text says which number to raise."""
 
 
 class TooManyPieces(TooSmall):
-    """The index has no room; with more of the messages in memory it may have."""
+    """The index has no room; it may have when more of the messages are in memory."""
 
 
-def restore(broker, store, found, pager):
+def restore(broker, store, contents, pager):
     """The second pass: definitions, then messages, into an empty broker. Raises TooSmall."""
-    by_id, found.loose = definition_records.restore(broker, list(found.definitions.values()), nobody, found.faults, pager.watch)
-    found.unmade = [each["id"] for each in broker.unrestored if each["kind"] == "queue"]
+    by_id, contents.loose = definition_records.restore(broker, list(contents.definitions.values()), nobody, contents.faults, pager.watch)
+    contents.unmade = [each["id"] for each in broker.unrestored if each["kind"] == "queue"]
     for identity in by_id:
         if by_id[identity].pages is not None:
-            by_id[identity].pages.holes = found.settled.get(identity)
+            by_id[identity].pages.holes = contents.settled.get(identity)
             if not by_id[identity].is_stream:
-                by_id[identity].pages.present = found.present.get(identity)
-    found.where = table(2 * broker.limits.message_count_max)
+                by_id[identity].pages.present = contents.present.get(identity)
+    contents.where = table(2 * broker.limits.message_count_max)
     delaying = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
     try:
-        fill(broker, store, found, by_id, delaying)
+        fill(broker, store, contents, by_id, delaying)
     except TooManyPieces:
-        empty(broker, found, by_id)
-        found.kept_free = 8
-        fill(broker, store, found, by_id, delaying)
+        empty_queues(broker, contents, by_id)
+        contents.kept_free = 8
+        fill(broker, store, contents, by_id, delaying)
     for identity in by_id:
         try:
-            begin(broker, found, by_id[identity], pager)
+            begin_queue(broker, contents, by_id[identity], pager)
         except Exception as error:  # told at the end of recovery: the queue begins without
-            found.faults.append("queue '%s' could not begin (%s)" % (by_id[identity].name, words_of(error)))
-            begin_again(broker, found, by_id[identity], pager)
+            contents.faults.append("queue '%s' could not begin (%s)" % (by_id[identity].name, words_of(error)))
+            begin_again(broker, contents, by_id[identity], pager)
     return by_id
 
 
-def begin_again(broker, found, queue, pager):
-    """The same once more; when that raises too the queue goes on behind what the log has of it, which stays there."""
+def begin_again(broker, contents, queue, pager):
+    """Begin a queue once more; when that raises too, the queue goes on behind its messages in the log, which stay there."""
     try:
-        begin(broker, found, queue, pager)
+        begin_queue(broker, contents, queue, pager)
     except Exception:  # told before: what the log has of it stays there
-        for segment in found.segments:
+        for segment in contents.segments:
             segment.pinned = True
         broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
         if queue.is_stream:
             queue.following = queue.durable_offset = queue.first_offset = queue.log_position + 1
 
 
-def begin(broker, found, queue, pager):
-    """A queue has all that it is to have."""
-    gaps = close_queue(broker, queue, found.settled.get(queue.id_in_log))
+def begin_queue(broker, contents, queue, pager):
+    """Open a queue whose messages are all in place: count its gaps, and let the pager read for it."""
+    gaps = close_queue(broker, queue, contents.settled.get(queue.id_in_log))
     pager.begin(queue)
-    found.counts["gaps"] += gaps
+    contents.counts["gaps"] += gaps
 
 
-def fill(broker, store, found, by_id, delaying):
-    """Put all messages that are wanted into the queues. Raises TooSmall."""
-    for segment in found.segments:
-        for type_, payload, at, _, offset, skip in records(store, segment.number, found.ends[segment.number]):
-            if type_ == segments.MESSAGE and (segment.number, offset, skip) not in found.nonsense:
+def fill(broker, store, contents, by_id, delaying):
+    """Put all unsettled messages into the queues. Raises TooSmall."""
+    for segment in contents.segments:
+        for type_, payload, at, _, offset, skip in records(store, segment.number, contents.ends[segment.number]):
+            if type_ == segments.MESSAGE and (segment.number, offset, skip) not in contents.nonsense:
                 try:
-                    place(broker, found, by_id, segment, payload, at, offset, skip, delaying)
+                    put_message(broker, contents, by_id, segment, payload, at, offset, skip, delaying)
                 except TooSmall:
                     raise
                 except Exception as error:  # what cannot be read is told; the rest of the log counts
-                    found.fault(segment, offset, error)
+                    contents.fault(segment, offset, error)
                     keep_positions(by_id, payload, at)
 
 
 def keep_positions(by_id, payload, at):
-    """A message that could not be put into its queues stays in the log: no other gets its positions."""
+    """Have no other message get the positions of one that could not be put into its queues, and stays in the log."""
     for identity, position in message_record.places_at(payload, at):
         if identity in by_id:
             by_id[identity].log_position = max(by_id[identity].log_position, position)
 
 
-def empty(broker, found, by_id):
-    """Take all messages out of the queues again."""
-    for segment in found.segments:
+def empty_queues(broker, contents, by_id):
+    """Remove all messages from the queues, to fill them again."""
+    for segment in contents.segments:
         segment.live = segment.written = segment.orphans = 0
     for queue in by_id.values():
         entry = queue.head()
@@ -103,14 +103,14 @@ def empty(broker, found, by_id):
         if queue.pages is not None:
             while queue.pages.head != layout.NONE:
                 queue.pages.remove(queue.pages.head)
-    found.last_entered = {}
-    found.indexed = {}
-    found.orphans = {}
-    found.counts.update(messages=0, doubles=0, let_go=0)
+    contents.last_entered = {}
+    contents.indexed = {}
+    contents.orphans = {}
+    contents.counts.update(messages=0, doubles=0, let_go=0)
 
 
-def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
-    """Put a logged message into the queues where it is still wanted: into their index, or into memory."""
+def put_message(broker, contents, by_id, segment, payload, at, offset, skip, delaying):
+    """Put a logged message into the queues that have not settled it: into their index, or into memory. Raises TooSmall."""
     heads = message_record.heads_at(payload, at)
     count = heads[0]
     if format_of(heads[6]) is None:
@@ -121,56 +121,56 @@ def place(broker, found, by_id, segment, payload, at, offset, skip, delaying):
     for index in range(count):
         identity, position = message_record.place_at(payload, at, index)
         queue = by_id.get(identity)
-        found.see_queue(identity)
-        if queue is None or identity in found.settled and found.settled[identity].has(position):
-            if identity in found.unmade:
+        contents.note_queue_id(identity)
+        if queue is None or identity in contents.settled and contents.settled[identity].has(position):
+            if identity in contents.unmade:
                 segment.pinned = True
-            elif is_orphan(found, by_id, identity, position):
-                found.orphans[identity] = found.orphans.get(identity, 0) + 1
+            elif is_orphan(contents, by_id, identity, position):
+                contents.orphans[identity] = contents.orphans.get(identity, 0) + 1
                 segment.orphans += 1
             continue
         if queue.is_stream:
-            list_in_stream(broker, found, queue, segment, offset, skip, position, payload, at, heads)
+            index_in_stream(broker, contents, queue, segment, offset, skip, position, payload, at, heads)
             continue
         if queue.pages is not None:
             if in_memory is None:
                 in_memory = bool(delaying) and waits(broker, payload, at, heads, delaying)
-            if not in_memory and comes_into_index(broker, found, queue, message_record.size_of(heads), wanted):
-                list_it(broker, found, queue, segment, offset, skip, position, heads[5])
+            if not in_memory and comes_into_index(broker, contents, queue, message_record.size_of(heads), wanted):
+                index_message(broker, contents, queue, segment, offset, skip, position, heads[5])
                 continue
-        before = place_before(broker.tables, queue, found.last_entered.get(identity, layout.NONE), position)
+        before = place_before(broker.tables, queue, contents.last_entered.get(identity, layout.NONE), position)
         if before is None:
-            found.counts["doubles"] += 1
+            contents.counts["doubles"] += 1
         else:
             wanted.append((queue, position, before))
     if wanted:
-        load(broker, found, segment, payload, at, heads, wanted, (layout.NONE if in_memory else offset, skip))
+        load_message(broker, contents, segment, payload, at, heads, wanted, (layout.NONE if in_memory else offset, skip))
 
 
-def comes_into_index(broker, found, queue, size, wanted):
-    """True when a message of so many octets is to be listed, not loaded: memory is needed, and its queue is one of the largest.
+def comes_into_index(broker, contents, queue, size, wanted):
+    """True when a message of `size` octets goes into its queue's index, not into memory: memory is short, the queue one of the largest.
 
-    Large queues are listed whole, so that small ones, which would take pieces of the index for a few messages, stay in memory; not those
-    in which the same message already has its place in memory (`wanted`).
+    Large queues go into their index whole, so that small ones, which would need chunks of the index for a few messages, stay in memory. The
+    queues of `wanted`, for which the same message is loaded, stay in memory too.
     """
     lengths = broker.tables.queues
     taken = [each[0] for each in wanted]
-    while queue.id_in_log not in found.indexed and not has_part(broker, found.kept_free, size):
+    while queue.id_in_log not in contents.indexed and not has_part(broker, contents.kept_free, size):
         largest = queue
         for each in broker.queues.values():
             if (
                 each.pages is not None
-                and each.id_in_log not in found.indexed
+                and each.id_in_log not in contents.indexed
                 and each not in taken
                 and lengths[each.handle + layout.QUEUE_LENGTH] > lengths[largest.handle + layout.QUEUE_LENGTH]
             ):
                 largest = each
-        use_index(broker, found, largest)
-    return queue.id_in_log in found.indexed
+        use_index(broker, contents, largest)
+    return queue.id_in_log in contents.indexed
 
 
 def has_part(broker, kept_free, size):
-    """True when one `kept_free`-th of the memory is free, with a message of so many octets."""
+    """True when one `kept_free`-th of the memory is free behind a message of `size` octets."""
     state, limits = broker.tables.state, broker.limits
     return (
         (state[layout.POOL_BLOCKS + 2] - broker.tables.blocks_for(size)) * kept_free >= block_count(limits)
@@ -179,23 +179,23 @@ def has_part(broker, kept_free, size):
     )
 
 
-def use_index(broker, found, queue):
-    """Have a queue's messages in its index from now on, not in memory, but for those that wait for a moment. Raises TooSmall."""
-    found.indexed[queue.id_in_log] = True
-    found.last_entered.pop(queue.id_in_log, None)
+def use_index(broker, contents, queue):
+    """Move a queue's messages from memory into its index, but for delayed ones; later ones follow. Raises TooSmall."""
+    contents.indexed[queue.id_in_log] = True
+    contents.last_entered.pop(queue.id_in_log, None)
     tables = broker.tables
     entry = queue.head()
     while entry != layout.NONE:
         behind = tables.entries[entry + layout.ENTRY_NEXT]
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         record = message // layout.MESSAGE_WIDTH * 2
-        if found.where[record] != layout.NONE:
+        if contents.where[record] != layout.NONE:
             position = queue.pages.pager.journal.position(queue, tables.entries[entry + layout.ENTRY_POSITION])
             if (
                 queue.pages.place(
                     tables.messages[message + layout.MESSAGE_SEGMENT],
-                    found.where[record],
-                    found.where[record + 1],
+                    contents.where[record],
+                    contents.where[record + 1],
                     position,
                     tables.messages[message + layout.MESSAGE_BODY],
                 )
@@ -215,37 +215,37 @@ def too_many_pieces(broker):
     )
 
 
-def list_it(broker, found, queue, segment, offset, skip, position, body):
+def index_message(broker, contents, queue, segment, offset, skip, position, body):
     """Put a message into the index of a queue. Raises TooSmall."""
     listed = queue.pages.place(segment.number, offset, skip, position, body)
     if listed is None:
         too_many_pieces(broker)
     if not listed:
-        found.counts["doubles"] += 1
+        contents.counts["doubles"] += 1
         return
     queue.log_position = max(queue.log_position, position)
     segment.live += 1
-    found.counts["messages"] += 1
+    contents.counts["messages"] += 1
 
 
-def list_in_stream(broker, found, queue, segment, offset, skip, position, payload, at, heads):
-    """Put a message into the index of a stream, and remember what its publisher has published. Raises TooSmall."""
+def index_in_stream(broker, contents, queue, segment, offset, skip, position, payload, at, heads):
+    """Put a message into the index of a stream, and note its publisher's number. Raises TooSmall."""
     if broker.tables.chunk_pool[2] == 0:
         queue.pages.tighten()
         if broker.tables.chunk_pool[2] == 0:
-            if found.kept_free == 2:
+            if contents.kept_free == 2:
                 too_many_pieces(broker)
-            queue.pages.make_piece(found)
-    before = found.counts["doubles"]
-    list_it(broker, found, queue, segment, offset, skip, position, message_record.size_of(heads))
-    if before == found.counts["doubles"]:
+            queue.pages.make_piece(contents)
+    before = contents.counts["doubles"]
+    index_message(broker, contents, queue, segment, offset, skip, position, message_record.size_of(heads))
+    if before == contents.counts["doubles"]:
         queue.pages.came(queue.pages.last, heads[1])
         start = message_record.properties_at(at, heads)
         queue.publishers.recovered(payload, start, start + heads[4], heads[6])
 
 
 def waits(broker, payload, at, heads, delaying):
-    """True when a message came by way of one of the exchanges `delaying` and its moment has not come."""
+    """True when a message came through one of the exchanges `delaying` (names) and its delay is not over."""
     arrived, properties, kind = heads[1], heads[4], heads[6]
     start = message_record.route_at(at, heads[0])
     name = str(payload[start + 1 : start + 1 + payload[start]], "utf-8")
@@ -257,8 +257,8 @@ def waits(broker, payload, at, heads, delaying):
     return left_of(broker, lambda: format_of(kind).decode(payload, start, start + properties), arrived) > 0
 
 
-def load(broker, found, segment, payload, at, heads, wanted, where):
-    """Put a message into memory, in the queues `wanted`: (queue, position, entry in front); `where` its record is. Raises TooSmall."""
+def load_message(broker, contents, segment, payload, at, heads, wanted, where):
+    """Load a message into the queues `wanted`: (queue, position, entry in front). `where`: its record's (offset, skip). Raises TooSmall."""
     count, arrived, route_size, annotations_size, properties_size, body_size, kind, lifetime = heads
     tables = broker.tables
     size = message_record.size_of(heads)
@@ -268,12 +268,12 @@ def load(broker, found, segment, payload, at, heads, wanted, where):
         if (
             queue.pages is not None
             and not queue.is_stream
-            and queue.id_in_log not in found.indexed
+            and queue.id_in_log not in contents.indexed
             and queue not in [each[0] for each in wanted]
         ):
-            use_index(broker, found, queue)
+            use_index(broker, contents, queue)
     if not tables.has_room(tables.blocks_for(size), len(wanted)):
-        no_room(broker, found, segment)
+        leave_in_log(broker, contents, segment)
         return
     start = message_record.route_at(at, count)
     message = tables.new_message(payload[start : start + route_size], properties_size, body_size, arrived, kind, lifetime, annotations_size)
@@ -281,24 +281,24 @@ def load(broker, found, segment, payload, at, heads, wanted, where):
         tables.append(message, memoryview(payload), start + route_size, annotations_size + properties_size + body_size)
         tables.messages[message + layout.MESSAGE_SEGMENT] = segment.number
         record = message // layout.MESSAGE_WIDTH * 2
-        found.where[record], found.where[record + 1] = where
+        contents.where[record], contents.where[record + 1] = where
         for queue, position, before in wanted:
-            found.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
+            contents.last_entered[queue.id_in_log] = enter(tables, queue, message, position, before)
             segment.live += 1
-            found.counts["messages"] += 1
+            contents.counts["messages"] += 1
     finally:
         tables.release(message)
 
 
-def no_room(broker, found, segment):
-    """The limits are too small. Where the log is damaged (a lost acknowledgement brings back what made room) the message stays in it."""
-    if not found.damages and not found.missing and not found.lost:
+def leave_in_log(broker, contents, segment):
+    """Raise TooSmall; where the log is damaged (lost acknowledgements bring messages back) leave the message in the log instead."""
+    if not contents.damages and not contents.missing and not contents.lost:
         raise TooSmall(
             "the log holds more than the limits have room for; raise arena_size (%d), message_count_max (%d) or entry_count_max "
             "(%d)" % (broker.limits.arena_size, broker.limits.message_count_max, broker.limits.entry_count_max)
         )
     segment.pinned = True
-    found.counts["left"] += 1
+    contents.counts["left"] += 1
 
 
 def place_before(tables, queue, hint, position):
