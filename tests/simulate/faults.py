@@ -39,6 +39,7 @@ LEFT_OUT = (
     "amqp_0_9.hot_row",
     "amqp_0_9.sasl",
     "amqp_0_9.spec_0_9_1",
+    "states",
     "bridge.backoff",
     "bridge.bucket",
     "bridge.mover",
