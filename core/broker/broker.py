@@ -414,7 +414,7 @@ class Broker(Consuming):
 
     def close_session(self, channel):
         """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
-        self.leaving.append(channel)  # first: a queue that goes with its last consumer looks for its deliveries there
+        self.leaving += [] if channel in self.leaving else [channel]  # first: a queue that goes with its last consumer looks there
         consumers = list(channel.consumers.values())
         for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
             self.cancel(consumer, False)

@@ -122,6 +122,7 @@ class Incoming:
         broker = self.sender.connection.broker
         if self.transaction is not None:
             self.transaction.add(self.message, self.copies, self.mandatory)
+            self.message = layout.NONE  # the transaction's to release, whatever `end` meets
             self.end()
             return TAKEN
         journal = broker.journal
