@@ -73,15 +73,15 @@ class StreamPages(chunk_index.Paged):
 
     # Recovery
 
-    def make_piece(self, found):
-        """Have a chunk free for a message that recovery has found: the limits have room for no more, and the oldest chunk is let go."""
+    def make_piece(self, contents):
+        """Drop the oldest chunk of a stream, to free one for recovery: it counts the loss in `contents` (first_pass.LogContents)."""
         if self.head != layout.NONE:
             count = self.tables.chunks[self.head + chunk_index.COUNT]
-            for segment in found.segments:
+            for segment in contents.segments:
                 if segment.number == self.tables.chunks[self.head + chunk_index.SEGMENT]:
                     segment.live -= count
-            found.counts["messages"] -= count
-            found.counts["let_go"] += count
+            contents.counts["messages"] -= count
+            contents.counts["let_go"] += count
             self.remove(self.head)
 
     def first_position(self, following):

@@ -255,9 +255,9 @@ class Stream(Queue):
         entry = self.head()
         offset = self.held_from()
         if self.pages is not None:
-            found = self.pages.offset_since(arrived)
-            if found < offset:
-                return layout.NONE, found
+            logged = self.pages.offset_since(arrived)
+            if logged < offset:
+                return layout.NONE, logged
         while entry != layout.NONE:
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
             if tables.messages[message + layout.MESSAGE_ARRIVED] >= arrived:

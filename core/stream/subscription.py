@@ -49,11 +49,11 @@ def begin(broker, consumer, stream, arguments, prefetch):
 
 
 def may_keep(broker, stream, name):
-    """True when there is a place for a consumer's name: streams keep at most KEPT_MAX each, and all together offset_count_max."""
+    """True when a stream may keep the offset of one more consumer: KEPT_MAX for each stream, offset_count_max for all together."""
     names = stream.names()
     if name in names:
         return True
-    total = sum([len(found.names()) for found in broker.queues.values() if found.is_stream])
+    total = sum([len(each.names()) for each in broker.queues.values() if each.is_stream])
     return len(names) < KEPT_MAX and total < broker.limits.offset_count_max
 
 
