@@ -413,8 +413,9 @@ def octet_faults():
         if name.endswith((".c", ".h")) and not name.startswith(tuple(families())) and name not in C_OF_A_CLIENT:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
-                    if FAMILY_C.search(line):
-                        yield f"c_accel/{name}:{number}: octets of a family belong into its own files: {FAMILY_C.search(line)[0]}"
+                    word = FAMILY_C.search(line)
+                    if word is not None:
+                        yield f"c_accel/{name}:{number}: octets of a family belong into its own files: {word[0]}"
 
 
 def octets_known(path, tree):
