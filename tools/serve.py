@@ -182,7 +182,7 @@ class Server:
         return listener
 
     def _refused(self, stream, reason):
-        self.broker.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")
+        self.broker.places.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")
 
     def reload(self, path, at_start):
         """Read all certificates anew, what cannot be used is said and the old ones stay; and the configuration file (tools/reload.py)."""

@@ -108,7 +108,7 @@ class Login:
         self.pause_ms = broker.limits.login_pause_ms
         if name is not None:
             self.pause_ms = max(self.pause_ms, broker.failures.answers_after_ms(connection.address, name))
-        broker.login_refused(
+        broker.places.login_refused(
             connection.address,
             "the log-in of %r from %s with mechanism %r was refused: %s" % (claimed[:64], connection.name, self.mechanism[:32], reason),
             name,

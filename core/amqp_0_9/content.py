@@ -93,7 +93,10 @@ def complete(session, channel):
     """The content is whole; what its end raises closes the channel. Where it has to wait, so has the connection."""
     state = session.broker.tables.state
     entries = state[layout.POOL_ENTRIES + 2]
-    outcome = session.on_channel(channel, end)
+    try:
+        outcome = channel.complete()
+    except ProtocolError as error:
+        outcome = session.soft(channel, error)
     session.effort += max(entries - state[layout.POOL_ENTRIES + 2], 0)
     if channel.closing:
         return
@@ -112,11 +115,6 @@ def complete(session, channel):
 def end_content(session, channel):
     """The content is done with."""
     session.begun -= 1
-
-
-def end(session, channel):
-    """See Incoming.complete."""
-    return channel.complete()
 
 
 def abandon(session, channel):

@@ -52,7 +52,7 @@ def refuse(condition, input_, state, session, channel, row, *payload):
 def start_ok(session, number, row, octets, at, end):
     """connection.start-ok (section 1.4.2.2): log in, propose the tuning."""
     properties, mechanism, response, _ = method.decode(row, octets, at, end)
-    session.broker.refuse_surplus(session.connection)
+    session.broker.places.refuse_surplus(session.connection)
     capabilities = properties.get("capabilities")
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
@@ -72,7 +72,7 @@ def secure_ok(session, number, row, octets, at, end):
 
 def propose(session, user):
     """The log-in has succeeded: propose the tuning."""
-    session.broker.admit(session.connection, user)
+    session.broker.places.admit(session.connection, user)
     session.user = user.name
     session.writable = user.granted[WRITE]
     limits = session.broker.limits

@@ -7,17 +7,14 @@ One object, in the order of its files: topology.py (exchanges, queues, bindings)
 consumers.py (what consumers do), and this.
 """
 
-from ..access.login_failures import Failures, most_numerous
+from ..access.login_failures import Failures
 from ..access.permissions import default as default_access
-from ..errors import ACCESS_REFUSED, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
+from ..errors import ACCESS_REFUSED, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from ..exchange.walk import Walk, near
-from ..limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
 from ..memory import hot, layout
 from ..memory.layout import EPOCH
-from ..memory.receive_buffer import ReceiveBuffer
-from ..memory.tables import clear
 from ..message.route import key_of
-from ..outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE, nobody
+from ..outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
 from ..parts import part
 from ..queue import turns
 from ..queue.rules import with_expiry, without_expiry
@@ -25,13 +22,12 @@ from ..shim import elapsed
 from . import route_cache
 from .consumers import Consuming
 from .guard import Guard
+from .places import Places
 
 if False:  # for the type checker alone
     from typing import Any
 
 TURNS = 4  # of connections whose frames are taken one by one, in one `run`
-
-AGAIN_MS = 1000  # until what has failed of a channel that leaves is tried again
 
 RULES_EVERY_MS = 50  # how often time is told to the rules of queues
 DUE_QUEUES = 64  # queues that are looked at in a millisecond for lifetimes that end between two of those
@@ -131,10 +127,7 @@ class Broker(Consuming):
         self.leaving = []  # channels that are over, whose deliveries are on their way back to their queues
         self.leaves_at = 0  # uptime before which none of them goes on: each has failed
         self.stuck = 0  # of them, the last ones, that have failed
-        self.strangers = []  # those of them that have not logged in, the oldest first
-        self.surplus = []  # those that have no place, and are told so
-        self.buffers = []  # (receive, send) pairs of connections that are gone
-        self.surplus_buffers = []
+        self.places = Places(self)
         # In-process consumers of reserved addresses: routing key of the default exchange -> function as `manage`.
         self.services = {MANAGEMENT: self.manage}
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
@@ -308,164 +301,6 @@ class Broker(Consuming):
                 connection.broke(error)
             if self.tables.state[layout.STATE_LEFT] <= 0:
                 return  # that was a long one
-
-    # Connections
-
-    def attach(self, connection):
-        """A place for a new connection: (receive buffer, send buffer), or None when there is none, or its address is refused."""
-        if self.failures.refuses(connection.address):
-            self.counters["addresses_refused"] += 1
-            self.inform("%s: refused, for too many log-ins from there have failed" % connection.name, True)
-            return None
-        limits = self.limits
-        full = len(self.connections) - len(self.surplus) >= limits.connection_count_max
-        if self.strangers and (full or len(self.strangers) >= stranger_count(limits)):
-            self.counters["strangers_closed"] += 1
-            stranger = most_numerous(self.strangers)
-            self.inform("%s: has not logged in and gives way to a further connection" % stranger.name, True)
-            stranger.finish()
-            full = False
-        if full:
-            self.counters["connections_refused"] += 1
-            self.inform(
-                "%s: refused, for this broker holds %d connections already (connection_count_max)"
-                % (connection.name, limits.connection_count_max),
-                True,
-            )
-            if limits.surplus_count_max == 0:
-                return None
-            if len(self.surplus) >= limits.surplus_count_max:
-                self.surplus[0].finish()
-        buffers = self.surplus_buffers if full else self.buffers
-        if buffers:
-            pair = buffers.pop()
-            pair[0].reset()
-            pair[1].reset()
-        else:
-            engine = self.tables.engine
-            pair = (
-                ReceiveBuffer(SURPLUS_RECEIVE if full else limits.receive_buffer_size, engine),
-                engine.send_buffer(SURPLUS_SEND if full else limits.send_buffer_size),
-            )
-        self.connections.append(connection)
-        if full:
-            self.surplus.append(connection)
-        else:
-            self.strangers.append(connection)
-            self.counters["connections"] += 1
-        return pair
-
-    def admit(self, connection, user):
-        """A connection has logged in."""
-        connection.user = user
-        self.strangers.remove(connection)
-
-    def refuse_surplus(self, connection):
-        """Raise for a connection that has a place only to be told that there is none for it."""
-        if connection in self.surplus:
-            raise ProtocolError(
-                RESOURCE_ERROR, "this broker holds %d connections at most (connection_count_max)" % self.limits.connection_count_max, True
-            )
-
-    def detach(self, connection):
-        """A connection has gone: its exclusive queues go too, its buffers come back."""
-        for found in list(connection.exclusive_queues):
-            self.drop_orphan(found)
-        for found in self.queues.values():
-            if found.declared_by is connection:
-                found.declared_by = nobody
-        for exchange in self.exchanges.values():
-            for binding in exchange.bindings.values():
-                if binding.made_by is connection:
-                    binding.made_by = nobody
-        self.connections.remove(connection)
-        if connection in self.strangers:
-            self.strangers.remove(connection)
-        if connection in self.held:
-            self.held.remove(connection)
-        if connection in self.behind:
-            self.behind.remove(connection)
-        connection.send.reset()  # bodies may wait in it that are still in their blocks
-        buffers = self.buffers
-        if connection in self.surplus:
-            self.surplus.remove(connection)
-            buffers = self.surplus_buffers
-        buffers.append((connection.receive, connection.send))
-
-    def login_refused(self, address, sentence, name=None, counts=True):
-        """Somebody at `address` could not log in, as `name` where one was claimed: logged, and counted against both if it `counts`."""
-        self.counters["logins_refused"] += 1
-        self.log(sentence)
-        for told in self.failures.failed(address, name, self.now) if counts else ():
-            self.log(told)
-
-    def open_session(self):
-        """The record of a session of a peer (0-9-1: a channel), or None when all are taken."""
-        tables = self.tables
-        if tables.channel_pool[2] < 1:
-            return None
-        handle = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
-        clear(tables.channels, handle, layout.CHANNEL_WIDTH)
-        tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
-        tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
-        tables.channels[handle + layout.CHANNEL_CONSUMERS] = layout.NONE
-        tables.channels[handle + layout.CHANNEL_INDEXED] = layout.NONE
-        return handle
-
-    def close_session(self, channel):
-        """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
-        self.leaving += [] if channel in self.leaving else [channel]  # first: a queue that goes with its last consumer looks there
-        consumers = list(channel.consumers.values())
-        for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
-            self.cancel(consumer, False)
-        self.tables.engine.leave(channel.handle, self.last_unsettled(channel))
-        for consumer in [each for each in consumers if not each.queue.is_stream]:
-            self.cancel(consumer, False)
-        if self.has_left(channel):
-            self.leaving.remove(channel)
-
-    def last_unsettled(self, channel):
-        """The newest unsettled entry of a channel, NONE: it has none."""
-        return self.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
-
-    def has_left(self, channel):
-        """A channel is over: requeue what the turn has left for; true when that was all, and its record is free (its handle is NONE)."""
-        if self.return_some(channel, self.last_unsettled(channel)) != layout.NONE:
-            return False
-        hot.give(self.tables.channels, self.tables.channel_pool, 0, channel.handle)
-        channel.handle = layout.NONE
-        return True
-
-    def leaving_now(self):
-        """True when a channel that is over goes on in the next round."""
-        return len(self.leaving) > 0 and self.uptime_ms >= self.leaves_at
-
-    def let_leave(self):
-        """Of the first channel that is over some more deliveries go back; then it is the next one's turn."""
-        channel = self.leaving[0]
-        try:
-            gone = self.has_left(channel)
-        except Exception as error:  # an error of ours: told, and tried again
-            self.guard.trouble("a channel of connection %s", channel.connection.name, error)
-            gone = False
-            self.stuck += 1
-            if self.stuck >= len(self.leaving):
-                self.leaves_at = self.uptime_ms + AGAIN_MS
-                self.stuck = 0
-        else:
-            self.stuck = 0
-        self.leaving.pop(0)
-        if not gone:
-            self.leaving.append(channel)
-
-    def open_sessions(self):
-        """The channels that may have unsettled deliveries: those that are open, and those that leave."""
-        for connection in self.connections:
-            for channel in connection.sessions():
-                if not channel.closing:
-                    yield channel
-        for channel in self.leaving:
-            yield channel
 
     # Publishing
 

@@ -1,4 +1,4 @@
-"""Consumers and what they do with deliveries: subscribe, cancel, settle, reject, requeue (0-9-1 section 1.8.3).
+"""Sessions, and what their consumers do with deliveries: subscribe, cancel, settle, reject, requeue (0-9-1 section 1.8.3).
 
 A delivery that is not settled is an entry in the list of its channel (layout.py); the functions of hot.py take it out of there. What goes
 back to a queue finds its old place. Here the broker's queues are also told that they may have something to deliver.
@@ -6,6 +6,7 @@ back to a queue finds its old place. Here the broker's queues are also told that
 
 from ..errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import hot, layout
+from ..memory.tables import clear
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
 from ..queue.rules import CONSUMER_ARGUMENTS, check_rows, invalid
@@ -13,6 +14,8 @@ from .message_reading import MessageReading
 
 if False:  # for the type checker alone
     from typing import Any
+
+AGAIN_MS = 1000  # until what has failed of a channel that leaves is tried again
 
 LOOKED_AT_MAX = 1000  # deliveries that are settled in one turn where the rules of a queue look at each
 
@@ -53,11 +56,83 @@ class Consuming(MessageReading):
     """The verbs of consumers; `Broker` has the rest."""
 
     guard: "Any"
+    connections: "Any"
+    leaving: "Any"
+    leaves_at: "Any"
+    stuck: "Any"
+    uptime_ms: "Any"
     drop_queue: "Any"
     counters: "Any"
     dead_letters: "Any"
     behind: "Any"
-    leaving_now: "Any"
+
+    def open_session(self):
+        """The record of a session of a peer (0-9-1: a channel), or None when all are taken."""
+        tables = self.tables
+        if tables.channel_pool[2] < 1:
+            return None
+        handle = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
+        clear(tables.channels, handle, layout.CHANNEL_WIDTH)
+        tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_CONSUMERS] = layout.NONE
+        tables.channels[handle + layout.CHANNEL_INDEXED] = layout.NONE
+        return handle
+
+    def close_session(self, channel):
+        """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
+        self.leaving += [] if channel in self.leaving else [channel]  # first: a queue that goes with its last consumer looks there
+        consumers = list(channel.consumers.values())
+        for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
+            self.cancel(consumer, False)
+        self.tables.engine.leave(channel.handle, self.last_unsettled(channel))
+        for consumer in [each for each in consumers if not each.queue.is_stream]:
+            self.cancel(consumer, False)
+        if self.has_left(channel):
+            self.leaving.remove(channel)
+
+    def last_unsettled(self, channel):
+        """The newest unsettled entry of a channel, NONE: it has none."""
+        return self.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
+
+    def has_left(self, channel):
+        """A channel is over: requeue what the turn has left for; true when that was all, and its record is free (its handle is NONE)."""
+        if self.return_some(channel, self.last_unsettled(channel)) != layout.NONE:
+            return False
+        hot.give(self.tables.channels, self.tables.channel_pool, 0, channel.handle)
+        channel.handle = layout.NONE
+        return True
+
+    def leaving_now(self):
+        """True when a channel that is over goes on in the next round."""
+        return len(self.leaving) > 0 and self.uptime_ms >= self.leaves_at
+
+    def let_leave(self):
+        """Of the first channel that is over some more deliveries go back; then it is the next one's turn."""
+        channel = self.leaving[0]
+        try:
+            gone = self.has_left(channel)
+        except Exception as error:  # an error of ours: told, and tried again
+            self.guard.trouble("a channel of connection %s", channel.connection.name, error)
+            gone = False
+            self.stuck += 1
+            if self.stuck >= len(self.leaving):
+                self.leaves_at = self.uptime_ms + AGAIN_MS
+                self.stuck = 0
+        else:
+            self.stuck = 0
+        self.leaving.pop(0)
+        if not gone:
+            self.leaving.append(channel)
+
+    def open_sessions(self):
+        """The channels that may have unsettled deliveries: those that are open, and those that leave."""
+        for connection in self.connections:
+            for channel in connection.sessions():
+                if not channel.closing:
+                    yield channel
+        for channel in self.leaving:
+            yield channel
 
     def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
         """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""

@@ -76,7 +76,8 @@ class Incoming:
             self.check_waiting(0)
             return False
         self.message = tables.new_message(self.route, size, body, broker.seconds, kind, lifetime, len(annotations))
-        tables.append(self.message, annotations, 0, len(annotations))
+        if annotations:
+            tables.append(self.message, annotations, 0, len(annotations))
         tables.append(self.message, octets, start, size)
         self.body_left = body_size
         if grows:

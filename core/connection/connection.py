@@ -57,7 +57,7 @@ class Connection:
         self.exclusive_queues = []
         self.queues_declared = 0
         self.bindings_made = 0
-        pair = broker.attach(self)
+        pair = broker.places.attach(self)
         if pair is None:
             self.closed = True
             self.receive = self.send = None
@@ -275,6 +275,6 @@ class Connection:
             if self.session is not None:
                 return False
         self.send.touch()
-        self.broker.detach(self)
+        self.broker.places.detach(self)
         self.receive = self.send = None  # another connection has them now
         return True

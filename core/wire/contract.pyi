@@ -183,7 +183,7 @@ class Connection(Structure):
     name: str
     from_loopback: bool
     user: Any
-    """None until Broker.admit."""
+    """None until Places.admit."""
     receive: Any
     send: Any
     reading: bool
@@ -195,6 +195,14 @@ class Connection(Structure):
     def broke(self, error: Exception) -> None: ...
     def resume(self) -> None: ...
 
+class Places(Structure):
+    """broker/places.py."""
+
+    def refuse_surplus(self, connection: Connection) -> None:
+        """Raise resource-error for a connection that has a place only to be told that there is none."""
+    def admit(self, connection: Connection, user: Any) -> None:
+        """It has logged in."""
+
 class Broker(Structure):
     """The verbs. Names are texts, routing keys bytes; messages, entries and records are handles (core/memory/layout.py)."""
 
@@ -202,13 +210,13 @@ class Broker(Structure):
     limits: Any
     journal: Any
     held: list[Connection]
+    places: Places
     services: dict[bytes, Service]
     """By routing key, behind the default exchange: no client can declare such a queue."""
     growing: Any
     """Contents of unknown size (broker/growing.py); None: there was none yet."""
 
     # Sessions
-    def admit(self, connection: Connection, user: Any) -> None: ...
     def open_session(self) -> int | None:
         """A record; None: the broker holds as many as it may."""
     def close_session(self, channel: Session) -> None: ...

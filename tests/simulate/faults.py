@@ -103,7 +103,8 @@ FLAT = {
     "Damage": ("__init__",),
     "log.segments": ("record", "ungrouped"),
     "amqp_0_9.deliver": ("begin",),
-    "Broker": ("drop_orphan", "manage", "tick", "run", "attach", "detach", "has_entries", "kept_aside", "published", "work"),
+    "Places": ("attach", "detach"),
+    "Broker": ("drop_orphan", "manage", "tick", "run", "has_entries", "kept_aside", "published", "work"),
     "Connection": (
         "writable",
         "received",

@@ -8,9 +8,9 @@ from peer import Patient, Peer, encoded
 
 from leveret.core.access import users
 from leveret.core.access.permissions import User
-from leveret.core.broker.broker import nobody
 from leveret.core.broker.policies import Policy
 from leveret.core.log import definition_records
+from leveret.core.outcomes import nobody
 
 KEY = "amq.leveret.management"
 REPLY = "amq.rabbitmq.reply-to"

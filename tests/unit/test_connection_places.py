@@ -109,7 +109,7 @@ def test_those_too_many_are_bounded_in_number_and_memory():
         peer.give(encoded("connection_start_ok", 0, {"product": "p" * 5000}, "PLAIN", b"", "en_US"))
         assert peer.expect("connection_close")[0] == 506
         peer.connection.finish()
-    assert len(broker.surplus_buffers) == 3 and broker.surplus == [] and len(broker.buffers) == 0
+    assert len(broker.places.surplus_buffers) == 3 and broker.places.surplus == [] and len(broker.places.buffers) == 0
 
 
 def test_one_too_many_that_stays_silent_or_comes_when_a_place_is_free_again():
@@ -121,7 +121,7 @@ def test_one_too_many_that_stays_silent_or_comes_when_a_place_is_free_again():
     From(broker, "10.0.0.2", True).declare("q")
     broker.tick(broker.now + broker.limits.login_timeout_ms + 1, 1700000000)
     refused.connection.tick(broker.now)
-    assert refused.connection.closed and not broker.surplus
+    assert refused.connection.closed and not broker.places.surplus
 
 
 def test_a_silent_stream_of_a_serial_line_gives_way_and_the_line_serves_the_next():

@@ -276,7 +276,7 @@ def test_an_error_of_ours_in_a_connection_is_that_connections():
 
 
 def test_a_connection_for_which_there_is_no_memory_takes_no_place():
-    """Broker.attach: buffers first, then the place among the connections."""
+    """Places.attach: buffers first, then the place among the connections."""
     broker = new_broker()
     broker.tables.engine.send_buffer = lambda size: [].pop()
     try:

@@ -94,7 +94,7 @@ class Lines:
         self.held = None  # a request that found no room, or goes on in the next turn
         self.unfinished, self.content_moved = 0, 0
         connection.receive.start += len(HEADER)
-        self.broker.admit(connection, self.broker.access.users["guest"])
+        self.broker.places.admit(connection, self.broker.access.users["guest"])
         self.session = Session(self, self.broker.open_session())
 
     # The connection calls

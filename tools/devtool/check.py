@@ -24,8 +24,7 @@ FUNCTION_LINES_MAX = 60
 OWN_FILES_MAX = 10
 FILE_LINES_MAX = 600
 SOURCES = (".c", ".h", ".mjs", ".py")
-LONG_FILES = {  # those that are longer still, and how long they may be until they are split: a number here only gets less
-    "core/broker/broker.py": 745,
+LONG_FILES: dict = {  # those that are longer still, and how long they may be until they are split: a number here only gets less
 }
 
 

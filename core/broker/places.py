@@ -1,0 +1,112 @@
+"""The places for connections: who has one, who gives way, and the buffers of those that have gone.
+
+A connection that has not logged in is a stranger, and gives way to a further one. Beyond connection_count_max a few have a place only to be
+told that there is none for them.
+"""
+
+from ..access.login_failures import most_numerous
+from ..errors import RESOURCE_ERROR, ProtocolError
+from ..limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
+from ..memory.receive_buffer import ReceiveBuffer
+from ..outcomes import nobody
+
+
+class Places:
+    """Those of one broker."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.strangers = []  # connections that have not logged in, the oldest first
+        self.surplus = []  # those that have no place, and are told so
+        self.buffers = []  # (receive, send) pairs of connections that are gone
+        self.surplus_buffers = []
+
+    def attach(self, connection):
+        """A place for a new connection: (receive buffer, send buffer), or None when there is none, or its address is refused."""
+        if self.broker.failures.refuses(connection.address):
+            self.broker.counters["addresses_refused"] += 1
+            self.broker.inform("%s: refused, for too many log-ins from there have failed" % connection.name, True)
+            return None
+        limits = self.broker.limits
+        full = len(self.broker.connections) - len(self.surplus) >= limits.connection_count_max
+        if self.strangers and (full or len(self.strangers) >= stranger_count(limits)):
+            self.broker.counters["strangers_closed"] += 1
+            stranger = most_numerous(self.strangers)
+            self.broker.inform("%s: has not logged in and gives way to a further connection" % stranger.name, True)
+            stranger.finish()
+            full = False
+        if full:
+            self.broker.counters["connections_refused"] += 1
+            self.broker.inform(
+                "%s: refused, for this broker holds %d connections already (connection_count_max)"
+                % (connection.name, limits.connection_count_max),
+                True,
+            )
+            if limits.surplus_count_max == 0:
+                return None
+            if len(self.surplus) >= limits.surplus_count_max:
+                self.surplus[0].finish()
+        buffers = self.surplus_buffers if full else self.buffers
+        if buffers:
+            pair = buffers.pop()
+            pair[0].reset()
+            pair[1].reset()
+        else:
+            engine = self.broker.tables.engine
+            pair = (
+                ReceiveBuffer(SURPLUS_RECEIVE if full else limits.receive_buffer_size, engine),
+                engine.send_buffer(SURPLUS_SEND if full else limits.send_buffer_size),
+            )
+        self.broker.connections.append(connection)
+        if full:
+            self.surplus.append(connection)
+        else:
+            self.strangers.append(connection)
+            self.broker.counters["connections"] += 1
+        return pair
+
+    def admit(self, connection, user):
+        """A connection has logged in."""
+        connection.user = user
+        self.strangers.remove(connection)
+
+    def refuse_surplus(self, connection):
+        """Raise for a connection that has a place only to be told that there is none for it."""
+        if connection in self.surplus:
+            raise ProtocolError(
+                RESOURCE_ERROR,
+                "this broker holds %d connections at most (connection_count_max)" % self.broker.limits.connection_count_max,
+                True,
+            )
+
+    def detach(self, connection):
+        """A connection has gone: its exclusive queues go too, its buffers come back."""
+        for found in list(connection.exclusive_queues):
+            self.broker.drop_orphan(found)
+        for found in self.broker.queues.values():
+            if found.declared_by is connection:
+                found.declared_by = nobody
+        for exchange in self.broker.exchanges.values():
+            for binding in exchange.bindings.values():
+                if binding.made_by is connection:
+                    binding.made_by = nobody
+        self.broker.connections.remove(connection)
+        if connection in self.strangers:
+            self.strangers.remove(connection)
+        if connection in self.broker.held:
+            self.broker.held.remove(connection)
+        if connection in self.broker.behind:
+            self.broker.behind.remove(connection)
+        connection.send.reset()  # bodies may wait in it that are still in their blocks
+        buffers = self.buffers
+        if connection in self.surplus:
+            self.surplus.remove(connection)
+            buffers = self.surplus_buffers
+        buffers.append((connection.receive, connection.send))
+
+    def login_refused(self, address, sentence, name=None, counts=True):
+        """Somebody at `address` could not log in, as `name` where one was claimed: logged, and counted against both if it `counts`."""
+        self.broker.counters["logins_refused"] += 1
+        self.broker.log(sentence)
+        for told in self.broker.failures.failed(address, name, self.broker.now) if counts else ():
+            self.broker.log(told)
