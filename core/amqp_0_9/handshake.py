@@ -45,6 +45,8 @@ def refuse(condition, input_, state, session, channel, row, *payload):
     """Raise for a frame that a state does not allow: a method with its `row`, or a content header or body. `channel`: it, or its number."""
     if row and state == "open":
         method.decode(row, *payload)  # what cannot be read is told first
+    if state == "closed":
+        session.may_be_new(channel.number)
     what = method.title(row) if row else input_.replace("_", " ")
     raise ProtocolError(condition, "%s on channel %d in the state '%s'" % (what, getattr(channel, "number", channel), state))
 
