@@ -557,8 +557,11 @@ class Journal:
             if self.log.parts_size - before >= most:
                 self.anew = anew
                 self.anew_size += self.log.parts_size - before
+                self.log.anew = max(self.log.anew, self.anew_size)
+                self.log.see_largest()
                 return False
-        self.definitions_size = self.anew_size + self.log.parts_size - before
+        self.definitions_size = self.log.anew = self.anew_size + self.log.parts_size - before
+        self.log.see_largest()
         self.anew_end = self.log.appended
         for segment in self.log.segments:
             if segment.number < self.anew_from:

@@ -105,7 +105,8 @@ class Log:
         self.segments = []  # rising; the last is written to
         self.by_number = {}
         self.octets = 0  # of all segments, as given to the store
-        self.largest = segment_size  # octets of the largest segment
+        self.anew = 0  # octets of all definitions when they were written anew: as many may have to be written again
+        self.largest = segment_size  # octets of the largest segment, or these
         self.asked = 0  # octets for which there was no room lately
         self.sequence = 0  # of the next record
         self.parts = []  # of the next record: octet type, long size, payload of each thing appended, or of several in one part
@@ -145,7 +146,7 @@ class Log:
 
     def see_largest(self):
         """Look for the largest segment; one that large has to be copied when it holds the oldest message."""
-        self.largest = max([self.segment_size] + [segment.size for segment in self.segments])
+        self.largest = max([self.segment_size, self.anew] + [segment.size for segment in self.segments])
 
     def begin(self, number, sequence):
         """Write to a new segment; the store has it from the first commit on."""

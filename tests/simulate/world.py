@@ -145,7 +145,7 @@ class World(Deeds, Checks):
         self.report = ""
         transaction.TURN = Chance(seed ^ 0x70A2).pick((1, 3, 256))  # commits go in turns
         journal.COPIES_TURN = Chance(seed ^ 0xC091).pick((1, 3, 512))  # copies, too
-        journal.SNAPSHOT_TURN = Chance(seed ^ 0xDEF1).pick((1, 300, 65536))  # and definitions that are written anew
+        journal.SNAPSHOT_TURN = Chance(seed ^ 0xDEF1).pick((300, 900, 65536))  # and definitions that are written anew
         self.loses = Chance(seed ^ 0x105E)
         self.taken = set()  # numbers of the segments that were lost before this start
         self.lost = set()  # all that were
