@@ -73,7 +73,7 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         if (queue[QUEUE_PLAIN] == NOT_PLAIN)
             return 0;
         if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && state[STATE_KIND] & KIND_DURABLE) {
-            if (state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
+            if (state[STATE_LOG_ROOM] - state[STATE_LOGGED_OCTETS] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
                 return 0;
             answer = 2;
         }
@@ -134,8 +134,6 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
     const int32_t *record = t->messages + message;
     const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
     int32_t count = t->routes[slot + ROUTE_COUNT];
-    if (logged == 2)
-        state[STATE_LOG_ROOM] -= record[MESSAGE_BLOCKS] * state[STATE_BLOCK_SIZE] + PLACE_SIZE * count;
     state[STATE_LEFT] -= count;
     for (int32_t left = count; left > 0; left--, target++) {
         int32_t entry = push(t, *target, message);

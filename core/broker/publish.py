@@ -118,7 +118,8 @@ def may_push(messages, entries, queues, state, routes, route_targets, slot, expi
         if plain == 0:
             return 0
         if plain == 2 and state[STATE_KIND] & KIND_DURABLE:
-            if state[STATE_LOG_ROOM] < block_total * state[STATE_BLOCK_SIZE] + _PLACE_SIZE * routes[slot + ROUTE_COUNT]:
+            asked = block_total * state[STATE_BLOCK_SIZE] + _PLACE_SIZE * routes[slot + ROUTE_COUNT]
+            if state[STATE_LOG_ROOM] - state[STATE_LOGGED_OCTETS] < asked:
                 return 0
             answer = 2
         limits = queues[queue + QUEUE_LIMITS]
@@ -238,8 +239,6 @@ def publish(blocks, messages, entries, queues, channels, state, routes, route_ta
     target = routes[slot + ROUTE_TARGETS]
     left = routes[slot + ROUTE_COUNT]
     state[STATE_LEFT] -= left
-    if logged == 2:
-        state[STATE_LOG_ROOM] -= messages[message + MESSAGE_BLOCKS] * state[STATE_BLOCK_SIZE] + _PLACE_SIZE * left
     while left > 0:
         queue = route_targets[target]
         entry = push(messages, entries, queues, state, queue, message)

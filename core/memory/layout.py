@@ -163,7 +163,7 @@ STATE_ROUTE_SLOTS = 29  # a power of two
 STATE_ROUTE_LAST = 30  # the slot that was used last
 STATE_ROUTE_OCTETS = 31  # used of the cache's octets, and of its targets
 STATE_ROUTE_TARGETS = 32
-STATE_LOG_ROOM = 33  # octets of persistent messages that `ingest` may take for the log
+STATE_LOG_ROOM = 33  # octets that the log has room for: STATE_LOGGED_OCTETS, and what `ingest` takes next, go into that
 STATE_LOGGED_HEAD = 34  # entries with messages that it has taken and that are to be logged, linked by ENTRY_CONSUMER, in order, those of a
 # message in a row; NONE: none
 STATE_LOGGED_TAIL = 35

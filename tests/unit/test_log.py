@@ -344,3 +344,20 @@ def test_marks_of_a_chunk_are_forgotten_and_no_others():
     assert log.marks == [(other, 2), (one, 3)] and Flight.marks == [(other, 1), (one, 2)]
     log.forget_marks(one)
     assert log.marks == [(other, 2)] and Flight.marks == [(other, 1)]
+
+
+def test_small_persistent_messages_in_large_blocks_are_all_taken_by_the_engine():
+    """The log's room is counted in the octets of their records, not of their blocks: 100 of these have 12 KiB, their blocks 50."""
+    places = {"message_count_max": 256, "entry_count_max": 256, "receive_buffer_size": 32768}
+    broker, _ = durable_broker(MemoryStore(), "batch", 65536, 1 << 24, block_size=512, arena_size=1 << 18, **places)
+    peer = Peer(broker)
+    peer.ask("queue_declare", "queue_declare_ok", 0, "q", False, True, False, False, False, {})
+    one = content(1, "", "q", b"x" * 60, PERSISTENT)
+    peer.give(one)  # this one finds out where the route leads
+    alone = []
+    publish = broker.publish
+    broker.publish = lambda *given: alone.append(1) or publish(*given)
+    peer.give(one * 100)
+    assert broker.queues["q"].message_count() == 101
+    assert broker.journal.log.parts_size < broker.journal.log.gathered_max < 100 * 512
+    assert alone == []
