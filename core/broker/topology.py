@@ -34,13 +34,16 @@ class NoPolicies:
     """Stands for policies.Policies on a board that does not carry them."""
 
     by_name: dict = {}
-    pending = ()
+    pending = failed = ()
 
     def apply_to_queue(self, broker, queue):
         """Nothing."""
 
     def apply_to_exchange(self, exchange):
         """Nothing."""
+
+    def again(self):
+        """Nothing has failed."""
 
     def made(self, *given):
         """The log has a policy, which another build wrote."""

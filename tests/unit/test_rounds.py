@@ -6,6 +6,7 @@ from peer import Peer, encoded, idle, new_broker
 
 from leveret.core.broker import transaction
 from leveret.core.broker.policies import Policy
+from leveret.core.broker.topology import NoPolicies
 from leveret.core.queue import turns
 from leveret.core.stream.stream import EPOCH
 
@@ -238,3 +239,29 @@ def test_a_queue_beyond_memory_that_raises_keeps_no_other_from_being_read_back()
         pass_time(broker, 100)
         found += reader.contents()
     assert [each[3] for each in found] == [b"%d" % number for number in range(count)]
+
+
+class Failing:
+    """A job of the broker that raises the first time."""
+
+    what = "a test"
+    tries = 0
+
+    def work(self):
+        """False: it is done."""
+        self.tries += 1
+        if self.tries == 1:
+            raising()
+        return False
+
+
+def test_a_build_without_policies_tries_again_what_raised_too():
+    """Boards carry no policies: time passes without an error of ours, and a job that raised has its second try."""
+    broker = new_broker()
+    broker.policies = NoPolicies()
+    pass_time(broker, 300)
+    assert broker.counters["internal_errors"] == 0
+    job = Failing()
+    broker.jobs.append(job)
+    pass_time(broker, 2500)
+    assert job.tries == 2 and broker.counters["internal_errors"] == 1 and not broker.jobs and not broker.guard.jobs
