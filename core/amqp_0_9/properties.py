@@ -9,7 +9,6 @@ and what the broker has to say of a message is put over them when they are deliv
 import struct
 
 from ..errors import SYNTAX_ERROR, ProtocolError
-from ..message.annotations import GONE
 from . import field_table
 from .spec_0_9_1 import PROPERTIES
 
@@ -150,6 +149,8 @@ def merge(octets, annotations):
 
     Everything else stays octet for octet as its publisher sent it.
     """
+    from ..message.annotations import GONE  # a client merges nothing, and is without them
+
     kept = {}
     flags = octets[0] << 8 | octets[1]
     at = 2

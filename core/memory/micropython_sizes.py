@@ -29,7 +29,7 @@ def memory_parts(limits, left_out=()):
     name, arguments = limits.name_size_max, limits.argument_size_max
     blocks, messages, entries = spare(limits)
     parts = (
-        ("broker", 3600),
+        ("broker", 4200),
         ("arena", (block_count(limits) + blocks) * (limits.block_size + 4)),
         ("messages", 4 * layout.MESSAGE_WIDTH * (limits.message_count_max + messages)),
         ("queue entries", 4 * layout.ENTRY_WIDTH * (limits.entry_count_max + entries)),
