@@ -142,6 +142,7 @@ class Copies:
         while True:
             if self.left <= 0:
                 self.walk = walk
+                self.remove_emptied(here)
                 return False
             try:
                 if not walk.next():
@@ -149,6 +150,7 @@ class Copies:
                 self.copy_message(walk, segment, here)
             except OSError as error:
                 if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
+                    self.remove_emptied(here)
                     return False
                 self.pass_over(walk, here)
             except Damaged as error:
@@ -168,6 +170,13 @@ class Copies:
                 found.pages.remove(chunk)
             self.see_empty(found)
         return True
+
+    def remove_emptied(self, here):
+        """Take chunks out of the index of which all has been copied: whoever looks into it before the next turn meets none that is empty."""
+        for found, mine in here.values():
+            for chunk in mine:
+                if self.tables.chunks[chunk + chunk_index.SPAN] == 0:
+                    found.pages.remove(chunk)
 
     def pass_over(self, walk, here):
         """Pass over what cannot be read: to the record behind it, or the next that the index knows."""

@@ -230,6 +230,8 @@ class Journal:
 
     def note_settled(self, found, first, end):
         """Have positions written as settled."""
+        if first >= end:
+            return  # recovery would refuse the record, with all that stands in it
         add_to_ranges(self.settled.setdefault(found.id_in_log, []), first, end)
         self.settled_count += 1
         if self.settled_count >= RANGES_MAX:
