@@ -172,7 +172,7 @@ class Copies:
         return True
 
     def remove_emptied(self, here):
-        """Take chunks out of the index of which all has been copied: whoever looks into it before the next turn meets none that is empty."""
+        """Take chunks of which all has been copied out of the index: whoever looks into it before the next turn meets none."""
         for found, mine in here.values():
             for chunk in mine:
                 if self.tables.chunks[chunk + chunk_index.SPAN] == 0:
