@@ -8,9 +8,11 @@ import pytest
 
 from leveret.core.amqp_0_9.channel import Channel
 from leveret.core.amqp_0_9.family import FAMILY
+from leveret.core.amqp_0_9.hot_row import Row
 from leveret.core.amqp_0_9.session import Session
 from leveret.core.broker.broker import Broker
 from leveret.core.broker.consumers import Consumer
+from leveret.core.broker.transaction import Transaction
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
 from leveret.tools.devtool import check
@@ -37,9 +39,22 @@ def players():
     broker = Broker(Limits(**dict(BOARD, connection_count_max=4)), b"unit")
     connection = Connection(broker, "unit")
     protocol = Session(connection)
-    channel = Channel(protocol, 1, 0)
+    channel = Channel(protocol, 1)
     consumer = Consumer(0, "tag", None, channel, False, False)
-    return {"Family": FAMILY, "Protocol": protocol, "Session": channel, "Consumer": consumer, "Connection": connection, "Broker": broker}
+    return {
+        "Family": FAMILY,
+        "Protocol": protocol,
+        "HotRow": broker.tables.engine.row(Row),
+        "Session": channel,
+        "Consumer": consumer,
+        "Promises": channel.promises,
+        "Incoming": channel,
+        "Transaction": Transaction(broker.tables),
+        "Service": next(iter(broker.services.values())),
+        "Connection": connection,
+        "Places": broker.places,
+        "Broker": broker,
+    }
 
 
 @pytest.mark.parametrize("role", sorted(roles()))
@@ -48,7 +63,7 @@ def test_who_plays_a_role_has_its_members(role):
     for name, parameters in roles()[role]:
         assert hasattr(player, name), f"{role}.{name} is not there"
         if parameters is not None:
-            there = list(inspect.signature(getattr(player, name)).parameters)
+            there = list(inspect.signature(player if name == "__call__" else getattr(player, name)).parameters)
             assert there == parameters, f"{role}.{name} takes {there}"
 
 
