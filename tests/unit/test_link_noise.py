@@ -3,22 +3,13 @@
 Random runs carry their seed in every message; `run(seed, ...)` reruns one.
 """
 
+from chance import Random
+
 from leveret.core.serial_link.frame import FrameChecks, FrameWriter
 from leveret.core.serial_link.link import Link
 
 STEP_MS = 10
 ROUNDS_MAX = 20000
-
-
-class Random:
-    """A linear congruential generator of its own: the same numbers on every interpreter."""
-
-    def __init__(self, seed):
-        self.state = seed & 0x7FFFFFFF
-
-    def below(self, count):
-        self.state = (self.state * 1103515245 + 12345) & 0x7FFFFFFF
-        return (self.state >> 8) % count
 
 
 class Inner:

@@ -1,7 +1,6 @@
 """What comes back to a queue finds its place near others that came back: the order is that of positions, and a deep tree is given up."""
 
-import random
-
+from chance import Random
 from peer import Peer, new_broker
 
 from leveret.core.memory import invariants, layout, returned
@@ -38,15 +37,15 @@ def back(broker, found, entry):
 
 def test_any_order_of_returns_between_deliveries_keeps_the_order_of_positions():
     for seed in range(5):
-        chance = random.Random(seed)
+        chance = Random(seed)
         broker, found, entries = taken_out()
         place = {entry: at for at, entry in enumerate(entries)}
         out = list(entries)
         for _ in range(4 * COUNT):
-            if out and chance.random() < 0.6:
-                back(broker, found, out.pop(chance.randrange(len(out))))
+            if out and chance.below(10) < 6:
+                back(broker, found, out.pop(chance.below(len(out))))
             elif found.head() != layout.NONE:
-                entry = chance.choice(ready(broker, found)) if chance.random() < 0.2 else found.head()
+                entry = chance.choice(ready(broker, found)) if chance.below(5) == 0 else found.head()
                 found.unlink(entry)
                 out.append(entry)
         order = ready(broker, found)
@@ -61,7 +60,7 @@ def test_any_order_of_returns_between_deliveries_keeps_the_order_of_positions():
 def test_returns_at_random_pass_few_others_and_a_return_to_the_head_none():
     broker, found, entries = taken_out()
     order = list(entries)
-    random.Random(7).shuffle(order)
+    Random(7).shuffle(order)
     steps = sum([back(broker, found, entry) for entry in order])
     assert steps < 16 * COUNT, steps  # each walking from the last one: a third of all that are there
     for entry in entries:

@@ -22,7 +22,7 @@ class Swapped:
         self.owner, self.name, self.function = owner, name, function
 
     def __enter__(self):
-        self.had = self.name in vars(self.owner)
+        self.had = self.name in self.owner.__dict__
         self.kept = getattr(self.owner, self.name)
         setattr(self.owner, self.name, self.function)
 

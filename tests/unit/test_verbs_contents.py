@@ -1,7 +1,6 @@
 """The broker's verbs of publishing and getting, without a codec: contents of unknown size, promises, transactions, get, time-outs."""
 
-import random
-
+from chance import Random
 from memory_store import MemoryStore, durable_broker
 from peer import new_broker
 from test_verbs import DURABLE, answers, deliveries, outcomes, refused, wait
@@ -44,7 +43,7 @@ def test_half_written_contents_never_wait_for_each_other():
     while contents of known size have the other half."""
     with installed():
         for seed in range(20):
-            chance = random.Random(seed)
+            chance = Random(seed)
             largest = chance.choice((1500, 3000, 6000))
             broker = new_broker(arena_size=16384, content_size_max=largest, receive_buffer_size=8192, send_buffer_size=16384)
             reader, known = ToyPeer(broker), ToyPeer(broker)
