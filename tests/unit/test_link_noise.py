@@ -3,7 +3,7 @@
 Random runs carry their seed in every message; `run(seed, ...)` reruns one.
 """
 
-from chance import Random
+from same_random import Random
 
 from leveret.core.serial_link.frame import FrameChecks, FrameWriter
 from leveret.core.serial_link.link import Link

@@ -1,7 +1,7 @@
 """What comes back to a queue finds its place near others that came back: the order is that of positions, and a deep tree is given up."""
 
-from chance import Random
 from peer import Peer, new_broker
+from same_random import Random
 
 from leveret.core.memory import invariants, layout, returned
 

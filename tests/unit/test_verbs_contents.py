@@ -1,8 +1,8 @@
 """The broker's verbs of publishing and getting, without a codec: contents of unknown size, promises, transactions, get, time-outs."""
 
-from chance import Random
 from memory_store import MemoryStore, durable_broker
 from peer import new_broker
+from same_random import Random
 from test_verbs import DURABLE, answers, deliveries, outcomes, refused, wait
 from toy_family import ToyPeer, installed
 
