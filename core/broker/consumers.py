@@ -81,15 +81,21 @@ class Consuming(MessageReading):
 
     def close_session(self, channel):
         """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
+        if channel.handle == layout.NONE:
+            return  # a call before raised, and the channel has left since
         self.leaving += [] if channel in self.leaving else [channel]  # first: a queue that goes with its last consumer looks there
+        self.end_consumers(channel)
+        if self.has_left(channel):
+            self.leaving.remove(channel)
+
+    def end_consumers(self, channel):
+        """Those of a channel that is over end, and what it has not settled is on its way back."""
         consumers = list(channel.consumers.values())
         for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
             self.cancel(consumer, False)
         self.tables.engine.leave(channel.handle, self.last_unsettled(channel))
         for consumer in [each for each in consumers if not each.queue.is_stream]:
             self.cancel(consumer, False)
-        if self.has_left(channel):
-            self.leaving.remove(channel)
 
     def last_unsettled(self, channel):
         """The newest unsettled entry of a channel, NONE: it has none."""
@@ -111,6 +117,8 @@ class Consuming(MessageReading):
         """Of the first channel that is over some more deliveries go back; then it is the next one's turn."""
         channel = self.leaving[0]
         try:
+            if channel.consumers:  # one of them raised
+                self.end_consumers(channel)
             gone = self.has_left(channel)
         except Exception as error:  # an error of ours: told, and tried again
             self.guard.trouble("a channel of connection %s", channel.connection.name, error)

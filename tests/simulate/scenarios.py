@@ -10,6 +10,8 @@ import invariants
 from model import Wrong
 from struck_world import PERSISTENT, World, content, outside
 
+from leveret.core.broker.broker import MANAGEMENT
+
 LETTER = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 
 
@@ -354,7 +356,13 @@ REQUESTS = (
     {"request": "remove-policy", "name": "p"},
     {"request": "remove-user", "name": "u"},
 )
-TO_WHOM = ("MessageReading.", "Tables.", "amqp_0_9.properties.", "amqp_0_9.field_table.")  # what it takes to know whose request it is
+TO_WHOM = (
+    "MessageReading.",
+    "Tables.",
+    "amqp_0_9.properties.",
+    "amqp_0_9.field_table.",
+    "message.annotations.",
+)  # what it takes to know whose request it is
 AGAIN = {"remove-policy": "not-found", "remove-user": "not-found"}  # what a repetition may be answered, beside ok
 
 
@@ -377,7 +385,8 @@ def with_manager(world):
 
 def only_inside(world):
     """Have faults strike in the broker's management alone: what a session raises has scenarios of its own."""
-    faults, manage = outside.faults, world.broker.manage
+    faults, services = outside.faults, world.broker.services
+    manage = services[MANAGEMENT]
     faults.armed = False
 
     def inside(*given):
@@ -387,7 +396,7 @@ def only_inside(world):
         finally:
             faults.armed = False
 
-    world.broker.manage = inside
+    services[MANAGEMENT] = inside
 
 
 def asked(world, manager, request):
