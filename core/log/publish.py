@@ -28,12 +28,18 @@ def put(broker, message, targets, delay_ms):
         journal.begin_message(message)
     places, out = [], []
     found, position = None, 0
+    # Dead letters that go on meanwhile are not to take the entries that the queues behind need.
+    state, promised = tables.state, len(targets) - len(paging)
+    state[layout.POOL_ENTRIES + 2] -= promised
     try:
         for found in streams_last(targets):
             if expires and not found.is_stream:
                 broker.let_expire(found)
             position = tables.queues[found.handle + layout.QUEUE_POSITION]
             pages = not delay_ms and (found in paging or found.is_paging()) and tables.chunk_pool[2] > 0
+            if found not in paging:
+                state[layout.POOL_ENTRIES + 2] += 1
+                promised -= 1
             if (pass_by(broker, found, message) if pages else broker.put_on(found, message, delay_ms)) == REFUSED:
                 verdict = REFUSED
             if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
@@ -48,6 +54,8 @@ def put(broker, message, targets, delay_ms):
     except Exception:  # all or nothing: what the log has not, no queue keeps
         take_back(tables, message, before, [each[0] for each in out], found, position)
         raise
+    finally:
+        state[layout.POOL_ENTRIES + 2] += promised
     for found, position in out:
         if found.is_stream:
             found.pages.take(skip, message)

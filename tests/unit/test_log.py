@@ -5,7 +5,7 @@ from peer import Peer, content, encoded, idle
 
 from leveret.core.log import segments
 from leveret.core.log.read_back import Damaged, ReadBack
-from leveret.core.memory import layout
+from leveret.core.memory import hot, layout
 from leveret.core.stream.stream import EPOCH
 
 
@@ -361,3 +361,27 @@ def test_small_persistent_messages_in_large_blocks_are_all_taken_by_the_engine()
     assert broker.queues["q"].message_count() == 101
     assert broker.journal.log.parts_size < broker.journal.log.gathered_max < 100 * 512
     assert alone == []
+
+
+def test_a_dead_letter_does_not_take_the_entry_that_the_next_queue_of_a_publish_needs():
+    """Two entries are free for a publish to two queues; the first sends its old message on meanwhile, whose entry the log is yet to see."""
+    broker, _ = durable_broker(MemoryStore())
+    entries, state = broker.tables.entries, broker.tables.state
+    peer = Peer(broker)
+    peer.declare("dead", durable=True)
+    peer.declare("first", durable=True, arguments={"x-max-length": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    peer.declare("second", durable=True)
+    for queue in ("first", "second"):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
+    peer.publish("first", b"old", given=PERSISTENT)
+    broker.run()
+    others = [hot.take(entries, state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH) for _ in range(state[layout.POOL_ENTRIES + 2] - 2)]
+    peer.publish("", b"new", exchange="amq.fanout", given=PERSISTENT)
+    assert broker.queues["second"].message_count() == 1
+    for entry in others:
+        hot.give(entries, state, layout.POOL_ENTRIES, entry)
+    for now in range(100, 3000, 100):
+        broker.tick(now, 0)
+        broker.run()
+    assert [broker.queues[name].message_count() for name in ("first", "second", "dead")] == [1, 1, 1]
+    assert broker.counters["internal_errors"] == 0
