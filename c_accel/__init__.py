@@ -263,9 +263,9 @@ class Engine:
         """See core/log/flat_records.py."""
         return lib.leveret_live_in(self.pointers, entry, segment, found, count, most)
 
-    def purge(self, queue):
+    def purge(self, queue, most):
         """See core/broker/engine.py."""
-        lib.leveret_purge(self.pointers, queue)
+        lib.leveret_purge(self.pointers, queue, most)
 
     def expire(self, queue):
         """See core/broker/engine.py."""

@@ -81,7 +81,7 @@ int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t m
 int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t segment, int32_t *found, int32_t count, int32_t most);
 
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
-void leveret_purge(const leveret_tables *t, int32_t queue);
+void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);
 void leveret_expire(const leveret_tables *t, int32_t queue);
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);
 void leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue);

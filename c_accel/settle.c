@@ -245,10 +245,11 @@ int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, 
     return 1;
 }
 
-void leveret_purge(const leveret_tables *t, int32_t queue)
+void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most)
 {
     t->queues[queue + QUEUE_RETURNED] = NONE;
-    for (int32_t entry = t->queues[queue + QUEUE_HEAD]; entry >= 0; entry = t->queues[queue + QUEUE_HEAD]) {
+    for (int32_t entry = t->queues[queue + QUEUE_HEAD]; entry >= 0 && most > 0; entry = t->queues[queue + QUEUE_HEAD]) {
+        most--;
         unlink_ready(t, queue, entry);
         drop(t, entry);
     }

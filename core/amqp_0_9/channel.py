@@ -11,6 +11,10 @@ from ..memory import layout
 class Channel(Incoming):
     """One channel. `number` as on the wire."""
 
+    # In the middle of a queue.purge or queue.delete that takes several turns:
+    left = -1  # messages that are to go (of a purge)
+    purged = 0  # messages that have gone
+
     def __init__(self, session, number):
         Incoming.__init__(self, self)
         self.session = session

@@ -28,6 +28,9 @@ def request(session, channel, row, octets, at, end):
     permissions.allow(session, channel, name, arguments)
     if name in DEFINING:
         if has_to_wait(session.broker, name, arguments):
+            if session.settling >= 0:
+                session.settling = layout.NONE  # it is resumed as any other
+                session.send.feed()
             return False
         for place in range(1, NAMED.get(name, 1) + 1):  # an error, too, tells what others have made of these names
             promise(session, arguments[place])
@@ -180,11 +183,25 @@ def queue_unbind(session, channel, arguments):
 
 
 def queue_purge(session, channel, arguments):
-    """Section 1.7.2.7."""
+    """Section 1.7.2.7; false while that takes further turns. As many messages go as there were at the first one, and their number is told
+    when they have gone: also where somebody deletes the queue meanwhile."""
     _, name, no_wait = arguments
-    name = served(session, current_queue(channel, name))
-    count = session.broker.purge(session.connection, name)
-    answer_durably(session, channel, no_wait, "queue_purge_ok", (count,), None if session.broker.queues[name].id_in_log else name)
+    broker = session.broker
+    name = current_queue(channel, name)
+    left = channel.left
+    if left < 0 or name in broker.queues:
+        found = broker.queue(name if left >= 0 else served(session, name), session.connection)
+        if left < 0:
+            left = found.message_count()
+        count = broker.purge(found, left, "purged")
+        channel.purged += count
+        channel.left = left - count
+        if left > count and found.message_count():
+            return session.go_on_later()
+        name = None if found.id_in_log else name
+    answer_durably(session, channel, no_wait, "queue_purge_ok", (channel.purged,), name)
+    channel.left, channel.purged = -1, 0
+    return True
 
 
 def queue_delete(session, channel, arguments):
@@ -192,13 +209,19 @@ def queue_delete(session, channel, arguments):
     _, name, if_unused, if_empty, no_wait = arguments
     ended = session.ended = []
     name = current_queue(channel, name)
+    if not channel.purged:
+        served(session, name)
+    found = session.broker.queues.get(name)
+    before = 0 if found is None else found.message_count()
     try:
-        count = session.broker.delete_queue(session.connection, served(session, name), if_unused, if_empty)
+        count = session.broker.delete_queue(session.connection, name, if_unused and not channel.purged, if_empty)
     finally:
         session.ended = None
-    if count is None:
-        return False  # more bindings than one turn is for
-    answer_durably(session, channel, no_wait, "queue_delete_ok", (count,), name)
+    if count is None:  # more bindings or messages than one turn is for
+        channel.purged += before - found.message_count()
+        return session.go_on_later()
+    answer_durably(session, channel, no_wait, "queue_delete_ok", (channel.purged + count,), name)
+    channel.purged = 0
     for consumer in ended:
         session.cancelled(consumer, NOT_FOUND)
     return True

@@ -467,7 +467,7 @@ class Broker(Consuming):
     def delete_queue(self, connection, name, if_unused, if_empty):
         """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already.
 
-        None: some of many bindings have gone, the rest goes when this is called again.
+        None: some of many bindings or messages have gone, the rest goes when this is called again.
         """
         if name not in self.queues:
             return 0
@@ -478,7 +478,12 @@ class Broker(Consuming):
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
         if if_empty and found.message_count():
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
-        return None if self.unbind_many(found.bound) else self.drop_queue(found)
+        if self.unbind_many(found.bound):
+            return None
+        if found.message_count() > self.tables.engine.effort:
+            self.purge(found, layout.MASK, "dropped_with_queue")
+            return None
+        return self.drop_queue(found)
 
     def drop_orphan(self, found):
         """Remove a queue whose connection has gone; when that raises it is tried once more."""
@@ -521,10 +526,12 @@ class Broker(Consuming):
         for each in self.guard.entries_aside():
             yield each
 
-    def purge(self, connection, name):
-        """Drop the ready messages of a queue (section 1.7.2.7): how many."""
-        count = self.queue(name, connection).purge()
-        self.counters["purged"] += count
+    def purge(self, found, most, counter):
+        """Drop ready messages of a queue, `most` or as many as the turn has left for: how many. `counter`: of `counters`."""
+        state = self.tables.state
+        count = found.purge(max(min(most, state[layout.STATE_LEFT]), 1))
+        state[layout.STATE_LEFT] -= count
+        self.counters[counter] += count
         return count
 
     def manage(self, user, message, before):

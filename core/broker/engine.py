@@ -124,12 +124,13 @@ class Plain:
 
     # What a method does to all messages of a queue, or to all deliveries of a channel
 
-    def purge(self, queue):
-        """Drop all ready entries of a queue."""
+    def purge(self, queue, most):
+        """Drop ready entries of a queue from the head, `most` at most."""
         tables = self.tables
         tables.queues[queue + layout.QUEUE_RETURNED] = layout.NONE
         entry = tables.queues[queue + layout.QUEUE_HEAD]
-        while entry != layout.NONE:
+        while entry != layout.NONE and most > 0:
+            most -= 1
             hot.unlink_ready(tables.messages, tables.entries, tables.queues, queue, entry)
             hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
             entry = tables.queues[queue + layout.QUEUE_HEAD]

@@ -356,7 +356,7 @@ class Definitions:
                 self.remove_bindings((binding,))
 
     def unbind_many(self, bindings):
-        """Remove BINDINGS_A_TURN of more than so many (a dict of them): true when there were more."""
+        """Remove BINDINGS_A_TURN of more than so many (a dict of them), which is all of a turn: true when there were more."""
         if len(bindings) <= BINDINGS_A_TURN:
             return False
         some = []
@@ -365,6 +365,7 @@ class Definitions:
             if len(some) == BINDINGS_A_TURN:
                 break
         self.remove_bindings(some)
+        self.tables.state[layout.STATE_LEFT] = 0
         return True
 
     def remove_bindings(self, bindings):

@@ -191,13 +191,13 @@ class Queue:
         steps = returned.requeue(tables.messages, tables.entries, tables.queues, self.handle, entry)
         tables.state[layout.STATE_LEFT] -= steps * tables.engine.effort // STEPS_A_TURN
 
-    def purge(self):
-        """Drop all ready messages (0-9-1 section 1.7.2.7: not those delivered and unsettled): how many."""
+    def purge(self, most=layout.MASK):
+        """Drop ready messages (0-9-1 section 1.7.2.7: not what is unsettled), and of those in memory `most` at most: how many."""
         count = self.message_count()
         if self.is_paging():
             self.pages.pager.purge(self)
-        self.tables.engine.purge(self.handle)
-        return count
+        self.tables.engine.purge(self.handle, most)
+        return count - self.message_count()
 
     def end(self):
         """The queue is deleted."""

@@ -197,13 +197,15 @@ class Stream(Queue):
                     tables.counts["readers_overtaken"] += 1
         self.drop(entry)
 
-    def purge(self):
-        """Drop all messages; offsets go on where they were."""
+    def purge(self, most=layout.MASK):
+        """Drop messages, and of those in memory `most` at most: how many; offsets go on where they were."""
         count = self.message_count()
         if self.pages is not None:
             self.pages.let_go(self.following)
-        while self.message_count():
+        left = max(count - most, 0)
+        while self.message_count() > left:
             self.drop_first()
+        count -= self.message_count()
         self.tables.counts["retained_out"] -= count  # it was not retention that let them go
         return count
 

@@ -51,7 +51,7 @@ def amplification(store, group, acknowledges, segment_size, size_max):
             tables.release(message)
         broker.run()
         if acknowledges:
-            broker.purge(None, QUEUE)
+            broker.queues[QUEUE].purge()
             broker.run()
     return broker.journal.figures()["amplification"]
 

@@ -149,7 +149,7 @@ def test_a_reader_that_gets_no_further_keeps_no_memory_from_others():
             peer.give(content(1, "", names[number % 4], bytes(500)))
     assert not peer.connection.reading and sum([broker.queues[name].message_count() for name in names]) > 25
     for name in names:
-        broker.purge(None, name)
+        broker.queues[name].purge()
     broker.run()
     assert rest(slow, []) == list(range(5, COUNT))
 

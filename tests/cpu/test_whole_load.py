@@ -1,0 +1,18 @@
+"""Methods that go in turns keep to LIMIT_MS as plain Python at the whole load, not only at the sixteenth that test_turns.py has."""
+
+import pytest
+import scenes
+from crowd import slowness
+from test_turns import LIMIT_MS, judge, milliseconds
+
+from leveret.core.broker import engine
+
+NAMES = ("queue.purge", "queue.delete, all ready", "log: queue.purge", "log: queue.delete")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_call_takes_longer_than_its_turn_as_plain_python_with_the_whole_load(name):
+    [(most, function)] = [(row[1], row[2]) for row in scenes.ROWS if row[0] == name]
+    took, where = milliseconds(engine.Plain, function, most)
+    print("%-40s %7d %9.2f  %s" % (name, most, took, where))
+    judge([(name, took, LIMIT_MS, slowness())])
