@@ -1,0 +1,184 @@
+"""What the address of a source or a target stands for: text in, a node out. nodes.py then asks the broker for it.
+
+A node is (kind, name, key): `name` a text, `key` the octets of a routing key, or None for the subject of each message. Kinds:
+
+    QUEUE       a queue that has to be there
+    MADE        a queue that is made where it is not there yet
+    EXCHANGE    an exchange that has to be there; as a source: a queue of the link's own, bound to it with `key`
+    NAME        a queue of this name, else an exchange
+    TOPIC       an exchange of this name, else `key` (the name) behind amq.topic; as a source: a subscription
+    OWN         no address, dynamic: a queue that is made for the link
+    TO          no address: `to` of each message says where it goes (AMQP Anonymous Terminus 1.0)
+    LINK        no address of a source: the subscription that the link's name stands for (JMS mapping, null source lookup)
+    MANAGEMENT  requests and their responses (management.py)
+
+    text of the address                      as a target             as a source
+    /queues/:queue                           QUEUE                   QUEUE             RabbitMQ 4's second form:
+    /exchanges/:exchange/:key                EXCHANGE key            refused           names are percent-encoded (RFC 3986, 2.1)
+    /exchanges/:exchange                     EXCHANGE, empty key     refused
+    /queue/:queue                            MADE                    MADE              RabbitMQ's first form:
+    /amq/queue/:queue                        QUEUE                   QUEUE             only / in a name is encoded, as %2F
+    /exchange/:exchange/:key                 EXCHANGE key            EXCHANGE key
+    /exchange/:exchange                      EXCHANGE None           EXCHANGE, empty key
+    /topic/:key                              EXCHANGE amq.topic      EXCHANGE amq.topic
+    /queue                                   EXCHANGE "" None        refused
+    /management, $management                 MANAGEMENT              MANAGEMENT
+    any other text that does not begin with / is NAME, TOPIC with the capability topic or temporary-topic, QUEUE with queue or
+    temporary-queue
+"""
+
+from ..errors import ProtocolError
+
+INVALID_FIELD = "invalid-field"  # a condition of AMQP 1.0 alone, beside those of core/errors.py
+
+QUEUE = "queue"
+MADE = "made queue"
+EXCHANGE = "exchange"
+NAME = "name"
+TOPIC = "topic"
+OWN = "own"
+TO = "to"
+LINK = "link"
+MANAGEMENT = "management"
+
+_MANAGEMENT = ("/management", "$management")
+_TOPICS = "amq.topic"
+_QUEUES = "/queues/"
+_EXCHANGES = "/exchanges/"
+_PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._~"  # unreserved characters (RFC 3986, 2.3)
+_TAKEN = _PLAIN + b"!$&'()*+,;=:@"  # what may stand in a part of a path as it is (RFC 3986, 3.3)
+_HEX = b"0123456789abcdef"
+
+
+def source(address, dynamic=False, capabilities=()):
+    """The node of a source, from its address (a text or None), its field dynamic and the names of its capabilities."""
+    if dynamic:
+        return own(address, capabilities)
+    if address is None:
+        return LINK, "", None
+    node = parsed(address, capabilities)
+    if node is None or node[0] == EXCHANGE and (address.startswith(_EXCHANGES) or node[1] == ""):
+        bad(address, "a source")
+    return (EXCHANGE, node[1], b"") if node[0] == EXCHANGE and node[2] is None else node
+
+
+def target(address, dynamic=False, capabilities=()):
+    """The node of a target; `address` is also the `to` of a message for the anonymous terminus."""
+    if dynamic:
+        return own(address, capabilities)
+    if address is None:
+        return TO, "", None
+    node = parsed(address, capabilities)
+    if node is None:
+        bad(address, "a target")
+    return node
+
+
+def own(address, capabilities):
+    """The node of a dynamic terminus: a queue, or, with the capability temporary-topic, a topic, that does not need to be made."""
+    if address is not None:
+        raise ProtocolError(INVALID_FIELD, "a dynamic terminus has no address: %r was given (sections 3.5.3 and 3.5.4)" % (address[:80],))
+    return OWN, "", (b"" if "temporary-topic" in capabilities else None)
+
+
+def parsed(address, capabilities):
+    """The node of a text; None: it stands for none."""
+    if address in _MANAGEMENT:
+        return MANAGEMENT, "", None
+    if address.startswith("/"):
+        if address.startswith(_QUEUES):
+            return second(QUEUE, (address[len(_QUEUES) :],))
+        if address.startswith(_EXCHANGES):
+            return second(EXCHANGE, address[len(_EXCHANGES) :].split("/"))
+        return first(address[1:].split("/"))
+    if address == "":
+        return None
+    if "topic" in capabilities or "temporary-topic" in capabilities:
+        return TOPIC, address, address.encode("utf-8")
+    return (QUEUE if "queue" in capabilities or "temporary-queue" in capabilities else NAME), address, None
+
+
+def second(kind, parts):
+    """The node of the second form, from its parts behind the word; None for one too many or too few, or not encoded."""
+    octets = [decoded(part) for part in parts]
+    if None in octets or not octets[0] or len(octets) > 2:
+        return None
+    try:
+        name = str(octets[0], "utf-8")
+    except UnicodeError:
+        return None
+    if kind == QUEUE:
+        return QUEUE, name, None
+    if name == "amq.default":
+        return None
+    return EXCHANGE, name, (octets[1] if len(octets) > 1 else b"")
+
+
+def first(parts):
+    """The node of the first form, from the parts behind its first /, or None."""
+    word = parts[0]
+    names = [part.replace("%2F", "/") for part in parts[1:]]
+    if word == "exchange" and 1 <= len(names) <= 2 and names[0]:
+        return EXCHANGE, names[0], (names[1].encode("utf-8") if len(names) > 1 else None)
+    if word == "queue" and not names:
+        return EXCHANGE, "", None
+    if word == "amq" and len(names) == 2 and names[0] == "queue" and names[1]:
+        return QUEUE, names[1], None
+    if len(names) == 1 and names[0]:
+        if word == "queue":
+            return MADE, names[0], None
+        if word == "topic":
+            return EXCHANGE, _TOPICS, names[0].encode("utf-8")
+    return None
+
+
+def bad(address, what):
+    """Raise for an address that stands for no node."""
+    raise ProtocolError(INVALID_FIELD, "%r is not the address of %s" % (address[:80], what))
+
+
+def decoded(text):
+    """The octets of a percent-encoded part of a path (RFC 3986, 2.1); None for a character that has to be encoded, and for a bad code."""
+    octets = bytearray()
+    given = text.encode("utf-8")
+    at = 0
+    while at < len(given):
+        octet = given[at]
+        at += 1
+        if octet == 37:  # %
+            high, low = digit(given, at), digit(given, at + 1)
+            if high < 0 or low < 0:
+                return None
+            octet = high << 4 | low
+            at += 2
+        elif octet not in _TAKEN:
+            return None
+        octets.append(octet)
+    return bytes(octets)
+
+
+def digit(octets, at):
+    """The number that the hexadecimal digit at `at` stands for, or -1."""
+    return _HEX.find(octets[at : at + 1].lower()) if at < len(octets) else -1
+
+
+def encoded(octets):
+    """The opposite of `decoded`: a text."""
+    return "".join([chr(octet) if octet in _PLAIN else "%%%02X" % octet for octet in octets])
+
+
+def queue_address(name):
+    """The address of a queue, of the second form."""
+    return _QUEUES + encoded(name.encode("utf-8"))
+
+
+# Subscriptions: queues of topics, for JMS
+
+
+def subscription_name(container, link, capabilities):
+    """The name of the queue that keeps a durable or a shared subscription: the container's and the link's, the latter up to its |.
+
+    Shared by containers too with the capability global: then a container's name is no part of it (JMS mapping, 8.2 and 8.3).
+    """
+    owner = "" if "global" in capabilities else encoded(container.encode("utf-8"))
+    return "subscription/%s/%s" % (owner, encoded(link.split("|")[0].encode("utf-8")))
