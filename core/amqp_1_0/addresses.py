@@ -175,10 +175,11 @@ def queue_address(name):
 # Subscriptions: queues of topics, for JMS
 
 
-def subscription_name(container, link, capabilities):
-    """The name of the queue that keeps a durable or a shared subscription: the container's and the link's, the latter up to its |.
+def subscription_name(container, link, capabilities, durable):
+    """The name of the queue of a durable or a shared subscription: the container's and the link's name, the latter up to its |.
 
-    Shared by containers too with the capability global: then a container's name is no part of it (JMS mapping, 8.2 and 8.3).
+    Shared by containers too with the capability global: then a container's name is no part of it. A durable one and one that is not are
+    two (JMS 2.0, 8.3.3 and 8.3.4; JMS mapping, 8.2).
     """
     owner = "" if "global" in capabilities else encoded(container.encode("utf-8"))
-    return "subscription/%s/%s" % (owner, encoded(link.split("|")[0].encode("utf-8")))
+    return "%s/%s/%s" % ("subscription" if durable else "volatile", owner, encoded(link.split("|")[0].encode("utf-8")))

@@ -127,8 +127,12 @@ def test_the_address_of_a_queue_leads_to_it():
 
 def test_two_subscriptions_have_one_name_only_when_they_are_the_same():
     name = addresses.subscription_name
-    assert name("c", "s", ()) == "subscription/c/s" == name("c", "s|volatile1", ["shared"])
-    assert name("c", "s", ["shared", "global"]) == "subscription//s" == name("d", "s|global-2", ["global"])
+    assert name("c", "s", (), True) == "subscription/c/s" == name("c", "s|2", ["shared"], True)
+    assert name("c", "s|volatile1", ["shared"], False) == "volatile/c/s"
+    assert name("c", "s", ["shared", "global"], True) == "subscription//s" == name("d", "s|global-2", ["global"], True)
     assert (
-        len({name(container, link, ()) for container, link in (("a/b", "c"), ("a", "b/c"), ("a", "b%2Fc"), ("a%2Fb", "c"), ("", "c"))}) == 5
+        len(
+            {name(container, link, (), True) for container, link in (("a/b", "c"), ("a", "b/c"), ("a", "b%2Fc"), ("a%2Fb", "c"), ("", "c"))}
+        )
+        == 5
     )
