@@ -38,7 +38,7 @@ _FIXED = {
 }
 _SMALL = {"uint": ">B", "ulong": ">B", "int": ">b", "long": ">b"}  # the encodings of one octet
 _NOTHING = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
-_NATIVE = ("null", "boolean", "long", "double", "string", "binary", "list", "map", "array")
+NATIVE = ("null", "boolean", "long", "double", "string", "binary", "list", "map", "array")
 
 
 def bad(text):
@@ -79,7 +79,7 @@ def wrapped(type_, buffer, at, end, depth):
         return ("described", type_[1], value), at
     value, at = data(type_, buffer, at, end, depth)
     name = _BY_CODE[type_][0]
-    return (value if name in _NATIVE else (name, value)), at
+    return (value if name in NATIVE else (name, value)), at
 
 
 def data(code, buffer, at, end, depth):

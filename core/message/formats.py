@@ -12,8 +12,9 @@ format is looked into. Numbers stand in the log, and are never given twice. Such
 from ..parts import part
 
 BASIC = 0  # class basic of AMQP 0-9 and 0-9-1
+AMQP_1_0 = 2  # sections of AMQP 1.0
 
-FORMATS = {BASIC: "amqp_0_9.properties"}
+FORMATS = {BASIC: "amqp_0_9.properties", AMQP_1_0: "amqp_1_0.properties"}
 NUMBER = 255  # the bits of a kind that say it
 
 known: "dict" = {}

@@ -1,0 +1,57 @@
+"""Properties of class basic with the types that their headers have on the wire: for receivers of other families (core/DESIGN.md).
+
+A number is (letter, number), a longstr that is not UTF-8 ("S", octets); everything else is as field_table.decode gives it.
+"""
+
+from ..shim import const
+from . import field_table, properties
+from .spec_0_9_1 import PROPERTIES
+
+_ARRAY = const(0x41)
+_TABLE = const(0x46)
+_NUMBERS = b"bBsuIilLfdT"
+
+
+def exact(octets):
+    """The properties (bytes) as a dict by name."""
+    given = properties.decode_all(octets)
+    if "headers" in given:
+        at = 2
+        for name, _ in PROPERTIES[:2]:
+            if name in given:
+                at += 1 + octets[at]
+        given["headers"] = pairs(octets, at + 4, at + 4 + field_table.size_at(octets, at, len(octets)))
+    return given
+
+
+def pairs(octets, at, end):
+    """The pairs of a table between `at` and `end`, which decode has checked."""
+    table = {}
+    while at < end:
+        name = str(octets[at + 1 : at + 1 + octets[at]], "utf-8")
+        table[name], at = value(octets, at + 1 + octets[at], end)
+    return table
+
+
+def value(octets, at, end):
+    """(the value at `at`, the position behind it)."""
+    letter = octets[at]
+    if letter in (_ARRAY, _TABLE):
+        start = at + 5
+        behind = start + field_table.size_at(octets, at + 1, end)
+        return (pairs if letter == _TABLE else items)(octets, start, behind), behind
+    found, at = field_table.value(octets, at, end, 1)
+    if letter in _NUMBERS and not isinstance(found, tuple):
+        found = (chr(letter), found)
+    elif letter == 0x53 and isinstance(found, bytes):
+        found = ("S", found)
+    return found, at
+
+
+def items(octets, at, end):
+    """The values of an array between `at` and `end`."""
+    array = []
+    while at < end:
+        item, at = value(octets, at, end)
+        array.append(item)
+    return array

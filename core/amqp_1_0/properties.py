@@ -1,0 +1,245 @@
+"""What a message of AMQP 1.0 says of itself, by the names of class basic and by its own: the row of core/message/formats.py.
+
+Octets are a properties part (sections.py). `decode` gives what rules compare, `exact` what receivers of 0-9-1 get, both as
+RabbitMQ 4 maps it (core/SPEC.md has what is lost); `facts` gives the sections with their own names and types.
+"""
+
+from . import sections, types
+
+SHORT_MAX = 255
+LONG_MAX = 0x7FFFFFFFFFFFFFFF
+DEPTH_MAX = 8  # levels that field tables of 0-9-1 have
+
+
+def facts(octets, at, end):
+    """The sections before the body, by name, of a properties part that was checked: those that are lists as the fields that
+    composites.py gives, maps as types.py gives them. Sections that the message has not are not there."""
+    found = {}
+    part = bytes(octets[at:end])
+    at = 0
+    while at < len(part):
+        code, value = sections.descriptor(part, at, len(part))
+        if code >= sections.DATA:
+            break
+        _, start, size = sections.head(code, part, value, len(part))
+        at = start + size
+        name = sections.NAMES[code][0]
+        if code in (sections.HEADER, sections.PROPERTIES):
+            found[name] = sections.fields_of(code, part, value, at)
+        else:
+            found[name] = types.decode(part, value, at, 2)[0]
+    return found
+
+
+def check(buffer, at, end):
+    """Raise ProtocolError for octets that are no properties part."""
+    split = sections.split(buffer, at, end, False)
+    if split is not None and split[0] != end:
+        sections.bad("a message's properties end before their octets")
+    if split is None:
+        sections.split(buffer, at, end)
+
+
+def decode(buffer, at, end):
+    """The properties by the names of class basic, with plain values: what rules compare."""
+    return properties_of(facts(buffer, at, end), plain)
+
+
+def exact(octets):
+    """The same for core/amqp_0_9/properties.encode: each header with the letter of its type."""
+    return properties_of(facts(octets, 0, len(octets)), lettered)
+
+
+def properties_of(found, write):
+    """The names of class basic out of facts; `write`: how values of headers are given."""
+    given: "dict" = {}
+    header, own = found.get("header") or {}, found.get("properties") or {}
+    noted = found.get("message-annotations") or {}
+    headers: "dict" = {}
+    for key in noted:
+        header_of(headers, key, noted[key], write)
+    pairs = found.get("application-properties") or {}
+    for key in pairs:
+        put(headers, sections.text_of(key), pairs[key], write)
+    durable = header.get("durable")
+    if durable is not None:
+        given["delivery_mode"] = 2 if durable else 1
+    else:
+        put_basic(given, "delivery_mode", noted, "x-basic-delivery-mode")
+    if header.get("priority") is not None:
+        given["priority"] = header["priority"]
+    else:
+        put_basic(given, "priority", noted, "x-basic-priority")
+    if header.get("ttl") is not None:
+        given["expiration"] = str(header["ttl"])
+    else:
+        put_basic(given, "expiration", noted, "x-basic-expiration")
+    put_basic(given, "type", noted, "x-basic-type")
+    for name, field in (("content_type", "content-type"), ("content_encoding", "content-encoding"), ("app_id", "group-id")):
+        put_short(given, name, own.get(field))
+    if "type" not in given:
+        put_short(given, "type", own.get("subject"))
+    for name, field in (("message_id", "message-id"), ("correlation_id", "correlation-id")):
+        identifier(given, headers, name, "x-" + field, own.get(field), write)
+    put_short(given, "reply_to", reply_to(own.get("reply-to")))
+    if own.get("user-id") is not None:
+        put_short(given, "user_id", sections.utf8(own["user-id"]))
+    created = own.get("creation-time")
+    if created is not None and created >= 0:
+        given["timestamp"] = created // 1000
+    if headers:
+        given["headers"] = headers
+    return given
+
+
+def put_basic(given, name, noted, key):
+    """A property of class basic that a conversion noted as an annotation."""
+    value = noted.get(("symbol", key))
+    if isinstance(value, tuple) and value[0] in ("ubyte", "uint", "ushort"):
+        value = value[1]
+    if name in ("expiration", "type"):
+        if isinstance(value, str):
+            put_short(given, name, value)
+    elif isinstance(value, int) and 0 <= value <= 255:
+        given[name] = value
+
+
+def put_short(given, name, text):
+    """A property that is a short string, where the text fits into one."""
+    if text is not None and len(text.encode("utf-8")) <= SHORT_MAX:
+        given[name] = text
+
+
+def identifier(given, headers, name, header, value, write):
+    """A message-id or correlation-id (section 3.2.4): one that is no short string is the header that RabbitMQ gives it."""
+    if value is None:
+        return
+    text = value
+    if isinstance(value, tuple):
+        text = urn_of(value[1]) if value[0] == "uuid" else str(value[1]) if value[0] == "ulong" else None
+    if isinstance(text, str) and len(text.encode("utf-8")) <= SHORT_MAX:
+        given[name] = text
+    else:
+        put(headers, header, value, write)
+
+
+def urn_of(octets):
+    """A uuid as text."""
+    digits = "".join(["%02x" % octet for octet in octets])
+    return "urn:uuid:" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def reply_to(address):
+    """An address as a queue's name where it is one of RabbitMQ's second format, else as it is; None where it is no text."""
+    if not isinstance(address, str):
+        return None
+    return address[8:] if address.startswith("/queues/") else address
+
+
+# Headers
+
+
+def header_of(headers, key, value, write):
+    """An annotation of the message as a header: those that begin with x-, without what other properties tell."""
+    name = sections.text_of(key)
+    if name == "x-cc":
+        put(headers, "CC", value, write)
+    elif name is not None and name.startswith("x-") and name not in OWN and not name.startswith("x-basic-"):
+        put(headers, name, value, write)
+
+
+OWN = ("x-routing-key", "x-exchange", "x-opt-deaths", "x-death")
+
+
+def put(headers, name, value, write):
+    """A header, where name and value can be one."""
+    if name is None or len(name.encode("utf-8")) > SHORT_MAX:
+        return
+    try:
+        headers[name] = converted(value, write, 1)
+    except ValueError:
+        pass  # what 0-9-1 has no type for
+
+
+def converted(value, write, depth):
+    """A value of types.py as one of core/amqp_0_9/field_table.py. Raises ValueError for what has no like there."""
+    if depth > DEPTH_MAX:
+        raise ValueError("a value more than %d levels deep" % DEPTH_MAX)
+    if isinstance(value, dict):
+        table: "dict" = {}
+        for key in value:
+            put_deeper(table, sections.text_of(key), value[key], write, depth + 1)
+        return table
+    if isinstance(value, tuple) and value[0] == "array":
+        type_ = value[1]
+        if isinstance(type_, tuple):
+            raise ValueError("an array of described values")
+        value = [each if type_ in types.NATIVE else (type_, each) for each in value[2]]
+    if isinstance(value, list):
+        items = []
+        for each in value:
+            try:
+                items.append(converted(each, write, depth + 1))
+            except ValueError:
+                pass
+        return items
+    return write(value)
+
+
+def put_deeper(table, name, value, write, depth):
+    """A pair of a table within a header."""
+    if name is not None and len(name.encode("utf-8")) <= SHORT_MAX:
+        try:
+            table[name] = converted(value, write, depth)
+        except ValueError:
+            pass
+
+
+_TEXTS = {"symbol": lambda value: value, "char": lambda value: value, "uuid": urn_of}
+_LETTERS = {"ubyte": "B", "ushort": "u", "uint": "i", "byte": "b", "short": "s", "int": "I", "float": "f"}
+
+
+def plain(value):
+    """A value that is no list and no map, as field_table.decode gives it."""
+    if not isinstance(value, tuple):
+        return value
+    name, value = value[:2]
+    if name in _TEXTS:
+        return _TEXTS[name](value)
+    if name == "timestamp" and value >= 0:
+        return ("T", value // 1000)
+    if name in _LETTERS or name == "ulong":
+        return value
+    raise ValueError("0-9-1 has no %s" % name)
+
+
+def lettered(value):
+    """The same with the letter that field_table.encode writes it with."""
+    if isinstance(value, bytes):
+        return ("S", value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return ("l", value)
+    if isinstance(value, tuple) and value[0] in _LETTERS:
+        return (_LETTERS[value[0]], value[1])
+    if isinstance(value, tuple) and value[0] == "ulong":
+        if value[1] > LONG_MAX:
+            raise ValueError("a ulong above those of 0-9-1")
+        return ("l", value[1])
+    return plain(value)
+
+
+# Writing
+
+
+def encode(given):
+    """Properties by the names of class basic as a properties part without data head."""
+    from . import convert
+
+    return convert.sections_of(given, {})
+
+
+def merge(octets, annotations):
+    """A properties part with the broker's annotations (core/message/annotations.py) over it, as receivers of AMQP 1.0 get it."""
+    from . import convert
+
+    return convert.merged(octets, annotations)
