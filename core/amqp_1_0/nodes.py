@@ -39,7 +39,8 @@ class Reading:
     """What a link reads from: `queue` for Broker.subscribe, with its argument `exclusive`; `address` goes into the echoed source."""
 
     exclusive = False
-    ends = False  # a link that closes, and does not only detach, ends it: `close_subscription`
+    ends = False  # a link that closes, and does not only detach, ends it: `close`
+    own = False  # the queue was made for this link, and ends with it whoever reads it
     private = False  # the queue is for this subscription alone: what its filter does not want nobody wants
 
     def __init__(self, queue, address):
@@ -105,7 +106,10 @@ def make_queue(broker, connection, kind, name):
 
 
 def make_own(broker, connection, node, container, link):
-    """Make the queue of a dynamic terminus, exclusive to its connection: (name, address). A topic needs no node: ("", address)."""
+    """Make the queue of a dynamic terminus, exclusive to its connection, for `close` to end: (name, address).
+
+    A topic needs no node: ("", address).
+    """
     if node[2] is not None:
         return "", "/topic/" + own_name(broker, container, link)
     name = own_name(broker, container, link)
@@ -128,7 +132,9 @@ def reading(broker, connection, node, terminus):
     if kind == OWN:
         made, address = make_own(broker, connection, node, terminus.container, terminus.link)
         if made:
-            return Reading(made, address)
+            found = Reading(made, address)
+            found.ends = found.own = True
+            return found
         return subscribed(broker, connection, _TOPICS, address[len("/topic/") :].encode("utf-8"), address, terminus)
     if kind == LINK:
         return found_again(broker, connection, terminus)
@@ -208,10 +214,12 @@ def found_again(broker, connection, terminus):
     return made
 
 
-def close_subscription(broker, connection, queue):
-    """A link of a subscription has closed: the subscription ends, unless other links share it. False: not all of it yet, call again."""
+def close(broker, connection, queue, own):
+    """The link of a source that ends (Reading.ends, Reading.own), or of a dynamic target, has closed: its queue goes, unless it is a
+    subscription's that other links share. False: not all of it yet, call again."""
     there = broker.queues.get(queue)
-    if there is None or there.consumers:
+    if there is None or there.consumers and not own:
         return True
-    check(broker, connection.user, CONFIGURE, "queue", queue)
-    return broker.delete_queue(connection, queue, True, False) is not None
+    if not own:
+        check(broker, connection.user, CONFIGURE, "queue", queue)
+    return broker.delete_queue(connection, queue, False, False) is not None

@@ -113,8 +113,8 @@ def test_a_durable_subscription_stays_until_its_link_closes():
     assert refused(NOT_FOUND, reading, broker, connection, None, (), "s", False, False, "other").startswith("a source without an address")
     assert reading(broker, connection, "u", ["topic"], "s", True).queue == found.queue  # another topic: begun anew (JMS 2.0, 8.3.3)
     assert bindings(broker, found.queue) == [("amq.topic", b"u")]
-    assert nodes.close_subscription(broker, connection, found.queue) and found.queue not in broker.queues
-    assert nodes.close_subscription(broker, connection, found.queue)
+    assert nodes.close(broker, connection, found.queue, False) and found.queue not in broker.queues
+    assert nodes.close(broker, connection, found.queue, False)
 
 
 def test_a_subscription_in_use_keeps_its_topic_and_what_shares_it():
@@ -125,7 +125,7 @@ def test_a_subscription_in_use_keeps_its_topic_and_what_shares_it():
     broker.queues[found.queue].consumers.append(None)
     assert reading(broker, connection, "t", shared, "s|global-2", True, container="d").queue == found.queue
     assert "in use" in refused(RESOURCE_LOCKED, reading, broker, connection, "u", shared, "s|global", True)
-    assert nodes.close_subscription(broker, connection, found.queue) and found.queue in broker.queues
+    assert nodes.close(broker, connection, found.queue, False) and found.queue in broker.queues
     assert reading(broker, connection, None, (), "s|global").queue == found.queue
     volatile = reading(broker, connection, "t", ["topic", "shared"], "s|volatile1")
     assert volatile.queue == "volatile/c/s" and broker.queues[volatile.queue].auto_delete and not volatile.ends
@@ -135,7 +135,8 @@ def test_a_dynamic_source_is_an_exclusive_queue_under_a_name_that_says_whose():
     broker, connection = world()
     found = reading(broker, connection, None, (), "link", False, True, "container")
     assert found.queue.startswith("amq.dyn-container-link-") and addresses.source(found.address) == ("queue", found.queue, None)
-    assert broker.queues[found.queue].owner is connection
+    assert broker.queues[found.queue].owner is connection and found.ends and found.own
+    assert nodes.close(broker, connection, found.queue, True) and found.queue not in broker.queues
     name, address = nodes.make_own(broker, connection, addresses.target(None, True), "c" * 300, "l")
     assert len(name) == 30 and address == "/queues/" + name
     topic = reading(broker, connection, None, ["temporary-topic"], "l", False, True)
