@@ -10,7 +10,7 @@ from ..memory import layout
 from ..message import crossing
 from ..message.annotations import GONE
 from ..message.formats import AMQP_1_0
-from . import composites, sections, types
+from . import addresses, composites, sections, types
 
 MAP_8 = 0xC1
 MAP_32 = 0xD1
@@ -298,8 +298,8 @@ def fields_of(given):
             fields[field] = identifier(given[name])
     if given.get("user_id") is not None:
         fields["user-id"] = octets_of(given["user_id"])
-    if given.get("reply_to") is not None:
-        fields["reply-to"] = "/queues/" + encoded(given["reply_to"])
+    if isinstance(given.get("reply_to"), str):
+        fields["reply-to"] = addresses.queue_address(given["reply_to"])
     for name, field in (("content_type", "content-type"), ("content_encoding", "content-encoding")):
         if isinstance(given.get(name), str) and is_ascii(given[name]):
             fields[field] = given[name]
@@ -331,11 +331,3 @@ def identifier(text):
 def merged(octets, changes):
     """See properties.merge."""
     return rewritten(octets, 0, 0, changes.get("expiration"), noted_of(changes))
-
-
-def encoded(text):
-    """A queue's name, percent-encoded, as a part of an address (RFC 3986)."""
-    return "".join([chr(octet) if octet in _PLAIN else "%%%02X" % octet for octet in octets_of(text)])
-
-
-_PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"

@@ -4,7 +4,7 @@ Octets are a properties part (sections.py). `decode` gives what rules compare, `
 RabbitMQ 4 maps it (core/SPEC.md has what is lost); `facts` gives the sections with their own names and types.
 """
 
-from . import sections, types
+from . import addresses, sections, types
 
 SHORT_MAX = 255
 LONG_MAX = 0x7FFFFFFFFFFFFFFF
@@ -133,7 +133,10 @@ def reply_to(address):
     """An address as a queue's name where it is one of RabbitMQ's second format, else as it is; None where it is no text."""
     if not isinstance(address, str):
         return None
-    return address[8:] if address.startswith("/queues/") else address
+    if not address.startswith("/queues/"):
+        return address
+    octets = addresses.decoded(address[8:])
+    return None if octets is None else sections.utf8(octets)
 
 
 # Headers

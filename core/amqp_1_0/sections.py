@@ -45,7 +45,7 @@ NAMES = {
 }
 _BY_SYMBOL = {"amqp:%s:%s" % NAMES[code]: code for code in NAMES}
 _SYMBOL_MAX = const(64)  # octets of a section's descriptor
-_BY_CODE = {code: (name, category, width) for code, name, category, width in PRIMITIVES}
+BY_CODE = {code: (name, category, width) for code, name, category, width in PRIMITIVES}
 
 
 def bad(text):
@@ -58,7 +58,8 @@ def split(octets, at, end, whole=True, size_max=0):
     two as layout.MESSAGE_KIND and MESSAGE_LIFETIME.
 
     None: it does not end before `end`; so never when `whole`, which says that the message ends at `end`. `size_max`: octets that the
-    properties part may have, 0: any. Raises ProtocolError for sections out of order, doubled or malformed, and for what is too large.
+    properties part may have, 0: any. Raises ProtocolError for sections out of order, doubled or malformed, and for what is too large. The
+    body is checked, too, when `whole`; else it is body.begun's to check.
     """
     start = at
     kind = AMQP_1_0
@@ -81,9 +82,8 @@ def split(octets, at, end, whole=True, size_max=0):
             break
         behind = found[1] + found[2]
         if code == DATA:
-            if whole and behind > end:
-                bad("a data section of %d octets where %d are left" % (found[2], end - found[1]))
             at = found[1]
+            last = DATA
             is_at_body = True
             break
         if behind > end:
@@ -99,10 +99,23 @@ def split(octets, at, end, whole=True, size_max=0):
     if 0 < size_max < size:
         raise ProtocolError(CONTENT_TOO_LARGE, "%d octets or more before a message's body; this broker takes %d" % (size, size_max))
     if is_at_body:
+        if whole:
+            check_body(octets, at, end, found[2] if last == DATA else layout.NONE)
         return at, kind, lifetime
     if whole:
         bad("a message ends inside a section")
     return None
+
+
+def check_body(octets, at, end, size):
+    """Check a body part that is whole. `size`: what the data head in front of it tells, NONE: there is none."""
+    if size == end - at or size == layout.NONE and at == end:
+        return
+    from .body import Body  # few messages need it
+
+    checked = Body(size)
+    checked.feed(octets, at, end)
+    checked.end()
 
 
 def descriptor(octets, at, end):
@@ -158,7 +171,7 @@ def head(code, octets, at, end):
         return None
     name, type_ = NAMES[code]
     form = octets[at]
-    row: "Any" = _BY_CODE.get(form)
+    row: "Any" = BY_CODE.get(form)
     if row is None or row[0] != type_:
         bad("the section %s is a %s, and not what the constructor 0x%02x begins" % (name, type_, form))
     at += 1
@@ -193,10 +206,25 @@ def fields_of(code, octets, at, end):
 
 def check(code, octets, at, end):
     """Check the value between `at` and `end` of a section that is no header, before the body."""
+    name = NAMES[code][0]
     if code == PROPERTIES:
-        fields_of(code, octets, at, end)
-    else:
-        types.decode(octets, at, end, 2)
+        fields = fields_of(code, octets, at, end)
+        for field in ("message-id", "correlation-id"):
+            if types.name_of(fields[field]) not in _IDENTIFIERS:
+                bad("properties.%s is a message-id, and not %s" % (field, composites.shown(fields[field])))
+        for field in ("to", "reply-to"):
+            if types.name_of(fields[field]) not in ("null", "string"):
+                bad("properties.%s is an address, and not %s" % (field, composites.shown(fields[field])))
+        return
+    taken = _KEYS[code == APPLICATION_PROPERTIES]
+    table, _ = types.decode(octets, at, end, 2)
+    for key in table:
+        if types.name_of(key) not in taken:
+            bad("a key of %s is a %s, and not %s" % (name, taken[0], composites.shown(key)))
+
+
+_IDENTIFIERS = ("null", "string", "binary", "ulong", "uuid")
+_KEYS = (("symbol", "ulong", "string"), ("string", "symbol"))  # of annotations, of application-properties; only the first is the text's own
 
 
 def place_of(octets, wanted):

@@ -220,6 +220,11 @@ def encode(value):
     return bytes((code,)) + octets
 
 
+def name_of(value):
+    """The name of a value's type."""
+    return value[0] if isinstance(value, tuple) else type_of(value)
+
+
 def type_of(value):
     """The type of what stands without a tuple."""
     if value is None:
