@@ -150,6 +150,16 @@ AMQP_TOOLS = Component(
     _on_path("amqp-publish"),
     ("amqp-tools",),
 )
+JDK = Component(
+    "javac 17 or newer",
+    ("javac",),
+    "the tests of AMQP 1.0 with qpid-jms, Artemis and Broker-J are left out",
+    lambda: java_version() >= JAVA_OLDEST and bool(shutil.which("javac")),
+    ("openjdk-17-jdk-headless",),
+)
+MAVEN = Component(
+    "Maven", ("mvn", "maven"), "the tests of AMQP 1.0 with qpid-jms, Artemis and Broker-J are left out", _on_path("mvn"), ("maven",)
+)
 C_COMPILER = Component(
     "a C compiler",
     ("c compiler", "gcc"),
@@ -195,6 +205,8 @@ SHARED = Component(
 
 ALL = (
     JAVA,
+    JDK,
+    MAVEN,
     NODE,
     MICROPYTHON_32,
     MICROPYTHON,

@@ -50,6 +50,7 @@ LEGS = (
     Leg("unit", "CPython", paths=("tests/unit",), covers=True),
     Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=60),
     Leg("interop", "CPython", paths=("tests/interop",)),
+    Leg("interop_1_0", "CPython", paths=("tests/interop_1_0",)),
     Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
     Leg("tools", "CPython", paths=("tests/tools",)),
     Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),

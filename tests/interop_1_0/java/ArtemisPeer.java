@@ -1,0 +1,34 @@
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.activemq.artemis.core.config.Configuration;
+import org.apache.activemq.artemis.core.config.impl.ConfigurationImpl;
+import org.apache.activemq.artemis.core.config.impl.SecurityConfiguration;
+import org.apache.activemq.artemis.core.security.Role;
+import org.apache.activemq.artemis.core.server.embedded.EmbeddedActiveMQ;
+import org.apache.activemq.artemis.core.settings.impl.AddressSettings;
+import org.apache.activemq.artemis.spi.core.security.ActiveMQJAASSecurityManager;
+import org.apache.activemq.artemis.spi.core.security.jaas.InVMLoginModule;
+
+/** ActiveMQ Artemis as a peer: `ArtemisPeer PORT`, AMQP 1.0 on 127.0.0.1, in memory, guest/guest or anonymous; prints `ready`. */
+public class ArtemisPeer {
+    public static void main(String[] arguments) throws Exception {
+        Configuration configuration = new ConfigurationImpl();
+        configuration.setPersistenceEnabled(false).setSecurityEnabled(true).setName("peer").setJMXManagementEnabled(false);
+        configuration.addAcceptorConfiguration(
+                "amqp", "tcp://127.0.0.1:" + arguments[0] + "?protocols=AMQP;saslMechanisms=PLAIN,ANONYMOUS");
+        configuration.addAddressSetting("#", new AddressSettings().setAutoDeleteQueues(false).setAutoDeleteAddresses(false));
+        Set<Role> roles = new HashSet<>();
+        roles.add(new Role("all", true, true, true, true, true, true, true, true, true, true, true, true));
+        configuration.putSecurityRoles("#", roles);
+        SecurityConfiguration users = new SecurityConfiguration();
+        users.addUser("guest", "guest");
+        users.addRole("guest", "all");
+        users.setDefaultUser("guest");
+        EmbeddedActiveMQ broker = new EmbeddedActiveMQ();
+        broker.setConfiguration(configuration);
+        broker.setSecurityManager(new ActiveMQJAASSecurityManager(InVMLoginModule.class.getName(), users));
+        broker.start();
+        System.out.println("ready");
+        Thread.currentThread().join();
+    }
+}
