@@ -1,7 +1,7 @@
 """Brings what these tests run on: jars from Maven Central, rhea from npm, Python clients from PyPI, each by version and hash.
 
 Laws: everything lies in .cache/interop_1_0 of the working copy (not tracked) and comes by mvn, npm and pip, whose own caches are used;
-what is there already is not fetched again; what does not have the hash that stands here is not used; a failure is one sentence in `Missing`.
+what is there already is not fetched again; what does not have the hash that stands here is not used; failures are sentences in `Missing`.
 """
 
 import fcntl
