@@ -1,0 +1,58 @@
+"""Deliveries from a stream: at the consumer's cursor, each with its offset as the annotation x-stream-offset.
+
+The message stays in the stream; the delivery gets an entry of its own until it is settled. A board without streams does not carry it.
+"""
+
+from ..errors import PRECONDITION_FAILED
+from ..memory import layout
+from ..outcomes import ACCEPTED
+from ..stream import subscription
+from ..stream.subscription import has_entry, move_on, stream_entry
+from . import convert
+from .link_out import has_room, send, too_large
+
+FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
+FILTER_COST = 256  # deliveries that this counts as
+
+
+def deliver_stream(link, most, before):
+    """Write up to `most` deliveries: how many."""
+    consumer, session, broker = link.consumer, link.session, link.broker
+    tables = broker.tables
+    if consumer.overtaken and consumer.strict:
+        text = "retention went past link '%s': stream '%s' begins at offset %d now"
+        link.step("error", PRECONDITION_FAILED, text % (link.name[:80], consumer.queue.name, consumer.queue.first_offset))
+        return 0
+    end = consumer.queue.readable_offset()
+    count = looked_at = 0
+    while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and can_go_on(link):
+        message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
+        if consumer.filter is not None and not subscription.fits(consumer, tables.properties_of(message), broker.format_of(message).decode):
+            move_on(tables, consumer)
+            looked_at += 1
+            if looked_at == FILTER_TURN:
+                broker.activate(consumer.queue)
+                tables.engine.turned(FILTER_COST)
+                break
+            continue
+        lead = convert.head_for_1_0(broker, message, 0, {"x-stream-offset": ("ulong", consumer.cursor_offset)})
+        size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
+        if too_large(link, consumer.queue, size):
+            return count
+        if not has_room(session, size) or not has_entry(tables, consumer):
+            session.connection.send.starve(consumer, count + before)
+            break
+        entry = stream_entry(tables, consumer, message)
+        send(link, entry, message, lead)
+        if link.settled:
+            broker.settle(session, entry, entry, ACCEPTED)
+        move_on(tables, consumer)
+        count += 1
+    if consumer.cursor == layout.NONE and consumer.cursor_offset < end and can_go_on(link):
+        broker.journal.pager.ask(consumer)
+    return count
+
+
+def can_go_on(link):
+    """True when the link has credit and its session may begin a delivery."""
+    return link.consumer is not None and link.broker.has_credit(link.consumer) and link.session.may_send()

@@ -1,0 +1,243 @@
+"""Dispositions (section 2.7.6): of the peer's deliveries by us, of ours by the peer, each about a range of delivery-ids of its session.
+
+The receiver says what a delivery came to. With rcv-settle-mode first it settles with that; with second it leaves it unsettled, the sender
+settles, and only then the receiver does. We, as the receiver, answer in the order of publishes, when the log is durable (Promises). As the
+sender we settle what the receiver has given an outcome for and not settled, when the log is durable up to that.
+"""
+
+from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR
+from ..memory import hot, layout
+from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
+from . import composites, frame, serial
+from .bounds import FLOW_ROOM
+from .conditions import INVALID_FIELD, SessionError, error_of
+from .sending import NO_ROOM, NOT_YET, WRITTEN
+
+SETTLE_ROOM = 512  # octets of a disposition with an error
+RANGES_MAX = 256  # that wait to be settled by us before the peer is read no further
+
+# What the broker's answers to a publish are for the peer (section 3.4).
+STATES: "dict" = {TAKEN: ("accepted", {}), UNROUTABLE: ("released", {})}
+REFUSALS = {"condition": "amqp:resource-limit-exceeded", "description": "a queue that the message goes to takes no more"}
+
+
+# Of the peer's deliveries, by us
+
+
+def write(session):
+    """Write what may be told now; one of sending.py's answers."""
+    settle = write_settled(session)
+    if settle == NO_ROOM:
+        return NO_ROOM
+    promises = session.promises
+    for first, last, outcome in promises.runs():
+        number = first
+        while True:
+            end = range_from(session, number, last)
+            if session.connection.send.room() < SETTLE_ROOM:
+                return NO_ROOM
+            tell(session, number, end, outcome)
+            promises.told(end)
+            if end == last:
+                break
+            number = (end + 1) & layout.MASK
+    return NOT_YET if promises.waiting or settle == NOT_YET else WRITTEN
+
+
+def range_from(session, number, last):
+    """The last of the deliveries from answer `number` to `last` that one disposition can be about."""
+    answers = session.answers
+    delivery = answers[number]
+    while number != last and delivery.error is None:
+        following = answers[(number + 1) & layout.MASK]
+        alike = following.error is None and following.second == delivery.second and following.settled == delivery.settled
+        if not alike or following.number != serial.after(delivery.number, 1):
+            break
+        delivery = following
+        number = (number + 1) & layout.MASK
+    return number
+
+
+def tell(session, number, last, outcome):
+    """Write the disposition of the answers from `number` to `last`, and settle what it settles."""
+    delivery = session.answers[number]
+    first = delivery.number
+    error = delivery.error
+    if outcome == REFUSED:
+        state = ("rejected", {"error": REFUSALS if error is None else error_of(error.condition, error.text)})
+    else:
+        state = STATES[outcome]
+    settles = not delivery.second
+    is_open = not delivery.settled
+    while True:
+        delivery = session.answers.pop(number)
+        if settles:
+            delivery.link.settle(delivery)
+        if number == last:
+            break
+        number = (number + 1) & layout.MASK
+    if is_open:
+        put(session, True, first, delivery.number, settles, state)
+
+
+def put(session, role, first, last, settled, state):
+    """Write a disposition."""
+    given = {"role": role, "first": first, "settled": settled, "state": state}
+    if last != first:
+        given["last"] = last
+    octets = composites.write("disposition", given)
+    session.connection.send.write(frame.write(frame.AMQP, session.number, octets))
+
+
+def by_sender(session, fields):
+    """The peer settles deliveries of its own."""
+    if not fields["settled"]:
+        return True  # a state of its own that it tells: nothing follows from it here
+    received = session.received
+    first, count = fields["first"], count_of(fields)
+    numbers = received if count > len(received) else [serial.after(first, each) for each in range(count)]
+    for number in [each for each in numbers if each in received and 0 <= serial.distance(first, each) < count]:
+        delivery = received[number]
+        delivery.settled = True
+        if delivery.link.delivery is not delivery:
+            delivery.link.settle(delivery)
+    return True
+
+
+def count_of(fields):
+    """How many delivery-ids a disposition is about. Raises for a range that ends before it begins."""
+    last = fields["first"] if fields["last"] is None else fields["last"]
+    count = serial.distance(fields["first"], last) + 1
+    if count < 1:
+        raise SessionError(INVALID_FIELD, "a disposition from %d to %d (section 2.7.6)" % (fields["first"], last))
+    return count
+
+
+# Of our deliveries, by the peer
+
+
+def by_receiver(session, fields):
+    """The peer says what deliveries of ours came to, and may settle them. False: it takes further turns."""
+    count_of(fields)
+    state = fields["state"]
+    outcome = outcome_of(session, state)
+    if outcome is None and not fields["settled"]:
+        return True  # `received`, or nothing: it is not at its end
+    first = fields["first"]
+    last = first if fields["last"] is None else fields["last"]
+    tables = session.broker.tables
+    entry = entry_from(session, first if session.settling is None else session.settling, last)
+    while entry != layout.NONE:
+        if tables.state[layout.STATE_LEFT] <= 0:
+            session.settling = number_of(session, entry)
+            return session.session.go_on_later()
+        entry = settle_run(session, entry, last, outcome)
+    session.settling = None
+    if not fields["settled"]:
+        settle_for(session, first, last, state)
+    return True
+
+
+def outcome_of(session, state):
+    """The broker's outcome for a delivery state (section 3.4), None: the state is no outcome."""
+    if state is None:
+        return None
+    if not isinstance(state, tuple) or len(state) != 2 or not isinstance(state[1], dict):
+        raise SessionError(INVALID_FIELD, "a disposition with a state that is none (section 3.4)")
+    name, given = state
+    if name == "accepted":
+        return ACCEPTED
+    if name == "rejected":
+        return REJECTED
+    if name == "released":
+        return RELEASED
+    if name == "modified":
+        if given["undeliverable-here"]:
+            return REJECTED  # the broker cannot keep it from one link alone: as in RabbitMQ it is a dead letter
+        return MODIFIED if given["delivery-failed"] else RELEASED
+    if name == "received":
+        return None
+    raise SessionError(PRECONDITION_FAILED, "a disposition with the state %s, which is not served" % name)
+
+
+def tail_number(session):
+    """The delivery-id of the last delivery of a session."""
+    channels, handle = session.broker.tables.channels, session.handle
+    return (channels[handle + layout.CHANNEL_TAG_HIGH] << 30 | channels[handle + layout.CHANNEL_TAG]) & 0xFFFFFFFF
+
+
+def number_of(session, entry):
+    """The delivery-id of an unsettled entry: the last one with its low 30 bits."""
+    last = tail_number(session)
+    tag = session.broker.tables.entries[entry + layout.ENTRY_TAG]
+    return serial.after(last, -((last - tag) & layout.MASK))
+
+
+def entry_from(session, first, last):
+    """The oldest unsettled entry whose delivery-id is from `first` to `last`; NONE: there is none."""
+    tables = session.broker.tables
+    entries, channels = tables.entries, tables.channels
+    head = channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD]
+    if head == layout.NONE:
+        return layout.NONE
+    oldest = number_of(session, head)
+    if serial.distance(oldest, last) < 0 or serial.distance(first, tail_number(session)) < 0:
+        return layout.NONE
+    if serial.distance(first, oldest) >= 0:
+        return head
+    entry = hot.find_tag(entries, channels, tables.state, session.handle, first & layout.MASK)
+    if entry != layout.NONE:
+        return entry
+    entry = head
+    while entry != layout.NONE and serial.distance(number_of(session, entry), first) > 0:
+        tables.state[layout.STATE_LEFT] -= 1
+        entry = entries[entry + layout.ENTRY_NEXT]
+    if entry != layout.NONE and serial.distance(number_of(session, entry), last) < 0:
+        return layout.NONE
+    return entry
+
+
+def settle_run(session, entry, last, outcome):
+    """Settle entries from one on as far as the turn and the range go, those that have one outcome: the next entry, NONE: none is left."""
+    tables = session.broker.tables
+    entries = tables.entries
+    chosen = session.default_outcome(entry) if outcome is None else outcome
+    end = entry
+    left = tables.state[layout.STATE_LEFT] - 1
+    behind = entries[entry + layout.ENTRY_NEXT]
+    while behind != layout.NONE and left > 0 and serial.distance(number_of(session, behind), last) >= 0:
+        if outcome is None and session.default_outcome(behind) != chosen:
+            break
+        end = behind
+        left -= 1
+        behind = entries[behind + layout.ENTRY_NEXT]
+    tables.state[layout.STATE_LEFT] = left
+    session.broker.settle(session, entry, end, chosen)
+    if behind == layout.NONE or serial.distance(number_of(session, behind), last) < 0:
+        return layout.NONE
+    return behind
+
+
+# Settled by us, on the peer's word
+
+
+def settle_for(session, first, last, state):
+    """The peer has given an outcome and left it to us to settle: it is told when the log has what it came to."""
+    if len(session.settled) >= RANGES_MAX:
+        raise SessionError(RESOURCE_ERROR, "%d dispositions of the session wait to be written" % RANGES_MAX)
+    journal = session.broker.journal
+    session.settled.append((first, last, state, 0 if journal is None else journal.promise()))
+    session.wants_to_write()
+
+
+def write_settled(session):
+    """Write what is settled on the peer's word; one of sending.py's answers."""
+    while session.settled:
+        first, last, state, number = session.settled[0]
+        if not session.session.is_durable(number):
+            return NOT_YET
+        if session.connection.send.room() < SETTLE_ROOM + FLOW_ROOM:
+            return NO_ROOM
+        put(session, False, first, last, True, (state[0], {}))
+        session.settled.pop(0)
+    return WRITTEN

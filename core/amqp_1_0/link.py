@@ -1,0 +1,138 @@
+"""What both kinds of links share (section 2.6): name, handle, state, and how they are attached. Its states: states.LINK, with the actions
+in detaching.py.
+"""
+
+from .. import states
+from ..errors import RESOURCE_ERROR, ProtocolError
+from . import composites, detaching, frame
+from .conditions import STOLEN, LinkError
+from .states import LINK
+
+if False:  # for the type checker alone
+    from typing import Any
+
+FIRST = 0  # receiver-settle-mode (section 2.8.3)
+SECOND = 1
+UNSETTLED = 0  # sender-settle-mode (section 2.8.2)
+SETTLED = 1
+MIXED = 2
+
+
+class Link:
+    """A link of a session. `role` is the peer's: true for a receiver. What its deliveries have come to is in the session (`received`, the
+    record's unsettled entries); a link that is to be recovered keeps its own map of them here."""
+
+    consumer: "Any" = None  # of the broker; an outgoing link's
+    role = False
+
+    def __init__(self, session, fields):
+        self.session = session
+        self.protocol = session.session
+        self.broker = session.broker
+        self.name = fields["name"]
+        self.handle = fields["handle"]
+        self.state = "attached"  # states.LINK
+        self.second = fields["rcv-settle-mode"] == SECOND
+        self.source = self.target = None  # (name, fields) as our attach says them
+        self.delivery_count = 0
+        self.credit = 0
+        self.drain = False
+
+    def step(self, input_, *given):
+        """Let the link do what LINK says of an input: what the action answers."""
+        return states.step(self, LINK, detaching, input_, self, *given)
+
+    # Attaching
+
+    def attach(self, fields):
+        """The peer's attach: answered by ours, and where the link cannot be by a detach behind it (section 2.6.3)."""
+        try:
+            self.check_name()
+            self.open(fields)
+        except ProtocolError as error:
+            if error.hard:
+                raise
+            self.refuse(fields, error)
+            return
+        self.steal()
+        self.protocol.links[(self.name, self.role)] = self
+        self.say_attach(fields)
+        self.begin()
+
+    def open(self, fields):
+        """Make what the link needs; raises ProtocolError where it cannot be."""
+
+    def begin(self):
+        """Our attach is written."""
+
+    def check_name(self):
+        """Raise for a name that is longer than this broker keeps, and for one link more than a connection may have."""
+        limits = self.broker.limits
+        if len(self.name.encode("utf-8")) > limits.argument_size_max // 4:
+            raise LinkError(RESOURCE_ERROR, "a link name of more than %d octets" % (limits.argument_size_max // 4))
+        if len(self.protocol.links) >= limits.channel_max:
+            raise LinkError(RESOURCE_ERROR, "this broker takes %d links of a connection" % limits.channel_max)
+
+    def steal(self):
+        """A link of this name, role and container that is there is stolen by this one (section 2.6.1)."""
+        container, user = self.protocol.container_id, self.protocol.connection.user
+        for connection in self.broker.connections:
+            protocol = connection.session
+            if connection.user is user and isinstance(protocol, type(self.protocol)) and protocol.container_id == container:
+                other = protocol.links.get((self.name, self.role))
+                if other is not None and (container or protocol is self.protocol):
+                    other.step("error", STOLEN, "another link of the name '%s' was attached" % self.name[:80])
+
+    def say_attach(self, fields):
+        """Write our attach."""
+        self.write_attach(self.attach_fields(fields))
+
+    def write_attach(self, given):
+        """Write an attach with these fields beside those that every one has."""
+        given["name"] = self.name
+        given["handle"] = self.handle
+        given["role"] = not self.role
+        octets = frame.write(frame.AMQP, self.session.number, composites.write("attach", given))
+        if len(octets) > self.protocol.frame_max_out:
+            raise ProtocolError(
+                RESOURCE_ERROR,
+                "the answer to the attach of link '%s' takes %d octets; max-frame-size is %d"
+                % (self.name[:80], len(octets), self.protocol.frame_max_out),
+                True,
+            )
+        self.protocol.write(octets)
+
+    def attach_fields(self, fields):
+        """Those of our attach, beside name, handle and role."""
+        return {}
+
+    def refuse(self, fields, error):
+        """Answer an attach with one that has no terminus of ours, and a detach (section 2.6.3)."""
+        given = {"initial-delivery-count": 0} if self.role else {}
+        if self.role and fields["target"] is not None:
+            given["target"] = fields["target"]
+        elif not self.role and fields["source"] is not None:
+            given["source"] = fields["source"]
+        self.write_attach(given)
+        self.step("error", error.condition, error.text)
+
+    # Ending
+
+    def give_back(self):
+        """Give back what the link holds; false: some of it is there yet."""
+        return True
+
+    def drop(self):
+        """Forget what the link holds: its session ends, or its queue is gone."""
+
+    def put_flow(self, fields):
+        """Put the link's state into a flow."""
+        fields["handle"] = self.handle
+        fields["delivery-count"] = self.delivery_count
+        fields["link-credit"] = self.credit
+
+    def leave(self):
+        """The name is free."""
+        key = (self.name, self.role)
+        if self.protocol.links.get(key) is self:
+            del self.protocol.links[key]

@@ -1,0 +1,310 @@
+"""A link on which the peer sends: transfers in, messages for the broker out (sections 2.6.12 and 2.6.14).
+
+A message of one transfer goes straight from the receive buffer to its blocks, with its size known; of several, it grows as they come
+(core/broker/incoming.py). What it comes to is answered in the order of publishes: dispositions.py. The peer has credit for so many
+deliveries as may come or be unsettled at a time (bounds.py).
+"""
+
+from ..broker.incoming import Incoming
+from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, ProtocolError
+from ..message.route import PART_MAX, pack
+from ..outcomes import NO_ROOM, NOT_YET, REFUSED
+from . import addresses, nodes, sections, serial
+from .bounds import TAG_MAX, credit_of
+from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
+from .link import SETTLED, UNSETTLED, Link
+
+if False:  # for the type checker alone
+    from typing import Any
+
+
+class Delivery:
+    """One of the peer's deliveries: under way, or not settled yet. `error`: a ProtocolError that it is rejected for."""
+
+    def __init__(self, link, number, tag, settled, second):
+        self.link = link
+        self.number = number  # delivery-id
+        self.tag = tag
+        self.settled = settled  # by the peer
+        self.second = second  # it is settled by the peer, after our outcome
+        self.lead = b""  # what has come of a message whose body has not begun
+        self.begun = False  # its message is in the broker
+        self.counted = False  # it has used a credit
+        self.skip = 0  # octets of the transfer that is tried again which its message has already
+        self.error: "Any" = None
+
+
+class Sender:
+    """What the broker knows of an incoming link: the sender of its messages (Incoming.sender)."""
+
+    def __init__(self, link):
+        self.link = link
+        self.session = link.protocol
+        self.connection = link.protocol.connection
+        self.promises = link.session.promises
+
+
+class IncomingLink(Link):
+    """One such link."""
+
+    role = False  # the peer's: sender
+
+    def __init__(self, session, fields):
+        Link.__init__(self, session, fields)
+        self.connection = session.connection
+        self.incoming = Incoming(Sender(self))  # its `transaction`: a part to come
+        self.delivery: "Any" = None  # under way
+        self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
+        self.route = None  # (exchange, key or None), None: `to` of each message says it
+        self.delivery_count = fields["initial-delivery-count"] or 0
+        self.settles = fields["snd-settle-mode"]
+        self.content_max = self.broker.limits.content_size_max
+
+    def open(self, fields):
+        """Where the messages go (section 2.6.3)."""
+        if fields["initial-delivery-count"] is None:
+            raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
+        target = fields["target"]
+        if target is None:
+            raise LinkError(INVALID_FIELD, "an attach of a sender without a target: a link to be recovered is not there")
+        if not isinstance(target, tuple) or target[0] not in ("target", "coordinator"):
+            raise LinkError(INVALID_FIELD, "the target of link '%s' is none" % self.name[:80])
+        if target[0] == "coordinator":
+            raise LinkError(NOT_IMPLEMENTED, "a coordinator: transactions of AMQP 1.0 are not served")
+        given = target[1]
+        node = addresses.target(text_of(given["address"]), given["dynamic"], given["capabilities"])
+        self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
+        self.source, self.target = fields["source"], target
+
+    def attach_fields(self, fields):
+        """Those of our attach: both settle modes as the peer wants them."""
+        return {
+            "snd-settle-mode": fields["snd-settle-mode"],
+            "rcv-settle-mode": fields["rcv-settle-mode"],
+            "source": self.source,
+            "target": self.target,
+            "max-message-size": self.content_max,
+        }
+
+    def begin(self):
+        """The first credit."""
+        self.give_credit()
+
+    def give_credit(self):
+        """Have the peer told of more credit when it has used half of what it may have."""
+        most = credit_of(self.broker.limits)
+        left = most - len(self.unsettled)
+        if self.credit <= most // 2 and left > self.credit and self.state == "attached":
+            self.credit = left
+            self.session.say_flow(self)
+
+    # What comes in
+
+    def flow(self, fields):
+        """The sender's state (section 2.6.7): how far its delivery-count has come."""
+        if fields["delivery-count"] is not None:
+            passed = serial.distance(self.delivery_count, fields["delivery-count"])
+            if 0 < passed <= self.credit:
+                self.delivery_count = fields["delivery-count"]
+                self.credit -= passed
+        self.give_credit()
+        if fields["echo"]:
+            self.session.say_flow(self)
+
+    def transfer(self, fields, octets, at, end):
+        """A transfer; false when the broker has no room for it, and then nothing has changed."""
+        delivery = self.delivery
+        if delivery is None:
+            delivery = self.first(fields)
+        else:
+            self.check_same(delivery, fields)
+        if fields["settled"]:
+            delivery.settled = True
+        if fields["aborted"]:
+            self.count(delivery)
+            self.drop()
+            self.give_credit()
+            return True
+        try:
+            if delivery.error is None and not self.payload(delivery, octets, at, end, not fields["more"]):
+                return False
+        except Rejected as error:
+            if delivery.settled:
+                raise LinkError(error.condition, error.text) from None
+            self.reject(delivery, error)
+        self.count(delivery)
+        if fields["more"]:
+            return True
+        if delivery.error is None:
+            self.complete()
+        else:
+            self.end(delivery)
+            self.session.answer(delivery, REFUSED)
+        return True
+
+    def first(self, fields):
+        """The delivery that begins with a transfer. Raises for what it may not have (sections 2.6.7, 2.7.5)."""
+        number, tag = fields["delivery-id"], fields["delivery-tag"]
+        if number is None or tag is None:
+            raise LinkError(
+                INVALID_FIELD, "the first transfer of a delivery has no %s" % ("delivery-id" if number is None else "delivery-tag")
+            )
+        if len(tag) > TAG_MAX:
+            raise LinkError(INVALID_FIELD, "a delivery-tag of %d octets; %d are the most (section 2.8.7)" % (len(tag), TAG_MAX))
+        if self.credit <= 0:
+            raise LinkError(TRANSFER_LIMIT_EXCEEDED, "a delivery on link '%s', which has no credit" % self.name[:80])
+        expected = self.session.next_delivery_id
+        if expected is not None and number != expected:
+            raise SessionError(INVALID_FIELD, "delivery-id %d where %d comes next (section 2.6.12)" % (number, expected))
+        if tag in self.unsettled:
+            raise LinkError(INVALID_FIELD, "a delivery-tag of a delivery that is not settled (section 2.6.12)")
+        if fields["message-format"] not in (None, 0):
+            raise LinkError(NOT_IMPLEMENTED, "message-format 0x%08x; 0 is served" % fields["message-format"])
+        if fields["resume"]:
+            raise LinkError(NOT_IMPLEMENTED, "a delivery that is resumed: links of this broker are not recovered")
+        if fields["state"] is not None and fields["state"][0] == "transactional-state":
+            raise LinkError(NOT_IMPLEMENTED, "a delivery in a transaction: transactions of AMQP 1.0 are not served")
+        settled = bool(fields["settled"])
+        if self.settles == SETTLED and not settled or self.settles == UNSETTLED and settled and not fields["more"]:
+            word = "settled" if settled else "not settled"
+            raise LinkError(NOT_ALLOWED, "a delivery that is %s against snd-settle-mode (section 2.8.2)" % word)
+        second = self.second
+        if fields["rcv-settle-mode"] is not None:
+            if fields["rcv-settle-mode"] and not second:
+                raise LinkError(INVALID_FIELD, "rcv-settle-mode second on a link that has first (section 2.7.5)")
+            second = fields["rcv-settle-mode"] == 1
+        return Delivery(self, number, tag, settled, second)
+
+    def check_same(self, delivery, fields):
+        """Raise when a further transfer of a delivery says something else than the first (section 2.7.5)."""
+        for name, value in (("delivery-id", delivery.number), ("delivery-tag", delivery.tag), ("message-format", 0)):
+            if fields[name] is not None and fields[name] != value:
+                raise LinkError(INVALID_FIELD, "another %s within one delivery" % name)
+
+    def count(self, delivery):
+        """A transfer counts: with the first one its delivery has begun, and used a credit."""
+        if delivery.counted:
+            return
+        delivery.counted = True
+        self.delivery = delivery
+        self.delivery_count = serial.after(self.delivery_count, 1)
+        self.credit -= 1
+        if not delivery.settled:
+            self.unsettled[delivery.tag] = delivery
+            self.session.received[delivery.number] = delivery
+
+    def payload(self, delivery, octets, at, end, whole):
+        """Octets of a message: false when there is no room for them now. `whole`: they are its last."""
+        if delivery.begun:
+            at += delivery.skip
+            if end > at and not self.incoming.append(octets, at, end - at):
+                return False
+            delivery.skip = 0
+            return True
+        limits = self.broker.limits
+        lead = delivery.lead
+        if lead or not whole:
+            octets = lead + bytes(octets[at:end])
+            at, end = 0, len(octets)
+        found = sections.split(octets, at, end, whole, limits.properties_size_max)
+        if found is None:
+            delivery.lead = octets
+            return True
+        body, kind, lifetime = found
+        head = bytes(octets[at:body])
+        self.address(head)
+        if not self.incoming.begin(head, 0, len(head), end - body if whole else None, kind, lifetime):
+            return False
+        delivery.begun = True
+        delivery.skip = body - at - len(lead)
+        delivery.lead = b""
+        self.delivery = delivery
+        if end > body and not self.incoming.append(octets, body, end - body):
+            return False
+        delivery.skip = 0
+        return True
+
+    def address(self, head):
+        """Where a message goes, by the octets before its body."""
+        to, subject, user_id = sections.address(head)
+        if user_id is not None:
+            self.incoming.check_user(str(user_id, "utf-8"))
+        if self.route is not None:
+            self.incoming.to(packed(self.route, subject), True)
+            return
+        try:
+            if to is None:
+                raise Rejected(INVALID_FIELD, "a message to the anonymous terminus without its field to")
+            self.incoming.to(packed(nodes.route(self.broker, self.connection, addresses.target(to)), subject), True)
+        except ProtocolError as error:
+            if error.hard:
+                raise
+            raise Rejected(error.condition, error.text) from None
+
+    def reject(self, delivery, error):
+        """A message cannot be taken, and its link goes on: what is to come of it is dropped."""
+        delivery.error = error
+        delivery.lead = b""
+        self.incoming.abandon()
+
+    def complete(self):
+        """The message is whole. Where it has to wait, so has the connection."""
+        outcome = self.incoming.complete()
+        if outcome == NO_ROOM:
+            self.protocol.hold(self)
+        elif outcome == NOT_YET:
+            self.protocol.hold_for_log(self)
+
+    def answered(self, outcome):
+        """The broker's answer to a message that is whole (contract.Protocol)."""
+        delivery = self.delivery
+        self.end(delivery)
+        self.session.answer(delivery, outcome)
+
+    def end(self, delivery):
+        """A delivery is whole."""
+        self.delivery = None
+        if delivery.settled:
+            self.settle(delivery)
+
+    # What it holds
+
+    def settle(self, delivery):
+        """A delivery is settled: its tag is free, and the peer may have more credit."""
+        self.unsettled.pop(delivery.tag, None)
+        self.session.received.pop(delivery.number, None)
+        self.give_credit()
+
+    def give_back(self):
+        """Nobody waits for what was half sent."""
+        self.drop()
+        return True
+
+    def drop(self):
+        """A message that is not whole will not be."""
+        self.incoming.abandon()
+        delivery, self.delivery = self.delivery, None
+        if delivery is not None:
+            self.unsettled.pop(delivery.tag, None)
+            self.session.received.pop(delivery.number, None)
+
+
+class Rejected(ProtocolError):
+    """Ends nothing: the message that it is about is rejected."""
+
+
+def packed(route, subject):
+    """A route as the broker has it. `route`: (exchange, key), None: the message's subject is the key."""
+    exchange, key = route
+    if key is None:
+        key = (subject or "").encode("utf-8")
+    if len(key) > PART_MAX:
+        raise Rejected(CONTENT_TOO_LARGE, "a routing key of %d octets; this broker takes %d" % (len(key), PART_MAX))
+    return pack(exchange.encode("utf-8"), key)
+
+
+def text_of(address):
+    """The address of a terminus as text, or None."""
+    if address is not None and not isinstance(address, str):
+        raise LinkError(INVALID_FIELD, "an address is a string here, and not %r" % (address,))
+    return address

@@ -1,0 +1,250 @@
+"""A link on which we send: a consumer of the broker, its credit, transfers (sections 2.6.7 and 2.6.12).
+
+The receiver gives credit, which is the consumer's. A delivery whose frame the peer takes and the send buffer has room for is written at
+once; a larger one goes on in several transfers (outgoing.py). Delivery-ids are the delivery tags of the session's record.
+"""
+
+import struct
+
+from ..broker import getting
+from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED
+from ..limits import REPLY_ROOM
+from ..memory import hot, layout
+from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
+from . import addresses, convert, dispositions, nodes, serial
+from .conditions import INVALID_FIELD, LinkError
+from .link import SETTLED, UNSETTLED, Link
+from .link_in import text_of
+from .outgoing import performative
+
+OUTCOMES = {"accepted": ACCEPTED, "rejected": REJECTED, "released": RELEASED, "modified": MODIFIED}
+SYMBOLS = ["amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"]
+
+
+class OutgoingLink(Link):
+    """One such link."""
+
+    role = True  # the peer's: receiver
+
+    def __init__(self, session, fields):
+        Link.__init__(self, session, fields)
+        self.settled = fields["snd-settle-mode"] == SETTLED  # our deliveries leave settled
+        self.size_max = fields["max-message-size"] or 0  # 0: any
+        self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
+        self.is_stream = False
+
+    def open(self, fields):
+        """The consumer behind the link."""
+        source = fields["source"]
+        if not isinstance(source, tuple) or source[0] != "source":
+            raise LinkError(INVALID_FIELD, "an attach of a receiver without a source")
+        given = dict(source[1])
+        self.default = default_of(given["default-outcome"])
+        if given["distribution-mode"] not in (None, "move"):
+            raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s: a queue of this broker has no browsers" % given["distribution-mode"])
+        node = addresses.source(text_of(given["address"]), given["dynamic"], given["capabilities"])
+        terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"])
+        reading = nodes.reading(self.broker, self.protocol.connection, node, terminus)
+        found = self.broker.queues[reading.queue]
+        self.is_stream = found.is_stream
+        no_ack = self.settled and not found.is_stream
+        self.consumer = self.broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, {}, 1)
+        self.broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        given["outcomes"] = SYMBOLS
+        given["default-outcome"] = given["default-outcome"] or ("released", {})
+        given["filter"] = None
+        if reading.address is not None:
+            given["address"] = reading.address
+        self.source, self.target = ("source", given), fields["target"]
+
+    def attach_fields(self, fields):
+        """Those of our attach."""
+        return {
+            "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
+            "rcv-settle-mode": fields["rcv-settle-mode"],
+            "source": self.source,
+            "target": self.target,
+            "initial-delivery-count": 0,
+        }
+
+    # Credit (section 2.6.7)
+
+    def left(self):
+        """The credit that is left."""
+        if self.consumer is None:
+            return 0
+        return self.broker.tables.consumers[self.consumer.handle + layout.CONSUMER_CREDIT]
+
+    def flow(self, fields):
+        """The receiver's state: its credit, and whether it wants what there is at once (drain)."""
+        if fields["link-credit"] is not None and self.consumer is not None:
+            # The receiver counts from the last delivery that it has seen; None: it has not seen our attach.
+            seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
+            credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
+            self.broker.add_credit(self.consumer, min(credit, layout.CREDIT_UNLIMITED - 1) - self.left())
+        self.drain = fields["drain"]
+        if self.drain and self.protocol.drains(self):
+            return
+        if fields["echo"]:
+            self.session.say_flow(self)
+
+    def drained(self):
+        """A receiver wants all that there is now: true when it has that, its credit is used up, and it is told."""
+        if not self.drain or self.consumer is None:
+            return True
+        if self.left() > 0:
+            if not self.has_all():
+                return False
+            self.delivery_count = serial.after(self.delivery_count, self.left())
+            self.broker.add_credit(self.consumer, -self.left())
+        self.drain = False
+        self.session.say_flow(self)
+        return True
+
+    def has_all(self):
+        """True when nothing that is there can go to this link now."""
+        found, session = self.consumer.queue, self.session
+        if found.is_stream:
+            return self.consumer.cursor_offset >= found.readable_offset()
+        if not getting.serve(self.broker, found) or self.consumer is None:
+            return False
+        if self.left() <= 0 or getting.look(self.broker, found) == getting.EMPTY:
+            return True
+        is_short = self.consumer.hungry or session.outgoing.active() or session.remote_incoming_window <= 0
+        return not is_short and not self.broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] and found.head() != layout.NONE
+
+    def put_flow(self, fields):
+        """Put the link's state into a flow."""
+        fields["handle"] = self.handle
+        fields["delivery-count"] = self.delivery_count
+        fields["link-credit"] = self.left()
+        fields["drain"] = self.drain
+        if self.consumer is not None:
+            fields["available"] = min(self.consumer.queue.message_count(), 0xFFFFFFFF)
+
+    # Ending
+
+    def transfer(self, fields, octets, at, end):
+        """A receiver does not send."""
+        raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
+
+    def give_back(self):
+        """End the consumer, after its deliveries have gone back as if they had not been delivered; false: some are there yet."""
+        consumer = self.consumer
+        if self.session.outgoing.link is self:
+            self.session.outgoing.abandon()
+            self.session.wake()
+        if consumer is None:
+            return True
+        self.broker.add_credit(consumer, -self.left())
+        tables = self.broker.tables
+        entries = tables.entries
+        entry = tables.channels[self.session.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        while entry != layout.NONE:
+            if tables.state[layout.STATE_LEFT] <= 0:
+                return False
+            behind = entries[entry + layout.ENTRY_NEXT]
+            tables.state[layout.STATE_LEFT] -= 1
+            if entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
+                self.broker.settle(self.session, entry, entry, RELEASED)
+            entry = behind
+        self.consumer = None
+        self.broker.cancel(consumer, False)
+        return True
+
+    def drop(self):
+        """The session ends its consumers."""
+        self.consumer = None
+
+
+def default_of(state):
+    """The broker's outcome for a source's default-outcome (section 3.5.3)."""
+    if state is None:
+        return RELEASED
+    if not isinstance(state, tuple) or state[0] not in OUTCOMES:
+        raise LinkError(INVALID_FIELD, "a default-outcome that is no outcome (section 3.5.3)")
+    name, given = state
+    if name == "modified" and given["undeliverable-here"]:
+        return REJECTED
+    return RELEASED if name == "modified" and not given["delivery-failed"] else OUTCOMES[name]
+
+
+# Delivering
+
+
+def deliver(link, most, before):
+    """Write up to `most` deliveries: how many."""
+    consumer, session, broker = link.consumer, link.session, link.broker
+    if consumer.queue.is_stream:
+        from .deliver_stream import deliver_stream
+
+        return deliver_stream(link, most, before)
+    tables = broker.tables
+    found = consumer.queue
+    count = 0
+    while count < most and broker.has_credit(consumer) and session.may_send():
+        if tables.queues[found.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
+            tables.engine.expire(found.handle)
+        entry = found.head()
+        if entry == layout.NONE:
+            break
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255)
+        if too_large(link, found, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
+            break
+        if not has_room(session, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
+            session.connection.send.starve(consumer, count + before)
+            break
+        found.pop()
+        send(link, entry, message, lead)
+        if link.settled:
+            found.drop(entry)
+        count += 1
+    return count
+
+
+def too_large(link, found, size):
+    """True when a link was detached because the next message is larger than its receiver takes; the message stays for others."""
+    if not 0 < link.size_max < size:
+        return False
+    text = "the next message in queue '%s' has %d octets, and max-message-size of the link is %d" % (found.name[:64], size, link.size_max)
+    link.step("error", CONTENT_TOO_LARGE, text)
+    return True
+
+
+def has_room(session, size):
+    """True when a delivery of `size` octets can be written whole now, or is larger than can ever be, and can begin."""
+    send = session.connection.send
+    room = send.room() - REPLY_ROOM
+    whole = size + 64
+    if whole <= min(session.session.frame_max_out, send.size - REPLY_ROOM):
+        return whole <= room
+    return room >= 512 or send.start == send.end
+
+
+def send(link, entry, message, lead):
+    """Deliver an entry that is in no list: count it, write what can be written, and have the session hold it until it is settled."""
+    session, broker = link.session, link.broker
+    tables = broker.tables
+    hot.next_number(tables.channels, session.handle + layout.CHANNEL_TAG)
+    tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
+    link.delivery_count = serial.after(link.delivery_count, 1)
+    if link.consumer.no_ack:
+        tables.consumers[link.consumer.handle + layout.CONSUMER_CREDIT] -= 1
+    else:
+        broker.hold(link.consumer, entry)
+    number = dispositions.tail_number(session)
+    buffer = session.connection.send
+    body = tables.messages[message + layout.MESSAGE_BODY]
+    head = performative(link.handle, number, link.settled, False)
+    size = 8 + len(head) + len(lead) + body
+    if size > min(session.session.frame_max_out, buffer.room() - REPLY_ROOM):
+        session.outgoing.start(link, message, number, lead)
+        return
+    buffer.write(struct.pack(">IBBH", size, 2, 0, session.number) + head + lead)
+    if body:
+        at = buffer.end
+        start = tables.size_of(message) - body
+        hot.extract(tables.arena, tables.blocks, tables.state, tables.messages[message], start, buffer.octets, at, body)
+        buffer.wrote(at + body)
+    session.count_sent()

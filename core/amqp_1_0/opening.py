@@ -1,0 +1,147 @@
+"""The beginning and the end of a 1.0 connection (section 2.4): the actions of states.CONNECTION, which says what is done when.
+
+Those of frames are given (protocol, channel, fields of the performative, octets, where the payload begins, where it ends).
+"""
+
+from ..errors import CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, NOT_FOUND, ProtocolError
+from ..parts import part
+from ..version import PRODUCT, VERSION
+from . import frame
+from .conditions import INVALID_FIELD, error_of, symbol_of
+from .sasl_layer import admit, ask, offer, other_header, refused, sasl_init, sasl_response, without_sasl  # noqa: F401 - actions
+from .session import begin  # noqa: F401 - an action of states.CONNECTION
+from .spec_1_0 import HEADER_AMQP
+
+ABOUT = part("about")
+
+IDLE_LEAST_MS = 100  # a peer that wants to hear from us more often is refused (section 2.4.5)
+VIRTUAL_HOST = "vhost:"  # a hostname that begins so names one, as in RabbitMQ
+
+# What a peer may rely on (section 2.8.7): only what is true.
+CAPABILITIES = ["ANONYMOUS-RELAY"]
+
+
+def refuse(condition, input_, state, protocol, *given):
+    """Raise for a frame that a state does not allow."""
+    raise ProtocolError(condition, "%s in the state '%s' of a connection" % (input_, state))
+
+
+def exchange(protocol):
+    """The header of AMQP behind the SASL layer (section 5.3.1)."""
+    protocol.write(HEADER_AMQP)
+
+
+def properties(protocol):
+    """The properties of our open, named as RabbitMQ names them."""
+    given = {} if ABOUT is None else ABOUT.properties(protocol.broker)
+    given["product"] = PRODUCT
+    given["version"] = VERSION
+    return {("symbol", name): given[name] for name in given}
+
+
+def say_open(protocol):
+    """Send our open (section 2.7.1)."""
+    limits = protocol.broker.limits
+    protocol.reply(
+        0,
+        "open",
+        {
+            "container-id": protocol.broker.name,
+            "max-frame-size": protocol.frame_max_in,
+            "channel-max": protocol.channel_max,
+            "idle-time-out": limits.heartbeat_s * 1000 or None,
+            "offered-capabilities": CAPABILITIES,
+            "properties": properties(protocol),
+        },
+    )
+
+
+def open_(protocol, channel, fields, octets, at, end):
+    """The peer's open (section 2.7.1), which is answered by ours."""
+    connection = protocol.connection
+    broker = protocol.broker
+    broker.places.refuse_surplus(connection)
+    broker.places.admit(connection, protocol.user)
+    if channel:
+        raise ProtocolError(FRAME_ERROR, "an open on channel %d and not on 0 (section 2.4.1)" % channel)
+    frame_max, idle_ms = fields["max-frame-size"], fields["idle-time-out"] or 0
+    if frame_max < frame.SIZE_MIN_MAX:
+        raise ProtocolError(INVALID_FIELD, "max-frame-size is %d; each peer takes %d (section 2.7.1)" % (frame_max, frame.SIZE_MIN_MAX))
+    if 0 < idle_ms < IDLE_LEAST_MS:
+        raise ProtocolError(NOT_ALLOWED, "idle-time-out is %d ms; %d or more are served (section 2.4.5)" % (idle_ms, IDLE_LEAST_MS))
+    check_host(protocol, fields["hostname"] or "")
+    if connection.user.permissions is None:
+        raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, connection.user.name))
+    protocol.container_id = fields["container-id"]
+    protocol.frame_max_out = min(frame_max, broker.limits.frame_size_max, connection.send.size)
+    protocol.channel_max = min(protocol.channel_max, fields["channel-max"])
+    protocol.idle_ms = idle_ms
+    broker.inform("%s: user '%s' has opened a connection" % (connection.name, connection.user.name))
+    say_open(protocol)
+
+
+def check_host(protocol, hostname):
+    """Raise not-found for a virtual host that is not there; any other hostname is ours."""
+    broker = protocol.broker
+    if hostname.startswith(VIRTUAL_HOST):
+        name = hostname[len(VIRTUAL_HOST) :]
+        if name != broker.virtual_host and name not in broker.virtual_host_aliases:
+            raise ProtocolError(NOT_FOUND, "vhost %s not found" % name[:80])
+
+
+def close(protocol, channel, fields, octets, at, end):
+    """The peer's close (section 2.7.9): answered when the deliveries of its sessions have gone back; false until then."""
+    protocol.release_all()
+    if [each for each in protocol.broker.leaving if each.connection is protocol.connection]:
+        return protocol.go_on_later()
+    protocol.reply(0, "close", {})
+    protocol.connection.end(True)
+    return True
+
+
+def finish(protocol, *given):
+    """The peer has answered our close: the end."""
+    protocol.connection.end()
+
+
+def refuse_open(protocol, condition, text):
+    """An error before both have opened: an open goes before the close (section 2.4.1)."""
+    say_open(protocol)
+    send_close(protocol, condition, text)
+
+
+def send_close(protocol, condition, text):
+    """Close for an error (section 2.7.9). The stream ends after a broken frame: nobody knows where the next one begins."""
+    connection = protocol.connection
+    user = "" if connection.user is None else connection.user.name
+    protocol.broker.counters["connection_errors"] += 1
+    protocol.broker.inform("%s: connection of user '%s' closed with %s %s" % (connection.name, user, symbol_of(condition), text), True)
+    say_close(protocol, condition, text)
+    if condition == FRAME_ERROR:
+        connection.end(True)
+
+
+def say_close(protocol, condition, text):
+    """Send a close with its error; what the peer sends until its own is not looked at."""
+    protocol.release_all()
+    protocol.promised = 0
+    protocol.reply(0, "close", {"error": error_of(condition, text)})
+    protocol.send.busy = True
+    protocol.send.touch()
+    protocol.connection.reading = True
+    protocol.connection.ending_since = protocol.broker.now
+
+
+def force(protocol, text):
+    """Close from our side without an error of the peer's (section 2.8.16)."""
+    say_close(protocol, CONNECTION_FORCED, text)
+
+
+def end(protocol, *given):
+    """The end, without a word: the peer is at a layer that has none, or does not answer."""
+    protocol.release_all()
+    protocol.connection.end()
+
+
+def ignore(protocol, *given):
+    """Nothing: what a peer has sent before it saw our close (section 2.4.6, DISCARDING)."""

@@ -1,0 +1,97 @@
+"""A delivery on its way out in several transfers (section 2.6.14): it goes on as the peer reads and opens its window."""
+
+import struct
+
+from ..limits import REPLY_ROOM
+from ..memory import hot, layout
+from ..shim import const
+
+if False:  # for the type checker alone
+    from typing import Any
+
+_LEAST = const(256)  # octets of a transfer that is not the last: less is worth no frame
+_HEAD_MAX = const(48)  # octets of a frame's header and a transfer's performative
+
+
+def performative(handle, number, settled, more):
+    """The octets of a transfer (section 2.7.5); `number`: its delivery-id, from which its delivery-tag is made; None: it is not the
+    first of its delivery."""
+    octets = b"\x43" if handle == 0 else b"\x52" + bytes((handle,))
+    flags = (b"\x41" if settled else b"\x42") + (b"\x41" if more else b"\x42")
+    if number is None:
+        octets += b"\x40\x40\x40" + flags
+    else:
+        id_ = struct.pack(">I", number)
+        octets += b"\x70" + id_ + b"\xa0\x04" + id_ + b"\x43" + flags
+    return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 6)) + octets
+
+
+class Outgoing:
+    """At most one a session. The message is referenced until its last octet is in the send buffer."""
+
+    def __init__(self, session):
+        self.session = session
+        self.message = layout.NONE
+        self.link: "Any" = None
+        self.number = None  # the delivery-id, until it was said
+        self.lead = b""  # octets that go before those of the body
+        self.left = 0  # octets of the body
+        self.block = layout.NONE
+        self.offset = 0
+
+    def active(self):
+        """True while a delivery is half written."""
+        return self.message != layout.NONE
+
+    def start(self, link, message, number, lead):
+        """Begin a delivery: the octets `lead`, then the body of a message."""
+        tables = self.session.broker.tables
+        tables.messages[message + layout.MESSAGE_REFERENCES] += 1
+        self.message, self.link, self.number, self.lead = message, link, number, lead
+        self.left = tables.messages[message + layout.MESSAGE_BODY]
+        self.block, self.offset = tables.messages[message], tables.size_of(message) - self.left
+        if not self.go_on():
+            self.session.wants_to_write()
+
+    def go_on(self):
+        """Write as many transfers as there is room and window for; true when nothing is half written any more."""
+        session = self.session
+        send = session.connection.send
+        frame_max = session.session.frame_max_out
+        while self.message != layout.NONE:
+            left = len(self.lead) + self.left
+            most = min(frame_max, send.room() - REPLY_ROOM) - _HEAD_MAX
+            if session.remote_incoming_window <= 0 or most < min(left, _LEAST):
+                return False
+            size = min(left, most)
+            octets = performative(self.link.handle, self.number, self.link.settled, size < left)
+            send.write(struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets)
+            self.number = None
+            self.put(send, size)
+            session.count_sent()
+            if size == left:
+                self.abandon()
+        return True
+
+    def put(self, send, size):
+        """Write the next `size` octets of the lead and the body."""
+        lead = self.lead[:size]
+        if lead:
+            send.write(lead)
+            self.lead = self.lead[size:]
+        size -= len(lead)
+        if size:
+            tables = self.session.broker.tables
+            at = send.end
+            hot.extract(tables.arena, tables.blocks, tables.state, self.block, self.offset, send.octets, at, size)
+            self.block, self.offset = tables.state[layout.STATE_CURSOR_BLOCK], tables.state[layout.STATE_CURSOR_OFFSET]
+            self.left -= size
+            send.wrote(at + size)
+
+    def abandon(self):
+        """Let go of the message."""
+        if self.message != layout.NONE:
+            self.session.broker.tables.release(self.message)
+            self.message = layout.NONE
+            self.link = None
+            self.lead = b""

@@ -1,0 +1,209 @@
+"""AMQP 1.0 on one connection: layers and frames in, turns, the end (contract.Protocol). What goes out is in sending.py.
+
+States: states.CONNECTION, whose actions are in opening.py. A frame is taken when it is whole, which it can be in the receive buffer
+(max-frame-size); one that has to wait stays where it is and is read again. Frames that want a reply wait while replies do; transfers, flows
+and dispositions are taken in also then.
+"""
+
+from .. import states
+from ..errors import CHANNEL_ERROR, FRAME_ERROR, SYNTAX_ERROR, ProtocolError
+from ..memory import layout
+from . import composites, frame, opening, watch
+from .sending import Sending
+from .spec_1_0 import HEADER_AMQP, HEADER_SASL
+from .states import CONNECTION
+
+if False:  # for the type checker alone
+    from typing import Any
+
+FRAMES_A_TURN = 64  # that are taken before others have their turn
+SILENT = ("transfer", "disposition", "flow")  # taken in while replies wait
+LAYERS = {HEADER_AMQP: "header-amqp", HEADER_SASL: "header-sasl"}
+HEADER_STATES = ("start", "header")  # what comes next is the header of a layer
+SASL_STATES = ("mechanisms", "challenged")  # what comes next is a SASL frame
+
+
+class Protocol(Sending):
+    """AMQP 1.0 on a `connection` that begins with one of its headers."""
+
+    has_intake = False
+
+    def __init__(self, connection):
+        Sending.__init__(self, connection)
+        limits = self.broker.limits
+        self.receive = connection.receive
+        self.frame_max_in = min(limits.frame_size_max, self.receive.size)
+        self.channel_max = limits.channel_max - 1  # the highest number of a channel that both sides have
+        self.container_id = ""
+        self.user: "Any" = None  # who has logged in
+        self.idle_ms = 0  # the peer hears something from us within this time; 0: it need not
+        self.login: "Any" = None  # the log-in that is going on
+        self.mapped: "Any" = {}  # sessions by channel
+        self.links: "Any" = {}  # those that are attached: (name, role of the peer) -> link
+        self.held: "Any" = None  # the link whose complete message finds no room, or waits for the log
+        self.leaving: "list" = []  # links that were detached and have not given back all they held
+        self.draining: "list" = []  # links whose receivers want what there is, and do not have all of it
+        self.waiting = False  # a whole frame waits for room in the broker or in the send buffer
+        self.unfinished = 0  # messages that have begun (contract.Protocol)
+        self.content_moved = self.broker.now
+
+    @property
+    def closing(self):
+        """True once this side or the peer has said that the connection ends (contract.Protocol)."""
+        return self.state in ("closing", "ended")
+
+    # What comes in
+
+    def process(self):
+        """Take all frames that are whole; stop at what is incomplete or must wait, or when it is the turn of others."""
+        connection = self.connection
+        tables = self.broker.tables
+        tables.begin_turn()
+        if self.held is not None:
+            link = self.held
+            self.held = None
+            link.session.take_on(link, link.complete)
+        left = FRAMES_A_TURN if self.let_leave() else 0
+        while self.held is None and self.state != "login" and not connection.ending and not connection.closed:
+            if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
+                connection.wait_for_turn()
+                break
+            left -= 1
+            if not (self.layer() if self.state in HEADER_STATES else self.one_frame()):
+                break
+        if connection.closed:
+            return
+        self.drain()
+        connection.reading = self.held is None and not self.waiting and self.state != "login"
+        self.flush()
+
+    def layer(self):
+        """Take the header of a layer (sections 2.2 and 5.3.1); false: it is not whole."""
+        receive = self.receive
+        if receive.available() < 8:
+            return False
+        octets = bytes(receive.octets[receive.start : receive.start + 8])
+        receive.start += 8
+        self.step(LAYERS.get(octets, "header-other"))
+        return True
+
+    def one_frame(self):
+        """Take the next frame; false when it is not whole, or must wait."""
+        receive = self.receive
+        self.waiting = False
+        is_sasl = self.state in SASL_STATES
+        found = frame.read(receive.octets, receive.start, receive.end, frame.SIZE_MIN_MAX if is_sasl else self.frame_max_in)
+        if found is None:
+            return False
+        type_, channel, at, end = found
+        if (type_ == frame.SASL) != is_sasl:
+            raise ProtocolError(FRAME_ERROR, "a frame of type 0x%02x in the state '%s' (section 5.3)" % (type_, self.state))
+        if at == end and not is_sasl:
+            receive.start = end  # it says that the peer is there (section 2.4.5)
+            return True
+        name, fields, at = composites.read(receive.octets, at, end)
+        if at != end and name != "transfer":
+            raise ProtocolError(SYNTAX_ERROR, "%d octets behind a %s, which has no payload (section 2.3.1)" % (end - at, name))
+        if not self.may_take(name):
+            self.waiting = True
+            return False
+        if self.take(name, channel, fields, receive.octets, at, end) is False:
+            self.waiting = True
+            if self.connection.has_turn and self.held is None and self.connection not in self.broker.held:
+                self.broker.counters["held"] += 1
+                self.broker.held.append(self.connection)
+            return False
+        receive.start = end
+        return True
+
+    def may_take(self, name):
+        """False when a frame wants a reply and that cannot be written now."""
+        if name in SILENT:
+            return len(self.replies) < 2 * len(self.mapped) + 2
+        if self.replies:
+            self.flush()
+        return not self.replies
+
+    def take(self, name, channel, fields, octets, at, end):
+        """A frame: false when it must wait. `fields`: of its performative; its payload stands between `at` and `end` of `octets`."""
+        session = self.mapped.get(channel)
+        if self.state != "open" or name in ("open", "close", "begin") or name[:4] == "sasl":
+            return self.step(name, channel, fields, octets, at, end)
+        if session is None:
+            raise ProtocolError(CHANNEL_ERROR, "a %s on channel %d, where no session has begun" % (name, channel))
+        return session.take(name, fields, octets, at, end)
+
+    def step(self, input_, *given):
+        """Let the connection do what CONNECTION says of an input: what the action answers."""
+        return states.step(self, CONNECTION, opening, input_, self, *given)
+
+    def hold(self, link):
+        """A complete message finds no room: read no more from this peer until there is."""
+        self.held = link
+        if self.connection.reading:
+            self.broker.counters["held"] += 1
+        if self.connection not in self.broker.held:
+            self.broker.held.append(self.connection)
+
+    def hold_for_log(self, link):
+        """A message is done with when the log has what it asked for: read no more from this peer until then."""
+        self.held = link
+        self.broker.journal.wait_for(self)
+
+    def let_leave(self):
+        """Links that were detached give back what they held; false: not all of it yet."""
+        while self.leaving:
+            if not self.leaving[0].give_back():
+                self.connection.wait_for_turn()
+                return False
+            self.leaving.pop(0)
+        return True
+
+    def go_on_later(self):
+        """False: the frame that is being taken goes on in the connection's next turn."""
+        self.connection.wait_for_turn()
+        return False
+
+    def drains(self, link):
+        """A receiver wants what there is now: true when it has that; else it is looked at again as time passes and the peer reads."""
+        if link.drained():
+            return True
+        if link not in self.draining:
+            self.draining.append(link)
+        return False
+
+    def drain(self):
+        """Look again at the links that drain."""
+        for link in list(self.draining):
+            if link.state != "attached" or link.drained():
+                self.draining.remove(link)
+
+    # Time, and the end
+
+    def tick(self):
+        """Time passes: see watch.py."""
+        return watch.tick(self)
+
+    def fail(self, condition, text):
+        """The connection ends for an error (section 2.8.15): a close with its condition where the peer can hear it."""
+        self.step("error", condition, text)
+
+    def shut(self, text):
+        """Close from our side without an error of the peer's."""
+        self.step("shut", text)
+
+    def lost(self):
+        """The peer has gone."""
+        self.broker.tables.begin_turn()
+        self.release_all()
+
+    def release_all(self):
+        """Give back what all sessions hold."""
+        self.held = None
+        for session in list(self.mapped.values()):
+            session.step("release")
+        self.writing = []
+
+    def sessions(self):
+        """Those that are open (contract.Session)."""
+        return [each for each in self.mapped.values() if not each.closing]

@@ -1,0 +1,115 @@
+"""What a 1.0 connection sends: replies in their order, then what sessions have to say, then deliveries; all through one send buffer.
+
+A reply goes out when it has room, and when the log is durable up to what it promises. Dispositions and flows are no replies: they stay in
+the states of sessions and links until there is room (Session.write_waiting). Each is a whole frame, so that all go between the transfers of
+a delivery.
+"""
+
+from . import composites, frame, link_out
+
+if False:  # for the type checker alone
+    from typing import Any
+
+# What writing came to (Session.write_waiting).
+NO_ROOM = 0
+WRITTEN = 1
+NOT_YET = 2  # the log is not durable that far
+
+
+class Sending:
+    """The half of a Protocol (protocol.py) that writes."""
+
+    closing: "Any"
+    drain: "Any"
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.broker = connection.broker
+        self.send = connection.send
+        self.state = "start"  # of the connection: states.CONNECTION
+        self.replies: "list" = []  # (number of the log that is to be durable first, frame)
+        self.promised = 0  # that of the replies to come
+        self.writing: "list" = []  # sessions that have something to write
+        self.frame_max_out = frame.SIZE_MIN_MAX  # until the peer has said what it takes
+
+    def reply(self, channel, name, fields):
+        """Write a frame with a performative, now or behind the replies that wait."""
+        self.write(frame.write(frame.AMQP, channel, composites.write(name, fields)))
+
+    def write(self, octets):
+        """Write whole frames (bytes) in the order of replies."""
+        if self.replies or not self.is_durable(self.promised) or self.send.room() < len(octets):
+            self.replies.append((self.promised, octets))
+            self.send.busy = True
+        else:
+            self.send.write(octets)
+
+    def is_durable(self, number):
+        """True when the log is, up to `number`; else the journal has us go on when it is."""
+        journal = self.broker.journal
+        if journal is None or journal.durable(number):
+            return True
+        journal.wait_for(self)
+        return False
+
+    def flush(self):
+        """Write what waits and can be written; while replies wait, nothing is delivered."""
+        self.write_waiting()
+        self.send.busy = self.closing or len(self.replies) > 0
+
+    def write_waiting(self):
+        """Write in order: replies, then what sessions have to say."""
+        while self.replies:
+            number, octets = self.replies[0]
+            if not self.is_durable(number) or self.send.room() < len(octets):
+                return
+            self.send.write(octets)
+            self.replies.pop(0)
+        for session in list(self.writing):
+            outcome = session.write_waiting()
+            if outcome == NO_ROOM:
+                return
+            if outcome == WRITTEN:
+                session.waits_to_write = False
+                self.writing.remove(session)
+
+    def wants_to_write(self, session):
+        """A session has something to write."""
+        if not session.waits_to_write:
+            session.waits_to_write = True
+            self.writing.append(session)
+
+    def room(self):
+        """The peer has read: go on writing, and let the queues of our consumers deliver again."""
+        self.flush()
+        if not self.replies:
+            self.send.feed()
+        self.drain()
+
+    # The broker calls
+
+    def deliver(self, consumer, most, before=0):
+        """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
+        if self.closing:
+            return 0
+        if self.replies:
+            self.send.starve(consumer, before)
+            return 0
+        try:
+            count = link_out.deliver(consumer.channel.of_consumer(consumer), most, before)
+        except Exception as error:  # ours: this connection ends, the others go on
+            self.connection.broke(error)
+            return 0
+        return count
+
+    def returned(self, sender, message, condition):
+        """A message has no route: its sender hears that it was released (contract.Protocol)."""
+        self.broker.tables.release(message)
+
+    def answered(self, sender, outcome):
+        """A message of an incoming link came to `outcome`."""
+        sender.link.answered(outcome)
+
+    def cancelled(self, consumer, condition):
+        """The broker has ended a consumer: its queue is gone."""
+        consumer.channel.consumer_ended(consumer, condition)

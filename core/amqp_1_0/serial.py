@@ -1,0 +1,17 @@
+"""Serial numbers of 32 bits (RFC 1982), as delivery-ids, transfer-ids and delivery-counts are (sections 2.5.6, 2.6.7, 2.8.10)."""
+
+from ..shim import const
+
+MASK = const(0xFFFFFFFF)
+_HALF = const(0x80000000)
+
+
+def after(number, count):
+    """The number `count` behind another one."""
+    return (number + count) & 0xFFFFFFFF
+
+
+def distance(number, other):
+    """How far `other` lies behind `number`: below 0 where it lies before it."""
+    found = (other - number) & 0xFFFFFFFF
+    return found - 0x100000000 if found & _HALF else found

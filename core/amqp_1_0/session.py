@@ -1,0 +1,233 @@
+"""A session of AMQP 1.0 (section 2.5): both windows, its links by handle, what it has to write (contract.Session).
+
+    next_incoming_id   of the transfer that comes next           incoming_window         transfers that we take before a flow of ours
+    next_outgoing_id   of the transfer that goes next            remote_incoming_window  transfers that the peer takes before one of its
+    remote_outgoing_window  transfers that the peer could send
+
+Ids are serial numbers (serial.py). Our delivery-ids are the delivery tags of the session's record; the peer's count up by one, and what has
+come and is not settled is in `received`, by delivery-id. Its states: states.SESSION, with the actions in mapping.py.
+"""
+
+from .. import states
+from ..broker.promises import Promises
+from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
+from ..memory import layout
+from ..outcomes import RELEASED
+from . import dispositions, mapping, serial
+from .bounds import FLOW_ROOM, HANDLE_MAX, OUTGOING_WINDOW, WINDOW
+from .conditions import SessionError
+from .outgoing import Outgoing
+from .sending import NO_ROOM, NOT_YET, WRITTEN
+from .states import SESSION
+
+if False:  # for the type checker alone
+    from typing import Any
+
+
+def begin(protocol, channel, fields, octets, at, end):
+    """A begin (section 2.7.2) starts a session, and is answered by ours on the channel of the same number."""
+    if channel > protocol.channel_max:
+        raise ProtocolError(FRAME_ERROR, "a begin on channel %d; channel-max is %d (section 2.7.1)" % (channel, protocol.channel_max))
+    if channel in protocol.mapped:
+        raise ProtocolError(CHANNEL_ERROR, "a begin on channel %d, where a session has begun" % channel)
+    if fields["remote-channel"] is not None:
+        raise ProtocolError(CHANNEL_ERROR, "a begin that answers one of ours on channel %d: there is none" % fields["remote-channel"])
+    handle = protocol.broker.open_session()
+    if handle is None:
+        raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % protocol.broker.limits.channel_count_max)
+    session = protocol.mapped[channel] = Session(protocol, channel, handle, fields)
+    protocol.broker.tables.channels[handle + layout.CHANNEL_NUMBER] = channel
+    protocol.reply(
+        channel,
+        "begin",
+        {
+            "remote-channel": channel,
+            "next-outgoing-id": session.next_outgoing_id,
+            "incoming-window": session.incoming_window,
+            "outgoing-window": OUTGOING_WINDOW,
+            "handle-max": HANDLE_MAX,
+        },
+    )
+
+
+class Session:
+    """One session. `number`: its channel, in both directions."""
+
+    def __init__(self, protocol, number, handle, fields):
+        self.session = protocol  # by this name the broker calls back (contract.Session)
+        self.connection = protocol.connection
+        self.broker = protocol.broker
+        self.number = number
+        self.handle = handle
+        self.state = "mapped"  # states.SESSION
+        self.consumers: "dict" = {}
+        self.promises = Promises(protocol)
+        self.watched_tag, self.watched_since = -1, 0
+        self.links: "dict" = {}  # by handle
+        self.handle_max = fields["handle-max"]  # of the peer's
+        self.next_incoming_id = fields["next-outgoing-id"]
+        self.incoming_window = WINDOW
+        self.remote_outgoing_window = fields["outgoing-window"]
+        self.next_outgoing_id = 0
+        self.remote_incoming_window = fields["incoming-window"]
+        self.next_delivery_id = None  # of the peer's next delivery; None: it may begin with any
+        self.received: "dict" = {}  # the peer's deliveries that are not settled, by delivery-id
+        self.published = 0  # number of the last delivery that is to be answered, 30 bits
+        self.answers: "dict" = {}  # number -> delivery
+        self.settled: "list" = []  # (first, last, state, number of the log): ours that are to be settled on the peer's word
+        self.settling: "Any" = None  # a disposition that takes several turns: the delivery-id that it goes on with
+        self.flows: "list" = []  # links whose state the peer is to hear
+        self.wants_flow = False  # the peer is to hear of our windows
+        self.waits_to_write = False  # in protocol.writing
+        self.outgoing = Outgoing(self)  # the delivery that is half written
+
+    @property
+    def closing(self):
+        """True when it has ended, and its deliveries are on their way back (contract.Session)."""
+        return self.state != "mapped"
+
+    # What comes in
+
+    def take(self, name, fields, octets, at, end):
+        """A frame: false when it must wait. What is wrong with it ends the session, or the connection."""
+        try:
+            return self.step(name, fields, octets, at, end)
+        except ProtocolError as error:
+            if error.hard or not isinstance(error, SessionError):
+                raise
+            self.step("error", error.condition, error.text)
+        return True
+
+    def step(self, input_, *given):
+        """Let the session do what SESSION says of an input: what the action answers."""
+        return states.step(self, SESSION, mapping, input_, self, *given)
+
+    def take_on(self, link, action, *given):
+        """Let a link do something; what is wrong ends the link, the session or the connection: what the action answers."""
+        try:
+            return action(*given)
+        except ProtocolError as error:
+            if error.hard:
+                raise
+            if isinstance(error, SessionError):
+                self.step("error", error.condition, error.text)
+            else:
+                link.step("error", error.condition, error.text)
+        return True
+
+    def count_transfer(self, number):
+        """A transfer was taken, with this delivery-id or None: it is out of our window, and of what the peer can send."""
+        if number is not None and (self.next_delivery_id is None or serial.distance(self.next_delivery_id, number) >= 0):
+            self.next_delivery_id = serial.after(number, 1)
+        self.next_incoming_id = serial.after(self.next_incoming_id, 1)
+        self.incoming_window -= 1
+        if self.remote_outgoing_window:
+            self.remote_outgoing_window -= 1
+        if self.incoming_window <= WINDOW // 2:
+            self.incoming_window = WINDOW
+            self.say_flow()
+
+    def answer(self, delivery, outcome):
+        """A delivery of the peer's came to `outcome` (outcomes.py): it is told when the log is durable that far, unless it has settled."""
+        if not delivery.settled:
+            self.published = (self.published + 1) & layout.MASK
+            self.answers[self.published] = delivery
+            self.promises.taken(self.published, outcome)
+            self.wants_to_write()
+
+    # What goes out
+
+    def count_sent(self):
+        """A transfer was written: it is out of the peer's window."""
+        self.next_outgoing_id = serial.after(self.next_outgoing_id, 1)
+        self.remote_incoming_window -= 1
+
+    def wants_to_write(self):
+        """There is something to write."""
+        self.session.wants_to_write(self)
+
+    def say_flow(self, link=None):
+        """Have the peer told of our windows, and of a link's state."""
+        if link is None:
+            self.wants_flow = True
+        elif link not in self.flows:
+            self.flows.append(link)
+        self.wants_to_write()
+
+    def write_waiting(self):
+        """Write what there is room for: the delivery that is half written, dispositions, flows. One of sending.py's answers."""
+        send = self.connection.send
+        if self.closing:
+            return WRITTEN
+        while self.flows or self.wants_flow:
+            if send.room() < FLOW_ROOM:
+                return NO_ROOM
+            self.write_flow(self.flows.pop(0) if self.flows else None)
+        outcome = dispositions.write(self)
+        if outcome == NO_ROOM:
+            return NO_ROOM
+        if self.outgoing.active():
+            if not self.outgoing.go_on() and self.remote_incoming_window > 0:
+                return NO_ROOM
+            if not self.outgoing.active():
+                self.wake()
+        return NOT_YET if outcome == NOT_YET else WRITTEN
+
+    def write_flow(self, link):
+        """Write a flow (section 2.7.4): the session's state, and a link's."""
+        fields = {
+            "next-incoming-id": self.next_incoming_id,
+            "incoming-window": self.incoming_window,
+            "next-outgoing-id": self.next_outgoing_id,
+            "outgoing-window": OUTGOING_WINDOW,
+        }
+        self.wants_flow = False
+        if link is not None:
+            link.put_flow(fields)
+        self.session.reply(self.number, "flow", fields)
+
+    def wake(self):
+        """The peer's window has opened, or a delivery is whole: our queues deliver again."""
+        for consumer in self.consumers.values():
+            self.broker.activate(consumer.queue)
+
+    # Links
+
+    def link_at(self, handle):
+        """The link with a handle. Raises unattached-handle (section 2.8.17)."""
+        link = self.links.get(handle)
+        if link is None:
+            raise SessionError("session:unattached-handle", "handle %d has no link" % handle)
+        return link
+
+    def may_send(self):
+        """True when a delivery may begin: none is half written, and the peer's window is open."""
+        return self.remote_incoming_window > 0 and not self.outgoing.active() and not self.closing
+
+    def default_outcome(self, entry):
+        """What becomes of one of our deliveries that is settled without an outcome: its link's source says that (section 3.5.3)."""
+        handle = self.broker.tables.entries[entry + layout.ENTRY_CONSUMER]
+        for link in self.links.values():
+            if link.consumer is not None and link.consumer.handle == handle:
+                return link.default
+        return RELEASED
+
+    def of_consumer(self, consumer):
+        """The link that a consumer of the broker belongs to."""
+        for link in self.links.values():
+            if link.consumer is consumer:
+                return link
+        raise KeyError(consumer.tag)
+
+    def consumer_ended(self, consumer, condition):
+        """The broker has ended a consumer: its link is detached (section 2.8.15, resource-deleted)."""
+        for link in list(self.links.values()):
+            if link.consumer is consumer:
+                link.consumer = None
+                link.step("error", "resource-deleted", "the queue '%s' was deleted" % consumer.queue.name)
+
+    def forget(self, link):
+        """A link has gone: its handle is free."""
+        del self.links[link.handle]
+        if link in self.flows:
+            self.flows.remove(link)
