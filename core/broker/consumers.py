@@ -33,6 +33,7 @@ class Consumer:
     keeps = None
     filter = None
     unfiltered = False
+    wanted: "Any" = None  # a function of the broker and a message: which ones it gets (queue/wishes.py)
     pack_records = 0
     pack_octets = 0
     pack_now = 0  # the most octets of the next pack: they grow while the reader takes them

@@ -1,0 +1,218 @@
+"""Consumers that want only some of a queue's messages, as AMQP 1.0's filters ask for. Boards do not carry it.
+
+A wish is what one consumer wants: `fits(broker, message)` says whether a message is for it. What does not fit stays where it is, for
+others; where nobody else reads the queue (`alone`) it is let go. A wish goes through the queue once: it remembers how far it has looked, and
+looks anew only at what comes back; where that waits first (x-delayed-retry-min) it looks at the first SCAN_MAX each time.
+
+Only messages in memory are looked at: those of a queue that keeps more in the log come up when others have gone. A queue without wishes
+pays for none of this.
+"""
+
+from ..errors import NOT_IMPLEMENTED, ProtocolError
+from ..memory import layout
+from .features.feature import Feature
+from .rules import Rules
+
+LOOKS_MAX = 64  # messages that are asked about for one delivery, before others have their turn
+STEPS_MAX = 4096  # messages that are passed by for one delivery, which the wish has seen before
+MARK_STEPS = 64  # messages between two places that a wish remembers
+SCAN_MAX = 256
+
+OTHERS = ("x-single-active-consumer", "x-group-key", "x-max-priority")  # queues that choose by themselves
+
+
+class Wish:
+    """What one consumer wants. `fits`: a function of the broker and a message."""
+
+    def __init__(self, consumer, fits, alone):
+        self.consumer = consumer
+        self.fits = fits
+        self.alone = alone
+        self.passed = layout.NONE  # the position up to which it has looked; NONE: it has not begun
+        self.marks = []  # (entry, position) of messages on that way, in order
+        self.returned = {}  # entry -> position of those that came back to a place where it has looked
+
+
+class Rule(Feature):
+    """The wishes of one queue's consumers; in the place of the rule of groups, which asks for a message for a consumer too."""
+
+    def __init__(self, broker, queue):
+        self.broker = broker
+        self.queue = queue
+        self.wishes = {}  # by consumer record
+        self.moved = layout.NONE  # the entry that `bring` put at the head
+        self.moved_position = 0
+
+    def install(self):
+        """Become a rule of the queue, which has none of groups."""
+        queue = self.queue
+        if queue.rules is None:
+            queue.rules = Rules({})
+        queue.rules.groups = self
+        queue.rules.features.append(self)
+        self.broker.tables.queues[queue.handle + layout.QUEUE_RETURNED] = layout.NONE  # in the tree of what came back there are tags
+
+    def end(self):
+        """The queue has other rules now, and this one again; or it is deleted."""
+        if self.wishes and (self.queue.rules is None or self not in self.queue.rules.features):
+            self.install()
+
+    def is_ordered(self):
+        """True when every message that comes before others tells in `came_back`."""
+        return "x-delayed-retry-min" not in self.queue.effective
+
+    def came_back(self, broker, queue, entry):
+        """A message comes back: whoever has looked beyond its place looks at it again."""
+        entries = broker.tables.entries
+        entries[entry + layout.ENTRY_TAG] = layout.NONE
+        position = entries[entry + layout.ENTRY_POSITION]
+        for wish in self.wishes.values():
+            if wish.passed != layout.NONE and not is_behind(position, wish.passed):
+                wish.returned[entry] = position
+        return False
+
+    def tick(self, broker, queue):
+        """Forget the wishes of consumers that have gone, and, with the last of them, this rule."""
+        for handle in list(self.wishes):
+            if self.wishes[handle].consumer not in queue.consumers:
+                del self.wishes[handle]
+        if not self.wishes:
+            queue.rules.features.remove(self)
+            queue.rules.groups = None
+            if not queue.rules.features and not queue.rules.consumer_timeout_ms:
+                queue.rules = None
+            queue.update_plain()
+
+    def look(self, broker, queue):
+        """Consumers are about to be asked one by one: true."""
+        self.put_back(broker, queue)
+        return True
+
+    def put_back(self, broker, queue):
+        """What was put at the head and not delivered goes to its place."""
+        entry, position = self.moved, self.moved_position
+        self.moved = layout.NONE
+        if entry != layout.NONE and entry == queue.head() and broker.tables.entries[entry + layout.ENTRY_POSITION] == position:
+            queue.unlink(entry)
+            queue.requeue(entry)
+
+    def bring(self, broker, queue, consumer):
+        """Put the first message that `consumer` wants at the head; false: it wants none of those that are there, or may have none."""
+        if not broker.has_credit(consumer) or consumer.hungry:
+            return False
+        self.put_back(broker, queue)
+        wish = self.wishes.get(consumer.handle)
+        if wish is None or wish.consumer is not consumer:
+            return True
+        entry = self.first(broker, queue, wish)
+        if entry == layout.NONE:
+            return False
+        if entry != queue.head():
+            self.moved, self.moved_position = entry, broker.tables.entries[entry + layout.ENTRY_POSITION]
+            queue.unlink(entry)
+            queue.link(entry, layout.NONE)
+        if queue.rules.expires:
+            queue.rules.expiry.before_delivery(broker, queue)
+            if queue.head() != entry:  # its time was over
+                broker.activate(queue)
+                return False
+        return True
+
+    def delivered(self, broker, queue, consumer):
+        """What `bring` put at the head was delivered."""
+        self.moved = layout.NONE
+
+    def first(self, broker, queue, wish):
+        """The first message that a wish wants, or NONE."""
+        entries = broker.tables.entries
+        ordered = self.is_ordered()
+        found = self.among_returned(broker, queue, wish) if ordered else layout.NONE
+        if found != layout.NONE:
+            return found
+        entry = self.place(broker, queue, wish) if ordered else queue.head()
+        looks, steps = 0, 0
+        while entry != layout.NONE:
+            behind = entries[entry + layout.ENTRY_NEXT]
+            position = entries[entry + layout.ENTRY_POSITION]
+            steps += 1
+            if not ordered or wish.passed == layout.NONE or is_behind(position, wish.passed):
+                looks += 1
+                if wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
+                    return entry
+                wish.passed = position
+                if wish.alone:
+                    queue.unlink(entry)
+                    queue.drop(entry)
+                elif ordered and looks % MARK_STEPS == 1:
+                    mark(entries, wish, entry, position)
+            elif steps % MARK_STEPS == 0:
+                mark(entries, wish, entry, position)
+            if looks >= (LOOKS_MAX if ordered else SCAN_MAX) or steps >= STEPS_MAX:
+                if ordered and behind != layout.NONE:
+                    broker.activate(queue)  # it goes on in the next round
+                return layout.NONE
+            entry = behind
+        return layout.NONE
+
+    def among_returned(self, broker, queue, wish):
+        """The first message that came back to a place where the wish has looked already, and that it wants; NONE: there is none."""
+        entries = broker.tables.entries
+        best = layout.NONE
+        for entry in list(wish.returned):
+            if not is_ready(broker, queue, entry, wish.returned[entry]) or not wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
+                del wish.returned[entry]
+            elif best == layout.NONE or queue.is_later(best, entry):
+                best = entry
+        return best
+
+    def place(self, broker, queue, wish):
+        """Where to go on: behind the last of the remembered places that is there yet."""
+        while wish.marks:
+            entry, position = wish.marks[-1]
+            if is_ready(broker, queue, entry, position):
+                return broker.tables.entries[entry + layout.ENTRY_NEXT]
+            wish.marks.pop()
+        return queue.head()
+
+
+def mark(entries, wish, entry, position):
+    """Remember a place on the way of a wish; the entry is ready, and has no tag."""
+    entries[entry + layout.ENTRY_TAG] = layout.NONE
+    if not wish.marks or is_behind(position, wish.marks[-1][1]):
+        wish.marks.append((entry, position))
+
+
+def is_behind(position, other):
+    """True when a position comes after another one: they wrap at 30 bits and lie less than half of that apart."""
+    return 0 < (position - other) & layout.MASK < 0x20000000
+
+
+def is_ready(broker, queue, entry, position):
+    """True while the message that stood at `position`, and had no tag then, is ready in the queue."""
+    entries = broker.tables.entries
+    return (
+        entries[entry + layout.ENTRY_QUEUE] == queue.handle
+        and entries[entry + layout.ENTRY_POSITION] == position
+        and entries[entry + layout.ENTRY_TAG] == layout.NONE
+    )
+
+
+def attach(broker, consumer, fits, alone):
+    """A consumer that was just subscribed gets only messages that `fits(broker, message)` takes. `alone`: nobody else is to have the others.
+
+    Its wish ends with it. Raises not-implemented for a queue that chooses by itself; the caller cancels the consumer. A stream's reader passes the others by: `consumer.wanted`.
+    """
+    queue = consumer.queue
+    if queue.is_stream:
+        consumer.wanted = fits
+        return
+    rule = None if queue.rules is None else queue.rules.groups
+    for argument in OTHERS:
+        if argument in queue.effective:
+            raise ProtocolError(NOT_IMPLEMENTED, "no filter for consumers of %s, which has %s" % (broker.called("queue", queue.name), argument))
+    if rule is None:
+        rule = Rule(broker, queue)
+        rule.install()
+        queue.update_plain()
+    rule.wishes[consumer.handle] = Wish(consumer, fits, alone)
+    broker.activate(queue)

@@ -1,0 +1,287 @@
+"""Consumers that want only some of a queue's messages (core/queue/wishes.py), by the toy family."""
+
+import random
+
+from memory_store import MemoryStore, durable_broker
+from peer import new_broker
+from toy_family import ToyPeer, installed
+
+from leveret.core.broker.policies import Policy
+from leveret.core.errors import NOT_IMPLEMENTED, ProtocolError
+from leveret.core.memory import invariants
+from leveret.core.outcomes import ACCEPTED, MODIFIED, RELEASED
+from leveret.core.queue import wishes
+from leveret.core.stream.stream import EPOCH
+
+
+def toys(test):
+    """A test with the toy family installed."""
+
+    def run():
+        with installed():
+            test()
+
+    return run
+
+
+class Peer(ToyPeer):
+    """A toy that keeps what came until it is looked at."""
+
+    def heard(self):
+        self.kept = getattr(self, "kept", []) + ToyPeer.heard(self)
+        return []
+
+    def lines(self):
+        """All of it since the last time."""
+        self.heard()
+        lines, self.kept = self.kept, []
+        assert not [each for each in lines if each[0] == "error"], lines
+        return lines
+
+
+def body_of(broker, message):
+    """The body of a message, as a number."""
+    tables = broker.tables
+    whole = tables.octets(message, 0, tables.size_of(message))
+    return int(bytes(whole).rsplit(b"}", 1)[-1])
+
+
+def multiples(divisor):
+    """What a consumer of multiples of a number wants."""
+    return lambda broker, message: body_of(broker, message) % divisor == 0
+
+
+def subscribe(peer, tag, fits, credit, alone=False, queue="q"):
+    """A consumer with a wish; fits None: without."""
+    protocol = peer.connection.session
+    consumer = protocol.broker.subscribe(protocol.session, queue, tag, False, False, {}, 0)
+    if fits is not None:
+        wishes.attach(protocol.broker, consumer, fits, alone)
+    protocol.broker.add_credit(consumer, credit)
+    protocol.broker.run()
+    return consumer
+
+
+def got(peer):
+    """(consumer, tag, how often it came back, body as a number) of what was delivered."""
+    return [(each[1], each[2], each[3], int(each[6])) for each in peer.lines() if each[0] == "message"]
+
+
+def numbers(found):
+    """The bodies of deliveries, in order."""
+    return [each[3] for each in found]
+
+
+def world(**limits):
+    """(broker, a peer with the queue q)."""
+    given = {"entry_count_max": 4096, "message_count_max": 4096}
+    given.update(limits)
+    broker = new_broker(**given)
+    peer = Peer(broker)
+    peer.ask("queue", "q")
+    return broker, peer
+
+
+def publish(peer, *bodies, **given):
+    """Publish numbers."""
+    for body in bodies:
+        peer.ask("publish", "", "q", str(body), given)
+    peer.broker.run()
+
+
+@toys
+def test_each_gets_what_it_wants_in_order_and_the_rest_stays_for_others():
+    broker, peer = world()
+    subscribe(peer, "even", multiples(2), 100)
+    publish(peer, 1, 2, 3, 4)
+    assert numbers(got(peer)) == [2, 4]
+    other = Peer(broker)
+    subscribe(other, "three", multiples(3), 100)
+    assert numbers(got(other)) == [3]
+    publish(peer, 6, 9)
+    assert sorted(numbers(got(peer)) + numbers(got(other))) == [6, 9]
+    third = Peer(broker)
+    subscribe(third, "all", None, 100)
+    assert numbers(got(third)) == [1]
+    invariants.check(broker.tables)
+
+
+@toys
+def test_what_comes_back_is_looked_at_again_first():
+    broker, peer = world()
+    subscribe(peer, "even", multiples(2), 2)
+    publish(peer, 1, 2, 3, 4, 5, 6)
+    assert numbers(got(peer)) == [2, 4]
+    other = Peer(broker)
+    subscribe(other, "two", multiples(2), 1)
+    assert numbers(got(other)) == [6]
+    peer.ask("settle", 1, 1, MODIFIED)
+    peer.ask("credit", "even", 2)
+    found = got(peer)
+    assert [(each[2], each[3]) for each in found] == [(1, 2)]
+    other.ask("settle", 1, 1, RELEASED)
+    assert numbers(got(peer)) == [6]
+    peer.ask("settle", 2, 4, ACCEPTED)
+    assert broker.queues["q"].message_count() == 3
+    invariants.check(broker.tables)
+
+
+@toys
+def test_who_is_alone_lets_go_of_what_it_does_not_want():
+    broker, peer = world()
+    publish(peer, 1, 2, 3)
+    subscribe(peer, "even", multiples(2), 10, True)
+    publish(peer, 5, 4)
+    assert numbers(got(peer)) == [2, 4] and broker.queues["q"].message_count() == 0
+    invariants.check(broker.tables)
+
+
+@toys
+def test_the_rule_goes_with_the_last_wish():
+    broker, peer = world()
+    subscribe(peer, "even", multiples(2), 10)
+    publish(peer, 1)
+    queue = broker.queues["q"]
+    assert queue.needs_care
+    peer.ask("cancel", "even")
+    broker.tick((broker.now + 1000) & 0x3FFFFFFF, EPOCH)
+    broker.run()
+    assert queue.rules is None and not queue.needs_care
+    subscribe(peer, "all", None, 10)
+    assert numbers(got(peer)) == [1]
+
+
+@toys
+def test_a_consumer_on_the_record_of_one_with_a_wish_wants_everything():
+    broker, peer = world()
+    subscribe(peer, "even", multiples(2), 10)
+    publish(peer, 1)
+    peer.ask("cancel", "even")
+    subscribe(peer, "all", None, 10)
+    assert numbers(got(peer)) == [1]
+
+
+@toys
+def test_a_policy_and_a_lifetime_leave_the_wishes_there():
+    broker, peer = world()
+    subscribe(peer, "even", multiples(2), 10)
+    broker.policies.set(broker, Policy("p", "q", {"max-length": 3}))
+    broker.run()
+    publish(peer, 1, 3, 5, 7, 2)
+    assert numbers(got(peer)) == [2] and broker.queues["q"].message_count() == 2
+    broker.policies.remove(broker, "p")
+    broker.run()
+    publish(peer, 9, 4)
+    assert numbers(got(peer)) == [4] and broker.queues["q"].message_count() == 3
+    peer.ask("delete", "q")
+    assert "q" not in broker.queues
+    invariants.check(broker.tables)
+
+
+@toys
+def test_an_expired_message_in_the_middle_is_not_delivered():
+    broker, peer = world()
+    consumer = subscribe(peer, "even", multiples(2), 0)
+    publish(peer, 1)
+    publish(peer, 2, expiration="100")
+    publish(peer, 4)
+    for _ in range(6):
+        broker.tick((broker.now + 50) & 0x3FFFFFFF, EPOCH)
+        broker.run()
+    broker.add_credit(consumer, 10)
+    broker.run()
+    assert numbers(got(peer)) == [4] and broker.queues["q"].message_count() == 1
+    invariants.check(broker.tables)
+
+
+@toys
+def test_queues_that_choose_by_themselves_refuse_a_wish():
+    for arguments in ({"x-single-active-consumer": True}, {"x-group-key": "k"}, {"x-max-priority": 3}):
+        broker, peer = world()
+        peer.ask("queue", "s", False, arguments)
+        try:
+            subscribe(peer, "c", multiples(2), 1, queue="s")
+        except ProtocolError as error:
+            assert error.condition == NOT_IMPLEMENTED and "queue 's'" in error.text
+        else:
+            raise AssertionError(arguments)
+
+
+@toys
+def test_many_that_nobody_wants_cost_each_consumer_one_look_each():
+    broker, peer = world(arena_size=1 << 20)
+    looks = []
+
+    def fits(broker, message):
+        looks.append(message)
+        return body_of(broker, message) % 500 == 0
+
+    subscribe(peer, "c", fits, 100)
+    for number in range(1, 1001):
+        peer.ask("publish", "", "q", str(number), {})
+    for _ in range(40):
+        broker.run()
+    assert numbers(got(peer)) == [500, 1000]
+    assert len(looks) <= 1002
+    subscribe(peer, "late", multiples(999), 100)
+    for _ in range(80):
+        broker.run()
+    assert numbers(got(peer)) == [999]
+
+
+@toys
+def test_by_chance_nobody_gets_what_it_does_not_want_and_nothing_wanted_is_left():
+    for seed in range(30):
+        chance = random.Random(seed)
+        broker, peer = world()
+        peers = [Peer(broker) for _ in range(3)]
+        divisors = [chance.choice((2, 3, 5)) for _ in peers]
+        unsettled = [[] for _ in peers]
+        for each, divisor in zip(peers, divisors, strict=True):
+            subscribe(each, "c", multiples(divisor), 3)
+        number = 0
+        for _ in range(200):
+            if chance.random() < 0.5:
+                number += 1
+                publish(peer, number)
+            at = chance.randrange(3)
+            for found, divisor, line in zip(peers, divisors, unsettled, strict=True):
+                for _, tag, _, body in got(found):
+                    assert body % divisor == 0
+                    line.append(tag)
+            if unsettled[at] and chance.random() < 0.7:
+                tag = unsettled[at].pop(chance.randrange(len(unsettled[at])))
+                peers[at].ask("settle", tag, tag, chance.choice((ACCEPTED, RELEASED, MODIFIED)))
+                peers[at].ask("credit", "c", 1)
+            invariants.check(broker.tables)
+        for found in peers:
+            found.ask("credit", "c", 1000)
+        for _ in range(20):
+            broker.run()
+        left = []
+        queue = broker.queues["q"]
+        entry = queue.head()
+        while entry >= 0:
+            left.append(body_of(broker, broker.tables.entries[entry]))
+            entry = broker.tables.entries[entry + 1]
+        assert left == sorted(left) and not [body for body in left for divisor in divisors if body % divisor == 0], seed
+
+
+@toys
+def test_what_a_durable_queue_let_go_of_does_not_come_back():
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.ask("queue", "q", True)
+    publish(peer, 1, 2, 3, delivery_mode=2)
+    subscribe(peer, "even", multiples(2), 10, True)
+    for _ in range(10):
+        broker.tick((broker.now + 200) & 0x3FFFFFFF, EPOCH)
+        broker.run()
+    assert numbers(got(peer)) == [2]
+    peer.ask("settle", 1, 1, ACCEPTED)
+    for _ in range(10):
+        broker.tick((broker.now + 200) & 0x3FFFFFFF, EPOCH)
+        broker.run()
+    again, _ = durable_broker(store)
+    assert again.queues["q"].message_count() == 0
