@@ -63,19 +63,21 @@ PROPERTIES = {
 
 
 class Selector:
-    """One condition. An empty text is fulfilled by every message."""
+    """One condition. An empty text is fulfilled by every message. `names`: those that begin with JMS and may be used."""
 
-    def __init__(self, text):
-        self.program = Compiler(text).program() if text.strip() else [("push", True)]
+    def __init__(self, text, names=PROPERTIES):
+        self.program = Compiler(text, names).program() if text.strip() else [("push", True)]
 
-    def fits(self, properties):
-        """True when a message with these properties (by name, with "headers") fulfils the condition."""
+    def fits(self, properties, look=None):
+        """True when a message with these properties (by name, with "headers") fulfils the condition. `look`: a function for value_of, where
+        they are named otherwise."""
+        look = look or value_of
         stack = []
         for operation, argument in self.program:
             if operation == "push":
                 stack.append(argument)
             elif operation == "name":
-                stack.append(value_of(argument, properties))
+                stack.append(look(argument, properties))
             else:
                 ACTIONS[operation](stack, argument)
         return stack[0] is True
@@ -84,7 +86,8 @@ class Selector:
 class Compiler:
     """From text to program: operators wait on a stack until one that binds less tightly comes."""
 
-    def __init__(self, text):
+    def __init__(self, text, names):
+        self.names = names
         self.tokens = tokens_of(text)
         self.at = 0
         self.made = []  # (operation, argument)
@@ -143,7 +146,7 @@ class Compiler:
         elif kind == TEXT:
             self.emit("push", value, WORDS)
         elif kind == NAME:
-            if value.startswith("JMS") and value not in PROPERTIES:
+            if value.startswith("JMS") and value not in self.names:
                 fail(position, "there is no property called %s here" % value)
             self.emit("name", value, ANYTHING)
         elif kind == SIGN and value in ("TRUE", "FALSE"):

@@ -1,8 +1,8 @@
 """Consumers that want only some of a queue's messages, as AMQP 1.0's filters ask for. Boards do not carry it.
 
 A wish is what one consumer wants: `fits(broker, message)` says whether a message is for it. What does not fit stays where it is, for
-others; where nobody else reads the queue (`alone`) it is let go. A wish goes through the queue once: it remembers how far it has looked, and
-looks anew only at what comes back; where that waits first (x-delayed-retry-min) it looks at the first SCAN_MAX each time.
+others; where nobody else reads the queue (`alone`) it is let go. A wish goes through the queue once: it remembers how far it has looked,
+and looks anew only at what comes back; where that waits first (x-delayed-retry-min) it looks at the first SCAN_MAX each time.
 
 Only messages in memory are looked at: those of a queue that keeps more in the log come up when others have gone. A queue without wishes
 pays for none of this.
@@ -198,9 +198,10 @@ def is_ready(broker, queue, entry, position):
 
 
 def attach(broker, consumer, fits, alone):
-    """A consumer that was just subscribed gets only messages that `fits(broker, message)` takes. `alone`: nobody else is to have the others.
+    """A consumer that was just subscribed gets only messages that `fits(broker, message)` takes. `alone`: nobody else gets the others.
 
-    Its wish ends with it. Raises not-implemented for a queue that chooses by itself; the caller cancels the consumer. A stream's reader passes the others by: `consumer.wanted`.
+    Its wish ends with it. Raises not-implemented for a queue that chooses by itself; the caller cancels the consumer. A stream's reader
+    passes the others by: `consumer.wanted`.
     """
     queue = consumer.queue
     if queue.is_stream:
@@ -209,7 +210,9 @@ def attach(broker, consumer, fits, alone):
     rule = None if queue.rules is None else queue.rules.groups
     for argument in OTHERS:
         if argument in queue.effective:
-            raise ProtocolError(NOT_IMPLEMENTED, "no filter for consumers of %s, which has %s" % (broker.called("queue", queue.name), argument))
+            raise ProtocolError(
+                NOT_IMPLEMENTED, "no filter for consumers of %s, which has %s" % (broker.called("queue", queue.name), argument)
+            )
     if rule is None:
         rule = Rule(broker, queue)
         rule.install()
