@@ -10,7 +10,6 @@ if False:  # for the type checker alone
     from typing import Any
 
 _LEAST = const(256)  # octets of a transfer that is not the last: less is worth no frame
-_HEAD_MAX = const(48)  # octets of a frame's header and a transfer's performative
 
 
 def performative(handle, number, settled, more):
@@ -60,11 +59,13 @@ class Outgoing:
         frame_max = session.session.frame_max_out
         while self.message != layout.NONE:
             left = len(self.lead) + self.left
-            most = min(frame_max, send.room() - REPLY_ROOM) - _HEAD_MAX
+            octets = performative(self.link.handle, self.number, self.link.settled, False)
+            most = min(frame_max, send.room() - REPLY_ROOM) - 8 - len(octets)
             if session.remote_incoming_window <= 0 or most < min(left, _LEAST):
                 return False
             size = min(left, most)
-            octets = performative(self.link.handle, self.number, self.link.settled, size < left)
+            if size < left:
+                octets = performative(self.link.handle, self.number, self.link.settled, True)
             send.write(struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets)
             self.number = None
             self.put(send, size)

@@ -183,3 +183,34 @@ def declare(broker, name="q", arguments=None, durable=True):
     from leveret.core.outcomes import nobody
 
     return broker.declare_queue(nobody, name, False, durable, False, False, arguments or {})
+
+
+def ways(octets):
+    """The same octets as lists of pieces: whole, one by one, and in two at every place."""
+    yield [octets]
+    yield [octets[at : at + 1] for at in range(len(octets))]
+    for at in range(1, len(octets)):
+        yield [octets[:at], octets[at:]]
+
+
+def answers(octets, make=None, **given):
+    """What comes back for octets, which is the same in all their ways: [(name, fields, payload, channel)], and the last peer. `make`: a
+    function that gives a peer; else one that has logged in."""
+    first = peer = None
+    for pieces in ways(octets):
+        peer = make() if make is not None else Peer(new_broker(), **given)
+        for piece in pieces:
+            peer.give(piece)
+        found = peer.frames()
+        assert peer.broker.counters["internal_errors"] == 0
+        if first is None:
+            first = found
+        assert found == first, (pieces[0], found, first)
+    return first, peer
+
+
+def error_in(frames, name):
+    """(condition, description) of the error of the only frame with this name."""
+    ((_, fields, _, _),) = [each for each in frames if each[0] == name]
+    error = fields["error"]
+    return error and (error["condition"], error["description"])
