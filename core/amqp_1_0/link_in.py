@@ -93,10 +93,13 @@ class IncomingLink(Link):
     def give_credit(self):
         """Have the peer told of more credit when it has used half of what it may have."""
         most = credit_of(self.broker.limits)
-        left = most - len(self.unsettled)
-        if self.credit <= most // 2 and left > self.credit and self.state == "attached":
-            self.credit = left
+        if self.credit <= most // 2 and most - len(self.unsettled) > self.credit and self.state == "attached":
             self.session.say_flow(self)
+
+    def put_flow(self, fields):
+        """Put the link's state into a flow: with it goes all the credit that the peer may have now."""
+        self.credit = max(credit_of(self.broker.limits) - len(self.unsettled), self.credit)
+        Link.put_flow(self, fields)
 
     # What comes in
 

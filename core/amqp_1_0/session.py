@@ -124,7 +124,6 @@ class Session:
         if self.remote_outgoing_window:
             self.remote_outgoing_window -= 1
         if self.incoming_window <= WINDOW // 2:
-            self.incoming_window = WINDOW
             self.say_flow()
 
     def answer(self, delivery, outcome):
@@ -174,7 +173,8 @@ class Session:
         return NOT_YET if outcome == NOT_YET else WRITTEN
 
     def write_flow(self, link):
-        """Write a flow (section 2.7.4): the session's state, and a link's."""
+        """Write a flow (section 2.7.4): the session's state, and a link's. With it our window is whole again."""
+        self.incoming_window = WINDOW
         fields = {
             "next-incoming-id": self.next_incoming_id,
             "incoming-window": self.incoming_window,
