@@ -74,9 +74,17 @@ def _start_broker_j():
     return JavaBroker("broker-j", "BrokerJPeer", os.path.join(brought.HERE, "broker_j.json"), None)
 
 
+def _start_leveret():
+    """With ANONYMOUS, which it does not allow unless it is told to."""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as configuration:
+        configuration.write('anonymous = "guest"\n')
+        configuration.flush()
+        return BrokerProcess("leveret", arguments=("--config", configuration.name))
+
+
 PEERS = {
-    "leveret": Kind(lambda: BrokerProcess("leveret"), "/queues/%s", "/exchanges/amq.topic/%s", "/topic/%s"),
-    "artemis": Kind(_start_artemis, "%s", "%s", "%s"),
+    "leveret": Kind(_start_leveret, "/queues/%s", "/exchanges/amq.topic/%s", "/topic/%s"),
+    "artemis": Kind(_start_artemis, "%s", "topic://%s", "topic://%s"),
     "broker-j": Kind(_start_broker_j, "%s", "amq.topic/%s", "amq.topic/%s"),
     "rabbitmq": Kind(lambda: BrokerProcess("rabbitmq", plugins="rabbitmq_amqp1_0"), "/queue/%s", "/topic/%s", "/topic/%s"),
 }

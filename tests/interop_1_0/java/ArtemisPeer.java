@@ -1,5 +1,6 @@
 import java.util.HashSet;
 import java.util.Set;
+import org.apache.activemq.artemis.api.core.RoutingType;
 import org.apache.activemq.artemis.core.config.Configuration;
 import org.apache.activemq.artemis.core.config.impl.ConfigurationImpl;
 import org.apache.activemq.artemis.core.config.impl.SecurityConfiguration;
@@ -15,8 +16,11 @@ public class ArtemisPeer {
         Configuration configuration = new ConfigurationImpl();
         configuration.setPersistenceEnabled(false).setSecurityEnabled(true).setName("peer").setJMXManagementEnabled(false);
         configuration.addAcceptorConfiguration(
-                "amqp", "tcp://127.0.0.1:" + arguments[0] + "?protocols=AMQP;saslMechanisms=PLAIN,ANONYMOUS");
-        configuration.addAddressSetting("#", new AddressSettings().setAutoDeleteQueues(false).setAutoDeleteAddresses(false));
+                "amqp", "tcp://127.0.0.1:" + arguments[0] + "?protocols=AMQP;saslMechanisms=PLAIN,ANONYMOUS;multicastPrefix=topic://");
+        AddressSettings settings = new AddressSettings().setAutoDeleteQueues(false).setAutoDeleteAddresses(false);
+        // A bare name is a queue, whoever uses it first; a topic is named with the prefix.
+        settings.setDefaultAddressRoutingType(RoutingType.ANYCAST).setDefaultQueueRoutingType(RoutingType.ANYCAST);
+        configuration.addAddressSetting("#", settings);
         Set<Role> roles = new HashSet<>();
         roles.add(new Role("all", true, true, true, true, true, true, true, true, true, true, true, true));
         configuration.putSecurityRoles("#", roles);
