@@ -41,7 +41,7 @@ TO = "to"
 LINK = "link"
 MANAGEMENT = "management"
 
-_MANAGEMENT = ("/management", "$management")
+MANAGEMENTS = ("/management", "$management")
 _TOPICS = "amq.topic"
 _QUEUES = "/queues/"
 _EXCHANGES = "/exchanges/"
@@ -83,7 +83,7 @@ def own(address, capabilities):
 
 def parsed(address, capabilities):
     """The node of a text; None: it stands for none."""
-    if address in _MANAGEMENT:
+    if address in MANAGEMENTS:
         return MANAGEMENT, "", None
     if address.startswith("/"):
         if address.startswith(_QUEUES):

@@ -27,7 +27,7 @@ def deliver_stream(link, most, before):
     count = looked_at = 0
     while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and can_go_on(link):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
-        if consumer.filter is not None and not subscription.fits(consumer, tables.properties_of(message), broker.format_of(message).decode):
+        if not is_wanted(broker, consumer, message):
             move_on(tables, consumer)
             looked_at += 1
             if looked_at == FILTER_TURN:
@@ -51,6 +51,15 @@ def deliver_stream(link, most, before):
     if consumer.cursor == layout.NONE and consumer.cursor_offset < end and can_go_on(link):
         broker.journal.pager.ask(consumer)
     return count
+
+
+def is_wanted(broker, consumer, message):
+    """True for a message that a consumer's filters take."""
+    if consumer.filter is not None:
+        octets = broker.tables.properties_of(message)
+        if not subscription.fits(consumer, octets, broker.format_of(message).decode):
+            return False
+    return consumer.wanted is None or consumer.wanted(broker, message)
 
 
 def can_go_on(link):

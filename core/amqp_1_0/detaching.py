@@ -24,7 +24,7 @@ def transfer(link, fields, octets, at, end):
 
 def detach(link, fields, octets, at, end):
     """The peer's detach: answered when what the link held has gone back; false until then."""
-    if not link.give_back():
+    if not link.give_back() or fields["closed"] and not link.close():
         return link.protocol.go_on_later()
     link.leave()
     link.session.forget(link)

@@ -118,6 +118,10 @@ class Link:
 
     # Ending
 
+    def close(self):
+        """The peer's detach closes the link, which has given back what it held: its terminus ends; false: call again."""
+        return True
+
     def give_back(self):
         """Give back what the link holds; false: some of it is there yet."""
         return True

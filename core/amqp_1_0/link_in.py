@@ -58,6 +58,7 @@ class IncomingLink(Link):
         self.route = None  # (exchange, key or None), None: `to` of each message says it
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
+        self.credit_max = credit_of(self.broker.limits)
         self.content_max = self.broker.limits.content_size_max
 
     def open(self, fields):
@@ -92,13 +93,13 @@ class IncomingLink(Link):
 
     def give_credit(self):
         """Have the peer told of more credit when it has used half of what it may have."""
-        most = credit_of(self.broker.limits)
+        most = self.credit_max
         if self.credit <= most // 2 and most - len(self.unsettled) > self.credit and self.state == "attached":
             self.session.say_flow(self)
 
     def put_flow(self, fields):
         """Put the link's state into a flow: with it goes all the credit that the peer may have now."""
-        self.credit = max(credit_of(self.broker.limits) - len(self.unsettled), self.credit)
+        self.credit = max(self.credit_max - len(self.unsettled), self.credit)
         Link.put_flow(self, fields)
 
     # What comes in

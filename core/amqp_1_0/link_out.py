@@ -7,15 +7,19 @@ once; a larger one goes on in several transfers (outgoing.py). Delivery-ids are 
 import struct
 
 from ..broker import getting
-from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED
+from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
-from . import addresses, convert, dispositions, nodes, serial
+from ..parts import needed
+from . import addresses, convert, dispositions, filters, nodes, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
 from .link_in import text_of
 from .outgoing import performative
+
+if False:  # for the type checker alone
+    from typing import Any
 
 OUTCOMES = {"accepted": ACCEPTED, "rejected": REJECTED, "released": RELEASED, "modified": MODIFIED}
 SYMBOLS = ["amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"]
@@ -32,6 +36,7 @@ class OutgoingLink(Link):
         self.size_max = fields["max-message-size"] or 0  # 0: any
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
         self.is_stream = False
+        self.reading: "Any" = None  # nodes.Reading
 
     def open(self, fields):
         """The consumer behind the link."""
@@ -43,19 +48,33 @@ class OutgoingLink(Link):
         if given["distribution-mode"] not in (None, "move"):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s: a queue of this broker has no browsers" % given["distribution-mode"])
         node = addresses.source(text_of(given["address"]), given["dynamic"], given["capabilities"])
-        terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"])
-        reading = nodes.reading(self.broker, self.protocol.connection, node, terminus)
+        lasts = bool(given["durable"]) and given["expiry-policy"] == "never"
+        key = filters.binding_key(given["filter"])
+        terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"], lasts, key)
+        reading = self.reading = nodes.reading(self.broker, self.protocol.connection, node, terminus)
         found = self.broker.queues[reading.queue]
         self.is_stream = found.is_stream
         no_ack = self.settled and not found.is_stream
-        self.consumer = self.broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, {}, 1)
+        taken = filters.taken(given["filter"], found.is_stream, reading.bound, self.broker.seconds)
+        self.consumer = self.broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, taken.arguments, 1)
         self.broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        if taken.tests:
+            self.filter(taken, reading.private)
         given["outcomes"] = SYMBOLS
         given["default-outcome"] = given["default-outcome"] or ("released", {})
-        given["filter"] = None
+        given["filter"] = taken.echo or None
         if reading.address is not None:
             given["address"] = reading.address
         self.source, self.target = ("source", given), fields["target"]
+
+    def filter(self, taken, alone):
+        """Have the consumer get only what the tests of its filters take."""
+        try:
+            needed("queue.wishes", "filters of queues").attach(self.broker, self.consumer, taken.fits, alone)
+        except ProtocolError:
+            consumer, self.consumer = self.consumer, None
+            self.broker.cancel(consumer, False)
+            raise
 
     def attach_fields(self, fields):
         """Those of our attach."""
@@ -123,6 +142,11 @@ class OutgoingLink(Link):
             fields["available"] = min(self.consumer.queue.message_count(), 0xFFFFFFFF)
 
     # Ending
+
+    def close(self):
+        """A subscription, or a node of its own, ends with its link."""
+        reading = self.reading
+        return reading is None or not reading.ends or nodes.close(self.broker, self.connection, reading.queue, reading.own)
 
     def transfer(self, fields, octets, at, end):
         """A receiver does not send."""

@@ -5,7 +5,7 @@ Those of frames are given (session, fields of the performative, octets, where th
 
 from ..errors import FRAME_ERROR, NOT_ALLOWED, ProtocolError
 from ..memory import layout
-from . import dispositions, link_in, link_out, serial
+from . import dispositions, link_in, link_management, link_out, serial
 from .bounds import HANDLE_MAX
 from .conditions import HANDLE_IN_USE, WINDOW_VIOLATION, SessionError, error_of, symbol_of
 
@@ -24,7 +24,7 @@ def attach(session, fields, octets, at, end):
         raise SessionError(NOT_ALLOWED, "an attach with handle %d, and handle-max of its sender is %d" % (handle, session.handle_max))
     if handle in session.links:
         raise SessionError(HANDLE_IN_USE, "handle %d is that of link '%s'" % (handle, session.links[handle].name[:80]))
-    kind = link_out.OutgoingLink if fields["role"] else link_in.IncomingLink
+    kind = link_management.kind_of(fields) or (link_out.OutgoingLink if fields["role"] else link_in.IncomingLink)
     link = session.links[handle] = kind(session, fields)
     link.attach(fields)
 
@@ -38,7 +38,7 @@ def flow(session, fields, octets, at, end):
     session.remote_incoming_window = fields["incoming-window"] - serial.distance(seen or 0, session.next_outgoing_id)
     if session.remote_incoming_window > 0:
         session.wake()
-        if session.outgoing.active():
+        if session.outgoing.active() or session.responses:
             session.wants_to_write()
     if link is not None:
         return session.take_on(link, link.step, "flow", fields, octets, at, end)
@@ -115,6 +115,7 @@ def release(session):
     session.received = {}
     session.answers = {}
     session.flows = []
+    session.responses = []
     session.broker.close_session(session)
 
 

@@ -41,6 +41,7 @@ class Reading:
     exclusive = False
     ends = False  # a link that closes, and does not only detach, ends it: `close`
     own = False  # the queue was made for this link, and ends with it whoever reads it
+    bound = False  # the queue was bound to an exchange for it
     private = False  # the queue is for this subscription alone: what its filter does not want nobody wants
 
     def __init__(self, queue, address):
@@ -165,7 +166,7 @@ def subscribed(broker, connection, exchange, key, address, terminus):
         queue = broker.declare_queue(connection, "", False, False, True, True, {}).name
         bind(broker, connection, queue, exchange, key)
         made = Reading(queue, address)
-        made.private = True
+        made.bound = made.private = True
         return made
     queue = subscription_name(terminus.container, terminus.link, terminus.capabilities, terminus.durable)
     check(broker, user, CONFIGURE, "queue", queue)
@@ -180,6 +181,7 @@ def subscribed(broker, connection, exchange, key, address, terminus):
         broker.declare_queue(connection, queue, False, terminus.durable, False, not terminus.durable, {})
         bind(broker, connection, queue, exchange, key)
     made = Reading(queue, address)
+    made.bound = True
     made.exclusive = not shared
     made.ends = terminus.durable
     made.private = not shared

@@ -18,7 +18,11 @@ IDLE_LEAST_MS = 100  # a peer that wants to hear from us more often is refused (
 VIRTUAL_HOST = "vhost:"  # a hostname that begins so names one, as in RabbitMQ
 
 # What a peer may rely on (section 2.8.7): only what is true.
-CAPABILITIES = ["ANONYMOUS-RELAY"]
+CAPABILITIES = ["ANONYMOUS-RELAY", "LINK_PAIR_V1_0", "SHARED-SUBS"]
+
+
+# Which broker's addresses, management and filters are served: RabbitMQ's clients for AMQP 1.0 look for it, and close where it is not there.
+COMPATIBLE = ("RabbitMQ", "4.2.0")
 
 
 def refuse(condition, input_, state, protocol, *given):
@@ -34,8 +38,8 @@ def exchange(protocol):
 def properties(protocol):
     """The properties of our open, named as RabbitMQ names them."""
     given = {} if ABOUT is None else ABOUT.properties(protocol.broker)
-    given["product"] = PRODUCT
-    given["version"] = VERSION
+    given["product"], given["version"] = COMPATIBLE
+    given["server"] = "%s %s" % (PRODUCT, VERSION)
     return {("symbol", name): given[name] for name in given}
 
 

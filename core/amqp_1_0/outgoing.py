@@ -40,7 +40,13 @@ class Outgoing:
 
     def active(self):
         """True while a delivery is half written."""
-        return self.message != layout.NONE
+        return self.link is not None
+
+    def start_octets(self, link, number, octets):
+        """Begin a delivery of these octets, which are no message's of the broker."""
+        self.link, self.number, self.lead, self.left = link, number, octets, 0
+        if not self.go_on():
+            self.session.wants_to_write()
 
     def start(self, link, message, number, lead):
         """Begin a delivery: the octets `lead`, then the body of a message."""
@@ -57,7 +63,7 @@ class Outgoing:
         session = self.session
         send = session.connection.send
         frame_max = session.session.frame_max_out
-        while self.message != layout.NONE:
+        while self.link is not None:
             left = len(self.lead) + self.left
             octets = performative(self.link.handle, self.number, self.link.settled, False)
             most = min(frame_max, send.room() - REPLY_ROOM) - 8 - len(octets)
@@ -94,5 +100,5 @@ class Outgoing:
         if self.message != layout.NONE:
             self.session.broker.tables.release(self.message)
             self.message = layout.NONE
-            self.link = None
-            self.lead = b""
+        self.link = None
+        self.lead = b""

@@ -13,7 +13,7 @@ from ..broker.promises import Promises
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..outcomes import RELEASED
-from . import dispositions, mapping, serial
+from . import dispositions, link_management, mapping, serial
 from .bounds import FLOW_ROOM, HANDLE_MAX, OUTGOING_WINDOW, WINDOW
 from .conditions import SessionError
 from .outgoing import Outgoing
@@ -79,6 +79,7 @@ class Session:
         self.flows: "list" = []  # links whose state the peer is to hear
         self.wants_flow = False  # the peer is to hear of our windows
         self.waits_to_write = False  # in protocol.writing
+        self.responses: "list" = []  # of the management, that wait: (link, octets, number of the log) (link_management.py)
         self.outgoing = Outgoing(self)  # the delivery that is half written
 
     @property
@@ -170,6 +171,10 @@ class Session:
                 return NO_ROOM
             if not self.outgoing.active():
                 self.wake()
+        if self.responses and not link_management.write(self):
+            outcome = NOT_YET
+        if self.outgoing.active() and self.remote_incoming_window > 0:
+            return NO_ROOM
         return NOT_YET if outcome == NOT_YET else WRITTEN
 
     def write_flow(self, link):

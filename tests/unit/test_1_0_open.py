@@ -3,7 +3,7 @@
 import pytest
 from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, performative, sasl
 
-from leveret.core.amqp_1_0 import frame
+from leveret.core.amqp_1_0 import frame, opening
 from leveret.core.amqp_1_0.spec_1_0 import HEADER_AMQP, HEADER_SASL, HEADER_TLS
 from leveret.core.amqp_1_0.watch import EMPTY
 from leveret.core.version import PRODUCT, VERSION
@@ -68,9 +68,10 @@ def test_our_open_says_who_we_are_and_what_we_take():
     assert fields["max-frame-size"] == min(limits.frame_size_max, limits.receive_buffer_size)
     assert fields["channel-max"] == limits.channel_max - 1
     assert fields["idle-time-out"] == limits.heartbeat_s * 1000
-    assert fields["offered-capabilities"] == ["ANONYMOUS-RELAY"]
+    assert fields["offered-capabilities"] == ["ANONYMOUS-RELAY", "LINK_PAIR_V1_0", "SHARED-SUBS"]
     properties = {name[1]: fields["properties"][name] for name in fields["properties"]}
-    assert properties["product"] == PRODUCT and properties["version"] == VERSION and properties["cluster_name"] == peer.broker.name
+    assert (properties["product"], properties["version"]) == opening.COMPATIBLE
+    assert properties["server"] == PRODUCT + " " + VERSION and properties["cluster_name"] == peer.broker.name
 
 
 @pytest.mark.parametrize(

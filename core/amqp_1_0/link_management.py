@@ -1,0 +1,158 @@
+"""The pair of links to /management: requests come on one, their responses leave on the other of the same name (AMQP Link Pair 1.0).
+
+What is asked and answered is management.py's. A request is taken when its message is whole; while it goes on its connection is not read.
+Its response waits in the session for the log, for credit, and for the windows of both (Session.responses).
+"""
+
+from ..errors import CONTENT_TOO_LARGE, PRECONDITION_FAILED, RESOURCE_ERROR
+from ..memory import hot, layout
+from ..outcomes import TAKEN
+from . import addresses, dispositions, management, serial
+from .conditions import INVALID_FIELD, LinkError
+from .link import SETTLED, Link
+from .link_in import IncomingLink, Rejected
+
+if False:  # for the type checker alone
+    from typing import Any
+
+RESPONSES_MAX = 32  # that wait in a session
+CREDIT = 8  # requests that may come at a time
+
+
+def kind_of(fields):
+    """The class of a link to the management, by its attach; None: it is another link."""
+    terminus = fields["source" if fields["role"] else "target"]
+    if not isinstance(terminus, tuple) or terminus[0] not in ("source", "target") or terminus[1]["address"] not in addresses.MANAGEMENTS:
+        return None
+    return Responses if fields["role"] else Requests
+
+
+class Requests(IncomingLink):
+    """The link on which requests come."""
+
+    def __init__(self, session, fields):
+        IncomingLink.__init__(self, session, fields)
+        self.credit_max = CREDIT
+        self.content_max = management.REQUEST_SIZE_MAX
+        self.request: "Any" = None  # the one that goes on
+
+    def open(self, fields):
+        """Both termini as the peer has them."""
+        if fields["initial-delivery-count"] is None:
+            raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
+        self.source, self.target = fields["source"], fields["target"]
+
+    def payload(self, delivery, octets, at, end, whole):
+        """Octets of a request: they are kept until it is whole."""
+        if len(delivery.lead) + end - at > management.REQUEST_SIZE_MAX:
+            raise Rejected(CONTENT_TOO_LARGE, "a request to the management of more than %d octets" % management.REQUEST_SIZE_MAX)
+        delivery.lead += bytes(octets[at:end])
+        return True
+
+    def complete(self):
+        """The request is whole: have it answered, now or in the turns to come."""
+        if self.request is None:
+            if (self.name, True) not in self.protocol.links or len(self.session.responses) >= RESPONSES_MAX:
+                self.drop()
+                if (self.name, True) in self.protocol.links:
+                    raise LinkError(RESOURCE_ERROR, "%d responses wait for credit" % RESPONSES_MAX)
+                raise LinkError(
+                    PRECONDITION_FAILED, "a request on half of a link pair: there is no link '%s' for its response" % self.name[:80]
+                )
+            self.request = management.Request(self.connection, self.delivery.lead)
+        octets = self.request.answer()
+        if octets is management.HELD:
+            self.protocol.hold(self)
+        elif octets is management.NOT_YET:
+            self.protocol.held = self
+            self.connection.wait_for_turn()
+        else:
+            link = self.protocol.links.get((self.name, True))
+            if link is not None:
+                link.session.responses.append((link, octets, self.request.durable))
+                link.session.wants_to_write()
+            self.request = None
+            self.delivery.lead = b""
+            self.answered(TAKEN)
+
+    def drop(self):
+        """What is under way is not answered."""
+        self.request = None
+        IncomingLink.drop(self)
+
+
+class Responses(Link):
+    """The link on which responses leave."""
+
+    role = True
+    settled = True  # our deliveries leave settled
+
+    def __init__(self, session, fields):
+        Link.__init__(self, session, fields)
+        self.size_max = fields["max-message-size"] or 0
+
+    def open(self, fields):
+        """Both termini as the peer has them."""
+        self.source, self.target = fields["source"], fields["target"]
+
+    def attach_fields(self, fields):
+        """Those of our attach."""
+        return {
+            "snd-settle-mode": SETTLED,
+            "rcv-settle-mode": fields["rcv-settle-mode"],
+            "source": self.source,
+            "target": self.target,
+            "initial-delivery-count": 0,
+        }
+
+    def flow(self, fields):
+        """The receiver's credit; what it drains is there at once."""
+        if fields["link-credit"] is not None:
+            seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
+            self.credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
+            self.session.wants_to_write()
+        self.drain = fields["drain"]
+        if self.drain and not [each for each in self.session.responses if each[0] is self]:
+            self.delivery_count = serial.after(self.delivery_count, self.credit)
+            self.credit = 0
+        if fields["echo"] or self.drain:
+            self.session.say_flow(self)
+
+    def transfer(self, fields, octets, at, end):
+        """A receiver does not send."""
+        raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
+
+    def give_back(self):
+        """What waits for it waits no more."""
+        self.drop()
+        return True
+
+    def drop(self):
+        """Forget what waits."""
+        session = self.session
+        session.responses = [each for each in session.responses if each[0] is not self]
+        if session.outgoing.link is self:
+            session.outgoing.abandon()
+            session.wake()
+
+
+def write(session):
+    """Begin the responses that may leave now; false: the log is not durable as far as the next one needs."""
+    for each in list(session.responses):
+        link, octets, number = each
+        if not session.may_send():
+            break
+        if link.credit <= 0:
+            continue
+        if not session.session.is_durable(number):
+            return False
+        session.responses.remove(each)
+        if 0 < link.size_max < len(octets):
+            link.step("error", CONTENT_TOO_LARGE, "a response of %d octets, and max-message-size is %d" % (len(octets), link.size_max))
+            continue
+        channels = session.broker.tables.channels
+        hot.next_number(channels, session.handle + layout.CHANNEL_TAG)
+        link.delivery_count = serial.after(link.delivery_count, 1)
+        link.credit -= 1
+        session.outgoing.start_octets(link, dispositions.tail_number(session), octets)
+    return True
