@@ -52,6 +52,8 @@ UNATTACHED_HANDLE = "amqp:session:unattached-handle"
 DETACH_FORCED = "amqp:link:detach-forced"
 TRANSFER_LIMIT_EXCEEDED = "amqp:link:transfer-limit-exceeded"
 STOLEN = "amqp:link:stolen"
+UNKNOWN_ID = "amqp:transaction:unknown-id"
+ROLLED_BACK = "amqp:transaction:rollback"
 
 DESCRIPTION_MAX = 255  # octets of a description, so that every error fits in the smallest frame that peers take (section 2.4.1)
 

@@ -8,6 +8,7 @@ sender we settle what the receiver has given an outcome for and not settled, whe
 from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
+from ..parts import needed
 from . import composites, frame, serial
 from .bounds import FLOW_ROOM
 from .conditions import INVALID_FIELD, SessionError, error_of
@@ -50,7 +51,12 @@ def range_from(session, number, last):
     delivery = answers[number]
     while number != last and delivery.error is None:
         following = answers[(number + 1) & layout.MASK]
-        alike = following.error is None and following.second == delivery.second and following.settled == delivery.settled
+        alike = (
+            following.error is None
+            and following.state == delivery.state
+            and following.second == delivery.second
+            and following.settled == delivery.settled
+        )
         if not alike or following.number != serial.after(delivery.number, 1):
             break
         delivery = following
@@ -66,7 +72,7 @@ def tell(session, number, last, outcome):
     if outcome == REFUSED:
         state = ("rejected", {"error": REFUSALS if error is None else error_of(error.condition, error.text)})
     else:
-        state = STATES[outcome]
+        state = STATES[outcome] if delivery.state is None else delivery.state
     settles = not delivery.second
     is_open = not delivery.settled
     while True:
@@ -120,6 +126,8 @@ def by_receiver(session, fields):
     """The peer says what deliveries of ours came to, and may settle them. False: it takes further turns."""
     count_of(fields)
     state = fields["state"]
+    if isinstance(state, tuple) and state[0] == "transactional-state":
+        return needed("amqp_1_0.transactions", "transactions of AMQP 1.0").retire(session, fields)
     outcome = outcome_of(session, state)
     if outcome is None and not fields["settled"]:
         return True  # `received`, or nothing: it is not at its end

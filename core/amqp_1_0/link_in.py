@@ -9,6 +9,7 @@ from ..broker.incoming import Incoming
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, ProtocolError
 from ..message.route import PART_MAX, pack
 from ..outcomes import NO_ROOM, NOT_YET, REFUSED
+from ..parts import needed
 from . import addresses, nodes, sections, serial
 from .bounds import TAG_MAX, credit_of
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
@@ -32,6 +33,8 @@ class Delivery:
         self.counted = False  # it has used a credit
         self.skip = 0  # octets of the transfer that is tried again which its message has already
         self.error: "Any" = None
+        self.state: "Any" = None  # what it came to, where that is more than an outcome
+        self.work: "Any" = None  # the transaction that it is posted in (transactions.py)
 
 
 class Sender:
@@ -52,7 +55,7 @@ class IncomingLink(Link):
     def __init__(self, session, fields):
         Link.__init__(self, session, fields)
         self.connection = session.connection
-        self.incoming = Incoming(Sender(self))  # its `transaction`: a part to come
+        self.incoming = Incoming(Sender(self))
         self.delivery: "Any" = None  # under way
         self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
         self.route = None  # (exchange, key or None), None: `to` of each message says it
@@ -68,10 +71,8 @@ class IncomingLink(Link):
         target = fields["target"]
         if target is None:
             raise LinkError(INVALID_FIELD, "an attach of a sender without a target: a link to be recovered is not there")
-        if not isinstance(target, tuple) or target[0] not in ("target", "coordinator"):
+        if not isinstance(target, tuple) or target[0] != "target":
             raise LinkError(INVALID_FIELD, "the target of link '%s' is none" % self.name[:80])
-        if target[0] == "coordinator":
-            raise LinkError(NOT_IMPLEMENTED, "a coordinator: transactions of AMQP 1.0 are not served")
         given = target[1]
         node = addresses.target(text_of(given["address"]), given["dynamic"], given["capabilities"])
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
@@ -166,8 +167,6 @@ class IncomingLink(Link):
             raise LinkError(NOT_IMPLEMENTED, "message-format 0x%08x; 0 is served" % fields["message-format"])
         if fields["resume"]:
             raise LinkError(NOT_IMPLEMENTED, "a delivery that is resumed: links of this broker are not recovered")
-        if fields["state"] is not None and fields["state"][0] == "transactional-state":
-            raise LinkError(NOT_IMPLEMENTED, "a delivery in a transaction: transactions of AMQP 1.0 are not served")
         settled = bool(fields["settled"])
         if self.settles == SETTLED and not settled or self.settles == UNSETTLED and settled and not fields["more"]:
             word = "settled" if settled else "not settled"
@@ -177,7 +176,11 @@ class IncomingLink(Link):
             if fields["rcv-settle-mode"] and not second:
                 raise LinkError(INVALID_FIELD, "rcv-settle-mode second on a link that has first (section 2.7.5)")
             second = fields["rcv-settle-mode"] == 1
-        return Delivery(self, number, tag, settled, second)
+        delivery = Delivery(self, number, tag, settled, second)
+        state = fields["state"]
+        if isinstance(state, tuple) and state[0] == "transactional-state":
+            delivery.work = transactions().work_of(self.session, state[1], LinkError)
+        return delivery
 
     def check_same(self, delivery, fields):
         """Raise when a further transfer of a delivery says something else than the first (section 2.7.5)."""
@@ -216,6 +219,7 @@ class IncomingLink(Link):
             return True
         body, kind, lifetime = found
         head = bytes(octets[at:body])
+        self.incoming.transaction = delivery.work
         self.address(head)
         if not self.incoming.begin(head, 0, len(head), end - body if whole else None, kind, lifetime):
             return False
@@ -249,10 +253,13 @@ class IncomingLink(Link):
         """A message cannot be taken, and its link goes on: what is to come of it is dropped."""
         delivery.error = error
         delivery.lead = b""
-        self.incoming.abandon()
+        self.abandon()
 
     def complete(self):
         """The message is whole. Where it has to wait, so has the connection."""
+        if self.delivery.work is not None:
+            transactions().post(self, self.delivery)
+            return
         outcome = self.incoming.complete()
         if outcome == NO_ROOM:
             self.protocol.hold(self)
@@ -286,15 +293,25 @@ class IncomingLink(Link):
 
     def drop(self):
         """A message that is not whole will not be."""
-        self.incoming.abandon()
+        self.abandon()
         delivery, self.delivery = self.delivery, None
         if delivery is not None:
             self.unsettled.pop(delivery.tag, None)
             self.session.received.pop(delivery.number, None)
 
+    def abandon(self):
+        """Let go of the message; what else was posted in its transaction stays."""
+        self.incoming.transaction = None
+        self.incoming.abandon()
+
 
 class Rejected(ProtocolError):
     """Ends nothing: the message that it is about is rejected."""
+
+
+def transactions():
+    """transactions.py, where this build carries it."""
+    return needed("amqp_1_0.transactions", "transactions of AMQP 1.0")
 
 
 def packed(route, subject):

@@ -15,7 +15,7 @@ from ..parts import needed
 from . import addresses, convert, dispositions, filters, nodes, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
-from .link_in import text_of
+from .link_in import text_of, transactions
 from .outgoing import performative
 
 if False:  # for the type checker alone
@@ -37,6 +37,7 @@ class OutgoingLink(Link):
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
         self.is_stream = False
         self.reading: "Any" = None  # nodes.Reading
+        self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
 
     def open(self, fields):
         """The consumer behind the link."""
@@ -101,6 +102,7 @@ class OutgoingLink(Link):
             seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
             credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
             self.broker.add_credit(self.consumer, min(credit, layout.CREDIT_UNLIMITED - 1) - self.left())
+        self.work = None if fields["properties"] is None else transactions().acquiring(self.session, fields["properties"])
         self.drain = fields["drain"]
         if self.drain and self.protocol.drains(self):
             return
@@ -260,10 +262,11 @@ def send(link, entry, message, lead):
     number = dispositions.tail_number(session)
     buffer = session.connection.send
     body = tables.messages[message + layout.MESSAGE_BODY]
-    head = performative(link.handle, number, link.settled, False)
+    state = b"" if link.work is None else transactions().acquired(link, number)
+    head = performative(link.handle, number, link.settled, False, state)
     size = 8 + len(head) + len(lead) + body
     if size > min(session.session.frame_max_out, buffer.room() - REPLY_ROOM):
-        session.outgoing.start(link, message, number, lead)
+        session.outgoing.start(link, message, number, lead, state)
         return
     buffer.write(struct.pack(">IBBH", size, 2, 0, session.number) + head + lead)
     if body:

@@ -25,6 +25,9 @@ def attach(session, fields, octets, at, end):
     if handle in session.links:
         raise SessionError(HANDLE_IN_USE, "handle %d is that of link '%s'" % (handle, session.links[handle].name[:80]))
     kind = link_management.kind_of(fields) or (link_out.OutgoingLink if fields["role"] else link_in.IncomingLink)
+    target = fields["target"]
+    if not fields["role"] and isinstance(target, tuple) and target[0] == "coordinator":
+        kind = link_in.transactions().Coordinator
     link = session.links[handle] = kind(session, fields)
     link.attach(fields)
 

@@ -12,9 +12,9 @@ if False:  # for the type checker alone
 _LEAST = const(256)  # octets of a transfer that is not the last: less is worth no frame
 
 
-def performative(handle, number, settled, more):
+def performative(handle, number, settled, more, state=b""):
     """The octets of a transfer (section 2.7.5); `number`: its delivery-id, from which its delivery-tag is made; None: it is not the
-    first of its delivery."""
+    first of its delivery. `state`: octets of a delivery state."""
     octets = b"\x43" if handle == 0 else b"\x52" + bytes((handle,))
     flags = (b"\x41" if settled else b"\x42") + (b"\x41" if more else b"\x42")
     if number is None:
@@ -22,6 +22,8 @@ def performative(handle, number, settled, more):
     else:
         id_ = struct.pack(">I", number)
         octets += b"\x70" + id_ + b"\xa0\x04" + id_ + b"\x43" + flags
+    if state:
+        return b"\x00\x53\x14\xc0" + bytes((2 + len(octets) + len(state), 8)) + octets + b"\x40" + state
     return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 6)) + octets
 
 
@@ -33,6 +35,7 @@ class Outgoing:
         self.message = layout.NONE
         self.link: "Any" = None
         self.number = None  # the delivery-id, until it was said
+        self.state = b""  # of the delivery, until then
         self.lead = b""  # octets that go before those of the body
         self.left = 0  # octets of the body
         self.block = layout.NONE
@@ -48,11 +51,11 @@ class Outgoing:
         if not self.go_on():
             self.session.wants_to_write()
 
-    def start(self, link, message, number, lead):
-        """Begin a delivery: the octets `lead`, then the body of a message."""
+    def start(self, link, message, number, lead, state):
+        """Begin a delivery with a state (octets, or none): the octets `lead`, then the body of a message."""
         tables = self.session.broker.tables
         tables.messages[message + layout.MESSAGE_REFERENCES] += 1
-        self.message, self.link, self.number, self.lead = message, link, number, lead
+        self.message, self.link, self.number, self.lead, self.state = message, link, number, lead, state
         self.left = tables.messages[message + layout.MESSAGE_BODY]
         self.block, self.offset = tables.messages[message], tables.size_of(message) - self.left
         if not self.go_on():
@@ -65,15 +68,16 @@ class Outgoing:
         frame_max = session.session.frame_max_out
         while self.link is not None:
             left = len(self.lead) + self.left
-            octets = performative(self.link.handle, self.number, self.link.settled, False)
+            octets = performative(self.link.handle, self.number, self.link.settled, False, self.state)
             most = min(frame_max, send.room() - REPLY_ROOM) - 8 - len(octets)
             if session.remote_incoming_window <= 0 or most < min(left, _LEAST):
                 return False
             size = min(left, most)
             if size < left:
-                octets = performative(self.link.handle, self.number, self.link.settled, True)
+                octets = performative(self.link.handle, self.number, self.link.settled, True, self.state)
             send.write(struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets)
             self.number = None
+            self.state = b""
             self.put(send, size)
             session.count_sent()
             if size == left:

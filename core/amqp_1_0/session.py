@@ -75,6 +75,8 @@ class Session:
         self.published = 0  # number of the last delivery that is to be answered, 30 bits
         self.answers: "dict" = {}  # number -> delivery
         self.settled: "list" = []  # (first, last, state, number of the log): ours that are to be settled on the peer's word
+        self.works: "dict" = {}  # transactions that are not discharged, by txn-id (transactions.py)
+        self.declared = 0  # number of the last one
         self.settling: "Any" = None  # a disposition that takes several turns: the delivery-id that it goes on with
         self.flows: "list" = []  # links whose state the peer is to hear
         self.wants_flow = False  # the peer is to hear of our windows
