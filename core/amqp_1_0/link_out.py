@@ -148,7 +148,7 @@ class OutgoingLink(Link):
     def close(self):
         """A subscription, or a node of its own, ends with its link."""
         reading = self.reading
-        return reading is None or not reading.ends or nodes.close(self.broker, self.connection, reading.queue, reading.own)
+        return reading is None or not reading.ends or nodes.close(self.broker, self.protocol.connection, reading.queue, reading.own)
 
     def transfer(self, fields, octets, at, end):
         """A receiver does not send."""
