@@ -1,4 +1,4 @@
-"""The clients under test as programs: each runs all of its scenarios against one broker and prints `ok NAME` or `failed NAME: why` for each.
+"""The clients under test as programs: each runs its scenarios against one broker and prints `ok NAME` or `failed NAME: why` for each.
 
 What is not served yet, or by a peer never, stands in expected.toml with its reason: a table for each kind of broker, "client.scenario".
 """
@@ -37,6 +37,7 @@ def _python(name):
 
 PROGRAMS = {
     "proton": _python("proton_python.py"),
+    "proton-reactive": _python("proton_reactive.py"),
 }
 
 

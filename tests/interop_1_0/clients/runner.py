@@ -1,5 +1,6 @@
-"""What the Python programs share: each is told the broker in one argument of JSON, runs its functions scenario_NAME(place), and prints a line for
-each: `ok NAME`, or `failed NAME: why`. No scenario hears of another; the queues of one are called CLIENT.NAME and CLIENT.NAME.other.
+"""What the Python programs share: each is told the broker in one argument of JSON, runs its functions scenario_NAME(place), and prints a
+line for each: `ok NAME`, or `failed NAME: why`. No scenario hears of another; the queues of one are called CLIENT.NAME and
+CLIENT.NAME.other.
 """
 
 import json
