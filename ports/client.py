@@ -20,9 +20,6 @@ channel), NotConfirmed, Unroutable, Timeout, TooLarge; all are ClientError. One 
 calls: call `poll` at least every half minute, for the heartbeats. It does not reconnect: connect again.
 """
 
-import select
-import socket
-
 from ..core.amqp_0_9.client.channel import CLOSED, OPEN
 from ..core.amqp_0_9.client.client import Client, Events
 from ..core.amqp_0_9.client.message import GET_OK
@@ -40,66 +37,18 @@ from .client_errors import (
     Unroutable,
 )
 from .clock import now_ms
-from .tcp import SocketStream
-from .url import read_url
+from .moving import Moving, open_stream
+from .url import Url, read_url
 
 if False:  # for the type checker alone
     from typing import Any, Callable, Iterator
 
-    from .tls import TlsClientStream
-    from .url import Url
 
 # What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
 if MICROPYTHON:
     SIZES = {"receive_size": 2048, "send_size": 2048, "frame_size_max": 8192, "content_size_max": 4096, "confirm_window": 32}
 else:
     SIZES = {"receive_size": 262144, "send_size": 262144, "frame_size_max": 131072, "content_size_max": 134217728, "confirm_window": 4096}
-
-STEP_MS_MAX = 1000  # heartbeats are due at least so often
-
-
-def open_tcp(host: str, port: int, timeout_ms: int) -> SocketStream:
-    """A connected stream to the first address of `host` that answers in `timeout_ms`. Raises OSError when none does."""
-    refusal = OSError("no address for it")
-    for address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
-        connecting = socket.socket(address[0], address[1])
-        try:
-            connecting.settimeout(timeout_ms / 1000)
-            connecting.connect(address[-1])
-            return SocketStream(connecting, "%s:%d" % (host, port))
-        except OSError as error:
-            connecting.close()
-            refusal = error
-    raise refusal
-
-
-def open_tls(url: "Url", timeout_ms: int) -> "TlsClientStream":
-    """A connected stream with TLS to the broker of a Url. Raises OSError, ConnectFailed, TlsRefused: what is wrong with certificates."""
-    from .tls import TlsClientStream, TlsFailed, client_context
-
-    tls: "Any" = url.tls  # not None: `connect` asks for it only then
-    try:
-        context = client_context(tls)
-    except TlsFailed as error:
-        raise TlsRefused(str(error)) from None
-    plain = open_tcp(url.host, url.port, timeout_ms)
-    stream = TlsClientStream(plain.pollable, plain.name, context, tls["name"])
-    started = now_ms()
-    poll = select.poll()
-    poll.register(stream.pollable, select.POLLIN)
-    while not stream.open:
-        if stream.read_into(bytearray(0)) == 0 and not stream.open:
-            stream.close()
-            if stream.failure:
-                raise TlsRefused(stream.failure)
-            raise ConnectFailed("%s ended the TLS handshake" % stream.name)
-        if elapsed(now_ms(), started) > timeout_ms:
-            stream.close()
-            raise ConnectFailed("%s: no TLS handshake in %d ms" % (stream.name, timeout_ms))
-        if not stream.open:
-            poll.modify(stream.pollable, stream.needs or select.POLLIN)
-            poll.poll(50)
-    return stream
 
 
 def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection":
@@ -113,15 +62,12 @@ def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection"
         device, _, baud = url[9:].partition("?baud=")
         return connect_serial(device, int(baud or 115200), timeout_ms, **options)
     place = read_url(url)
+    if type(place) is not Url:
+        raise ValueError("this client speaks AMQP 0-9-1; ports/client_1_0.py speaks 1.0")
     settings: "dict[str, Any]" = dict(SIZES)
     settings.update(options)
     settings.update(place.login())
-    try:
-        stream: "SocketStream | TlsClientStream" = (
-            open_tls(place, timeout_ms) if place.tls else open_tcp(place.host, place.port, timeout_ms)
-        )
-    except OSError as error:
-        raise ConnectFailed("no broker answers at %s: %s" % (place.place(), error)) from None
+    stream = open_stream(place, timeout_ms)
     try:
         return Connection(stream, timeout_ms, settings)
     except Timeout as error:
@@ -132,20 +78,16 @@ def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection"
         raise
 
 
-class Connection(Events):
+class Connection(Moving, Events):
     """An open connection with one channel. `timeout_ms` bounds every wait for an answer of the broker; `poll` has its own."""
 
     def __init__(self, stream: "Any", timeout_ms: int, settings: "dict[str, Any]") -> None:
-        self._stream = stream
-        self._timeout_ms = timeout_ms
+        Moving.__init__(self, stream, timeout_ms)
         self._client = Client(self, open_timeout_ms=timeout_ms, **settings)
         self._channel: "Any" = self._client.channels[1]
-        self._poll = select.poll()
-        self._poll.register(stream.pollable, select.POLLIN)
         self._messages: "list[Any]" = []
         self._reply: "tuple[str, Any] | None" = None
         self._error: "Any" = None  # what is to be raised by the next call
-        self._end: "tuple[int, str] | None" = None  # (code, text) when the connection is over
         self._opened = False
         self._negative = 0
         self._sent_at: "int | None" = None
@@ -203,63 +145,19 @@ class Connection(Events):
     def ended(self, code: int, text: str) -> None:
         self._end = (code, text)
 
-    # Moving bytes.
-
-    def step(self, timeout_ms: int) -> None:
-        """Send what is pending, wait for something to read and take it. Raises ConnectionLost at the end.
-
-        Waits at most `timeout_ms`, and 1 s: heartbeats are due meanwhile.
-        """
-        client = self._client
-        stream = self._stream
-        writing = self._end is None and self._flush()
-        if self._end is None:
-            self._poll.modify(stream.pollable, select.POLLIN | select.POLLOUT if writing else select.POLLIN)
-            unread = getattr(stream, "needs", 0) & select.POLLIN  # deciphered already: poll knows nothing of it
-            if unread or self._poll.poll(min(timeout_ms, STEP_MS_MAX)):
-                self._read()
-            client.tick(now_ms())
-            self._flush()
-        if self._end is not None:
-            stream.close()
-            raise ConnectionLost("the connection to %s is over: %s" % (stream.name, self._end[1]), self._end[0], self._end[1])
-
-    def _read(self) -> None:
-        count = self._stream.read_into(self._client.writable())
-        if count is not None:
-            self._client.received(count)
-
-    def _flush(self) -> bool:
-        """Write until nothing is pending or the stream takes no more; True when something is left."""
-        client = self._client
-        pending = client.pending()
-        while len(pending):
-            count = self._stream.write(pending)
-            if count is None:
-                return True
-            if count == 0:
-                client.received(0)
-                return False
-            client.sent(count)
-            pending = client.pending()
-        return False
-
     def _raise(self) -> None:
         error = self._error
         if error is not None:
             self._error = None
             raise error
 
+    def _look(self) -> None:
+        if self._channel.state == CLOSED:
+            self._raise()
+
     def _wait(self, done: "Callable[[], object]") -> None:
         """Step until `done()`. Raises what went wrong meanwhile; Timeout when nothing comes: then only `close` makes sense."""
-        started = now_ms()
-        while not done():
-            left_ms = self._timeout_ms - elapsed(now_ms(), started)
-            if left_ms <= 0:
-                raise Timeout("no answer from %s in %d ms" % (self._stream.name, self._timeout_ms))
-            self.step(left_ms)
-            if self._channel.state == CLOSED:
-                self._raise()
+        Moving.wait(self, done)
         self._raise()
 
     def _open_channel(self) -> None:

@@ -5,7 +5,7 @@
 
 `ca`: PEM file of the authorities that the broker's certificate must come from (left out: those of the system). `cert`, `key`: the client's
 own certificate. `name`: what the broker's certificate must be made out to (left out: the host). `auth=external`: the broker is to take the
-user from the certificate. The certificate is always checked.
+user from the certificate. The certificate is always checked. A URL with `protocol=1.0` is read by url_1_0.py.
 """
 
 TLS_KEYS = ("ca", "cert", "key", "name", "auth")
@@ -82,6 +82,10 @@ def read_url(url: str) -> Url:
 
     Left out: guest, guest, 127.0.0.1, 5672 (with TLS 5671) and the virtual host "/".
     """
+    if "protocol=" in url.partition("?")[2]:
+        from .url_1_0 import read_url_1_0
+
+        return read_url_1_0(url)
     secure = url.startswith("amqps://")
     if not secure and not url.startswith("amqp://"):
         raise ValueError("not an amqp:// or amqps:// URL: " + without_login(url))

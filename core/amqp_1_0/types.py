@@ -38,6 +38,7 @@ _FIXED = {
 }
 _SMALL = {"uint": ">B", "ulong": ">B", "int": ">b", "long": ">b"}  # the encodings of one octet
 _NOTHING = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
+_CODES: "dict" = {}  # name of a type that was written: its (width, code)s, the smallest first
 NATIVE = ("null", "boolean", "long", "double", "string", "binary", "list", "map", "array")
 
 
@@ -227,9 +228,11 @@ def name_of(value):
 
 def type_of(value):
     """The type of what stands without a tuple."""
+    if isinstance(value, str):
+        return "string"
     if value is None:
         return "null"
-    for kind, name in ((bool, "boolean"), (int, "long"), (float, "double"), (str, "string"), (list, "list"), (dict, "map")):
+    for kind, name in ((bool, "boolean"), (int, "long"), (float, "double"), (list, "list"), (dict, "map")):
         if isinstance(value, kind):
             return name
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -239,9 +242,12 @@ def type_of(value):
 
 def elements(name, values):
     """Values of one type: (the code of the smallest encoding with octets of its own that holds each, their data one behind the other)."""
-    codes = sorted([(width, code) for code, each, _, width in PRIMITIVES if each == name and (width or name == "null")])
-    if not codes:
-        raise ValueError("AMQP 1.0 has no type %r" % (name,))
+    codes = _CODES.get(name)
+    if codes is None:
+        codes = sorted([(width, code) for code, each, _, width in PRIMITIVES if each == name and (width or name == "null")])
+        if not codes:
+            raise ValueError("AMQP 1.0 has no type %r" % (name,))
+        _CODES[name] = codes
     category = _BY_CODE[codes[0][1]][1]
     if category == "fixed":
         if name in _SMALL:

@@ -71,7 +71,8 @@ class Bridge:
             self.source: "Any" = QueueSource(self, "upstream", there, settings, False)
             self.target: "Any" = LocalTarget(self, "local", here, settings)
         else:
-            self.target = Target(self, "upstream", there, settings)
+            kind = getattr(settings.upstream_urls[0], "target", None)  # of another protocol
+            self.target = (Target if kind is None else kind())(self, "upstream", there, settings)
             if settings.plain:
                 self.source = QueueSource(self, "source", here, settings, True)
             else:
@@ -188,12 +189,12 @@ class Bridge:
 
     # What the sides tell
 
-    def confirmed(self, number: int, positive: bool) -> None:
+    def confirmed(self, number: int, positive: bool, why: str = "") -> None:
         """Upstream's answer for one message."""
         now = now_ms()
         self._moved_at = now
         if not positive:
-            self.target.say("%s refuses messages; trying again" % self.target.place())
+            self.target.say("%s refuses messages%s; trying again" % (self.target.place(), why))
         self.mover.confirmed(number, positive, now)
 
     def returned(self, message: "Any") -> None:

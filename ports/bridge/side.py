@@ -23,28 +23,32 @@ if False:  # for the type checker alone
 LATER_MS = 1000  # `tend` looks at connect_seconds first: it knows what is being waited for
 
 
-class Guarded(Client):
-    """A client whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up instead."""
+def guarded(client: "Any") -> "Any":
+    """A class of clients whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up."""
 
-    events: "Any"
+    class Guarded(client):  # type: ignore[misc]  # a class that is given, of AMQP 0-9-1 or 1.0
+        def received(self, n: int) -> None:
+            try:
+                client.received(self, n)
+            except Exception as error:  # an error of ours costs this connection alone
+                self.events.broke(error)
 
-    def received(self, n: int) -> None:
-        try:
-            Client.received(self, n)
-        except Exception as error:  # an error of ours costs this connection alone
-            self.events.broke(error)
+        def sent(self, n: int) -> None:
+            try:
+                client.sent(self, n)
+            except Exception as error:  # an error of ours costs this connection alone
+                self.events.broke(error)
 
-    def sent(self, n: int) -> None:
-        try:
-            Client.sent(self, n)
-        except Exception as error:  # an error of ours costs this connection alone
-            self.events.broke(error)
+        def tick(self, now: int) -> None:
+            try:
+                client.tick(self, now)
+            except Exception as error:  # an error of ours costs this connection alone
+                self.events.broke(error)
 
-    def tick(self, now: int) -> None:
-        try:
-            Client.tick(self, now)
-        except Exception as error:  # an error of ours costs this connection alone
-            self.events.broke(error)
+    return Guarded
+
+
+Guarded = guarded(Client)
 
 
 class Side(Events):
@@ -130,9 +134,14 @@ class Side(Events):
         self._step = 0
         self._asked = False
         self._began_at = now
-        settings = self.settings
-        options = dict(self.dial.login())
-        self.client = Guarded(
+        self.client = self.new_client(self.settings)
+        self.over = False
+        self._dialling = True
+        self.dial.begin()
+
+    def new_client(self, settings: "Settings") -> "Any":
+        """The client of a new connection."""
+        return Guarded(
             self,
             receive_size=settings.buffer_size,
             send_size=settings.buffer_size + 2048,
@@ -142,11 +151,8 @@ class Side(Events):
             heartbeat_s=settings.heartbeat_seconds,
             confirm_window=settings.prefetch * 2 + 16,
             open_timeout_ms=LATER_MS + int(settings.connect_seconds * 1000),
-            **options,
+            **self.dial.login(),
         )
-        self.over = False
-        self._dialling = True
-        self.dial.begin()
 
     def _finish_dial(self, loop: "Any") -> None:
         try:

@@ -215,6 +215,7 @@ class Upstream:
     def __init__(self, node, seed, name="faults"):
         self.node = node
         self.name = "%s%d" % (name, seed)
+        self.exchange = node.exchange % self.name
         client = connect(node.url)
         client.exchange_declare(self.name, "topic")
         client.queue_delete(self.name)
@@ -311,9 +312,9 @@ class Run:
         given = {
             "name": "b",
             "gateway": "gw%d" % self.seed,
-            "upstream": ["amqp://127.0.0.1:%d" % self.link.port],
+            "upstream": ["amqp://127.0.0.1:%d/%s" % (self.link.port, self.upstream.node.protocol)],
             "prefetch": self.prefetch,
-            "exchange": self.upstream.name,
+            "exchange": self.upstream.exchange,
             "reconnect_seconds_min": 0.01,
             "reconnect_seconds_max": 0.05,
             "stall_seconds": 0.4,

@@ -51,6 +51,9 @@ def taken(client, queue, quiet_ms):
 class Node:
     """A broker process on a port of its own; `start`, `kill` (no farewell) and `stop` may be called again and again."""
 
+    protocol = ""  # what a bridge's URL says behind the port
+    exchange = "%s"  # what a bridge's exchange is for one of that name
+
     def __init__(self):
         self.port = free_port()
         self.url = "amqp://guest:guest@127.0.0.1:%d/" % self.port
@@ -141,6 +144,19 @@ class RabbitMQ(Node):
         Node.stop(self)
         self.name_daemon.terminate()
         self.name_daemon.wait(10)
+
+
+class RabbitMQ10(RabbitMQ):
+    """The same with its plugin for AMQP 1.0, which bridges are to speak."""
+
+    protocol = "?protocol=1.0"
+    exchange = "/exchange/%s"
+
+    def command(self):
+        command = RabbitMQ.command(self)
+        with open(os.path.join(self.directory, "enabled_plugins"), "w") as file:
+            file.write("[rabbitmq_amqp1_0].\n")
+        return command
 
 
 class Leveret(Node):

@@ -309,7 +309,7 @@ def test_what_a_sender_may_not_do_2_6():
     for octets in (
         delivery(0, BODY, delivery_id=None),
         delivery(0, BODY, more=True) + delivery(1, BODY),
-        b"".join([delivery(number, BODY) for number in range(5)]),
+        b"".join([delivery(number, BODY) for number in range(9)]),
         delivery(0, BODY, handle=9),
     ):
         events, client, receiver = attached_receiver(prefetch=4)

@@ -309,7 +309,7 @@ class Receiver(Link):
         if self.state != "attached" or not (self.owed or (at_once and self.draining)):
             return
         if at_once or self.owed * 2 >= self.prefetch:
-            told = {"delivery-count": self.delivery_count, "link-credit": self.credit + self.owed, "drain": self.draining}
+            told = {"delivery-count": self.delivery_count, "link-credit": max(self.credit + self.owed, 0), "drain": self.draining}
             if self.session.flow(self, told):
                 self.credit += self.owed
                 self.owed = 0
@@ -340,8 +340,9 @@ class Receiver(Link):
             self.session.client.events.settled(self, each, outcome or ours, {})
 
     def on_flow(self, fields):
-        """What the sender has; drained credit is gone."""
-        if fields["delivery-count"] is not None:
+        """What the sender has; drained credit is gone. RabbitMQ 3.10 counts deliveries in a flow that come behind it: without drain the
+        count is ours."""
+        if self.draining and fields["delivery-count"] is not None:
             gone = (fields["delivery-count"] - self.delivery_count) & MASK
             if 0 < gone <= self.credit:
                 self.credit -= gone
@@ -358,7 +359,8 @@ class Receiver(Link):
         if message is None:
             if fields["delivery-id"] is None:
                 raise ProtocolError(UNEXPECTED_FRAME, "a delivery without an id")
-            if self.credit <= 0:
+            # RabbitMQ 3.10 takes each link-credit as credit from where it stands, and sends what was under way beside it.
+            if self.credit <= -self.prefetch:
                 raise ProtocolError(COMMAND_INVALID, "a delivery without credit")
             self.credit -= 1
             self.delivery_count = (self.delivery_count + 1) & MASK

@@ -1,0 +1,238 @@
+"""Where a bridge publishes when upstream speaks AMQP 1.0: a sender to an address, whose outcomes are the confirms.
+
+    setting          in AMQP 1.0
+    exchange         the address of the link's target; "": the anonymous terminus, each message's `to` is its routing key
+    routing_key      the message's subject
+    headers, marks   application-properties (core/amqp_1_0/upstream.py)
+
+    accepted         the message has left the outbox
+    rejected, released, modified, or no outcome at all: it is tried again, and goes to the refused queue after refusal_attempts
+
+Laws: an address that upstream refuses is told with what can be done, and asked for again after a pause; where the URL says auth=cbs, a
+token is put before the link is attached, and again when half of its time is over.
+"""
+
+from random import getrandbits
+
+from ...core.amqp_1_0 import upstream
+from ...core.amqp_1_0.client import tokens
+from ...core.amqp_1_0.client.client import Client
+from ...core.amqp_1_0.client.events import Events
+from ...core.errors import ProtocolError
+from ...core.message.formats import BASIC
+from ...core.shim import elapsed
+from ..clock import now_ms, seconds
+from .side import LATER_MS, Side, guarded
+
+if False:  # for the type checker alone
+    from typing import Any
+
+    from .bridge import Bridge
+    from .settings import Settings
+
+Guarded = guarded(Client)
+TOKEN_S = 3600
+CREDIT_MS = 1000  # without credit so long, and nothing under way: upstream takes nothing
+ADVICE = {
+    "amqp:not-found": "make it there, or set exchange to an address that it has",
+    "amqp:unauthorized-access": "let this user send there, or take another one in upstream's URL",
+    "amqp:resource-limit-exceeded": "raise that limit there",
+    "amqp:link:stolen": "another bridge has the same name and gateway",
+}
+
+
+class Target10(Side, Events):
+    """A sender of messages, unsettled; the mover's numbers are those of its messages."""
+
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
+        Side.__init__(self, bridge, role, dials, settings)
+        self.sender: "Any" = None
+        self._tokens: "Any" = None
+        self._asked_for_it = False
+        self._dry_at: "int | None" = None  # since when there has been no credit
+        self._is_dry = False
+        self.steps = [self._ask_for_token, self._attach]
+
+    def new_client(self, settings: "Settings") -> "Any":
+        login = self.dial.login()
+        client = Guarded(
+            self,
+            container="leveret-%s-%08x" % (settings.gateway or settings.name, getrandbits(30)),
+            receive_size=max(settings.buffer_size, 4096),
+            send_size=settings.buffer_size + 2048,
+            message_size_max=4096,  # nothing but the answers of $cbs comes
+            window=settings.prefetch * 2 + 16,
+            idle_ms=settings.heartbeat_seconds * 1000,
+            open_timeout_ms=LATER_MS + int(settings.connect_seconds * 1000),
+            **login,
+        )
+        url = self.dial.url
+        self.sender = client.session.sender(settings.exchange or None, **url.capabilities())
+        self._tokens = Tokens(self, client.session, url) if url.auth == "cbs" else None
+        self._dry_at = None
+        self._is_dry = self._asked_for_it = False
+        return client
+
+    # Opening
+
+    def _ask_for_token(self) -> "bool | None":
+        return None if self._tokens is None else self._tokens.begin()
+
+    def _attach(self) -> bool:
+        self._asked_for_it = self.client.session.state == "mapped" and self.sender.attach()
+        return self._asked_for_it
+
+    def attached(self, link: "Any") -> None:
+        if link is self.sender:
+            self.answered()
+        else:
+            self._tokens.attached()
+
+    def detached(self, link: "Any", condition: str, text: str) -> None:
+        if not (self.over or self.client.closed):  # else the connection is over, which is told
+            self.cut(self._refusal(link.address, condition, text))
+
+    def ended(self, condition: str, text: str) -> None:  # type: ignore[override]  # the two protocols' words for an end
+        if condition in ADVICE and self._asked_for_it and not self.ready:
+            text = self._refusal(self.sender.address, condition, text)  # RabbitMQ 3.10 ends the session
+        elif condition:
+            text = condition + " " + text
+        Side.ended(self, 0, text)
+
+    def _refusal(self, address: "str | None", condition: str, text: str) -> str:
+        """What is said of a link that upstream does not give, or ends."""
+        what = "the anonymous terminus" if address is None else "address %r" % address
+        why = ("%s %s" % (condition or "no reason told", text)).strip()
+        advice = ADVICE.get(condition, "see that it is there and that this user may send to it")
+        return "%s is refused (%s): %s" % (what, why, advice)
+
+    # Messages
+
+    def put(self, record: "Any") -> int:
+        """Send a record of the mover: its number on the link, 0 without room or credit."""
+        key, octets = record.marked
+        if not self.sender.credit:
+            return 0
+        try:
+            number: int = self.sender.send(upstream.head(BASIC, octets, key, not self.settings.exchange), record.body)
+            return number
+        except (ValueError, ProtocolError) as error:
+            record.reason = str(error)
+            return -1
+
+    def settled(self, link: "Any", number: int, outcome: str, fields: "dict[str, Any]") -> None:
+        if link is not self.sender:
+            self._tokens.sent(outcome)
+            return
+        record = self.bridge.mover.flight.get(number)
+        if outcome == "accepted" or record is None:
+            self.bridge.confirmed(number, outcome == "accepted")
+            return
+        error = fields.get("error") or {}
+        record.reason = "upstream has %s it" % (outcome or "settled without an outcome")
+        if error:
+            record.reason += ": %s %s" % (error.get("condition"), error.get("description") or "")
+        elif outcome == "released":
+            record.reason += ": nothing there has a place for it now"
+            self.bridge.mover.counters["returned"] += 1
+        self.bridge.confirmed(number, False, " (%s)" % record.reason)
+
+    def credited(self, link: "Any") -> None:
+        if link is not self.sender:
+            self._tokens.credited()
+
+    def delivered(self, message: "Any") -> None:
+        self._tokens.delivered(message)
+
+    # Time
+
+    def work(self, now: int) -> None:
+        """Put a token that is due; notice that upstream gives no credit."""
+        if not self.ready:
+            return
+        if self._tokens is not None:
+            self._tokens.work(now)
+        if self.sender.credit or self.sender.unsettled or self.client.session.streaming is not None:
+            self._dry_at = None
+            if self._is_dry:
+                self._is_dry = False
+                self.say("%s takes messages again" % self.place())
+                self.bridge.taken_again()
+        elif self._dry_at is None:
+            self._dry_at = now
+        elif not self._is_dry and elapsed(now, self._dry_at) > CREDIT_MS:
+            self._is_dry = True
+            self.bridge.count("blocked")
+            self.say("%s takes no messages for now: it gives no credit" % self.place())
+
+    def stopped(self) -> str:
+        """Why upstream takes nothing now, or ""."""
+        return "no link credit" if self.ready and self._is_dry else ""
+
+
+class Tokens:
+    """The two links to `$cbs`, and the token of the target's address (core/amqp_1_0/client/tokens.py)."""
+
+    def __init__(self, side: Target10, session: "Any", url: "Any") -> None:
+        self.side = side
+        self.url = url
+        self.answers = "leveret-cbs"
+        self.sender = session.sender(tokens.NODE, settled=False)
+        self.receiver = session.receiver(tokens.NODE, prefetch=4, reply_to=self.answers)
+        self.count = 0
+        self.put_at = 0
+        self._links = 0
+        self._waits = False
+
+    def resource(self) -> str:
+        """What the token is for."""
+        return "amqps://%s/%s" % (self.url.name(), self.side.settings.exchange)
+
+    def begin(self) -> bool:
+        """Attach both links; the token goes when both are there."""
+        if self.side.client.session.state != "mapped" or self.side.client.output.free() < 2048:
+            return False
+        self.sender.attach()
+        self.receiver.attach()
+        return True
+
+    def attached(self) -> None:
+        """One of the two is there."""
+        self._links += 1
+        if self._links == 2:
+            self._waits = True
+            self.put_at = now_ms()
+            self.put()
+
+    def put(self) -> None:
+        """Put a token; without credit yet, the next `work` or `credited` does."""
+        self.count += 1
+        token = tokens.sas_token(self.resource(), self.url.user, self.url.password, seconds() + TOKEN_S)
+        if self.sender.send(tokens.put_token(token, self.resource(), self.count, self.answers)):
+            self.put_at = now_ms()
+            self._waits = False
+
+    def credited(self) -> None:
+        """The peer takes messages to `$cbs`."""
+        if self._waits:
+            self.put()
+
+    def work(self, now: int) -> None:
+        """Half of the token's time is over, or it could not go before."""
+        if self._waits or elapsed(now, self.put_at) > TOKEN_S * 500:
+            self.put()
+
+    def sent(self, outcome: str) -> None:
+        """The outcome of a request."""
+        if outcome != "accepted":
+            self.side.cut("a token for %s is not taken: %s" % (self.resource(), outcome))
+
+    def delivered(self, message: "Any") -> None:
+        """An answer: the first one is what the link was waiting for."""
+        _, code, text = tokens.answer(message)
+        self.receiver.settle(message)
+        if code not in (200, 202):
+            advice = "see the policy's name and key in upstream's URL, and its right to send"
+            self.side.cut("a token for %s is refused: %d %s: %s" % (self.resource(), code, text, advice))
+        elif not self.side.ready:
+            self.side.answered()

@@ -1,0 +1,58 @@
+"""URLs of brokers of AMQP 1.0 (ports/url_1_0.py), and what a bridge's settings make of them."""
+
+import pytest
+
+from leveret.ports.bridge.settings import Settings
+from leveret.ports.url import Url, read_url
+from leveret.ports.url_1_0 import Url10, read_url_1_0
+
+
+def test_protocol_chooses_and_the_rest_stays():
+    assert type(read_url("amqp://a:b@host/")) is Url
+    url = read_url("amqps://a:b%40c@host:1234/farm?ca=/ca.pem&protocol=1.0&node=queue")
+    assert isinstance(url, Url10) and (url.host, url.port, url.user, url.password) == ("host", 1234, "a", "b@c")
+    assert url.tls["ca"] == "/ca.pem" and url.capabilities() == {"capabilities": ["queue"]}
+    login = url.login()
+    assert len(login.pop("nonce")) == 24
+    assert login == {"user": "a", "password": "b@c", "hostname": "vhost:farm", "mechanism": "PLAIN"}
+    assert read_url_1_0("amqp://host").capabilities() == {}
+
+
+@pytest.mark.parametrize(
+    "query, mechanism, user",
+    [
+        ("auth=scram-sha-256", "SCRAM-SHA-256", "a"),
+        ("auth=anonymous", "ANONYMOUS", ""),
+        ("auth=cbs", "ANONYMOUS", ""),
+        ("auth=external&cert=c&key=k", "EXTERNAL", ""),
+    ],
+)
+def test_each_log_in(query, mechanism, user):
+    login = read_url("amqps://a:b@ns.example/?protocol=1.0&" + query).login()
+    assert (login["mechanism"], login["user"], login["hostname"]) == (mechanism, user, "ns.example")
+
+
+def test_two_nonces_are_two():
+    url = read_url_1_0("amqp://a:b@host/")
+    assert url.login()["nonce"] != url.login()["nonce"]
+
+
+@pytest.mark.parametrize(
+    "query", ["protocol=2.0", "protocol=1.0&auth=magic", "protocol=1.0&node=table", "protocol=1.0&ca=x", "protocol=1.0&x=y"]
+)
+def test_what_is_none_is_refused(query):
+    with pytest.raises(ValueError, match="protocol|auth|node|setting"):
+        read_url("amqp://a:b@host/?" + query)
+
+
+def settings(**given):
+    """Settings of a bridge."""
+    return Settings({"name": "b", "gateway": "g", "queue": "q", "exchange": "e", **given})
+
+
+def test_a_bridges_upstreams_have_one_protocol():
+    assert settings(upstream=["amqp://h/?protocol=1.0", "amqp://i/?protocol=1.0"]).upstream_urls[1].host == "i"
+    with pytest.raises(ValueError, match="one protocol"):
+        settings(upstream=["amqp://h/?protocol=1.0", "amqp://i/"])
+    with pytest.raises(ValueError, match="downwards it is 0-9-1"):
+        Settings({"name": "b", "direction": "down", "queue": "q", "exchange": "e", "upstream": "amqp://h/?protocol=1.0"})
