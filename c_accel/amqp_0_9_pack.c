@@ -14,7 +14,7 @@ void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers)
     int32_t size = HEAD_SIZE;
     while (entry >= 0 && left > 0) {
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
-        if (record[MESSAGE_KIND] & KIND_ANNOTATED)
+        if (record[MESSAGE_KIND] & KIND_REWORKED)
             break;
         int32_t more = COLUMNS_SIZE + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY];
         if (count > 0 && more > octets_max - size)

@@ -10,9 +10,9 @@ from .. import limits
 from ..broker import getting
 from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import hot, layout
-from ..message.formats import BASIC
 from ..outcomes import REFUSED
 from . import field_table, frame, properties
+from .outgoing import foreign
 
 DELIVER = b"\x00\x3c\x00\x3c"
 GET_OK = b"\x00\x3c\x00\x47"
@@ -73,20 +73,18 @@ def reworked_properties(broker, message):
     """The properties (bytes) that 0-9-1 delivers of a message that has annotations, or that another family published: what class basic can
     say of them. None: those that its publisher sent."""
     kind = broker.tables.messages[message + layout.MESSAGE_KIND]
-    if not kind & layout.KIND_REWORKED:
-        return None
-    if kind & layout.KIND_FORMAT == BASIC:
-        return broker.merged(message)
-    octets = broker.tables.properties_of(message)
-    given = broker.format_of(message).decode(octets, 0, len(octets))
-    octets = properties.encode({name: given[name] for name in properties.known() if name in given})
-    return properties.merge(octets, broker.annotations_of(message))
+    if kind & layout.KIND_FORMAT:
+        return foreign().reworked(broker, message)[0]
+    return broker.merged(message) if kind & layout.KIND_REWORKED else None
 
 
 def reworked_header(session, number, message):
-    """The content header frame with these; None: put_content_header writes it."""
+    """The content header frame of such a message; None: put_content_header writes it."""
+    messages = session.broker.tables.messages
+    if messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
+        return foreign().header(session.broker, number, message)
     octets = reworked_properties(session.broker, message)
-    return None if octets is None else frame.content_header(number, session.broker.tables.messages[message + layout.MESSAGE_BODY], octets)
+    return None if octets is None else frame.content_header(number, messages[message + layout.MESSAGE_BODY], octets)
 
 
 def header_size(tables, message, header):

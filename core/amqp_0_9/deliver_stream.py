@@ -12,6 +12,7 @@ from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
 from . import frame, packed, properties
 from .deliver import refuses_header, reworked_properties, start_delivery
+from .outgoing import foreign
 
 STREAM_OFFSET = b"\x0fx-stream-offsetl"
 PACKED_HEADS = 180  # octets of a packed message around its body, without consumer tag and route: 160 at most
@@ -65,9 +66,11 @@ def deliver_record(session, consumer, message, octets):
     """One message of a stream, with its offset among the headers; false when its header is too large for this connection."""
     tables = session.broker.tables
     pair = STREAM_OFFSET + struct.pack(">q", consumer.cursor_offset)
-    header = frame.content_header(
-        consumer.channel.number, tables.messages[message + layout.MESSAGE_BODY], properties.with_header(octets, pair)
-    )
+    size = tables.messages[message + layout.MESSAGE_BODY]
+    if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
+        octets, pieces = foreign().reworked(session.broker, message)
+        size = foreign().size_of(tables, message, pieces)
+    header = frame.content_header(consumer.channel.number, size, properties.with_header(octets, pair))
     if refuses_header(session, consumer, len(header), "the message of offset %d" % consumer.cursor_offset):
         return False
     method_frame = start_record(session, consumer, message)
@@ -98,8 +101,9 @@ def deliver_packed(session, consumer, message):
     else:
         send.write(heads)
         size = tables.size_of(message)
-        if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED:
-            size = tables.messages[message + layout.MESSAGE_BODY]
+        kind = tables.messages[message + layout.MESSAGE_KIND]
+        if kind & layout.KIND_REWORKED:
+            size = tables.messages[message + layout.MESSAGE_BODY] if not kind & layout.KIND_FORMAT else 0
         session.outgoing.start_chain(session, number, message, bytes(body[: len(body) - size]), size)
     consumer.cursor_offset += count
     consumer.cursor = behind

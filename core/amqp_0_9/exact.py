@@ -24,6 +24,10 @@ def exact(octets):
     return given
 
 
+def payload(octets, size, read):
+    """None: a body of class basic is payload."""
+
+
 def pairs(octets, at, end):
     """The pairs of a table between `at` and `end`, which decode has checked."""
     table = {}

@@ -2,7 +2,16 @@
 
 from .. import limits
 from ..memory import layout
+from ..parts import needed
 from . import frame, hot_out
+
+if False:  # for the type checker alone
+    from typing import Any
+
+
+def foreign():
+    """What knows messages that another family published."""
+    return needed("amqp_0_9.foreign", "messages of another family")
 
 
 class Outgoing:
@@ -11,7 +20,7 @@ class Outgoing:
     def __init__(self):
         self.message = layout.NONE
         self.channel_number = 0
-        self.lead = b""  # octets that go before those of the message
+        self.lead: "Any" = b""  # octets that go before those of the message; foreign.Lead has them in several places
         self.left = 0
         self.block = layout.NONE
         self.offset = 0
@@ -39,6 +48,10 @@ class Outgoing:
             )
         else:
             send.write(header_frame)
+            if messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
+                self.lead = foreign().lead_of(tables, message)
+                self._begin(session, number, message, 0)
+                return
         if messages[message + layout.MESSAGE_BODY]:
             self._begin(session, number, message, messages[message + layout.MESSAGE_BODY])
 

@@ -5,8 +5,8 @@
     long kind[count]     whose format the properties have, and what they say (layout.MESSAGE_KIND)
     records: each its route (exchange and routing key, two short strings) | properties (flags and list, as in a content header) | body
 
-All numbers big-endian. The records are dense: record i has offset first + i, and each is one piece, as it lies in the arena; the properties
-of one with annotations are merged with these, and its kind does not say that it has any. The message's headers have x-stream-offset (the
+All numbers big-endian. The records are dense: record i has offset first + i, and each is one piece, as it lies in the arena; one with
+annotations, or of another family, is as 0-9-1 delivers it, and its kind does not say so. The message's headers have x-stream-offset (the
 first) and x-stream-records (the count).
 """
 
@@ -15,6 +15,7 @@ import struct
 from ..memory import layout
 from ..memory.layout import EPOCH
 from . import field_table, frame, properties
+from .outgoing import foreign
 
 VERSION = 3
 HEAD_SIZE = 16
@@ -35,18 +36,18 @@ def collect(broker, consumer, octets_max):
 def pack(broker, quicker, entry, most, octets_max):
     """Up to `most` records from `entry` on, at least one: (a body as a bytearray whose head is not filled in, count, the entry behind).
 
-    `quicker`: the function that has this in C, or None; it packs up to a record with annotations. A pack that begins with one has all that
-    come behind it.
+    `quicker`: the function that has this in C, or None; it packs up to a record that is reworked (layout.KIND_REWORKED). A pack that begins
+    with one has all that come behind it.
     """
     tables = broker.tables
-    is_merged = tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED != 0
+    is_merged = tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_KIND] & layout.KIND_REWORKED != 0
     if quicker is not None and not is_merged:
         return quicker(entry, most, octets_max)
     return pack_here(broker, entry, most, octets_max, is_merged)
 
 
 def pack_here(broker, entry, most, octets_max, is_merged):
-    """The same in Python; `is_merged`: with records that have annotations, too."""
+    """The same in Python; `is_merged`: with those, too."""
     tables = broker.tables
     entries, messages, arena, block_size = tables.entries, tables.messages, tables.arena, tables.block_size
     size = HEAD_SIZE
@@ -58,20 +59,20 @@ def pack_here(broker, entry, most, octets_max, is_merged):
         given = messages[message + layout.MESSAGE_PROPERTIES]
         body = messages[message + layout.MESSAGE_BODY]
         kind = messages[message + layout.MESSAGE_KIND]
-        octets = b""
-        if kind & layout.KIND_ANNOTATED:
+        octets = content = b""
+        if kind & layout.KIND_REWORKED:
             if not is_merged:
                 break
-            kind ^= layout.KIND_ANNOTATED
-            octets = broker.merged(message)
-            given = len(octets)
+            kind &= ~layout.KIND_REWORKED
+            octets, content = reworked_content(broker, message)
+            given, body = len(octets), len(content)
         whole = route + given + body
         size += COLUMNS_SIZE + whole
         if records and size > octets_max:
             break
         sizes += (messages[message + layout.MESSAGE_ARRIVED] + EPOCH, route, given, body, kind)
         if octets:
-            octets = tables.route_of(message) + octets + tables.octets(message, tables.size_of(message) - body, body)
+            octets = tables.route_of(message) + octets + content
         elif whole <= block_size:
             start = messages[message + layout.MESSAGE_FIRST] * block_size
             octets = bytes(arena[start : start + whole])
@@ -83,6 +84,15 @@ def pack_here(broker, entry, most, octets_max, is_merged):
     form = ">%dI" % count
     columns = [struct.pack(form, *sizes[column::5]) for column in range(5)]
     return bytearray().join([bytes(HEAD_SIZE)] + columns + records), count, entry
+
+
+def reworked_content(broker, message):
+    """(properties, body) of a message that is not delivered as its publisher sent it, both bytes."""
+    tables = broker.tables
+    if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
+        return foreign().content(broker, message)
+    size = tables.messages[message + layout.MESSAGE_BODY]
+    return broker.merged(message), tables.octets(message, tables.size_of(message) - size, size)
 
 
 def header(channel_number, size, offset, count):

@@ -6,8 +6,8 @@ A publisher's sections are not written again where nothing more has to be said; 
 
 import struct
 
+from ..broker import crossing
 from ..memory import layout
-from ..message import crossing
 from ..message.annotations import GONE
 from ..message.formats import AMQP_1_0
 from . import addresses, composites, sections, types
@@ -103,7 +103,7 @@ def header(fields, failed, passed):
     fields["delivery-count"] = min((fields.get("delivery-count") or 0) + failed, TTL_MAX) or None
     fields["first-acquirer"] = None
     if fields.get("ttl") is not None:
-        fields["ttl"] = max(fields["ttl"] - passed, 0)
+        fields["ttl"] = min(max(fields["ttl"] - passed, 0), TTL_MAX)
     return composites.write("header", fields)
 
 
@@ -245,7 +245,7 @@ def converted(broker, message, failed, noted):
     tables = broker.tables
     messages = tables.messages
     kind = messages[message + layout.MESSAGE_KIND]
-    given = crossing.exact(kind, tables.properties_of(message))
+    given, _ = crossing.told(tables, message)
     exchange, key = broker.names_of(message)
     changes = annotations_of(broker, message)
     changes["x-exchange"] = exchange
@@ -263,7 +263,7 @@ def converted(broker, message, failed, noted):
 
 
 def sections_of(given, changes):
-    """message-annotations, properties and application-properties of the properties of class basic (core/message/crossing.py)."""
+    """message-annotations, properties and application-properties of the properties of class basic (core/broker/crossing.py)."""
     noted, pairs = {}, {}
     headers = given.get("headers") or {}
     for name in headers:

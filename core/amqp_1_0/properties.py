@@ -1,7 +1,7 @@
 """What a message of AMQP 1.0 says of itself, by the names of class basic and by its own: the row of core/message/formats.py.
 
-Octets are a properties part (sections.py). `decode` gives what rules compare, `exact` what receivers of 0-9-1 get, both as
-RabbitMQ 4 maps it (core/SPEC.md has what is lost); `facts` gives the sections with their own names and types.
+Octets are a properties part (sections.py). `decode` gives what rules compare, exact.py what receivers of 0-9-1 get, both as RabbitMQ 4
+maps it (core/SPEC.md has what is lost); `facts` gives the sections with their own names and types.
 """
 
 from . import addresses, sections, types
@@ -43,11 +43,6 @@ def check(buffer, at, end):
 def decode(buffer, at, end):
     """The properties by the names of class basic, with plain values: what rules compare."""
     return properties_of(facts(buffer, at, end), plain)
-
-
-def exact(octets):
-    """The same for core/amqp_0_9/properties.encode: each header with the letter of its type."""
-    return properties_of(facts(octets, 0, len(octets)), lettered)
 
 
 def properties_of(found, write):
@@ -116,8 +111,8 @@ def identifier(given, headers, name, header, value, write):
         return
     text = value
     if isinstance(value, tuple):
-        text = urn_of(value[1]) if value[0] == "uuid" else str(value[1]) if value[0] == "ulong" else None
-    if isinstance(text, str) and len(text.encode("utf-8")) <= SHORT_MAX:
+        text = urn_of(value[1]) if value[0] == "uuid" else str(value[1])
+    if write is plain or isinstance(text, str) and len(text.encode("utf-8")) <= SHORT_MAX:
         given[name] = text
     else:
         put(headers, header, value, write)

@@ -60,8 +60,8 @@ def message(payload, at, size):
         if identity >= IDENTITY_MAX or position >= POSITION_MAX:
             return "it is for position %d of queue %d" % (position, identity)
     name = payload[start] if route else 0
-    if route < 2 or name + 2 > route or name + payload[start + 1 + name] + 2 != route or properties < 2:
-        return "its route or its properties are none"
+    if route < 2 or name + 2 > route or name + payload[start + 1 + name] + 2 != route:
+        return "its route is none"
     str(payload[start + 1 : start + 1 + name], "utf-8")
     if bool(added) != bool(kind & layout.KIND_ANNOTATED):
         return "its annotations have %d octets" % added

@@ -38,6 +38,14 @@ class Format:
         return json.loads(str(bytes(octets[at:end]), "utf-8"))
 
     @staticmethod
+    def exact(octets):
+        return Format.decode(octets, 0, len(octets))
+
+    @staticmethod
+    def payload(octets, size, read):
+        return None
+
+    @staticmethod
     def encode(given):
         return json.dumps(given).encode()
 

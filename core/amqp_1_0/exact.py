@@ -1,0 +1,17 @@
+"""What other families are told of a message of AMQP 1.0 (core/broker/crossing.py), as RabbitMQ 4 maps it."""
+
+from . import body
+from .properties import facts, lettered, properties_of
+
+ENCODED = "amqp-1.0"  # the type of a body that is no data section but sections as they are
+
+
+def exact(octets):
+    """The properties of class basic out of a properties part (bytes); what it has no like for is left out (core/SPEC.md)."""
+    return properties_of(facts(octets, 0, len(octets)), lettered)
+
+
+def payload(octets, size, read):
+    """Data sections without their heads, or any other body as it is, with its footer."""
+    found = body.payload(octets, size, read)
+    return None if found is None else (found[0], ENCODED if found[1] else None)

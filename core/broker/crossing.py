@@ -1,0 +1,40 @@
+"""Messages that one family published and another delivers: which file of core/ tells other families of them.
+
+What it tells are properties by the names of class basic. Values are those of core/amqp_0_9/field_table.py, numbers with the letter of their
+type: (letter, number); a longstr that is not UTF-8 is ("S", octets). Such a file has
+
+    exact(octets)                   the properties (bytes) so, as their publisher sent them
+    payload(octets, size, read)     None: the body, of `size` octets, is payload as it lies. Else ([(position, octets)], type): the pieces
+                                    of it that are, in their order, and what the property type has to be for them, or None;
+                                    read(position, most): octets of the body
+
+A format that is in no row of SOURCES has both itself.
+"""
+
+from ..memory import layout
+from ..message.formats import AMQP_1_0, BASIC, format_of
+from ..parts import needed
+
+SOURCES = {BASIC: "amqp_0_9.exact", AMQP_1_0: "amqp_1_0.exact"}
+
+
+def source_of(kind):
+    """What tells other families of messages of this kind."""
+    number = kind & layout.KIND_FORMAT
+    return needed(SOURCES[number], "what other families are told of a message") if number in SOURCES else format_of(kind)
+
+
+def told(tables, message):
+    """(properties by name, pieces of its body or None: all of it) of a message, for receivers of another family; without annotations."""
+    messages = tables.messages
+    source = source_of(messages[message + layout.MESSAGE_KIND])
+    octets = tables.properties_of(message)
+    given = source.exact(octets)
+    size = messages[message + layout.MESSAGE_BODY]
+    start = tables.size_of(message) - size
+    found = source.payload(octets, size, lambda at, most: tables.octets(message, start + at, min(most, size - at)))
+    if found is None:
+        return given, None
+    if found[1] is not None:
+        given["type"] = found[1]
+    return given, found[0]
