@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from leveret.tools.devtool import check, legs, mutate, mutations
+from leveret.tools.devtool import check, legs, mutate, mutations, nearest
 
 SOURCE = '''"""A file."""
 LIMIT = 3
@@ -180,6 +180,36 @@ def test_the_tests_that_are_most_about_a_file_come_first():
     }
     (found, *_) = mutations.mutations_of("x = 1\n")
     assert judge.units(mutate.Mutant("core/a.py", "x = 1\n", found)) == ["near", "wide"]
+
+
+@pytest.fixture
+def near(tree):
+    """The Nearest of the small product and of tests that stand around it in many ways, all of a leg."""
+    for path, text in {
+        "ports/far/line.py": "",
+        "ports/tower.py": "from . import line\n",
+        "tests/others/test_line.py": "",
+        "tests/others/test_imports.py": "from leveret.ports.far import line\n",
+        "tests/others/test_imports_a_name.py": "from leveret.ports.far.line import Line\nLine(Line)\n",
+        "tests/others/helper.py": "import leveret.ports.far.line\n",
+        "tests/others/test_helped.py": "import helper\n",
+        "tests/far/test_steps.py": "COMMAND = 'tower'\n",
+        "tests/others/test_a_word.py": "def f():\n    run('leveret line')\n",
+        "tests/others/test_a_tower.py": "COMMAND = 'tower'\n",
+        "tests/far/test_nothing.py": "",
+        "tests/others/test_nothing.py": "NAME = 'nothing'\n",
+    }.items():
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).write_text(text)
+    return lambda most: nearest.Nearest(("tests/others", "tests/far"), mutate.PRODUCT, most).files("ports/far/line.py")
+
+
+def test_the_nearest_tests_are_those_called_after_a_file_that_import_it_that_share_its_folders_name_and_that_name_it(near):
+    """And then those that name a file which imports it; no helper is a test, and what has nothing to do with the file is not asked."""
+    order = ["others/test_line", "others/test_imports_a_name", "others/test_imports", "others/test_helped"]
+    order += ["far/test_steps", "others/test_a_word", "others/test_a_tower"]
+    assert near(20) == ["tests/%s.py" % each for each in order]
+    assert near(3) == ["tests/%s.py" % each for each in order[:3]]
 
 
 def test_the_end_names_survivors_what_was_not_drawn_from_and_the_table():

@@ -4,12 +4,10 @@ Laws: the checkout is never written to; the same tree, count and seed draw the s
 killed it. Each verdict is kept as long as the tree stays as it is: a run that was ended goes on with the same command. How to use it and
 what its words mean: tests/README.md.
 A mutant has the unit tests that run its line first (a run of the unit tests under slipcover says which), those first of whose lines most
-are in its file; when all pass it has the nearest tests of the other fast legs: those that import or name its file, or a file that imports
-it. The first failure ends it.
+are in its file; when all pass it has the nearest tests of the other fast legs (nearest.py). The first failure ends it.
 """
 
 import argparse
-import ast
 import collections
 import compileall
 import concurrent.futures
@@ -30,13 +28,13 @@ import tempfile
 import threading
 import time
 
-from . import check, legs, mutations
+from . import check, legs, mutations, nearest
 
 ROOT = legs.ROOT
 PRODUCT = ("core", "ports", "tools")
 UNIT = "unit"
-OTHER_LEGS = ("tools", "accel", "wire", "serial", "spark", "simulate", "bridge")
-OTHERS_MAX = 5  # test files of the other legs for one mutant, the nearest first
+OTHER_LEGS = ("tools", "accel", "wire", "serial", "spark", "simulate", "bridge", "durable")
+OTHERS_MAX = 6  # test files of the other legs for one mutant, the nearest first
 WANTED = 0.9  # of the mutants are to die
 
 # What CPython's fast legs do not run, by the beginning of its path: why, and which leg's tests run it.
@@ -317,54 +315,14 @@ def with_copy(copies, work):
         copies.put(place)
 
 
-def modules_named(path):
-    """Last parts of the names of the modules that a source file imports, and the words in its texts that name one (`leveret serve`)."""
-    names: set = set()
-    for node in ast.walk(ast.parse(read(path))):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.rsplit(".", 1)[-1] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").rsplit(".", 1)[-1])
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            names.update(re.findall(r"\w+", node.value))
-    return names
-
-
-class Nearest:
-    """Test files of the other fast legs by how near they stand to a product file."""
-
-    def __init__(self):
-        folders = [path for leg in legs.LEGS if leg.name in OTHER_LEGS for path in leg.paths]
-        self.tests = {path: modules_named(path) for path in check.python_files(*folders) if os.path.basename(path).startswith("test_")}
-        self.order = {
-            path: number
-            for number, path in enumerate(
-                path for name in OTHER_LEGS for leg in legs.LEGS if leg.name == name for path in check.python_files(*leg.paths)
-            )
-        }
-        self.product = {path: modules_named(path) for path in check.python_files(*PRODUCT)}
-
-    def files(self, path):
-        """At most OTHERS_MAX: the tests that name the file, then those that name a file that imports it, and so on."""
-        found: list = []
-        seen, edge = {path}, [path]
-        while edge and len(found) < OTHERS_MAX:
-            names = {os.path.basename(each)[:-3] for each in edge}
-            near = [test for test, named in self.tests.items() if named & names and test not in found]
-            found += sorted(near, key=lambda test: (-len(self.tests[test] & names), self.order[test]))
-            edge = [each for each, named in self.product.items() if named & names and each not in seen]
-            seen.update(edge)
-        return found[:OTHERS_MAX]
-
-
 class Judge:
     """Runs the tests for mutants, in copies of the tree."""
 
     def __init__(self, copies, measured):
         self.copies = copies
         self.measured = measured
-        self.nearest = Nearest()
+        folders = [path for name in OTHER_LEGS for leg in legs.LEGS if leg.name == name for path in leg.paths]
+        self.nearest = nearest.Nearest(folders, PRODUCT, OTHERS_MAX)
         self.good = {}  # test file of another leg -> seconds that it takes without a mutant, or None: it cannot be asked
         self.lock = threading.Lock()
         self.state = "verdicts-" + _digest(check.python_files(*PRODUCT, "tests"))
