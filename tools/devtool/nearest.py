@@ -93,4 +93,4 @@ class Nearest:
             edge = [each for each, named in self.product.items() if named & names and each not in seen]
             seen.update(edge)
             steps += 1
-        return sorted(found, key=found.get)[: self.most]
+        return sorted(found, key=lambda test: found[test])[: self.most]
