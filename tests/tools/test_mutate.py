@@ -70,6 +70,27 @@ def test_what_would_be_the_same_program_is_no_change():
     ]
 
 
+def test_what_cpython_does_not_run_is_no_change():
+    """Imports for the type checker, what is MicroPython's, and when a text is written: the rest of those lines is changed as ever."""
+    source = (
+        "if False:  # for the type checker alone\n    from typing import Any\n"
+        "if MICROPYTHON:\n    a = 3\nelif b:\n    c = 4\nelse:\n    d = 5\n"
+        "if False:\n    e = 0x1\n"
+        "print(f(6), end=g(7), flush=True)\n"
+    )
+    assert changes(source) == [
+        (3, "negated condition: `MICROPYTHON` -> `(not (MICROPYTHON))`"),
+        (5, "negated condition: `b` -> `(not (b))`"),
+        (6, "constant: `4` -> `5`"),
+        (8, "constant: `5` -> `6`"),
+        (9, "constant: `False` -> `True`"),
+        (9, "negated condition: `False` -> `(not (False))`"),
+        (10, "constant: `0x1` -> `0x0`"),
+        (11, "constant: `6` -> `7`"),
+        (11, "constant: `7` -> `8`"),
+    ]
+
+
 def test_a_change_leaves_every_other_octet_as_it_is_and_can_be_compiled():
     for source in (SOURCE, 'def f(é):\n    return "é", é + \\\n        1, "ü"\n'):
         for found in mutations.mutations_of(source):

@@ -5,7 +5,9 @@ It reads with `ast` and splices the change into the text, so that all other line
 Left out, because no test could or should see them: docstrings and every text (of logs, errors, help), annotations, removed
 statements outside of functions (nothing would import), `__repr__`, and what runs under `if __name__ == "__main__"`.
 Left out, because it is the same program: `x + NAME` and `x - NAME` where core/memory/layout.py says that NAME is 0, the first column of a
-record. A constant in hexadecimal is a mask: its highest bit goes, for one more is often the same (an even number & 0x8001).
+record; an `if False:` over imports, which only the type checker reads; what stands under `if MICROPYTHON:`, which CPython never runs; and
+print's `flush`, which says when a text is written. A constant in hexadecimal is a mask: its highest bit goes, for one more is often the
+same (an even number & 0x8001).
 Left out for the sake of the machine: lines that end processes or remove files (HARMFUL), for a mutant of those may harm others.
 """
 
@@ -109,6 +111,12 @@ def _is_main(node):
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
+def _is_for_the_type_checker(node):
+    test = node.test
+    is_never = isinstance(test, ast.Constant) and test.value is False
+    return is_never and not node.orelse and all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body)
+
+
 def _name_called(node):
     function = node.func
     return getattr(function, "attr", getattr(function, "id", ""))
@@ -168,7 +176,12 @@ class _Finder(ast.NodeVisitor):
     # Statements
 
     def visit_If(self, node):
-        if _is_main(node):
+        if _is_main(node) or _is_for_the_type_checker(node):
+            return
+        if isinstance(node.test, ast.Name) and node.test.id == "MICROPYTHON":
+            self._negate(node.test)
+            for each in node.orelse:
+                self.visit(each)
             return
         if not _is_harmful(node.test):
             self._negate(node.test)
@@ -237,6 +250,11 @@ class _Finder(ast.NodeVisitor):
             return  # a text is put together: so are the numbers in it
         if type(node.op) in OPERATORS and not (isinstance(node.op, (ast.Add, ast.Sub)) and _is_first_column(node.right)):
             self._swap("operator", node, op=OPERATORS[type(node.op)]())
+        self.generic_visit(node)
+
+    def visit_Call(self, node):
+        if _name_called(node) == "print":
+            node = ast.Call(node.func, node.args, [each for each in node.keywords if each.arg != "flush"])
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node):
