@@ -300,6 +300,25 @@ def test_idempotent_publish():
     assert peer.frames()[-1][2][0] == 6 and state(peer)[:2] == (0, 4) and broker.queues["s"].publishers.doubles == 2
 
 
+def test_a_message_larger_than_its_stream_may_be_is_kept_while_it_is_the_last():
+    """x-max-length-bytes: a stream is never emptied by its own size."""
+    broker, peer = stream_of(0)
+    for number in range(3):
+        peer.publish("s", bytes([48 + number]) + bytes(2500))
+        assert state(peer)[:2] == (number, number + 1)
+    assert offsets(peer.consume("s", arguments={"x-stream-offset": "first"})) == [2]
+
+
+def test_every_offset_is_where_a_reader_begins():
+    """Of streams of one message to nine, from either end."""
+    for count in range(1, 10):
+        _, peer = stream_of(count)
+        for offset in range(count):
+            tag = "from %d" % offset
+            assert offsets(peer.consume("s", tag, arguments={"x-stream-offset": offset})) == list(range(offset, count))
+            peer.ask("basic_cancel", "basic_cancel_ok", tag, False)
+
+
 def test_a_partitioned_stream():
     """Streams bound to an x-consistent-hash exchange: one key always goes to one partition, and keys spread over all of them."""
     broker = new_broker(queue_count_max=20)

@@ -116,3 +116,30 @@ def test_what_hides_a_header_leaves_every_other_octet():
     assert properties.decode(octets, 0, len(octets)) == given
     octets = properties.merge(properties.encode({"headers": {"BCC": []}}), {"headers": {"BCC": GONE}})
     assert properties.decode(octets, 0, len(octets)) == {"headers": {}}
+
+
+def test_a_dead_letter_goes_by_all_keys_of_its_message_or_by_its_queues_own():
+    """RabbitMQ: without x-dead-letter-routing-key CC counts and stays in the headers; with one that is the only key. x-death has all."""
+    for key, queues_of_it in ((None, ("t", "b")), ("other", ("other",))):
+        broker = new_broker()
+        peer = Peer(broker)
+        arguments = {"x-dead-letter-exchange": "dead"}
+        if key is not None:
+            arguments["x-dead-letter-routing-key"] = key
+        peer.ask("exchange_declare", "exchange_declare_ok", 0, "dead", "direct", False, False, False, False, False, {})
+        peer.declare("t", arguments=arguments)
+        for name in ("dead-t", "dead-b", "dead-other"):
+            peer.declare(name)
+            peer.ask("queue_bind", "queue_bind_ok", 0, name, "dead", name[5:], False, {})
+        peer.publish("t", b"body", given={"headers": {"CC": ["b"]}})
+        peer.give(encoded("basic_get", 1, 0, "t", False))
+        tag = peer.frames()[0][2][0]
+        peer.give(encoded("basic_reject", 1, tag, False))
+        for name in ("t", "b", "other"):
+            found = get(peer, "dead-" + name)
+            assert (found is not None) == (name in queues_of_it), (key, name)
+            if found is not None:
+                headers = found[1]["headers"]
+                assert headers["x-death"][0]["routing-keys"] == ["t", "b"] and found[2] == b"body"
+                assert headers.get("CC") == (["b"] if key is None else None)
+        assert broker.counters["internal_errors"] == 0

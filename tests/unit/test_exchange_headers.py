@@ -179,6 +179,9 @@ def test_patterns():
     for pattern in ("", "*", "?", "a", "a*", "*a", "*a*", "a*b", "?*", "*?", "a?b", "**", "*ab*", "a*b*a", "*a?", "?a*b", "ab*ab", "*b*a*"):
         for text in texts:
             assert matches(pieces_of(pattern, "*", "?", ""), text) == plain(pattern, text), (pattern, text)
+    for pattern in ("*a?*", "*?a*", "*a?b*", "*?*", "*??*b", "*a??*", "*?b?*", "a*?b*"):
+        for text in texts:
+            assert matches(pieces_of(pattern, "*", "?", ""), text) == plain(pattern, text), (pattern, text)
     assert pieces_of("a%", "%", "_", "%") is None
     assert matches(pieces_of("*a?c*b?d*", "*", "?", ""), "xxaacabcbbdz") and not matches(pieces_of("*a?c*b?d*", "*", "?", ""), "bbdabc")
     assert matches(pieces_of("100!%", "%", "_", "!"), "100%") and not matches(pieces_of("100!%", "%", "_", "!"), "1000")

@@ -94,7 +94,7 @@ def test_a_removal_says_what_is_gone():
     ):
         assert of_definition(**fields) != "", fields
     assert of_definition(gone="queue", name="q", id=-1) == of_definition(name="q") == "it is no definition"
-    assert fault(segments.DEFINED, b"[]") == "it is no definition" and fault(segments.DEFINED, b"{") != ""
+    assert fault(segments.DEFINED, b"7") == "it is no definition" and fault(segments.DEFINED, b"{") != ""
 
 
 def test_a_user_has_three_permissions_or_none_and_words_for_tags():

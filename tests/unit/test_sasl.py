@@ -80,6 +80,33 @@ def amqplain(**table):
     return field_table.encode(table)[4:]
 
 
+class Somewhere:
+    """The peer of a mechanism without a connection."""
+
+    from_loopback = True
+    identities = None
+
+
+def test_each_refusal_of_a_password_says_why_and_calculates_none():
+    """For the operator's log (core/access/sasl.py): a user that is not there, one without a password, and an empty password."""
+    broker = new_broker()
+    for user, secret, reason in (
+        ("nobody", "x", "there is no such user here"),
+        ("none", "x", "this user has no password"),
+        ("u", "", "the password is empty"),
+        ("r", "", "the password is empty"),
+    ):
+        mechanism = sasl.Plain(broker.access, Somewhere(), broker.limits)
+        assert mechanism.take(plain(user, secret)) == sasl.REFUSED
+        assert (mechanism.reason, mechanism.claimed, mechanism.user, mechanism.check) == (reason, user, None, None), user
+    mechanism = sasl.Plain(broker.access, Somewhere(), broker.limits)
+    assert mechanism.take(plain("u", "u-pw", "r")) == sasl.REFUSED and mechanism.reason == "it asks to act as another user"
+    far = Somewhere()
+    far.from_loopback = False
+    mechanism = sasl.Plain(broker.access, far, broker.limits)
+    assert mechanism.take(plain("guest", "guest-pw")) == sasl.REFUSED and "own machine" in mechanism.reason
+
+
 def test_the_mechanisms_that_are_offered():
     broker = new_broker()
     assert Caller(broker).mechanisms == [b"PLAIN", b"AMQPLAIN", b"SCRAM-SHA-256"]
