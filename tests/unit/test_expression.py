@@ -1,6 +1,8 @@
 """Regular expressions of permissions and policies (core/patterns/expression.py): RabbitMQ's meaning (re:run of octets, PCRE), the same on
 every interpreter, and a bound on what each octet of a text costs. Random expressions are compared with google-re2 in tests/cpu."""
 
+from same_random import Random
+
 from leveret.core.patterns import expression_parser
 from leveret.core.patterns.expression import Pattern
 from leveret.core.patterns.expression_parser import WORK_MAX
@@ -149,3 +151,94 @@ def test_an_expression_larger_than_a_broker_takes_is_refused():
         assert "600" in str(error) or "large" in str(error)
     else:
         raise AssertionError("too large")
+
+
+# Expressions by chance against the meaning itself: which ends each part has in a text, from each begin.
+
+
+def made_by_chance(chance, depth):
+    """(text of an expression, its meaning: ends(text, begin) is a set) of literals, sets, sequences, branches and repetitions."""
+    kind = chance.below(7) if depth else chance.below(2)
+    if kind == 0:
+        letter = chance.choice("ab")
+        return letter, lambda text, at: {at + 1} if text[at : at + 1] == letter else set()
+    if kind == 1:
+        return "[^b]", lambda text, at: {at + 1} if at < len(text) and text[at] != "b" else set()
+    if kind < 4:
+        parts = [made_by_chance(chance, depth - 1) for _ in range(chance.below(3) + 1)]
+        return "(?:%s)" % "".join([part[0] for part in parts]), lambda text, at: in_a_row([part[1] for part in parts], text, at)
+    if kind == 4:
+        parts = [made_by_chance(chance, depth - 1) for _ in range(2)]
+        return "(?:%s|%s)" % (parts[0][0], parts[1][0]), lambda text, at: parts[0][1](text, at) | parts[1][1](text, at)
+    inner, ends = made_by_chance(chance, depth - 1)
+    sign, least, most = chance.choice(
+        (("*", 0, None), ("+", 1, None), ("?", 0, 1), ("{2}", 2, 2), ("{1,3}", 1, 3), ("{2,}", 2, None), ("{0,2}", 0, 2), ("{3,4}", 3, 4))
+    )
+    return "(?:%s)%s" % (inner, sign), lambda text, at: repeated(ends, text, at, least, most)
+
+
+def in_a_row(parts, text, at):
+    places = {at}
+    for ends in parts:
+        places = {end for place in places for end in ends(text, place)}
+    return places
+
+
+def repeated(ends, text, at, least, most):
+    """Ends of `least` to `most` (None: any number) times the same, one after the other."""
+    places, reached = {at}, set()
+    for count in range(len(text) + 5 if most is None else most + 1):
+        if count >= least:
+            reached |= places
+        places = {end for place in places for end in ends(text, place)}
+    return reached
+
+
+def test_expressions_by_chance_mean_what_their_parts_mean():
+    """All texts of a and b of up to four letters, and some longer: from the begin to the end, and anywhere."""
+    texts = [""]
+    for _ in range(4):
+        texts += [text + letter for text in texts if len(text) == len(texts[-1]) for letter in "ab"]
+    texts += ["aabab", "bbbaaa", "abababab"]
+    chance = Random(5)
+    for _ in range(120):
+        expression, ends = made_by_chance(chance, 3)
+        try:
+            whole, anywhere = Pattern("^(?:%s)\\z" % expression, SIZE), Pattern("%s" % expression, SIZE)
+        except ValueError:
+            continue  # it asks for too much work
+        for text in texts:
+            assert whole.found_in(text) == (len(text) in ends(text, 0)), (expression, text)
+            assert anywhere.found_in(text) == any(ends(text, at) for at in range(len(text) + 1)), (expression, text)
+
+
+# Which octets the short sets and the POSIX classes have (PCRE in the C locale; \s has the vertical tab).
+SETS = {
+    "\\d": "0123456789",
+    "\\w": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
+    "\\s": "\t\n\x0b\x0c\r ",
+    "[[:digit:]]": "0123456789",
+    "[[:upper:]]": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "[[:lower:]]": "abcdefghijklmnopqrstuvwxyz",
+    "[[:xdigit:]]": "0123456789abcdefABCDEF",
+    "[[:space:]]": "\t\n\x0b\x0c\r ",
+    "[[:blank:]]": "\t ",
+    "[a-cx]": "abcx",
+    "(?i)[a-cx]": "abcxABCX",
+    "\\t": "\t",
+    "\\n": "\n",
+    "\\r": "\r",
+    "\\f": "\x0c",
+    "\\e": "\x1b",
+    "\\.": ".",
+}
+
+
+def test_sets_have_their_octets_and_no_others():
+    for expression, octets in SETS.items():
+        pattern = Pattern("^%s\\z" % expression if expression[:4] != "(?i)" else "(?i)^%s\\z" % expression[4:], SIZE)
+        has = "".join([chr(octet) for octet in range(128) if pattern.found_in(chr(octet))])
+        assert sorted(has) == sorted(octets), (expression, has)
+    for letter in "dws":
+        inside, outside = Pattern("^\\%s\\z" % letter, SIZE), Pattern("^\\%s\\z" % letter.upper(), SIZE)
+        assert all(inside.found_in(chr(octet)) != outside.found_in(chr(octet)) for octet in range(128)), letter
