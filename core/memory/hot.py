@@ -370,7 +370,7 @@ def expire(blocks, messages, entries, queues, state, queue):
 
 
 def settle(blocks, messages, entries, queues, channels, consumers, state, channel, last, multiple, counter):
-    """Settle one unsettled entry, `last`, or (multiple) all up to it: the number settled, by which state[counter] goes up."""
+    """Settle one unsettled entry, `last`, or (multiple) all up to it; state[counter] goes up by their number."""
     count = 0
     entry = channels[channel + CHANNEL_UNSETTLED_HEAD] if multiple else last
     while True:
@@ -382,7 +382,6 @@ def settle(blocks, messages, entries, queues, channels, consumers, state, channe
             break
         entry = behind
     state[counter] = (state[counter] + count) & MASK
-    return count
 
 
 def reach(entries, channels, channel, tag, most):

@@ -47,6 +47,27 @@ def gets_in(broker, address, user="u"):
     return {"connection_tune": True, "late": "late", "connection_close": False}[found[0]]
 
 
+def test_failures_are_forgotten_when_they_are_as_old_as_login_refusal_ms():
+    """Each by its own last failure; the rows are looked through at most every 100 ms."""
+    broker = guarded()
+    fail(broker, HERE, 2)
+    failures = broker.failures
+    last = failures.addresses[HERE][1]
+    fail(broker, THERE, 1)
+    later = failures.addresses[THERE][1]
+    assert later > last
+    failures.tick(last + 4999)
+    assert sorted(failures.addresses) == [HERE, THERE]
+    failures.tick(last + 5000)
+    assert sorted(failures.addresses) == [HERE, THERE], "1 ms after the last look"
+    failures.swept -= 100
+    failures.tick(last + 5000)
+    assert list(failures.addresses) == [THERE] and list(failures.users) == ["u"]
+    assert [key[0] for key in failures.at_address] == [THERE]
+    failures.tick(max(later + 5000, last + 5100))
+    assert not failures.addresses and not failures.users and not failures.at_address
+
+
 def test_one_good_password_gives_no_guesses_at_another_users():
     """What a user failed is forgotten by its own log-in only: an attacker with an account was never refused between its own log-ins."""
     broker = guarded(login_refusal_ms=100000)
