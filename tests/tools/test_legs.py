@@ -71,6 +71,11 @@ def test_an_expected_failure_is_a_skip_without_reason_and_fails(tmp_path):
     assert outcome.complaint
 
 
+def test_an_expected_failure_with_its_reason_is_counted_apart(tmp_path):
+    outcome = run_pytest(tmp_path, "import pytest\ndef test_a(): pass\n@pytest.mark.xfail(reason='not yet')\ndef test_b(): assert 0\n")
+    assert (outcome.passed, outcome.skipped, outcome.awaited, outcome.good()) == (1, 0, 1, True)
+
+
 def test_a_record_that_is_not_there_fails(tmp_path):
     outcome, _ = outcomes.read_junit(str(tmp_path / "absent.xml"))
     assert outcome.complaint

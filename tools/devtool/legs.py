@@ -153,7 +153,7 @@ def _tell(leg, outcome):
     word = "ok" if outcome.good() else "FAILED"
     print(
         f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, {outcome.seconds:.0f} s",
-        *filter(None, [outcome.coverage]),
+        *filter(None, [f"{outcome.awaited} not served yet" if outcome.awaited else "", outcome.coverage]),
         *second_attempt.sentences(outcome),
         sep=", ",
         flush=True,

@@ -1,7 +1,8 @@
 """What a leg of `dev.py test` did, read from pytest's own record or from a runner's last line, and the complaint it deserves.
 
 Laws: a test counts once, by the worst that was recorded of it; what left no record, ran nothing, or skipped a test without naming a
-component that is really missing, is a complaint, and a leg with a complaint has failed.
+component that is really missing, is a complaint, and a leg with a complaint has failed. A test of what is not there yet (xfail with its
+reason) is counted apart.
 """
 
 import re
@@ -10,14 +11,15 @@ import xml.etree.ElementTree
 from .. import components
 
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
-WORST_LAST = ("passed", "skipped", "failed")
+WORST_LAST = ("passed", "awaited", "skipped", "failed")
 
 
 class Outcome:
     """What a leg did. `complaint`: why it fails though no test failed; `left_out`: the component without which it did not run.
 
     `failures`: the failed tests as pytest names them; `unsteady`: those that failed once and passed alone, counted as passed.
-    `coverage`: the sentence about it, of a leg that measures it.
+    `awaited`: tests that fail as they are expected to, for a reason that they give. `coverage`: the sentence about it, of a leg that
+    measures it.
     """
 
     def __init__(self, passed=0, failed=0, skipped=0, complaint="", left_out=None, seconds=0.0):
@@ -30,6 +32,7 @@ class Outcome:
         self.excused = []
         self.failures = []
         self.unsteady = []
+        self.awaited = 0
         self.coverage = ""
 
     def good(self):
@@ -47,7 +50,10 @@ class Outcome:
 def _state_of(case):
     if case.find("failure") is not None or case.find("error") is not None:
         return "failed"
-    return "passed" if case.find("skipped") is None else "skipped"
+    skipped = case.find("skipped")
+    if skipped is None:
+        return "passed"
+    return "awaited" if skipped.get("type") == "pytest.xfail" and skipped.get("message") else "skipped"
 
 
 def _name_of(case):
@@ -80,6 +86,7 @@ def read_junit(path):
         return Outcome(complaint="pytest left no record of its tests"), []
     states = [state for state, _ in cases.values()]
     outcome = Outcome(states.count("passed"), states.count("failed"), states.count("skipped"))
+    outcome.awaited = states.count("awaited")
     outcome.failures = [name for name, (state, _) in cases.items() if state == "failed"]
     return outcome, [reason for state, reason in cases.values() if state == "skipped"]
 
