@@ -27,6 +27,8 @@ def detach(link, fields, octets, at, end):
     if not link.give_back() or fields["closed"] and not link.close():
         return link.protocol.go_on_later()
     link.leave()
+    if not link.protocol.dynamic.link_ended(link):
+        return link.protocol.go_on_later()
     link.session.forget(link)
     link.protocol.reply(link.session.number, "detach", {"handle": link.handle, "closed": fields["closed"]})
     return True
@@ -51,6 +53,8 @@ def send_detach(link, condition, text):
 def detached(link, fields, octets, at, end):
     """The peer has answered our detach, or its own has crossed ours."""
     if link in link.protocol.leaving:
+        return link.protocol.go_on_later()
+    if not link.protocol.dynamic.link_ended(link):
         return link.protocol.go_on_later()
     link.session.forget(link)
     return True

@@ -4,7 +4,7 @@ in detaching.py.
 
 from .. import states
 from ..errors import RESOURCE_ERROR, ProtocolError
-from . import composites, detaching, frame
+from . import addresses, composites, detaching, frame
 from .conditions import STOLEN, LinkError
 from .states import LINK
 
@@ -23,6 +23,7 @@ class Link:
     record's unsettled entries); a link that is to be recovered keeps its own map of them here."""
 
     consumer: "Any" = None  # of the broker; an outgoing link's
+    route: "Any" = None  # where messages go; an incoming link's
     role = False
 
     def __init__(self, session, fields):
@@ -45,22 +46,34 @@ class Link:
     # Attaching
 
     def attach(self, fields):
-        """The peer's attach: answered by ours, and where the link cannot be by a detach behind it (section 2.6.3)."""
+        """The peer's attach: answered by ours, and where the link cannot be by a detach behind it (section 2.6.3). False: it must wait."""
         try:
             self.check_name()
-            self.open(fields)
+            if not self.steal():
+                return self.protocol.go_on_later()
+            if self.open(fields) is False:
+                return False
         except ProtocolError as error:
             if error.hard:
                 raise
             self.refuse(fields, error)
-            return
-        self.steal()
+            return True
         self.protocol.links[(self.name, self.role)] = self
-        self.say_attach(fields)
+        if self.broker.journal is not None:
+            self.protocol.promised = max(self.protocol.promised, self.broker.journal.defined())
+        self.write_attach(self.attach_fields(fields))
         self.begin()
+        return True
 
     def open(self, fields):
-        """Make what the link needs; raises ProtocolError where it cannot be."""
+        """Make what the link needs; raises ProtocolError where it cannot be. False: it cannot be made now."""
+
+    def must_wait(self, node):
+        """True while a node would have to be made, and a commit takes effect in the queues that were seen to have room for it, or the log
+        cannot be written."""
+        broker = self.broker
+        there = node[0] in (addresses.QUEUE, addresses.TO, addresses.MANAGEMENT) or node[1] in broker.queues
+        return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
 
     def begin(self):
         """Our attach is written."""
@@ -74,18 +87,20 @@ class Link:
             raise LinkError(RESOURCE_ERROR, "this broker takes %d links of a connection" % limits.channel_max)
 
     def steal(self):
-        """A link of this name, role and container that is there is stolen by this one (section 2.6.1)."""
+        """A link of this name, role and container that is there is stolen by this one (section 2.6.1); false: it has not given back yet
+        what it held."""
         container, user = self.protocol.container_id, self.protocol.connection.user
+        gone = True
         for connection in self.broker.connections:
             protocol = connection.session
             if connection.user is user and isinstance(protocol, type(self.protocol)) and protocol.container_id == container:
                 other = protocol.links.get((self.name, self.role))
                 if other is not None and (container or protocol is self.protocol):
                     other.step("error", STOLEN, "another link of the name '%s' was attached" % self.name[:80])
-
-    def say_attach(self, fields):
-        """Write our attach."""
-        self.write_attach(self.attach_fields(fields))
+                    protocol.flush()
+                for each in protocol.leaving:
+                    gone = gone and (each.name, each.role) != (self.name, self.role)
+        return gone
 
     def write_attach(self, given):
         """Write an attach with these fields beside those that every one has."""
@@ -118,12 +133,12 @@ class Link:
 
     # Ending
 
-    def close(self):
-        """The peer's detach closes the link, which has given back what it held: its terminus ends; false: call again."""
-        return True
-
     def give_back(self):
         """Give back what the link holds; false: some of it is there yet."""
+        return True
+
+    def close(self):
+        """The link is closed, and not only detached; false: what ends with it is not all gone yet."""
         return True
 
     def drop(self):

@@ -6,9 +6,9 @@ deliveries as may come or be unsettled at a time (bounds.py).
 """
 
 from ..broker.incoming import Incoming
-from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, ProtocolError
+from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..message.route import PART_MAX, pack
-from ..outcomes import NO_ROOM, NOT_YET, REFUSED
+from ..outcomes import NO_ROOM, NOT_YET, REFUSED, UNROUTABLE
 from ..parts import needed
 from . import addresses, nodes, sections, serial
 from .bounds import TAG_MAX, credit_of
@@ -58,25 +58,36 @@ class IncomingLink(Link):
         self.incoming = Incoming(Sender(self))
         self.delivery: "Any" = None  # under way
         self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
-        self.route = None  # (exchange, key or None), None: `to` of each message says it
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
         self.credit_max = credit_of(self.broker.limits)
+        self.outcomes = ()  # that its source has, by their symbols; none: all
         self.content_max = self.broker.limits.content_size_max
 
     def open(self, fields):
-        """Where the messages go (section 2.6.3)."""
+        """Where the messages go (section 2.6.3): `route` is (exchange, key or None), None: `to` of each message says it."""
         if fields["initial-delivery-count"] is None:
             raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
         target = fields["target"]
+        if fields["source"] is not None and fields["source"][0] == "source":
+            self.outcomes = fields["source"][1]["outcomes"]
         if target is None:
             raise LinkError(INVALID_FIELD, "an attach of a sender without a target: a link to be recovered is not there")
         if not isinstance(target, tuple) or target[0] != "target":
             raise LinkError(INVALID_FIELD, "the target of link '%s' is none" % self.name[:80])
         given = target[1]
         node = addresses.target(text_of(given["address"]), given["dynamic"], given["capabilities"])
+        if self.must_wait(node):
+            return False
+        if node[0] == addresses.OWN:
+            given = dict(given)
+            name, given["address"] = nodes.make_own(self.broker, self.connection, node, self.protocol.container_id, self.name)
+            if name:
+                self.protocol.dynamic.add(self, name, given["dynamic-node-properties"])
+            node = addresses.target(given["address"])
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
-        self.source, self.target = fields["source"], target
+        self.source, self.target = fields["source"], ("target", given)
+        return True
 
     def attach_fields(self, fields):
         """Those of our attach: both settle modes as the peer wants them."""
@@ -144,7 +155,7 @@ class IncomingLink(Link):
             self.complete()
         else:
             self.end(delivery)
-            self.session.answer(delivery, REFUSED)
+            self.answer(delivery, REFUSED)
         return True
 
     def first(self, fields):
@@ -270,7 +281,20 @@ class IncomingLink(Link):
         """The broker's answer to a message that is whole (contract.Protocol)."""
         delivery = self.delivery
         self.end(delivery)
+        if outcome == UNROUTABLE and not self.may_say("released"):
+            delivery.error = LinkError(NOT_FOUND, "no queue takes the message")
+            outcome = REFUSED
+        self.answer(delivery, outcome)
+
+    def answer(self, delivery, outcome):
+        """Have the peer told what a delivery came to; raises what cannot be told to its source (section 3.5.3, outcomes)."""
+        if outcome == REFUSED and not delivery.settled and not self.may_say("rejected"):
+            raise delivery.error or LinkError(RESOURCE_ERROR, "a queue that the message goes to takes no more")
         self.session.answer(delivery, outcome)
+
+    def may_say(self, name):
+        """True for an outcome that the source takes."""
+        return not self.outcomes or "amqp:%s:list" % name in self.outcomes
 
     def end(self, delivery):
         """A delivery is whole."""

@@ -35,47 +35,65 @@ class OutgoingLink(Link):
         self.settled = fields["snd-settle-mode"] == SETTLED  # our deliveries leave settled
         self.size_max = fields["max-message-size"] or 0  # 0: any
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
-        self.is_stream = False
         self.reading: "Any" = None  # nodes.Reading
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
 
     def open(self, fields):
-        """The consumer behind the link."""
+        """The consumer behind the link (section 2.6.3); false: what it reads from cannot be made now."""
         source = fields["source"]
         if not isinstance(source, tuple) or source[0] != "source":
             raise LinkError(INVALID_FIELD, "an attach of a receiver without a source")
         given = dict(source[1])
         self.default = default_of(given["default-outcome"])
-        if given["distribution-mode"] not in (None, "move"):
-            raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s: a queue of this broker has no browsers" % given["distribution-mode"])
         node = addresses.source(text_of(given["address"]), given["dynamic"], given["capabilities"])
+        if self.must_wait(node):
+            return False
         lasts = bool(given["durable"]) and given["expiry-policy"] == "never"
         key = filters.binding_key(given["filter"])
         terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"], lasts, key)
         reading = self.reading = nodes.reading(self.broker, self.protocol.connection, node, terminus)
-        found = self.broker.queues[reading.queue]
-        self.is_stream = found.is_stream
-        no_ack = self.settled and not found.is_stream
-        taken = filters.taken(given["filter"], found.is_stream, reading.bound, self.broker.seconds)
-        self.consumer = self.broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, taken.arguments, 1)
-        self.broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
-        if taken.tests:
-            self.filter(taken, reading.private)
-        given["outcomes"] = SYMBOLS
-        given["default-outcome"] = given["default-outcome"] or ("released", {})
-        given["filter"] = taken.echo or None
+        try:
+            self.subscribe(given, fields["properties"] or {})
+        except ProtocolError:
+            self.end_reading()
+            raise
+        if given["dynamic"] and reading.own:
+            self.protocol.dynamic.add(self, reading.queue, given["dynamic-node-properties"])
         if reading.address is not None:
             given["address"] = reading.address
         self.source, self.target = ("source", given), fields["target"]
+        return True
 
-    def filter(self, taken, alone):
-        """Have the consumer get only what the tests of its filters take."""
-        try:
-            needed("queue.wishes", "filters of queues").attach(self.broker, self.consumer, taken.fits, alone)
-        except ProtocolError:
-            consumer, self.consumer = self.consumer, None
+    def subscribe(self, given, properties):
+        """Make the consumer; `given`, the fields of the source, becomes what was taken of them."""
+        broker, reading = self.broker, self.reading
+        found = broker.queues[reading.queue]
+        mode = given["distribution-mode"]
+        if mode not in (None, "move", "copy") or mode == "copy" and not found.is_stream:
+            raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
+        taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH)
+        arguments = taken.arguments
+        priority = properties.get(("symbol", "rabbitmq:priority"))
+        if isinstance(priority, tuple) and isinstance(priority[1], int) and not found.is_stream:
+            arguments["x-priority"] = priority[1]
+        no_ack = self.settled and not found.is_stream
+        self.consumer = broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
+        broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        if taken.tests:
+            needed("queue.wishes", "filters").attach(broker, self.consumer, taken.fits, reading.private)
+        given["outcomes"] = [each for each in SYMBOLS if each in given["outcomes"]] or SYMBOLS
+        given["default-outcome"] = given["default-outcome"] or ("released", {})
+        given["distribution-mode"] = "copy" if found.is_stream else "move"
+        given["filter"] = taken.echo or None
+
+    def end_reading(self):
+        """What was made for a link that cannot be goes."""
+        consumer, reading = self.consumer, self.reading
+        self.consumer = None
+        if consumer is not None:
             self.broker.cancel(consumer, False)
-            raise
+        elif reading.own or reading.private and not reading.ends:
+            nodes.close(self.broker, self.protocol.connection, reading.queue, True)
 
     def attach_fields(self, fields):
         """Those of our attach."""
@@ -145,11 +163,6 @@ class OutgoingLink(Link):
 
     # Ending
 
-    def close(self):
-        """A subscription, or a node of its own, ends with its link."""
-        reading = self.reading
-        return reading is None or not reading.ends or nodes.close(self.broker, self.protocol.connection, reading.queue, reading.own)
-
     def transfer(self, fields, octets, at, end):
         """A receiver does not send."""
         raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
@@ -176,6 +189,13 @@ class OutgoingLink(Link):
             entry = behind
         self.consumer = None
         self.broker.cancel(consumer, False)
+        return True
+
+    def close(self):
+        """The link is closed, and not only detached: a subscription of its own ends; false: not all of it yet."""
+        reading = self.reading
+        if reading is not None and reading.ends and not reading.own:
+            return nodes.close(self.broker, self.protocol.connection, reading.queue, False)
         return True
 
     def drop(self):

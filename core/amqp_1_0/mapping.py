@@ -29,7 +29,10 @@ def attach(session, fields, octets, at, end):
     if not fields["role"] and isinstance(target, tuple) and target[0] == "coordinator":
         kind = link_in.transactions().Coordinator
     link = session.links[handle] = kind(session, fields)
-    link.attach(fields)
+    if link.attach(fields):
+        return True
+    del session.links[handle]
+    return False
 
 
 def flow(session, fields, octets, at, end):

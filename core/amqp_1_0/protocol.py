@@ -9,6 +9,7 @@ from .. import states
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, SYNTAX_ERROR, ProtocolError
 from ..memory import layout
 from . import composites, frame, opening, watch
+from .dynamic import Dynamic
 from .sending import Sending
 from .spec_1_0 import HEADER_AMQP, HEADER_SASL
 from .states import CONNECTION
@@ -40,6 +41,7 @@ class Protocol(Sending):
         self.login: "Any" = None  # the log-in that is going on
         self.mapped: "Any" = {}  # sessions by channel
         self.links: "Any" = {}  # those that are attached: (name, role of the peer) -> link
+        self.dynamic = Dynamic(self)
         self.held: "Any" = None  # the link whose complete message finds no room, or waits for the log
         self.leaving: "list" = []  # links that were detached and have not given back all they held
         self.draining: "list" = []  # links whose receivers want what there is, and do not have all of it

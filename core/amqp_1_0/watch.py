@@ -10,6 +10,7 @@ from . import frame
 
 CLOSING_MS = 3000  # how long the answer to a close may take
 CALM_MS = 3600000  # for a connection of which nothing is due
+DYNAMIC_MS = 1000  # how often nodes that wait for messages to go are looked at
 EMPTY = frame.write(frame.AMQP, 0, b"")
 
 
@@ -31,6 +32,9 @@ def tick(protocol):
     if protocol.send.is_short():
         protocol.room()
     protocol.drain()
+    if protocol.dynamic.waits:
+        protocol.dynamic.look()
+        wait_ms = min(wait_ms, DYNAMIC_MS)
     for session in protocol.sessions():
         if watch_unsettled(protocol, session, now):
             wait_ms = min(wait_ms, timeouts.UNSETTLED_EVERY_MS)

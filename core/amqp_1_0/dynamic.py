@@ -1,0 +1,88 @@
+"""Nodes that were made for a link (sections 3.5.3 and 3.5.4, dynamic), and when they go (sections 3.5.10 to 3.5.13).
+
+    delete-on-close                   with the link that they were made for: what is done where none is asked for
+    delete-on-no-links                with the last link that has it as its source or target
+    delete-on-no-messages             when the link is gone and no message is left
+    delete-on-no-links-or-messages    when neither a link nor a message is left
+
+All of them belong to their connection, and end with it at the latest.
+"""
+
+from . import composites, nodes
+from .conditions import INVALID_FIELD, LinkError
+
+if False:  # for the type checker alone
+    from typing import Any
+
+LIFETIME = ("symbol", "lifetime-policy")
+
+# (waits for all links, waits for all messages); the link that it was made for is waited for in any case.
+POLICIES = {
+    "delete-on-close": (False, False),
+    "delete-on-no-links": (True, False),
+    "delete-on-no-messages": (False, True),
+    "delete-on-no-links-or-messages": (True, True),
+}
+
+
+class Dynamic:
+    """The dynamic nodes of one connection: queue name -> (link, policy)."""
+
+    def __init__(self, protocol):
+        self.protocol = protocol
+        self.nodes: "dict" = {}
+        self.waits = False  # some are only there for messages, or for links of others
+
+    def add(self, link, queue, properties):
+        """A queue was made for a link."""
+        self.nodes[queue] = (link, policy_of(properties))
+
+    def link_ended(self, link):
+        """A link has closed: nodes that have waited for that go; false: not all of them yet."""
+        return self.look() if self.nodes else True
+
+    def look(self):
+        """Delete what is to go; false: some go on in the connection's next turn."""
+        gone = True
+        self.waits = False
+        for queue in list(self.nodes):
+            if queue not in self.protocol.broker.queues:
+                del self.nodes[queue]
+            elif not self.is_needed(queue):
+                if nodes.close(self.protocol.broker, self.protocol.connection, queue, True):
+                    del self.nodes[queue]
+                else:
+                    gone = False
+            else:
+                self.waits = True
+        return gone
+
+    def is_needed(self, queue):
+        """True while something is there that a node is to last for."""
+        link, (for_links, for_messages) = self.nodes[queue]
+        found = self.protocol.broker.queues[queue]
+        if link.state == "attached":
+            return True
+        if for_links and (found.consumers or self.has_senders(queue)):
+            return True
+        return for_messages and found.message_count() + found.unsettled_count() > 0
+
+    def has_senders(self, queue):
+        """True when a link of any connection has the node as its target."""
+        for connection in self.protocol.broker.connections:
+            if isinstance(connection.session, type(self.protocol)):
+                for link in connection.session.links.values():
+                    if link.route == ("", queue.encode("utf-8")):
+                        return True
+        return False
+
+
+def policy_of(properties):
+    """The row of POLICIES that a terminus asks for by its dynamic-node-properties."""
+    given = None if properties is None else properties.get(LIFETIME, properties.get("lifetime-policy"))
+    if given is None:
+        return POLICIES["delete-on-close"]
+    pair: "Any" = composites.composite(given)
+    if pair is None or pair[0] not in POLICIES:
+        raise LinkError(INVALID_FIELD, "a lifetime-policy that is none (section 3.5.9)")
+    return POLICIES[pair[0]]
