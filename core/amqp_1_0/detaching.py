@@ -4,6 +4,7 @@ Those of frames are given (link, fields of the performative, octets, where the p
 """
 
 from ..errors import ProtocolError
+from . import dispositions
 from .conditions import error_of, symbol_of
 
 
@@ -43,6 +44,7 @@ def send_detach(link, condition, text):
         % (connection.name, link.name[:80], connection.user.name, symbol_of(condition), text),
         True,
     )
+    dispositions.write(link.session)  # what came before the error was taken
     link.leave()
     if not link.give_back():
         link.protocol.leaving.append(link)

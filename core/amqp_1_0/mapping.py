@@ -102,6 +102,7 @@ def ended(session, fields, octets, at, end):
 def send_end(session, condition, text):
     """End for an error (section 2.5.5, END SENT); what comes until the peer's end is not looked at."""
     broker, connection = session.broker, session.connection
+    dispositions.write(session)  # what came before the error was taken
     release(session)
     broker.counters["channel_errors"] += 1
     broker.inform(

@@ -6,7 +6,7 @@ Those of frames are given (protocol, channel, fields of the performative, octets
 from ..errors import CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, NOT_FOUND, ProtocolError
 from ..parts import part
 from ..version import PRODUCT, VERSION
-from . import frame
+from . import dispositions, frame
 from .conditions import INVALID_FIELD, error_of, symbol_of
 from .sasl_layer import admit, ask, offer, other_header, refused, sasl_init, sasl_response, without_sasl  # noqa: F401 - actions
 from .session import begin  # noqa: F401 - an action of states.CONNECTION
@@ -127,6 +127,8 @@ def send_close(protocol, condition, text):
 
 def say_close(protocol, condition, text):
     """Send a close with its error; what the peer sends until its own is not looked at."""
+    for session in protocol.sessions():
+        dispositions.write(session)  # what came before was taken
     protocol.release_all()
     protocol.promised = 0
     protocol.reply(0, "close", {"error": error_of(condition, text)})

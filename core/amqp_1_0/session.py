@@ -157,17 +157,17 @@ class Session:
         self.wants_to_write()
 
     def write_waiting(self):
-        """Write what there is room for: the delivery that is half written, dispositions, flows. One of sending.py's answers."""
+        """Write what there is room for: dispositions, flows, the delivery that is half written. One of sending.py's answers."""
         send = self.connection.send
         if self.closing:
             return WRITTEN
+        outcome = dispositions.write(self)
+        if outcome == NO_ROOM:
+            return NO_ROOM
         while self.flows or self.wants_flow:
             if send.room() < FLOW_ROOM:
                 return NO_ROOM
             self.write_flow(self.flows.pop(0) if self.flows else None)
-        outcome = dispositions.write(self)
-        if outcome == NO_ROOM:
-            return NO_ROOM
         if self.outgoing.active():
             if not self.outgoing.go_on() and self.remote_incoming_window > 0:
                 return NO_ROOM
