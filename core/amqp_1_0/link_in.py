@@ -247,7 +247,7 @@ class IncomingLink(Link):
         """Where a message goes, by the octets before its body."""
         to, subject, user_id = sections.address(head)
         if user_id is not None:
-            self.incoming.check_user(str(user_id, "utf-8"))
+            self.incoming.check_user(sections.utf8(user_id) or repr(user_id))
         if self.route is not None:
             self.incoming.to(packed(self.route, subject), True)
             return

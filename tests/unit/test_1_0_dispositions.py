@@ -165,21 +165,28 @@ def test_the_receiver_decides_and_we_settle():
         assert left(peer) == (0, 1) and peer.frames() == []
 
 
-def test_many_are_settled_in_turns_without_a_reply_to_them():
+@pytest.mark.parametrize("state", [ACCEPTED, ("rejected", {}), ("released", {}), ("modified", {"delivery-failed": True}), None])
+def test_many_are_settled_in_turns(state):
+    """What a disposition is about may be thousands: a turn settles as much as a turn may, and then others have theirs."""
     peer = reading(0)
-    number = 0
-    for _ in range(10):
-        for _ in range(24):
-            peer.send(number, b"x")
-            number += 1
-        peer.frames()
+    for number in range(100):
+        peer.send(number, b"x")
+        peer.messages()
     assert left(peer) == (0, 100)
+    peer.credit(0, delivery_count=100)
     peer.broker.tables.engine.effort = 7
-    peer.settle(1, ACCEPTED, 100)
+    octets = performative("disposition", 0, role=True, first=3, last=90, settled=True, state=state)
+    peer.connection.writable()[: len(octets)] = octets
+    peer.connection.received(len(octets))
+    assert not peer.connection.has_turn and left(peer)[1] > 88
     for _ in range(40):
         peer.collect()
-    assert left(peer)[1] in (0, 100) and peer.broker.counters["internal_errors"] == 0
-    assert peer.connection.has_turn
+    back = 0 if state in (ACCEPTED, ("rejected", {})) else 88
+    assert left(peer) == (back, 12) and peer.connection.has_turn and peer.broker.counters["internal_errors"] == 0
+    peer.settle(1, ACCEPTED, 100)
+    for _ in range(4):
+        peer.collect()
+    assert left(peer) == (back, 0)
 
 
 # The peer's, by us

@@ -56,7 +56,6 @@ def test_the_answer_to_an_attach_says_both_settle_modes_and_both_termini():
         (False, {"target": ("target", {"address": "/none/q"})}, "amqp:invalid-field"),
         (False, {"target": None}, "amqp:invalid-field"),
         (False, {"target": ("accepted", {})}, "amqp:invalid-field"),
-        (False, {"target": ("coordinator", {})}, "amqp:not-implemented"),
         (False, {"target": TARGET, "initial_delivery_count": None}, "amqp:invalid-field"),
         (True, {"source": ("source", {"address": "/queues/none"})}, "amqp:not-found"),
         (True, {"source": None}, "amqp:invalid-field"),
