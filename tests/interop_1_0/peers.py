@@ -59,11 +59,12 @@ class JavaBroker:
 class Kind:
     """How one kind of broker is started (`start()` may return before it is ready), what it is addressed with."""
 
-    def __init__(self, start, queue, topic, subscription):
+    def __init__(self, start, queue, topic, subscription, jms_topic="%s"):
         self.start = start
         self.queue = queue
         self.topic = topic
         self.subscription = subscription
+        self.jms_topic = jms_topic
 
 
 def _start_artemis():
@@ -85,7 +86,7 @@ def _start_leveret():
 PEERS = {
     "leveret": Kind(_start_leveret, "/queues/%s", "/exchanges/amq.topic/%s", "/topic/%s"),
     "artemis": Kind(_start_artemis, "%s", "topic://%s", "topic://%s"),
-    "broker-j": Kind(_start_broker_j, "%s", "amq.topic/%s", "amq.topic/%s"),
+    "broker-j": Kind(_start_broker_j, "%s", "amq.topic/%s", "amq.topic/%s", "amq.topic/%s"),
     "rabbitmq": Kind(lambda: BrokerProcess("rabbitmq", plugins="rabbitmq_amqp1_0"), "/queue/%s", "/topic/%s", "/topic/%s"),
 }
 

@@ -13,6 +13,8 @@ import brought
 import peers
 import pika
 
+from leveret.tools import components
+
 CLIENTS = os.path.join(brought.HERE, "clients")
 RUN_S_MAX = 120
 
@@ -36,6 +38,7 @@ def _python(name):
 
 
 PROGRAMS = {
+    "jms": Program(os.path.join("java", "JmsClient.java"), lambda: brought.java("JmsClient"), (components.JDK, components.MAVEN)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),
 }
@@ -56,7 +59,7 @@ def start(client, broker, scenarios=()):
     """The running program of a client."""
     kind = peers.PEERS[broker.kind]
     told = {"client": client, "kind": broker.kind, "host": broker.host, "port": broker.port, "user": "guest", "password": "guest"}
-    told.update({"queue": kind.queue, "topic": kind.topic, "subscription": kind.subscription})
+    told.update({"queue": kind.queue, "topic": kind.topic, "subscription": kind.subscription, "jms_topic": kind.jms_topic})
     command = [*PROGRAMS[client].command(), json.dumps(told), *scenarios]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
 
