@@ -11,6 +11,7 @@ from ..message.route import PART_MAX, pack
 from ..outcomes import NO_ROOM, NOT_YET, REFUSED, UNROUTABLE
 from ..parts import needed
 from . import addresses, nodes, sections, serial
+from .body import begun
 from .bounds import TAG_MAX, credit_of
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
 from .link import SETTLED, UNSETTLED, Link
@@ -32,6 +33,7 @@ class Delivery:
         self.begun = False  # its message is in the broker
         self.counted = False  # it has used a credit
         self.skip = 0  # octets of the transfer that is tried again which its message has already
+        self.body: "Any" = None  # body.Body of a message in several transfers, from where it begins
         self.error: "Any" = None
         self.state: "Any" = None  # what it came to, where that is more than an outcome
         self.work: "Any" = None  # the transaction that it is posted in (transactions.py)
@@ -214,11 +216,7 @@ class IncomingLink(Link):
     def payload(self, delivery, octets, at, end, whole):
         """Octets of a message: false when there is no room for them now. `whole`: they are its last."""
         if delivery.begun:
-            at += delivery.skip
-            if end > at and not self.incoming.append(octets, at, end - at):
-                return False
-            delivery.skip = 0
-            return True
+            return self.rest(delivery, octets, at + delivery.skip, end, whole)
         limits = self.broker.limits
         lead = delivery.lead
         if lead or not whole:
@@ -238,9 +236,19 @@ class IncomingLink(Link):
         delivery.skip = body - at - len(lead)
         delivery.lead = b""
         self.delivery = delivery
-        if end > body and not self.incoming.append(octets, body, end - body):
+        if not whole:
+            delivery.body = begun(head)
+        return self.rest(delivery, octets, body, end, whole)
+
+    def rest(self, delivery, octets, at, end, whole):
+        """Octets of a body, as `payload`."""
+        if end > at and not self.incoming.append(octets, at, end - at):
             return False
         delivery.skip = 0
+        if delivery.body is not None:
+            delivery.body.feed(octets, at, end)
+            if whole:
+                delivery.body.end()
         return True
 
     def address(self, head):
@@ -248,6 +256,10 @@ class IncomingLink(Link):
         to, subject, user_id = sections.address(head)
         if user_id is not None:
             self.incoming.check_user(sections.utf8(user_id) or repr(user_id))
+        try:
+            self.incoming.copies = sections.copies(head, self.broker.limits.copy_size_max) if b"x-cc" in head else b""
+        except ValueError as error:
+            raise Rejected(INVALID_FIELD, str(error)) from None
         if self.route is not None:
             self.incoming.to(packed(self.route, subject), True)
             return

@@ -264,6 +264,25 @@ def address(octets):
     return to if isinstance(to, str) else None, fields["subject"], fields["user-id"]
 
 
+def copies(octets, size_max):
+    """The further routing keys that a publisher gives in the annotation x-cc (RabbitMQ), for Incoming.copies. Raises ValueError for another
+    value than a list of strings, or more than `size_max` octets of them."""
+    place = place_of(octets, MESSAGE_ANNOTATIONS)
+    if place is None:
+        return b""
+    keys = types.decode(octets, place[1], place[2], 2)[0].get(("symbol", "x-cc"), [])
+    if not isinstance(keys, list) or [key for key in keys if not isinstance(key, str)]:
+        raise ValueError("the annotation x-cc is a list of strings, and not %s" % composites.shown(keys))
+    parts = []
+    for key in keys:
+        key = key.encode("utf-8")
+        parts += [bytes((len(key) >> 8 & 255, len(key) & 255)), key]
+    found = b"".join(parts)
+    if len(found) > size_max:
+        raise ValueError("x-cc has %d octets of routing keys with two for each; this broker takes %d" % (len(found), size_max))
+    return found
+
+
 def utf8(octets):
     """Octets as text without octet 0, as short strings of 0-9-1 have it; None where they are none."""
     try:
