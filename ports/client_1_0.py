@@ -13,7 +13,7 @@
 The second argument has fields of the sections header and properties by the specification's names ("ttl", "message-id", "content-type" ...),
 the third the application properties, `annotations` those of the message. An address of None is the anonymous terminus: each message says
 where it goes, {"to": ...}. For speed send with wait=False (returns when the message is in the send buffer) and call `wait_settled()` now
-and then. A URL's `auth` and `node`: ports/url_1_0.py; a token for Azure is put with `authorize`.
+and then. A URL's `auth` and `node`: ports/url_1_0.py.
 
 Errors: ConnectFailed, TlsRefused (one of those), LoginRefused, ConnectionLost, LinkDetached (condition and text; attach a new one),
 NotAccepted (the outcomes), Timeout, TooLarge; all are ClientError. One connection, one session, one thread. Bytes move only inside calls:

@@ -10,7 +10,7 @@ An application reads application-properties with any client, and selects by them
 not be sent to who may not know it (part 3, section 3.2.10).
 """
 
-from ..message import crossing
+from ..broker import crossing
 from . import composites, convert, sections, types
 
 TTL_MAX = 0xFFFFFFFF
@@ -19,7 +19,7 @@ TTL_MAX = 0xFFFFFFFF
 def head(kind, octets, key, to_key):
     """The sections (bytes) of properties (bytes) of a kind of core/message/formats.py. `key`: the routing key, bytes; `to_key`: it is the
     address too. Raises ProtocolError for properties that cannot be read, ValueError for what AMQP 1.0 cannot hold."""
-    given = crossing.exact(kind, octets)
+    given = crossing.source_of(kind).exact(octets)
     subject = sections.utf8(key)
     if subject is None:
         raise ValueError("a routing key that is not UTF-8 cannot be a subject")

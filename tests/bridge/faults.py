@@ -159,7 +159,8 @@ class Pair:
 class Publisher(Events):
     """Publishes `bodies` to a queue (or stream) of the broker in this process, and counts their confirms."""
 
-    def __init__(self, broker, queue, arguments, bodies):
+    def __init__(self, broker, queue, arguments, bodies, given):
+        self.given = given
         self.queue = queue
         self.arguments = arguments
         self.bodies = list(bodies)
@@ -186,12 +187,7 @@ class Publisher(Events):
 
     def step(self, most):
         """Publish up to `most` more."""
-        while (
-            most
-            and self.bodies
-            and self.channel.confirming
-            and self.channel.basic_publish("", self.queue, self.bodies[0], {"delivery_mode": 2})
-        ):
+        while most and self.bodies and self.channel.confirming and self.channel.basic_publish("", self.queue, self.bodies[0], self.given):
             self.bodies.pop(0)
             most -= 1
         self.pipe.tick(now_ms())
@@ -246,6 +242,9 @@ class Upstream:
 class Run:
     """One run; `problems` says what is wrong with it."""
 
+    upstream_of = Upstream
+    given = {"delivery_mode": 2}  # properties of what is published
+
     def __init__(self, node, seed, canary=False):
         self.seed = seed
         self.chance = chance = random.Random(seed)
@@ -256,7 +255,7 @@ class Run:
         self.prefetch = chance.choice((10, 50, 1000))
         self.plain = not self.from_stream and chance.random() < 0.2  # without numbers: at least once, and doubles are nobody's fault
         self.binds_late = chance.random() < 0.15
-        self.upstream = Upstream(node, seed)
+        self.upstream = self.upstream_of(node, seed)
         self.link = FaultyLink(node.port, chance, chance.randrange(1, 6), 40000)
         self.local_link = None
         self.faults = collections.Counter()
@@ -283,7 +282,7 @@ class Run:
         _, port = loop.listen("127.0.0.1", 0, lambda stream: Connection(broker, stream.name, True))
         arguments = {"x-queue-type": "stream"} if self.from_stream else {}
         bodies = [b"%d " % number + bytes(self.chance.choice((0, 10, 300, 2000))) for number in range(self.count)]
-        publisher = Publisher(broker, "readings", arguments, bodies)
+        publisher = Publisher(broker, "readings", arguments, bodies, self.given)
         if not self.inside:
             self.local_link = FaultyLink(port, self.chance, 3, 60000)
         if not self.binds_late:
@@ -389,11 +388,11 @@ class Run:
         return wrong
 
 
-def run_many(node, seeds, canary=False, report=None):
-    """Runs of these seeds: (those that failed as (Run, sentences), all Runs)."""
+def run_many(node, seeds, canary=False, report=None, kind=Run):
+    """Runs of these seeds, each a `kind`: (those that failed as (Run, sentences), all Runs)."""
     failed, runs = [], []
     for seed in seeds:
-        run = Run(node, seed, canary)
+        run = kind(node, seed, canary)
         wrong = run.problems()
         runs.append(run)
         if wrong:

@@ -146,19 +146,6 @@ class RabbitMQ(Node):
         self.name_daemon.wait(10)
 
 
-class RabbitMQ10(RabbitMQ):
-    """The same with its plugin for AMQP 1.0, which bridges are to speak."""
-
-    protocol = "?protocol=1.0"
-    exchange = "/exchange/%s"
-
-    def command(self):
-        command = RabbitMQ.command(self)
-        with open(os.path.join(self.directory, "enabled_plugins"), "w") as file:
-            file.write("[rabbitmq_amqp1_0].\n")
-        return command
-
-
 class Leveret(Node):
     """`leveret serve`, in memory."""
 

@@ -1,0 +1,175 @@
+"""The bridge through faulty links to an upstream of AMQP 1.0: tests/bridge/faults.py with brokers of peers.py.
+
+    python tests/interop_1_0/bridge_faults.py --runs 100 --first 0 --upstream artemis broker-j rabbitmq leveret [--canary] [--verbose]
+
+What the upstream has is read with the client of ports/client_1_0.py. RabbitMQ 3.10 has its node from tests/bridge (exchange, queue and a
+late binding over 0-9-1), so that messages are released for want of a route too.
+"""
+
+import argparse
+import collections
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [HERE, os.path.join(os.path.dirname(HERE), "bridge")]
+
+import faults  # noqa: E402 - the path above has to be set first
+import nodes  # noqa: E402 - the path above has to be set first
+import peers  # noqa: E402 - the path above has to be set first
+
+from leveret.ports.client import connect as connect_0_9_1  # noqa: E402 - the path above has to be set first
+from leveret.ports.client_1_0 import connect  # noqa: E402 - the path above has to be set first
+
+QUIET_MS = 1500
+
+
+class Found:
+    """A message that was read, as faults.py looks at it."""
+
+    def __init__(self, message):
+        self.body = message.body
+        self.properties = {"headers": message.application_properties}
+
+
+class Queue:
+    """A queue of an upstream of AMQP 1.0: the address of one run's link."""
+
+    def __init__(self, node, seed):
+        self.node = node
+        name = "faults%d" % seed
+        self.exchange = node.address % name
+        if node.peer.kind == "leveret":
+            client = connect_0_9_1("amqp://127.0.0.1:%d/" % node.port)
+            client.queue_declare(name)
+            client.close()
+        client = connect(node.url_1_0)
+        client.sender(self.exchange).close()  # Artemis and Broker-J make the queue
+        client.close()
+
+    def bind(self):
+        """Nothing: the address is the queue's."""
+
+    def take(self):
+        """Everything that is there, in order."""
+        return self.read(self.exchange)
+
+    def read(self, address):
+        """Everything that a receiver from an address gets, in order."""
+        client = connect(self.node.url_1_0)
+        receiver = client.receiver(address, 500)
+        found = []
+        while True:
+            messages = client.poll(QUIET_MS)
+            if not messages:
+                break
+            for message in messages:
+                found.append(Found(message))
+                receiver.accept(message)
+        client.close()
+        return found
+
+
+class Node:
+    """A broker of peers.py, as faults.py wants one."""
+
+    def __init__(self, kind):
+        self.peer = peers.start(kind)
+        self.port = self.peer.port
+        self.address = peers.PEERS[kind].queue
+        self.protocol = "?protocol=1.0" + ("&node=queue" if kind == "artemis" else "")
+        self.url_1_0 = "amqp://guest:guest@127.0.0.1:%d/%s" % (self.port, self.protocol)
+
+    def stop(self):
+        self.peer.stop()
+
+
+class RabbitMQ(nodes.RabbitMQ):
+    """RabbitMQ with its plugin."""
+
+    protocol = "?protocol=1.0"
+    exchange = "/exchange/%s"
+
+    def command(self):
+        command = nodes.RabbitMQ.command(self)
+        with open(os.path.join(self.directory, "enabled_plugins"), "w") as file:
+            file.write("[rabbitmq_amqp1_0].\n")
+        return command
+
+    @property
+    def url_1_0(self):
+        return self.url + self.protocol
+
+
+class Exchange(faults.Upstream):
+    """An exchange of RabbitMQ and a queue behind it; the bridge sends to one, the other is read in AMQP 1.0."""
+
+    read = Queue.read
+
+    def take(self):
+        found = self.read("/amq/queue/" + self.name)
+        client = connect_0_9_1(self.node.url)
+        client.queue_delete(self.name)
+        client.exchange_delete(self.name)
+        client.close()
+        return found
+
+
+class RunOfExchange(faults.Run):
+    """A run against RabbitMQ."""
+
+    upstream_of = Exchange
+
+
+class Run(faults.Run):
+    """A run against a queue; nothing durable, since Broker-J is in memory and refuses it so."""
+
+    upstream_of = Queue
+    given = {"content_type": "text/plain"}
+
+
+def node_of(kind):
+    """(the upstream, the class of its runs)."""
+    return (RabbitMQ(), RunOfExchange) if kind == "rabbitmq" else (Node(kind), Run)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Seeded fault runs of the bridge to an upstream of AMQP 1.0.")
+    parser.add_argument("--runs", type=int, default=50, help="for each upstream")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--upstream", nargs="+", choices=tuple(peers.PEERS), default=["artemis"])
+    parser.add_argument("--canary", action="store_true", help="a bridge that settles before the outcome: must fail")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+
+    def report(run, wrong):
+        if wrong or options.verbose:
+            print(run.describe(), "; ".join(wrong), flush=True)
+
+    bad = 0
+    for kind in options.upstream:
+        node, runs_of = node_of(kind)
+        try:
+            failed, runs = faults.run_many(node, range(options.first, options.first + options.runs), options.canary, report, runs_of)
+        finally:
+            node.stop()
+        struck = sum((run.faults for run in runs), collections.Counter())
+        bad += len(failed)
+        print(
+            "%s: %d runs, %d messages, %d faults %s, %d doubles on the wire, %d runs failed"
+            % (
+                kind,
+                len(runs),
+                sum(run.count for run in runs),
+                sum(struck.values()),
+                dict(struck),
+                sum(run.doubles for run in runs),
+                len(failed),
+            ),
+            flush=True,
+        )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
