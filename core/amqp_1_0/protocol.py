@@ -179,6 +179,7 @@ class Protocol(Sending):
         for link in list(self.draining):
             if link.state != "attached" or link.drained():
                 self.draining.remove(link)
+                self.flush()
 
     # Time, and the end
 
