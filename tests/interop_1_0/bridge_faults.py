@@ -2,8 +2,8 @@
 
     python tests/interop_1_0/bridge_faults.py --runs 100 --first 0 --upstream artemis broker-j rabbitmq leveret [--canary] [--verbose]
 
-What the upstream has is read with the client of ports/client_1_0.py. RabbitMQ 3.10 has its node from tests/bridge (exchange, queue and a
-late binding over 0-9-1), so that messages are released for want of a route too.
+What the upstream has is read with the client of ports/client_1_0.py. RabbitMQ 3.10 and Leveret have their nodes from tests/bridge (an
+exchange and a queue, declared over 0-9-1).
 """
 
 import argparse
@@ -37,12 +37,7 @@ class Queue:
 
     def __init__(self, node, seed):
         self.node = node
-        name = "faults%d" % seed
-        self.exchange = node.address % name
-        if node.peer.kind == "leveret":
-            client = connect_0_9_1("amqp://127.0.0.1:%d/" % node.port)
-            client.queue_declare(name)
-            client.close()
+        self.exchange = node.address % ("faults%d" % seed)
         client = connect(node.url_1_0)
         client.sender(self.exchange).close()  # Artemis and Broker-J make the queue
         client.close()
@@ -89,6 +84,7 @@ class RabbitMQ(nodes.RabbitMQ):
 
     protocol = "?protocol=1.0"
     exchange = "/exchange/%s"
+    queue = "/amq/queue/%s"
 
     def command(self):
         command = nodes.RabbitMQ.command(self)
@@ -96,18 +92,28 @@ class RabbitMQ(nodes.RabbitMQ):
             file.write("[rabbitmq_amqp1_0].\n")
         return command
 
-    @property
-    def url_1_0(self):
-        return self.url + self.protocol
+
+class Leveret(nodes.Leveret):
+    """Leveret, spoken to in AMQP 1.0."""
+
+    protocol = "?protocol=1.0"
+    exchange = "/exchanges/%s"
+    queue = "/queues/%s"
 
 
 class Exchange(faults.Upstream):
-    """An exchange of RabbitMQ and a queue behind it; the bridge sends to one, the other is read in AMQP 1.0."""
+    """An exchange and a queue behind it; the bridge sends to one, the other is read in AMQP 1.0."""
 
     read = Queue.read
 
+    def __init__(self, node, seed):
+        node.url_1_0 = node.url + node.protocol
+        faults.Upstream.__init__(self, node, seed)
+        if isinstance(node, RabbitMQ):
+            self.bind()  # the plugin of 3.10 accepts what has no route, and drops it
+
     def take(self):
-        found = self.read("/amq/queue/" + self.name)
+        found = self.read(self.node.queue % self.name)
         client = connect_0_9_1(self.node.url)
         client.queue_delete(self.name)
         client.exchange_delete(self.name)
@@ -116,7 +122,7 @@ class Exchange(faults.Upstream):
 
 
 class RunOfExchange(faults.Run):
-    """A run against RabbitMQ."""
+    """A run against RabbitMQ or Leveret; on Leveret some bind late, so that messages are released for want of a route."""
 
     upstream_of = Exchange
 
@@ -130,7 +136,9 @@ class Run(faults.Run):
 
 def node_of(kind):
     """(the upstream, the class of its runs)."""
-    return (RabbitMQ(), RunOfExchange) if kind == "rabbitmq" else (Node(kind), Run)
+    if kind in ("rabbitmq", "leveret"):
+        return (RabbitMQ if kind == "rabbitmq" else Leveret)(), RunOfExchange
+    return Node(kind), Run
 
 
 def main():

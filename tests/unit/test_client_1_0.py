@@ -4,7 +4,8 @@ part 5, section 5.3), as golden octets, and as a peer's octets in pieces of any 
 from leveret.core.amqp_1_0 import composites, frame
 from leveret.core.amqp_1_0.client.client import Client
 from leveret.core.amqp_1_0.client.events import Events
-from leveret.core.amqp_1_0.client.login import Scram, mechanism
+from leveret.core.amqp_1_0.client.login import mechanism
+from leveret.core.amqp_1_0.client.login_scram import Scram
 from leveret.core.amqp_1_0.spec_1_0 import HEADER_AMQP, HEADER_SASL
 from leveret.core.errors import ProtocolError
 
