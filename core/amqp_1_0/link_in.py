@@ -8,7 +8,7 @@ deliveries as may come or be unsettled at a time (bounds.py).
 from ..broker.incoming import Incoming
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..message.route import PART_MAX, pack
-from ..outcomes import NO_ROOM, NOT_YET, REFUSED, UNROUTABLE
+from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
 from . import addresses, nodes, sections, serial
 from .body import begun
@@ -63,6 +63,7 @@ class IncomingLink(Link):
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
         self.credit_max = credit_of(self.broker.limits)
+        self.needs_queue = True  # a message that no queue takes is released: not one to a topic
         self.outcomes = ()  # that its source has, by their symbols; none: all
         self.content_max = self.broker.limits.content_size_max
 
@@ -88,6 +89,7 @@ class IncomingLink(Link):
                 self.protocol.dynamic.add(self, name, given["dynamic-node-properties"])
             node = addresses.target(given["address"])
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
+        self.needs_queue = not ("topic" in given["capabilities"] or "temporary-topic" in given["capabilities"])
         self.source, self.target = fields["source"], ("target", given)
         return True
 
@@ -261,7 +263,7 @@ class IncomingLink(Link):
         except ValueError as error:
             raise Rejected(INVALID_FIELD, str(error)) from None
         if self.route is not None:
-            self.incoming.to(packed(self.route, subject), True)
+            self.incoming.to(packed(self.route, subject), self.needs_queue)
             return
         try:
             if to is None:
@@ -293,7 +295,9 @@ class IncomingLink(Link):
         """The broker's answer to a message that is whole (contract.Protocol)."""
         delivery = self.delivery
         self.end(delivery)
-        if outcome == UNROUTABLE and not self.may_say("released"):
+        if outcome == UNROUTABLE and not self.needs_queue:
+            outcome = TAKEN
+        elif outcome == UNROUTABLE and not self.may_say("released"):
             delivery.error = LinkError(NOT_FOUND, "no queue takes the message")
             outcome = REFUSED
         self.answer(delivery, outcome)

@@ -12,7 +12,7 @@ from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
-from . import addresses, convert, dispositions, filters, nodes, serial
+from . import addresses, composites, convert, dispositions, filters, nodes, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
 from .link_in import text_of, transactions
@@ -22,6 +22,8 @@ if False:  # for the type checker alone
     from typing import Any
 
 OUTCOMES = {"accepted": ACCEPTED, "rejected": REJECTED, "released": RELEASED, "modified": MODIFIED}
+# A source that says no more than what a subscription lasts for: no address, durable (configuration), expiry-policy never.
+_SUBSCRIPTION = ("described", ("symbol", "amqp:source:list"), [None, ("uint", 1), ("symbol", "never")])
 SYMBOLS = ["amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"]
 
 
@@ -41,8 +43,10 @@ class OutgoingLink(Link):
     def open(self, fields):
         """The consumer behind the link (section 2.6.3); false: what it reads from cannot be made now."""
         source = fields["source"]
+        if source is None:  # by the link's name alone: which subscription there is (JMS mapping, 8.8)
+            source = composites.composite(_SUBSCRIPTION)
         if not isinstance(source, tuple) or source[0] != "source":
-            raise LinkError(INVALID_FIELD, "an attach of a receiver without a source")
+            raise LinkError(INVALID_FIELD, "the source of an attach is a source")
         given = dict(source[1])
         self.default = default_of(given["default-outcome"])
         node = addresses.source(text_of(given["address"]), given["dynamic"], given["capabilities"])
@@ -69,7 +73,8 @@ class OutgoingLink(Link):
         broker, reading = self.broker, self.reading
         found = broker.queues[reading.queue]
         mode = given["distribution-mode"]
-        if mode not in (None, "move", "copy") or mode == "copy" and not found.is_stream:
+        # A queue that is a subscription has a copy of each message already: then both modes are the same.
+        if mode not in (None, "move", "copy") or mode == "copy" and not (found.is_stream or reading.bound):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
         taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH)
         arguments = taken.arguments
@@ -83,7 +88,7 @@ class OutgoingLink(Link):
             needed("queue.wishes", "filters").attach(broker, self.consumer, taken.fits, reading.private)
         given["outcomes"] = [each for each in SYMBOLS if each in given["outcomes"]] or SYMBOLS
         given["default-outcome"] = given["default-outcome"] or ("released", {})
-        given["distribution-mode"] = "copy" if found.is_stream else "move"
+        given["distribution-mode"] = "copy" if found.is_stream or mode == "copy" else "move"
         given["filter"] = taken.echo or None
 
     def end_reading(self):

@@ -212,7 +212,7 @@ def found_again(broker, connection, terminus):
     made = Reading(queue, "")
     for exchange, key in bindings_of(there):
         made.address = str(key, "utf-8") if exchange == _TOPICS else exchange
-    made.ends = True
+    made.bound = made.ends = True
     return made
 
 

@@ -325,7 +325,7 @@ def post(link, delivery):
     error = None
     if work.is_over:
         error = unknown(work.id, Rejected)
-    elif not broker.route(incoming.exchange, incoming.key(), incoming.message):
+    elif link.needs_queue and not broker.route(incoming.exchange, incoming.key(), incoming.message):
         error = UNROUTABLE
     if error is None:
         incoming.mandatory = False  # its sender hears of it now

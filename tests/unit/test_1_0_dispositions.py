@@ -219,6 +219,15 @@ def test_what_no_queue_takes_is_released_and_what_a_queue_refuses_is_rejected():
     assert peer.broker.counters["returned"] == 1
 
 
+def test_a_topic_without_subscriptions_takes_messages():
+    """A publisher to a topic (the target's capability) asks for no reader: JMS, 4.2, has such messages go nowhere without an error."""
+    peer = ready()
+    target = ("target", {"address": "news", "capabilities": ["topic"]})
+    peer.attach("to-topic", 5, False, None, target=target)
+    peer.send(0, b"a", handle=5)
+    assert [each[1]["state"][0] for each in peer.frames() if each[0] == "disposition"] == ["accepted"]
+
+
 def test_a_source_that_does_not_know_released_gets_rejected_and_one_that_knows_neither_is_detached():
     """Section 3.5.3, outcomes."""
     for outcomes, name in ((["amqp:accepted:list", "amqp:rejected:list"], "disposition"), (["amqp:accepted:list"], "detach")):

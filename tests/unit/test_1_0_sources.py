@@ -69,6 +69,34 @@ def test_a_durable_subscription_stays_when_its_link_detaches_and_ends_when_it_cl
     assert peer.expect("detach")[1]["error"]["condition"] == "amqp:not-found"
 
 
+def test_an_attach_without_a_source_asks_for_the_subscription_of_the_links_name():
+    """JMS mapping, 8.8: so a client ends a subscription that it has no consumer of."""
+    broker, peer = world()
+    attach(peer, name="sub", address="news", capabilities=["topic"], durable=1, expiry_policy="never", distribution_mode="copy")
+    detach(peer, closed=False)
+    source = peer.attach("sub", 1, True, None, source=None)["source"][1]
+    assert (source["address"], source["durable"], source["expiry-policy"]) == ("news", 1, "never")
+    detach(peer)
+    assert broker.queues == {}
+    peer.give(performative("attach", 0, name="sub", handle=1, role=True))
+    assert peer.expect("attach")[1]["source"] is None
+    assert peer.expect("detach")[1]["error"]["condition"] == "amqp:not-found"
+
+
+def test_a_subscription_has_copies_and_says_so():
+    """Section 3.5.5: its queue is bound for it, so that no other link misses what it takes."""
+    broker, peer = world()
+    for handle in (1, 2):
+        source = attach(peer, handle, "sub-%d" % handle, address="/topic/news", distribution_mode="copy")[1]
+        assert source["distribution-mode"] == "copy"
+    peer.sender("/topic/news")
+    peer.send(0, b"news")
+    for handle in (1, 2):
+        peer.credit(5, handle)
+        assert [body for _, body in peer.messages()] == [b"news"]
+    invariants.check(broker.tables)
+
+
 def test_a_selector_is_echoed_and_what_it_does_not_take_stays_for_others():
     broker, peer = world()
     declare(broker)

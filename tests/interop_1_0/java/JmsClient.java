@@ -479,6 +479,14 @@ public class JmsClient {
         equal(next(second) + next(second), "ab");
     }
 
+    void scenario_topic_without_subscriptions() throws JMSException {
+        Session session = session();
+        send(session, topic(session), "nobody's");
+        Session transacted = connected("", null).createSession(true, Session.SESSION_TRANSACTED);
+        send(transacted, topic(transacted), "nobody's");
+        transacted.commit();
+    }
+
     void scenario_topic_selector() throws JMSException {
         Session session = session();
         MessageConsumer consumer = session.createConsumer(topic(session), "number > 1");
