@@ -34,7 +34,8 @@ class Link:
         self.handle = fields["handle"]
         self.state = "attached"  # states.LINK
         self.second = fields["rcv-settle-mode"] == SECOND
-        self.source = self.target = None  # (name, fields) as our attach says them
+        self.source: "Any" = None  # (name, fields) as our attach says them
+        self.target: "Any" = None
         self.delivery_count = 0
         self.credit = 0
         self.drain = False
@@ -53,14 +54,17 @@ class Link:
                 return self.protocol.go_on_later()
             if self.open(fields) is False:
                 return False
+            self.recover(fields)
         except ProtocolError as error:
             if error.hard:
                 raise
             self.refuse(fields, error)
             return True
         self.protocol.links[(self.name, self.role)] = self
-        if self.broker.journal is not None:
-            self.protocol.promised = max(self.protocol.promised, self.broker.journal.defined())
+        journal = self.broker.journal
+        if journal is not None:  # what was made for it, and what became of its deliveries, stays so
+            needs = journal.promise() if fields["unsettled"] else journal.defined()
+            self.protocol.promised = max(self.protocol.promised, needs)
         self.write_attach(self.attach_fields(fields))
         self.begin()
         return True
@@ -74,6 +78,9 @@ class Link:
         broker = self.broker
         there = node[0] in (addresses.QUEUE, addresses.TO, addresses.MANAGEMENT) or node[1] in broker.queues
         return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
+
+    def recover(self, fields):
+        """Go on where another link of this name has stopped (section 2.6.13)."""
 
     def begin(self):
         """Our attach is written."""

@@ -10,9 +10,9 @@ from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED,
 from ..message.route import PART_MAX, pack
 from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
-from . import addresses, nodes, sections, serial
+from . import addresses, nodes, sections, serial, termini
 from .body import begun
-from .bounds import TAG_MAX, credit_of
+from .bounds import ATTACH_ROOM, TAG_MAX, credit_of
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
 from .link import SETTLED, UNSETTLED, Link
 
@@ -37,6 +37,7 @@ class Delivery:
         self.error: "Any" = None
         self.state: "Any" = None  # what it came to, where that is more than an outcome
         self.work: "Any" = None  # the transaction that it is posted in (transactions.py)
+        self.taken = False  # it was accepted before its link was attached again: its octets say nothing new
 
 
 class Sender:
@@ -60,6 +61,7 @@ class IncomingLink(Link):
         self.incoming = Incoming(Sender(self))
         self.delivery: "Any" = None  # under way
         self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
+        self.kept: "Any" = None  # termini.Target: what is remembered of its deliveries
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
         self.credit_max = credit_of(self.broker.limits)
@@ -95,13 +97,22 @@ class IncomingLink(Link):
 
     def attach_fields(self, fields):
         """Those of our attach: both settle modes as the peer wants them."""
-        return {
+        given = {
             "snd-settle-mode": fields["snd-settle-mode"],
             "rcv-settle-mode": fields["rcv-settle-mode"],
             "source": self.source,
             "target": self.target,
             "max-message-size": self.content_max,
         }
+        if self.kept is not None and self.kept.accepted:
+            room = self.protocol.frame_max_out - ATTACH_ROOM
+            given["unsettled"], given["incomplete-unsettled"] = termini.unsettled_map(self.kept, room)
+        return given
+
+    def recover(self, fields):
+        """What became of the deliveries that the peer has not settled since another link of this name (section 2.6.13)."""
+        if self.second or fields["unsettled"]:
+            self.kept = termini.of(self.broker).attach(self, fields, self.target[1])
 
     def begin(self):
         """The first credit."""
@@ -176,12 +187,13 @@ class IncomingLink(Link):
         expected = self.session.next_delivery_id
         if expected is not None and number != expected:
             raise SessionError(INVALID_FIELD, "delivery-id %d where %d comes next (section 2.6.12)" % (number, expected))
-        if tag in self.unsettled:
+        is_known = self.kept is not None and tag in self.kept.accepted
+        if tag in self.unsettled or is_known and not fields["resume"]:
             raise LinkError(INVALID_FIELD, "a delivery-tag of a delivery that is not settled (section 2.6.12)")
         if fields["message-format"] not in (None, 0):
             raise LinkError(NOT_IMPLEMENTED, "message-format 0x%08x; 0 is served" % fields["message-format"])
-        if fields["resume"]:
-            raise LinkError(NOT_IMPLEMENTED, "a delivery that is resumed: links of this broker are not recovered")
+        if fields["resume"] and not is_known:
+            raise LinkError(INVALID_FIELD, "a delivery is resumed that is not in our map of what is unsettled (section 2.6.13)")
         settled = bool(fields["settled"])
         if self.settles == SETTLED and not settled or self.settles == UNSETTLED and settled and not fields["more"]:
             word = "settled" if settled else "not settled"
@@ -191,7 +203,10 @@ class IncomingLink(Link):
             if fields["rcv-settle-mode"] and not second:
                 raise LinkError(INVALID_FIELD, "rcv-settle-mode second on a link that has first (section 2.7.5)")
             second = fields["rcv-settle-mode"] == 1
+        if second and self.kept is not None and not settled and not is_known and not termini.of(self.broker).has_room():
+            raise LinkError(RESOURCE_ERROR, "this broker remembers no more unsettled deliveries of senders")
         delivery = Delivery(self, number, tag, settled, second)
+        delivery.taken = is_known
         state = fields["state"]
         if isinstance(state, tuple) and state[0] == "transactional-state":
             delivery.work = transactions().work_of(self.session, state[1], LinkError)
@@ -217,6 +232,9 @@ class IncomingLink(Link):
 
     def payload(self, delivery, octets, at, end, whole):
         """Octets of a message: false when there is no room for them now. `whole`: they are its last."""
+        if delivery.taken:
+            self.delivery = delivery
+            return True
         if delivery.begun:
             return self.rest(delivery, octets, at + delivery.skip, end, whole)
         limits = self.broker.limits
@@ -282,6 +300,9 @@ class IncomingLink(Link):
 
     def complete(self):
         """The message is whole. Where it has to wait, so has the connection."""
+        if self.delivery.taken:
+            self.answered(TAKEN)
+            return
         if self.delivery.work is not None:
             transactions().post(self, self.delivery)
             return
@@ -294,6 +315,10 @@ class IncomingLink(Link):
     def answered(self, outcome):
         """The broker's answer to a message that is whole (contract.Protocol)."""
         delivery = self.delivery
+        if self.kept is not None and delivery.second and outcome == TAKEN and delivery.work is None and not delivery.settled:
+            termini.of(self.broker).accept(self.kept, delivery.tag)
+            if self.kept.durable == termini.UNSETTLED_STATE:
+                self.session.promises.logged()
         self.end(delivery)
         if outcome == UNROUTABLE and not self.needs_queue:
             outcome = TAKEN
@@ -324,7 +349,21 @@ class IncomingLink(Link):
         """A delivery is settled: its tag is free, and the peer may have more credit."""
         self.unsettled.pop(delivery.tag, None)
         self.session.received.pop(delivery.number, None)
+        if self.kept is not None:
+            termini.of(self.broker).settle(self.kept, delivery.tag)
         self.give_credit()
+
+    def close(self):
+        """The peer's detach closes the link: nothing is kept for another one."""
+        if self.kept is not None:
+            termini.of(self.broker).closed(self)
+        return True
+
+    def leave(self):
+        """The link is detached: its target is kept, unless it has closed."""
+        Link.leave(self)
+        if self.kept is not None:
+            termini.of(self.broker).detached(self)
 
     def give_back(self):
         """Nobody waits for what was half sent."""

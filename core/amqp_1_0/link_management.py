@@ -42,6 +42,9 @@ class Requests(IncomingLink):
             raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
         self.source, self.target = fields["source"], fields["target"]
 
+    def recover(self, fields):
+        """Nothing: what was asked is asked again."""
+
     def payload(self, delivery, octets, at, end, whole):
         """Octets of a request: they are kept until it is whole."""
         if len(delivery.lead) + end - at > management.REQUEST_SIZE_MAX:

@@ -38,6 +38,7 @@ class OutgoingLink(Link):
         self.size_max = fields["max-message-size"] or 0  # 0: any
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
         self.reading: "Any" = None  # nodes.Reading
+        self.resumed: "Any" = ()  # positions of messages whose deliveries are resumed (resuming.py)
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
 
     def open(self, fields):
@@ -100,9 +101,15 @@ class OutgoingLink(Link):
         elif reading.own or reading.private and not reading.ends:
             nodes.close(self.broker, self.protocol.connection, reading.queue, True)
 
+    def recover(self, fields):
+        """Deliveries that another link of this name has left, and their receiver knows (section 2.6.13)."""
+        if fields["unsettled"] and not self.consumer.queue.is_stream:
+            self.resumed = needed("amqp_1_0.resuming", "links that are resumed").recover(self, fields["unsettled"])
+
     def attach_fields(self, fields):
         """Those of our attach."""
         return {
+            "unsettled": needed("amqp_1_0.resuming", "links that are resumed").map_of(self.resumed) if self.resumed else None,
             "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
             "rcv-settle-mode": fields["rcv-settle-mode"],
             "source": self.source,
@@ -287,11 +294,11 @@ def send(link, entry, message, lead):
     number = dispositions.tail_number(session)
     buffer = session.connection.send
     body = tables.messages[message + layout.MESSAGE_BODY]
-    state = b"" if link.work is None else transactions().acquired(link, number)
-    head = performative(link.handle, number, link.settled, False, state)
+    first = first_of(link, entry, number)
+    head = performative(link.handle, number, link.settled, False, *first)
     size = 8 + len(head) + len(lead) + body
     if size > min(session.session.frame_max_out, buffer.room() - REPLY_ROOM):
-        session.outgoing.start(link, message, number, lead, state)
+        session.outgoing.start(link, message, number, lead, first)
         return
     buffer.write(struct.pack(">IBBH", size, 2, 0, session.number) + head + lead)
     if body:
@@ -300,3 +307,15 @@ def send(link, entry, message, lead):
         hot.extract(tables.arena, tables.blocks, tables.state, tables.messages[message], start, buffer.octets, at, body)
         buffer.wrote(at + body)
     session.count_sent()
+
+
+def first_of(link, entry, number):
+    """What the first transfer of a delivery says more than others: (number that the delivery-tag is made of, octets of its state, True when
+    it is resumed). With receiver-settle-mode second the tag is the message's position in its queue (resuming.py)."""
+    tag, resume = number, False
+    if link.second and not link.consumer.queue.is_stream:
+        tag = link.broker.tables.entries[entry + layout.ENTRY_POSITION]
+        if tag in link.resumed:
+            resume = True
+            link.resumed.discard(tag)
+    return tag, b"" if link.work is None else transactions().acquired(link, number), resume

@@ -28,6 +28,8 @@ def attach(session, fields, octets, at, end):
     target = fields["target"]
     if not fields["role"] and isinstance(target, tuple) and target[0] == "coordinator":
         kind = link_in.transactions().Coordinator
+    if fields["unsettled"] and session.broker.leaving:
+        return session.session.go_on_later()  # deliveries of another connection are on their way back: perhaps those of this link
     link = session.links[handle] = kind(session, fields)
     if link.attach(fields):
         return True
@@ -118,6 +120,8 @@ def release(session):
     for link in list(session.links.values()):
         link.step("release")
     session.links = {}
+    if session.broker.kept is not None:
+        session.broker.kept.ended(session)
     session.outgoing.abandon()
     session.received = {}
     session.answers = {}

@@ -12,18 +12,19 @@ if False:  # for the type checker alone
 _LEAST = const(256)  # octets of a transfer that is not the last: less is worth no frame
 
 
-def performative(handle, number, settled, more, state=b""):
-    """The octets of a transfer (section 2.7.5); `number`: its delivery-id, from which its delivery-tag is made; None: it is not the
-    first of its delivery. `state`: octets of a delivery state."""
+def performative(handle, number, settled, more, tag, state=b"", resume=False):
+    """The octets of a transfer (section 2.7.5); `number`: its delivery-id, None: it is not the first of its delivery; `tag`: a number that
+    its delivery-tag is made of; `state`: octets of a delivery state, or none."""
     octets = b"\x43" if handle == 0 else b"\x52" + bytes((handle,))
     flags = (b"\x41" if settled else b"\x42") + (b"\x41" if more else b"\x42")
     if number is None:
         octets += b"\x40\x40\x40" + flags
     else:
         id_ = struct.pack(">I", number)
-        octets += b"\x70" + id_ + b"\xa0\x04" + id_ + b"\x43" + flags
-    if state:
-        return b"\x00\x53\x14\xc0" + bytes((2 + len(octets) + len(state), 8)) + octets + b"\x40" + state
+        octets += b"\x70" + id_ + b"\xa0\x04" + struct.pack(">I", tag) + b"\x43" + flags
+    if state or resume:
+        octets += b"\x40" + (state or b"\x40") + (b"\x41" if resume else b"\x42")
+        return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 9)) + octets
     return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 6)) + octets
 
 
@@ -35,7 +36,7 @@ class Outgoing:
         self.message = layout.NONE
         self.link: "Any" = None
         self.number = None  # the delivery-id, until it was said
-        self.state = b""  # of the delivery, until then
+        self.first: "Any" = (0,)  # what performative is given more of the first transfer
         self.lead = b""  # octets that go before those of the body
         self.left = 0  # octets of the body
         self.block = layout.NONE
@@ -48,14 +49,15 @@ class Outgoing:
     def start_octets(self, link, number, octets):
         """Begin a delivery of these octets, which are no message's of the broker."""
         self.link, self.number, self.lead, self.left = link, number, octets, 0
+        self.first = (number,)
         if not self.go_on():
             self.session.wants_to_write()
 
-    def start(self, link, message, number, lead, state):
-        """Begin a delivery with a state (octets, or none): the octets `lead`, then the body of a message."""
+    def start(self, link, message, number, lead, first):
+        """Begin a delivery: the octets `lead`, then the body of a message. `first`: (tag, state, resume) for performative."""
         tables = self.session.broker.tables
         tables.messages[message + layout.MESSAGE_REFERENCES] += 1
-        self.message, self.link, self.number, self.lead, self.state = message, link, number, lead, state
+        self.message, self.link, self.number, self.lead, self.first = message, link, number, lead, first
         self.left = tables.messages[message + layout.MESSAGE_BODY]
         self.block, self.offset = tables.messages[message], tables.size_of(message) - self.left
         if not self.go_on():
@@ -68,16 +70,16 @@ class Outgoing:
         frame_max = session.session.frame_max_out
         while self.link is not None:
             left = len(self.lead) + self.left
-            octets = performative(self.link.handle, self.number, self.link.settled, False, self.state)
+            octets = performative(self.link.handle, self.number, self.link.settled, False, *self.first)
             most = min(frame_max, send.room() - REPLY_ROOM) - 8 - len(octets)
             if session.remote_incoming_window <= 0 or most < min(left, _LEAST):
                 return False
             size = min(left, most)
             if size < left:
-                octets = performative(self.link.handle, self.number, self.link.settled, True, self.state)
+                octets = performative(self.link.handle, self.number, self.link.settled, True, *self.first)
             send.write(struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets)
             self.number = None
-            self.state = b""
+            self.first = (0,)
             self.put(send, size)
             session.count_sent()
             if size == left:

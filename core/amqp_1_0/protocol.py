@@ -206,6 +206,8 @@ class Protocol(Sending):
         for session in list(self.mapped.values()):
             session.step("release")
         self.writing = []
+        if self.broker.kept is not None:
+            self.broker.kept.ended(self)
 
     def sessions(self):
         """Those that are open (contract.Session)."""

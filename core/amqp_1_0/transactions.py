@@ -178,6 +178,9 @@ class Coordinator(IncomingLink):
         """The coordinator says what it can do (section 4.1)."""
         self.source, self.target = fields["source"], ("coordinator", {"capabilities": CAPABILITIES})
 
+    def recover(self, fields):
+        """Nothing: its messages are asked for again."""
+
     def payload(self, delivery, octets, at, end, whole):
         """Octets of a message."""
         if delivery.settled:

@@ -130,6 +130,7 @@ class Broker(Consuming):
         self.places = Places(self)
         # In-process consumers of reserved addresses: routing key of the default exchange -> function as `manage`.
         self.services = {MANAGEMENT: self.manage}
+        self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge/requests.py

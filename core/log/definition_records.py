@@ -4,6 +4,7 @@ import json
 
 from ..access import users
 from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError, words_of
+from ..parts import needed
 from ..queue import rules
 
 
@@ -106,6 +107,9 @@ def all_definitions(broker):
         for binding in list(exchange.bindings.values()):
             if exchange.bindings.get(binding.identity) is binding and is_durable(binding):
                 yield binding_definition(binding)
+    if broker.kept is not None:
+        for definition in broker.kept.definitions():
+            yield definition
 
 
 def restore(broker, definitions, nobody, faults, watch):
@@ -116,7 +120,7 @@ def restore(broker, definitions, nobody, faults, watch):
     """
     by_id: dict = {}
     loose: list = []
-    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding"):
+    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding", "kept"):
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
@@ -142,6 +146,8 @@ def restore_one(broker, each, nobody, by_id, loose, watch):
     elif kind == "binding":
         if not restore_binding(broker, each, nobody):
             (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
+    elif kind == "kept":
+        needed(each["part"], "links that are kept").restore(broker, each)
     else:
         users.restore(broker, each)
 

@@ -1,0 +1,293 @@
+"""Links that are recovered (sections 2.6.5, 2.6.12, 2.6.13): with receiver-settle-mode second each message is taken, and given, once."""
+
+from memory_store import MemoryStore, durable_broker
+from peer_1_0 import Peer, body_of, data, declare, new_broker, performative
+
+from leveret.core.amqp_1_0 import composites
+
+ACCEPTED = composites.described("accepted", {})
+RECEIVED = composites.described("received", {"section-number": 0, "section-offset": 10})
+NEVER = {"durable": 2, "expiry-policy": "never"}
+
+
+def sender(peer, handle=0, unsettled=None, policy="never", durable=2, timeout=0, **given):
+    """Attach a sender that wants each message taken once: what the broker's map has, {tag: state}."""
+    target = ("target", {"address": "/queues/q", "durable": durable, "expiry-policy": policy, "timeout": timeout})
+    fields = peer.attach("out", handle, False, None, target=target, rcv_settle_mode=1, unsettled=unsettled, **given)
+    peer.expect("flow")
+    assert fields["rcv-settle-mode"] == 1
+    return {tag: composites.composite(state)[0] for tag, state in (fields["unsettled"] or {}).items()}
+
+
+def post(peer, number, body, **given):
+    """Send a durable message, whose tag is its body."""
+    peer.give(performative("transfer", 0, data(body, {"durable": True}), handle=0, delivery_id=number, delivery_tag=body, **given))
+
+
+def outcome(peer):
+    """(first, settled, state) of the next disposition."""
+    fields = peer.expect("disposition")[1]
+    return fields["first"], fields["settled"], fields["state"][0]
+
+
+def settle(peer, number):
+    """The sender settles a delivery."""
+    peer.give(performative("disposition", role=False, first=number, settled=True, state=("accepted", {})))
+
+
+def count(broker):
+    return broker.queues["q"].message_count()
+
+
+def test_a_sender_that_comes_again_is_told_what_was_accepted():
+    """Its message is in the queue once: it is resumed, and settled."""
+    for how in ("detach", "lost", "stolen"):
+        broker = new_broker()
+        declare(broker)
+        peer = Peer(broker)
+        assert sender(peer) == {}
+        for number, body in enumerate((b"a", b"b", b"c")):
+            post(peer, number, body)
+            assert outcome(peer) == (number, False, "accepted")
+        settle(peer, 0)
+        if how == "detach":
+            peer.give(performative("detach", handle=0))
+            peer.expect("detach")
+            again = peer
+        else:
+            if how == "lost":
+                peer.connection.received(0)
+            again = Peer(broker)
+        number = 3 if how == "detach" else 0
+        assert sender(again, unsettled={b"b": None, b"c": None, b"d": None}) == {b"b": "accepted", b"c": "accepted"}
+        post(again, number, b"b", resume=True, settled=True)
+        post(again, number + 1, b"c", resume=True)
+        assert outcome(again) == (number + 1, False, "accepted")
+        settle(again, number + 1)
+        post(again, number + 2, b"d")
+        assert outcome(again) == (number + 2, False, "accepted")
+        settle(again, number + 2)
+        assert count(broker) == 4 and broker.kept.count == 0 and broker.counters["internal_errors"] == 0
+
+
+def test_what_the_sender_has_settled_meanwhile_is_forgotten():
+    broker = new_broker()
+    declare(broker)
+    peer = Peer(broker)
+    sender(peer)
+    post(peer, 0, b"a")
+    post(peer, 1, b"b")
+    peer.connection.received(0)
+    again = Peer(broker)
+    assert sender(again, unsettled={b"b": None}) == {b"b": "accepted"} and broker.kept.count == 1
+    again.give(performative("detach", handle=0))
+    again.expect("detach")
+    assert sender(again, unsettled={b"x": None}, incomplete_unsettled=True) == {b"b": "accepted"}
+    again.give(performative("detach", handle=0, closed=True))
+    again.expect("detach")
+    assert broker.kept.count == 0 and broker.kept.targets == {}
+
+
+def test_expiry_policies_and_timeouts():
+    """Sections 3.5.4 and 3.5.6."""
+    for policy, ending, timeout, stays in (
+        ("link-detach", "detach", 0, False),
+        ("link-detach", "detach", 10, True),
+        ("session-end", "detach", 0, True),
+        ("session-end", "end", 0, False),
+        ("session-end", "end", 10, True),
+        ("connection-close", "end", 0, True),
+        ("connection-close", "lost", 0, False),
+        ("connection-close", "lost", 10, True),
+        ("never", "lost", 0, True),
+    ):
+        broker = new_broker()
+        declare(broker)
+        broker.tick(0, 0)
+        peer = Peer(broker)
+        sender(peer, policy=policy, timeout=timeout)
+        post(peer, 0, b"a")
+        assert outcome(peer)[1:] == (False, "accepted")
+        if ending == "detach":
+            peer.give(performative("detach", handle=0))
+            peer.expect("detach")
+        elif ending == "end":
+            peer.give(performative("end"))
+            peer.expect("end")
+        else:
+            peer.connection.received(0)
+        assert (broker.kept.count == 1) == stays, (policy, ending)
+        if not timeout:
+            continue
+        for now, known in ((9000, True), (11000, False)):
+            broker.tick(now, 0)
+            broker.kept.sweep()
+            assert (broker.kept.count == 1) == known, (policy, now)
+
+
+def test_a_target_and_what_it_has_accepted_outlive_power_cuts():
+    """After each step of a sender's, the power is cut: what the broker knows and what its queue has agree."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    declare(broker)
+    peer = Peer(broker)
+    sender(peer)
+    for step in range(6):
+        body = b"%d" % step
+        post(peer, step, body)
+        assert outcome(peer) == (step, False, "accepted")
+        if step % 2:
+            settle(peer, step)
+            broker.run()
+            assert left(store, b"%d" % (step - 1), body)[1] == {b"%d" % (step - 1): "accepted"}
+            settle(peer, step - 1)
+        assert left(store, body)[0] == step + 1
+        assert left(store, b"nobody")[1] == {}
+    post(peer, 6, b"6")
+    assert outcome(peer) == (6, False, "accepted")
+    first = min(store.segments)
+    for start in range(3):  # segments are copied forward, and what they define is written anew
+        store = store.cut()
+        broker, _ = durable_broker(store)
+        peer = Peer(broker, container="filler %d" % start)
+        peer.sender()
+        peer.receiver(credit=90)
+        for number in range(80):
+            peer.send(number, b"x" * 100, header={"durable": True})
+            for each, _ in peer.messages():
+                peer.settle(each, ("accepted", {}))
+                peer.credit(90, delivery_count=each + 1, next_incoming_id=each + 1)
+        for now in range(0, 3000, 100):
+            broker.tick(now, 0)
+            broker.run()
+        assert left(store, b"6")[1] == {b"6": "accepted"}
+    assert min(store.segments) > first
+
+
+def left(store, *tags):
+    """(messages in the queue, what a sender is told that asks for these tags) of a broker that starts with what a power cut left."""
+    broker, _ = durable_broker(store.cut())
+    before = count(broker)
+    return before, sender(Peer(broker), unsettled=dict.fromkeys(tags))
+
+
+def test_every_cut_between_publish_and_outcome_leaves_both_or_none():
+    """The message and what the target remembers are in one group of the log: the sender that asks is never told wrong."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    declare(broker)
+    peer = Peer(broker)
+    sender(peer)
+    for step in range(20):
+        tag = b"%d" % step
+        view = performative("transfer", 0, data(tag, {"durable": True}), handle=0, delivery_id=step, delivery_tag=tag)
+        for at in range(len(view)):
+            octets = peer.connection.writable()
+            octets[:1] = view[at : at + 1]
+            peer.connection.received(1)
+            if at > len(view) - 3:
+                messages, known = left(store, tag)
+                assert messages == step + len(known)
+        broker.run()
+        messages, known = left(store, tag)
+        assert messages == step + len(known)
+        assert outcome(peer) == (step, False, "accepted")
+        assert left(store, tag) == (step + 1, {tag: "accepted"})
+
+
+# Receivers
+
+
+def receiver(peer, unsettled=None, handle=1, credit=10):
+    """Attach a receiver that wants each message delivered once: the tags in the broker's map."""
+    source = ("source", {"address": "/queues/q", "durable": 2, "expiry-policy": "never"})
+    fields = peer.attach("in", handle, True, None, source=source, rcv_settle_mode=1, unsettled=unsettled)
+    if credit:
+        peer.credit(credit, handle)
+    return set(fields["unsettled"] or {})
+
+
+def deliveries(peer):
+    """[(tag, resume, body)] of the transfers that have come."""
+    return [
+        (fields["delivery-tag"], bool(fields["resume"]), body_of(payload))
+        for name, fields, payload, _ in peer.frames()
+        if name == "transfer"
+    ]
+
+
+def filled(broker, bodies):
+    declare(broker)
+    peer = Peer(broker, container="filler")
+    peer.sender()
+    for number, body in enumerate(bodies):
+        peer.send(number, body, header={"durable": True})
+    peer.frames()
+
+
+def test_a_receiver_that_comes_again_gets_what_it_does_not_know_and_resumes_what_it_has():
+    """After a lost connection, and after a power cut of the broker."""
+    for cut in (False, True):
+        store = MemoryStore()
+        broker, _ = durable_broker(store)
+        filled(broker, (b"a", b"b", b"c", b"d", b"e"))
+        peer = Peer(broker)
+        receiver(peer, credit=4)
+        tags = [tag for tag, _, _ in deliveries(peer)]
+        assert len(set(tags)) == 4
+        peer.settle(0, ("accepted", {}), settled=False)
+        assert outcome(peer) == (0, True, "accepted")
+        if cut:
+            broker, _ = durable_broker(store.cut())
+        else:
+            peer.connection.received(0)
+        peer = Peer(broker)
+        given = {tags[0]: ACCEPTED, tags[1]: ACCEPTED, tags[2]: None, tags[3]: RECEIVED}
+        assert receiver(peer, given) == {tags[2]}
+        assert deliveries(peer) == [(tags[2], True, b"c"), (tags[3], False, b"d"), deliveries_tail(tags, b"e")]
+        assert broker.queues["q"].unsettled_count() == 3 and broker.counters["internal_errors"] == 0
+
+
+def deliveries_tail(tags, body):
+    """The delivery of a message that nobody had got: its tag goes on from those before."""
+    last = int.from_bytes(tags[-1], "big") + 1
+    return last.to_bytes(4, "big"), False, body
+
+
+def test_outcomes_in_a_receivers_map_are_those_of_their_messages():
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    filled(broker, (b"a", b"b", b"c", b"d"))
+    peer = Peer(broker)
+    receiver(peer)
+    tags = [tag for tag, _, _ in deliveries(peer)]
+    peer.connection.received(0)
+    given = {
+        tags[0]: ACCEPTED,
+        tags[1]: composites.described("rejected", {}),
+        tags[2]: composites.described("released", {}),
+        tags[3]: composites.described("modified", {"delivery-failed": True}),
+        b"no tag of ours": ACCEPTED,
+        b"\xff\xff\xff\xff": ACCEPTED,
+    }
+    peer = Peer(broker)
+    assert receiver(peer, given, credit=0) == set() and count(broker) == 2
+    assert len(deliveries(peer)) == 0
+    broker, _ = durable_broker(store.cut())
+    assert count(broker) == 2
+
+
+def test_what_is_wrong_with_a_recovery_is_told():
+    broker = new_broker()
+    declare(broker)
+    peer = Peer(broker)
+    sender(peer)
+    post(peer, 0, b"a")
+    assert outcome(peer) == (0, False, "accepted")
+    post(peer, 1, b"a")
+    assert peer.expect("detach")[1]["error"]["condition"] == "amqp:invalid-field"
+    peer.give(performative("detach", handle=0, closed=True))
+    assert sender(peer, unsettled={b"a": None}) == {b"a": "accepted"}
+    post(peer, 2, b"other", resume=True)
+    assert peer.expect("detach")[1]["error"]["condition"] == "amqp:invalid-field"
+    assert broker.counters["internal_errors"] == 0 and count(broker) == 1
