@@ -275,9 +275,9 @@ class Engine:
         """See core/broker/engine.py."""
         lib.leveret_disown(self.pointers, channel, consumer)
 
-    def drop_held(self, channel, queue):
+    def drop_held(self, channel, queue, most):
         """See core/broker/engine.py."""
-        lib.leveret_drop_held(self.pointers, channel, queue)
+        return lib.leveret_drop_held(self.pointers, channel, queue, most)
 
     def leave(self, channel, entry):
         """See core/broker/engine.py."""

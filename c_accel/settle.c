@@ -267,16 +267,18 @@ void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer)
             t->entries[entry + ENTRY_CONSUMER] = -1;
 }
 
-void leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue)
+int32_t leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue, int32_t most)
 {
-    int32_t behind;
-    for (int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD]; entry >= 0; entry = behind) {
+    int32_t behind, count = 0;
+    for (int32_t entry = t->channels[channel + CHANNEL_UNSETTLED_HEAD]; entry >= 0 && count < most; entry = behind) {
         behind = t->entries[entry + ENTRY_NEXT];
         if (t->entries[entry + ENTRY_QUEUE] == queue) {
             unhold(t, channel, entry);
             drop(t, entry);
+            count++;
         }
     }
+    return count;
 }
 
 void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry)

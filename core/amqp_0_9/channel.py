@@ -11,7 +11,7 @@ from ..memory import layout
 class Channel(Incoming):
     """One channel. `number` as on the wire."""
 
-    # In the middle of a queue.purge or queue.delete that takes several turns:
+    # In the middle of a queue.purge that takes several turns:
     left = -1  # messages that are to go (of a purge)
     purged = 0  # messages that have gone
 

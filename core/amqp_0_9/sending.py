@@ -32,7 +32,6 @@ class Sending:
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
         self.starved = False  # the last delivery found no room
-        self.ended = None  # a list: collects the consumers that end while this session deletes their queue
 
     def promise(self, number):
         """The replies to come say that what the log has up to record `number` is durable: they wait until it is."""
@@ -147,8 +146,5 @@ class Sending:
 
     def cancelled(self, consumer, condition):
         """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
-        if self.ended is not None:
-            self.ended.append(consumer)
-            return
         if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and self.state != "closing":
             self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))

@@ -193,7 +193,7 @@ def queue_purge(session, channel, arguments):
         found = broker.queue(name if left >= 0 else served(session, name), session.connection)
         if left < 0:
             left = found.message_count()
-        count = broker.purge(found, left, "purged")
+        count = broker.purge(found, left)
         channel.purged += count
         channel.left = left - count
         if left > count and found.message_count():
@@ -207,23 +207,11 @@ def queue_purge(session, channel, arguments):
 def queue_delete(session, channel, arguments):
     """Section 1.7.2.9. The consumers of the connection that deletes hear of it after delete-ok, as from RabbitMQ."""
     _, name, if_unused, if_empty, no_wait = arguments
-    ended = session.ended = []
-    name = current_queue(channel, name)
-    if not channel.purged:
-        served(session, name)
-    found = session.broker.queues.get(name)
-    before = 0 if found is None else found.message_count()
-    try:
-        count = session.broker.delete_queue(session.connection, name, if_unused and not channel.purged, if_empty)
-    finally:
-        session.ended = None
-    if count is None:  # more bindings or messages than one turn is for
-        channel.purged += before - found.message_count()
+    name = served(session, current_queue(channel, name))
+    count = session.broker.delete_queue(session.connection, name, if_unused, if_empty)
+    if count is None:  # more bindings than one turn is for
         return session.go_on_later()
-    answer_durably(session, channel, no_wait, "queue_delete_ok", (channel.purged + count,), name)
-    channel.purged = 0
-    for consumer in ended:
-        session.cancelled(consumer, NOT_FOUND)
+    answer_durably(session, channel, no_wait, "queue_delete_ok", (count,), name)
     return True
 
 

@@ -283,7 +283,7 @@ def purge_queue(request, segment):
         if request.left < 0:
             turns.serve(broker, found)
             request.left = found.message_count()
-        count = broker.purge(found, request.left, "purged")
+        count = broker.purge(found, request.left)
         request.gone += count
         request.left -= count
         if request.left > 0 and found.message_count():

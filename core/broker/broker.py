@@ -23,6 +23,7 @@ from . import route_cache
 from .consumers import Consuming
 from .guard import Guard
 from .places import Places
+from .topology import Removal
 
 if False:  # for the type checker alone
     from typing import Any
@@ -212,7 +213,7 @@ class Broker(Consuming):
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
         for found in list(self.queues.values()):
-            if self.queue_objects.get(found.handle) is not found:
+            if self.queues.get(found.name) is not found:
                 continue  # another one's rules have removed it
             try:
                 if found.rules is not None:
@@ -247,7 +248,7 @@ class Broker(Consuming):
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
         for found in list(self.queues.values()):
-            if found.rules is not None and found.rules.expiry is not None and self.queue_objects.get(found.handle) is found:
+            if found.rules is not None and found.rules.expiry is not None and self.queues.get(found.name) is found:
                 try:
                     found.rules.expiry.tick(self, found)
                 except Exception as error:  # an error of ours is this queue's alone
@@ -262,10 +263,10 @@ class Broker(Consuming):
 
     def go_on(self):
         """A round."""
+        self.tables.begin_turn()
         if self.jobs:
             self.work(self.jobs.pop(0))
         self.dead_letters.turn(self)
-        self.tables.begin_turn()
         if self.leaving_now():
             self.let_leave()
         if self.policies.pending:
@@ -466,9 +467,9 @@ class Broker(Consuming):
     # Queues that go
 
     def delete_queue(self, connection, name, if_unused, if_empty):
-        """Remove a queue (section 1.7.2.9): the number of messages that went with it; one that is not there is removed already.
+        """Remove a queue (section 1.7.2.9): the number of its ready messages; one that is not there is removed already.
 
-        None: some of many bindings or messages have gone, the rest goes when this is called again.
+        None: some of many bindings have gone, the rest goes when this is called again.
         """
         if name not in self.queues:
             return 0
@@ -479,60 +480,74 @@ class Broker(Consuming):
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
         if if_empty and found.message_count():
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
-        if self.unbind_many(found.bound):
-            return None
-        if found.message_count() > self.tables.engine.effort:
-            self.purge(found, layout.MASK, "dropped_with_queue")
-            return None
-        return self.drop_queue(found)
-
-    def drop_orphan(self, found):
-        """Remove a queue whose connection has gone; when that raises it is tried once more."""
-        try:
-            self.drop_queue(found)
-        except Exception as error:  # an error of ours: told, and tried once more
-            self.guard.queue_failed(found, error)
-            try:
-                self.drop_queue(found)
-            except Exception as again:  # an error of ours: told; the connection has gone
-                self.guard.queue_failed(found, again)
+        return None if self.unbind_many(found.bound) else self.drop_queue(found)
 
     def drop_queue(self, found):
-        """Remove a queue: its consumers are told, its unsettled deliveries are forgotten."""
-        found.auto_delete = False
-        self.counters["consumers_cancelled"] += len(found.consumers)
-        lost = self.waiting.forget(found) + self.dead_letters.forget(found) + self.guard.forget(found)
-        lost += 0 if found.is_stream else found.unsettled_count()
-        for consumer in list(found.consumers):
+        """Remove a queue: its name is free, unless it has many bindings; the rest goes in turns. The number of ready messages."""
+        count = found.message_count()
+        is_first = not self.unbind_many(found.bound)
+        if is_first:
+            self.forget_queue(found)
+        self.jobs.append(Removal(self, found))
+        if is_first and not found.consumers:  # who deletes a queue hears of its own consumers after delete-ok, as from RabbitMQ
+            self.jobs.pop().work()
+        return count
+
+    def end_some(self, found):
+        """A queue is removed: let go of as much of it as the turn has left for; true when that was all, and its record is free.
+
+        Dead letters that wait come by themselves, and deliveries of channels that are over.
+        """
+        tables, state, queues = self.tables, self.tables.state, self.tables.queues
+        if self.queues.get(found.name) is found:  # it had many bindings
+            if self.unbind_many(found.bound):
+                return False
+            self.forget_queue(found)
+        while found.consumers and state[layout.STATE_LEFT] > 0:
+            consumer = found.consumers[0]
+            channel = consumer.channel
+            state[layout.STATE_LEFT] -= (
+                tables.engine.effort // 256 + tables.channels[channel.handle + layout.CHANNEL_UNSETTLED] // 16
+            )  # what that takes grows with what its channel has not settled
+            self.counters["consumers_cancelled"] += 1
             self.cancel(consumer)
             try:
-                consumer.channel.session.cancelled(consumer, NOT_FOUND)
+                channel.session.cancelled(consumer, NOT_FOUND)
             except Exception as error:  # an error of ours is that connection's alone
-                consumer.channel.connection.broke(error)
-        for channel in self.open_sessions():
-            if not found.unsettled_count():
-                break
-            self.tables.engine.drop_held(channel.handle, found.handle)
-        hot.deactivate(self.tables.queues, self.tables.state, found.handle)  # its record may soon be another queue's
-        count = self.forget_queue(found)
-        self.counters["dropped_with_queue"] += lost + count
-        return count
+                channel.connection.broke(error)
+        most = max(state[layout.STATE_LEFT], 0)
+        count = found.purge(most)
+        count += self.waiting.drop(found, min(most - count, self.looked_at(most)))
+        for channel in self.open_sessions() if found.unsettled_count() else ():
+            if count < most and channel not in self.leaving:
+                count += tables.engine.drop_held(channel.handle, found.handle, most - count)
+        state[layout.STATE_LEFT] -= count
+        self.counters["dropped_with_queue"] += count
+        if found.consumers or queues[found.handle + layout.QUEUE_BLOCKS]:
+            self.dead_letters.retry()
+            return False
+        if self.journal is not None:
+            self.journal.gather_settled()
+        hot.deactivate(queues, state, found.handle)  # its record may soon be another queue's
+        del self.queue_objects[found.handle]
+        hot.give(queues, tables.queue_pool, 0, found.handle)
+        return True
 
     def kept_aside(self):
         """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, for room as a dead letter, or to be poison."""
-        for each in self.waiting.heap:
-            yield each[2], each[3]
+        for each in self.waiting.all(self):
+            yield each
         for each in self.dead_letters.all(self):
             yield each
         for each in self.guard.entries_aside():
             yield each
 
-    def purge(self, found, most, counter):
-        """Drop ready messages of a queue, `most` or as many as the turn has left for: how many. `counter`: of `counters`."""
+    def purge(self, found, most):
+        """Drop ready messages of a queue, `most` or as many as the turn has left for: how many."""
         state = self.tables.state
         count = found.purge(max(min(most, state[layout.STATE_LEFT]), 1))
         state[layout.STATE_LEFT] -= count
-        self.counters[counter] += count
+        self.counters["purged"] += count
         return count
 
     def manage(self, user, message, before):
@@ -572,7 +587,7 @@ class NoneThere:
     def retry(self):
         """Nothing to do."""
 
-    def forget(self, queue):
+    def drop(self, queue, most):
         """None of a queue's."""
         return 0
 

@@ -149,16 +149,19 @@ class Plain:
                 entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
             entry = entries[entry + layout.ENTRY_NEXT]
 
-    def drop_held(self, channel, queue):
-        """Drop a channel's unsettled entries of a queue."""
+    def drop_held(self, channel, queue, most):
+        """Drop a channel's unsettled entries of a queue, `most` of them at most: how many."""
         tables = self.tables
         entry = tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
+        count = 0
+        while entry != layout.NONE and count < most:
             behind = tables.entries[entry + layout.ENTRY_NEXT]
             if tables.entries[entry + layout.ENTRY_QUEUE] == queue:
                 hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel, entry)
                 hot.drop(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, entry)
+                count += 1
             entry = behind
+        return count
 
     def reach(self, channel, tag, most):
         """See hot.reach."""

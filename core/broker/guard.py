@@ -56,7 +56,7 @@ class Guard:
     def put_away(self, found, entry, error):
         """Keep the message of an entry in no list as poison, and drop the entry; else the entry stays aside."""
         try:
-            if found.is_own:
+            if found.is_own or self.broker.queues.get(found.name) is not found:  # what a queue has that is removed goes from there
                 found.requeue(entry)
                 return
             poison = part("broker.poison")
@@ -75,22 +75,6 @@ class Guard:
         while entry != layout.NONE:
             yield self.broker.queue_objects[self.broker.tables.entries[entry + layout.ENTRY_QUEUE]], entry
             entry = self.broker.tables.entries[entry + layout.ENTRY_NEXT]
-
-    def forget(self, found):
-        """Drop what is aside of a queue that goes: how many."""
-        entries = self.broker.tables.entries
-        kept, entry, count = layout.NONE, self.aside, 0
-        while entry != layout.NONE:
-            behind = entries[entry + layout.ENTRY_NEXT]
-            if entries[entry + layout.ENTRY_QUEUE] == found.handle:
-                found.drop(entry)
-                count += 1
-            else:
-                entries[entry + layout.ENTRY_NEXT] = kept
-                kept = entry
-            entry = behind
-        self.aside = kept
-        return count
 
     # Queues
 

@@ -9,6 +9,7 @@ from ..errors import RESOURCE_ERROR, ProtocolError
 from ..limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
 from ..memory.receive_buffer import ReceiveBuffer
 from ..outcomes import nobody
+from .topology import Removal
 
 
 class Places:
@@ -82,7 +83,10 @@ class Places:
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
         for found in list(connection.exclusive_queues):
-            self.broker.drop_orphan(found)
+            try:
+                self.broker.drop_queue(found)
+            except Exception as error:  # an error of ours: told, and tried again
+                self.broker.guard.job_failed(Removal(self.broker, found), error)
         for found in self.broker.queues.values():
             if found.declared_by is connection:
                 found.declared_by = nobody

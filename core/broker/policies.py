@@ -168,7 +168,7 @@ class Policies:
         """Bring a queue or an exchange up to date, if it is there yet."""
         if each.is_exchange:
             self.apply_to_exchange(each)
-        elif broker.queue_objects.get(each.handle) is each:
+        elif broker.queues.get(each.name) is each:
             self.apply_to_queue(broker, each)
 
     def apply_to_queue(self, broker, queue):

@@ -54,6 +54,7 @@ class Definitions:
     """Exchanges and queues by name. `nonce` (bytes) makes generated names differ between runs."""
 
     log: "Any"
+    counters: "Any"
 
     virtual_host = "/"  # the name of the one that there is
     virtual_host_aliases = ()  # other names by which clients may open it
@@ -70,7 +71,7 @@ class Definitions:
         policies = part("broker.policies")
         self.policies: "Any" = NoPolicies() if policies is None else policies.Policies()
         self.exchanges: "Any" = {}
-        self.queues: dict = {}
+        self.queues: "Any" = {}
         self.queue_objects: "Any" = {}  # by record handle
         for name, type_ in PREDECLARED:
             class_ = type_named(type_)
@@ -274,9 +275,9 @@ class Definitions:
         self.equivalent_arguments(what, arguments, found.arguments)
 
     def forget_queue(self, found):
-        """Take a queue without consumers and unsettled entries out of everything that knows it: the number of messages it had."""
-        count = found.message_count()
-        found.purge()
+        """Take a queue out of everything that knows its name, with what is only in the log; the rest is for `Broker.end_some`."""
+        found.auto_delete = False
+        self.counters["dropped_with_queue"] += found.purge(0)
         found.end()
         self.remove_bindings(found.bound.values())
         if self.journal is not None:
@@ -285,10 +286,10 @@ class Definitions:
         if found.owner is not None:
             found.owner.exclusive_queues.remove(found)
         del self.queues[found.name]
-        del self.queue_objects[found.handle]
+        found.rules = None
+        found.update_plain()
+        self.tables.queues[found.handle + layout.QUEUE_IDENTITY] = 0  # no copy is made of what is left
         route_cache.forget(self.tables)
-        give(self.tables.queues, self.tables.queue_pool, 0, found.handle)
-        return count
 
     # Bindings
 
@@ -460,6 +461,21 @@ class Definitions:
         self.names_made += 1
         digest = hashlib.sha256(self.nonce + str(self.names_made).encode()).digest()
         return prefix + str(binascii.hexlify(digest[:11]), "utf-8")
+
+
+class Removal:
+    """The removal of a queue: a job of the broker (`jobs`) until nothing of it is left."""
+
+    what = "a queue that is removed%s"
+
+    def __init__(self, broker, found):
+        self.broker = broker
+        self.found = found
+
+    def work(self):
+        """Let go of some more."""
+        if self.broker.queue_objects.get(self.found.handle) is self.found and not self.broker.end_some(self.found):
+            self.broker.jobs.append(self)
 
 
 def not_default(exchange_name):

@@ -174,7 +174,7 @@ def restore_queue(broker, each, nobody, by_id, watch):
     try:
         watch(found)
     except Exception:  # all or nothing: the queue is not there
-        broker.forget_queue(found)
+        broker.drop_queue(found)
         raise
     by_id[found.id_in_log] = found
 

@@ -232,6 +232,9 @@ class Journal:
         """Have positions written as settled."""
         if first >= end:
             return  # recovery would refuse the record, with all that stands in it
+        if self.broker.queues.get(found.name) is not found:
+            self.touch()  # the log knows that the queue has gone; what it had may go with the next commit
+            return
         add_to_ranges(self.settled.setdefault(found.id_in_log, []), first, end)
         self.settled_count += 1
         if self.settled_count >= RANGES_MAX:

@@ -59,24 +59,8 @@ class DeadLetters:
             self.first = self.entries[entry + layout.ENTRY_NEXT]
             if entry == self.until:
                 self.until = layout.NONE
-            broker.discard(
-                broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]], entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]]
-            )
-
-    def forget(self, queue):
-        """Drop the entries of a queue that is deleted; returns how many."""
-        entry, self.first = self.first, layout.NONE
-        again = self.until != layout.NONE
-        count = 0
-        while entry != layout.NONE:
-            behind = self.entries[entry + layout.ENTRY_NEXT]
-            if self.entries[entry + layout.ENTRY_QUEUE] == queue.handle:
-                queue.drop(entry)
-                count += 1
-            else:
-                self.add(entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])
-            entry = behind
-        self.until = layout.NONE
-        if again:
-            self.retry()
-        return count
+            found = broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]]
+            if broker.queues.get(found.name) is not found:
+                broker.counters["dropped_with_queue"] += 1
+                self.left -= 1
+            broker.discard(found, entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])

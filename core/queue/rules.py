@@ -169,7 +169,7 @@ class Rules:
         """Time has passed."""
         for feature in self.features:
             feature.tick(broker, queue)
-            if broker.queue_objects.get(queue.handle) is not queue:
+            if broker.queues.get(queue.name) is not queue:
                 return  # it has expired
 
 

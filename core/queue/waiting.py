@@ -60,16 +60,20 @@ class Waiting:
             except Exception as error:  # an error of ours is this queue's alone
                 broker.guard.queue_failed(queue, error)
 
-    def forget(self, queue):
-        """Drop the entries that wait for a queue that is deleted; returns how many."""
-        kept = [each for each in self.heap if each[2] is not queue]
-        for each in self.heap:
-            if each[2] is queue:
-                queue.drop(each[3])
-        count = len(self.heap) - len(kept)
-        self.heap = kept
-        heapify(self.heap)
-        return count
+    def all(self, broker):
+        """(queue, entry) of each."""
+        return [each[2:4] for each in self.heap]
+
+    def drop(self, queue, most):
+        """Drop `most` of the entries that wait for a queue that is removed; returns how many."""
+        mine = [each for each in self.heap if each[2] is queue][:most] if most > 0 else ()
+        if mine:
+            gone = {each[3] for each in mine}
+            self.heap = [each for each in self.heap if each[3] not in gone]
+            heapify(self.heap)
+        for each in mine:
+            queue.drop(each[3])
+        return len(mine)
 
     def restore(self, broker):
         """After recovery: keep messages of x-delayed-message exchanges waiting until their moment."""

@@ -7,7 +7,19 @@ from test_turns import LIMIT_MS, judge, milliseconds
 
 from leveret.core.broker import engine
 
-NAMES = ("queue.purge", "queue.delete, all ready", "log: queue.purge", "log: queue.delete")
+NAMES = (
+    "queue.purge",
+    "queue.delete, all ready",
+    "queue.delete, all unsettled",
+    "queue.delete, all unsettled, in many channels",
+    "queue.delete, of many consumers beside what is unsettled",
+    "queue.delete, all delayed",
+    "an auto-delete queue with many messages goes",
+    "an auto-delete queue with many bindings goes",
+    "a queue with many messages expires",
+    "log: queue.purge",
+    "log: queue.delete",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -104,7 +104,7 @@ FLAT = {
     "log.segments": ("record", "ungrouped"),
     "amqp_0_9.deliver": ("begin",),
     "Places": ("attach", "detach"),
-    "Broker": ("drop_orphan", "manage", "tick", "run", "has_entries", "kept_aside", "published", "work"),
+    "Broker": ("manage", "tick", "run", "has_entries", "kept_aside", "published", "work"),
     "Connection": (
         "writable",
         "received",

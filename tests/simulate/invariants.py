@@ -10,6 +10,7 @@ import os
 from model import Wrong
 
 from leveret.core.broker.publish import route_hash
+from leveret.core.broker.topology import Removal
 from leveret.core.memory import invariants, layout
 
 NONE = layout.NONE
@@ -135,8 +136,9 @@ def handles_of_objects(broker):
         found = sorted(invariants.in_use(what.upper(), table, width, pool, 0, size))
         if sorted(wanted) != found:
             raise Wrong("%s: the records in use are %s, and the objects have %s" % (what, found, sorted(wanted)))
+    removed = [job.found for job in broker.jobs + broker.guard.jobs if isinstance(job, Removal)]
     for handle, found in broker.queue_objects.items():
-        if found.handle != handle or broker.queues.get(found.name) is not found:
+        if found.handle != handle or broker.queues.get(found.name) is not found and found not in removed:
             raise Wrong("queue '%s' is not at its record" % found.name)
     for channel in channels:
         invariants.same("CHANNEL", channel.handle, "NUMBER", channel.number, tables.channels[channel.handle + layout.CHANNEL_NUMBER])

@@ -38,7 +38,7 @@ def say(peer, *frames):
 def rounds(broker):
     """Until the broker has nothing to do: how many rounds."""
     count = 0
-    while broker.has_active():
+    while broker.has_active() or broker.jobs:
         broker.run()
         count += 1
         assert count < 200

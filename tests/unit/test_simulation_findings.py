@@ -62,6 +62,7 @@ def test_a_deleted_queue_gets_no_turn():
     peer.consume("gone")
     broker.activate(found)
     broker.delete_queue(peer.connection, "gone", False, False)
+    broker.work(broker.jobs.pop())
     assert broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] == 0 and not broker.has_active()
 
 
