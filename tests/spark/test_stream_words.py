@@ -1,0 +1,61 @@
+"""Addresses, refusals and offsets as ports/spark/stream_client.py has them, without a broker."""
+
+import pytest
+
+from leveret.core.amqp_0_9 import properties
+from leveret.ports.client import ChannelClosed, ConnectionLost, LoginRefused, TlsRefused
+from leveret.ports.spark.stream_client import CONNECTION_FORCED, Address, Refused, StreamUnavailable, offset_of, stream_error
+from leveret.ports.url import read_url
+
+
+def test_an_address_is_a_url_with_its_password_and_a_text_without_it():
+    address = Address("host", 5672, "a b", "p/w:d", "/", query="heartbeat=5")
+    assert address.url() == "amqp://a%20b:p%2Fw%3Ad@host:5672/%2F?heartbeat=5"
+    assert str(address) == "host:5672 (user a b, virtual host /)"
+    assert Address("fe80::1", 1, "u", "p", "v/w", "amqps").url() == "amqps://u:p@[fe80::1]:1/v%2Fw"
+    url = read_url(Address("host", 5672, "a b", "p/w:d", "/").url())
+    assert (url.host, url.port, url.user, url.password) == ("host", 5672, "a b", "p/w:d")
+
+
+def test_two_addresses_are_told_apart_by_everything_in_them():
+    values = ("host", 5672, "user", "password", "/", "amqp", "")
+    assert Address(*values).key() == Address(*values).key()
+    for place in range(len(values)):
+        others = list(values)
+        others[place] = 1 if place == 1 else "other"
+        assert Address(*others).key() != Address(*values).key(), place
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (LoginRefused("no"), 0),
+        (TlsRefused("no"), 0),
+        (ChannelClosed("no", 404, "text"), 404),
+        (ConnectionLost("no", 530, "text"), 530),
+        (ConnectionLost("no", CONNECTION_FORCED, "text"), None),
+        (ConnectionLost("no", 0, ""), None),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_a_broker_refuses_is_final_and_what_is_lost_may_come_back(error, code):
+    """320 connection-forced is an operator's, and may be another time; of a connection lost without a code nothing is known."""
+    made = stream_error(error, "s", Address("host", 1, "u", "secret", "/"))
+    assert type(made) is (StreamUnavailable if code is None else Refused)
+    assert code is None or made.code == code
+    assert "stream 's' at host:1 (user u, virtual host /)" in str(made) and "secret" not in str(made)
+
+
+class Message:
+    def __init__(self, given):
+        self.properties_octets = properties.encode(given)
+        self.properties = properties.decode_all(self.properties_octets)
+
+
+def test_the_offset_of_a_delivery_is_its_header_wherever_that_stands():
+    for headers in ({"x-stream-offset": ("l", 7)}, {"a": "b", "x-stream-offset": ("l", 7)}):
+        message = Message({"content_type": "t", "headers": headers})
+        assert offset_of(message, 7) == offset_of(message, 6) == offset_of(message, None) == 7
+    assert offset_of(Message({"headers": {"x-stream-offset": 7}}), 7) == 7, "of another type"
+    for given in ({}, {"headers": {}}, {"headers": {"a": 1}}):
+        assert offset_of(Message(given), 0) is None, given
