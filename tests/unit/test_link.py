@@ -7,7 +7,7 @@ from link_ends import Inner, Maker, count_of, drain, ends, exchange, give, text,
 
 from leveret.core.limits import Limits
 from leveret.core.memory.micropython_sizes import line_memory
-from leveret.core.serial_link.frame import CALL, DATA, END, HELLO, WELCOME, FrameChecks, FrameWriter
+from leveret.core.serial_link.frame import CALL, DATA, END, HELLO, STATUS, WELCOME, FrameChecks, FrameWriter
 from leveret.core.serial_link.link import NONCE_MAX, VERSION, Link
 
 WRAP_AT = 0x40000000
@@ -337,6 +337,37 @@ def test_frames_of_another_kind_size_or_direction_are_counted_and_do_nothing():
     for octets in (frame(CALL, b"\x02", False), frame(WELCOME, bytes(19), False)):
         give(passive, octets)
     assert drain(passive) == b"" and count_of(passive, "own") == 2 and maker.made == []
+
+
+def test_strange_frames_are_counted_in_a_session_and_without_one():
+    """HELLO with a wrong nonce, and a frame of the session that acknowledges what was never sent."""
+    active, passive = ends(Maker((text(10),)), Maker())
+    give(passive, hello(nonce=0))
+    assert count_of(passive, "foreign") == 1
+    writer = FrameWriter(4096, active._checks)
+    writer.put(STATUS, 0, 200, memoryview(b""), 0)
+    give(passive, bytes(writer.octets[: writer.end]))
+    assert count_of(passive, "foreign") == 2 and passive.is_open
+    writer = FrameWriter(4096, active._checks)
+    writer.put(STATUS, 0, 0, memoryview(b""), 0)
+    give(passive, bytes(writer.octets[: writer.end]))
+    assert count_of(passive, "foreign") == 3 and passive.is_open, "a STATUS without an answer"
+
+
+def test_a_line_that_is_gone_for_good_wants_nothing_more():
+    """Half of a frame was on it: what is left of that is nobody's."""
+    for sent in (0, 1, 5):
+        maker = Maker((text(3000),))
+        active, passive = ends(maker, Maker())
+        active.tick(1)
+        maker.made[0].outgoing = text(100)
+        view = active.pending()
+        assert len(view) > sent
+        active.sent(sent)
+        active.end()
+        assert active.closed and len(active.pending()) == 0 and maker.made[0].gone_count == 1, sent
+        active.end()
+        assert maker.made[0].gone_count == 1, "once"
 
 
 def test_a_frame_without_a_session_is_no_frame_and_answered_with_a_call_at_most_now_and_then():

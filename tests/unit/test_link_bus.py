@@ -157,6 +157,25 @@ def test_the_line_is_unplugged_and_the_sessions_go_on():
     assert bytes(makers[0].made[0].incoming) == text(5000) and [link.session_count for link in links] == [1, 1]
 
 
+def test_nobody_has_the_turn_on_a_line_that_is_unplugged():
+    """Octets that were still on their way are nobody's, and the first station is asked anew when there is a line again."""
+    line, bus, links, makers = wire((1, 2))
+    line.run(300)
+    bus.pending()
+    heard = [dict(link.counters) for link in links]
+    bus.unplugged()
+    view = bus.writable()
+    view[0:4] = b"\x7e\x00\x01\x7e"
+    bus.received(4)
+    assert [dict(link.counters) for link in links] == heard and not bus._listening and bus._turn is None
+    bus.plugged()
+    line.run(300)
+    inner = Inner(text(500))
+    links[1].open(inner)
+    line.run(500)
+    assert bytes(makers[1].made[-1].incoming) == text(500) and [link.session_count for link in links] == [1, 1]
+
+
 def test_a_station_that_the_master_leaves_keeps_no_other_from_its_turn():
     """The end of a session is the last frame of a turn."""
     line, bus, links, makers = wire((1, 2))

@@ -385,3 +385,19 @@ def test_a_dead_letter_does_not_take_the_entry_that_the_next_queue_of_a_publish_
         broker.run()
     assert [broker.queues[name].message_count() for name in ("first", "second", "dead")] == [1, 1, 1]
     assert broker.counters["internal_errors"] == 0
+
+
+def test_a_commit_is_durable_unless_it_is_said_not_to_be():
+    """And one without a sync is made good by the next that has one."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    log = broker.journal.log
+    number = log.current().number
+    log.append(segments.KEPT, (b"first",))
+    assert log.commit() and store.durable[number] == store.segments[number] and b"first" in store.durable[number]
+    log.append(segments.KEPT, (b"second",))
+    assert log.commit(False) and b"second" in store.segments[number] and b"second" not in store.durable[number]
+    log.append(segments.KEPT, (b"third",))
+    assert log.commit(True) and b"second" in store.durable[number] and b"third" in store.durable[number]
+    written = len(store.segments[number])
+    assert log.commit() and len(store.segments[number]) == written, "nothing was appended"
