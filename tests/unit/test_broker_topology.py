@@ -213,3 +213,22 @@ def test_delete_if_unused_if_empty():
     assert refused(broker, "queue_delete", 0, "q", True, False, False)[1:] == (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' in use")
     assert Peer(broker).ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False) == [0]
     assert Peer(broker).ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False) == [0]
+
+
+def test_a_declaration_of_any_kind_is_a_use_of_a_queue():
+    """x-expires: queue.declare of the same queue, and a passive one."""
+    for passive in (False, True):
+        broker = new_broker()
+        peer = Peer(broker)
+        peer.declare("q", arguments={"x-expires": 500})
+        now = 0
+        for _ in range(4):
+            for _ in range(4):
+                now += 100
+                broker.tick(now, 1700000000)
+            peer.ask("queue_declare", "queue_declare_ok", 0, "q", passive, False, False, False, False, {"x-expires": 500})
+        assert "q" in broker.queues
+        for _ in range(8):
+            now += 100
+            broker.tick(now, 1700000000)
+        assert "q" not in broker.queues
