@@ -13,7 +13,8 @@ def reworked(broker, message):
     part, None: all of it."""
     given, pieces = crossing.told(broker.tables, message)
     octets = properties.encode({name: given[name] for name in properties.known() if name in given})
-    return properties.merge(octets, broker.annotations_of(message)), pieces
+    changes = broker.annotations_of(message)
+    return properties.merge(octets, changes) if changes else octets, pieces
 
 
 def header(broker, number, message):
@@ -29,8 +30,7 @@ def size_of(tables, message, pieces):
 
 def lead_of(tables, message):
     """The octets of its body that are delivered, for Outgoing."""
-    _, pieces = crossing.told(tables, message)
-    return Lead(tables, message, pieces)
+    return Lead(tables, message, crossing.pieces(tables, message))
 
 
 def content(broker, message):

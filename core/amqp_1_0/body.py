@@ -5,6 +5,7 @@ inside of an amqp-sequence or an amqp-value is its receiver's to read. Whoever g
 (`payload`).
 """
 
+from ..errors import ProtocolError
 from ..memory.layout import NONE
 from ..shim import const
 from . import sections, types
@@ -105,6 +106,22 @@ def extent(octets, at, depth):
         return None
     size, at = types.number(name, width, octets, at, len(octets))
     return at, size
+
+
+def is_body(size, read):
+    """True where `size` octets, which `read` gives as for `payload`, are the sections of a body."""
+    at = last = count = 0
+    try:
+        while at < size and count < SECTIONS_MAX:
+            found: "Any" = section(read(at, HEAD_MAX), last)
+            if found is None:
+                return False
+            last, head, length = found
+            at += head + length
+            count += 1
+    except ProtocolError:
+        return False
+    return at == size and count > 0
 
 
 def payload(octets, size, read):

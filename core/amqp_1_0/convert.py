@@ -10,7 +10,8 @@ from ..broker import crossing
 from ..memory import layout
 from ..message.annotations import GONE
 from ..message.formats import AMQP_1_0
-from . import addresses, composites, sections, types
+from . import addresses, body, composites, sections, types
+from .exact import ENCODED
 
 MAP_8 = 0xC1
 MAP_32 = 0xD1
@@ -98,13 +99,32 @@ def rewritten(octets, failed, passed, ttl, changes):
 
 
 def header(fields, failed, passed):
-    """The section header out of its fields."""
-    fields = dict(fields)
-    fields["delivery-count"] = min((fields.get("delivery-count") or 0) + failed, TTL_MAX) or None
-    fields["first-acquirer"] = None
-    if fields.get("ttl") is not None:
-        fields["ttl"] = min(max(fields["ttl"] - passed, 0), TTL_MAX)
-    return composites.write("header", fields)
+    """The section header out of its fields, as composites.py writes it; nobody is told to be the first acquirer."""
+    durable, priority, ttl = fields.get("durable"), fields.get("priority"), fields.get("ttl")
+    if ttl is not None:
+        ttl = min(max(ttl - passed, 0), TTL_MAX)
+    items = [
+        b"\x40" if durable is None else b"\x41" if durable else b"\x42",
+        b"\x40" if priority is None else bytes((0x50, priority)),
+        uint(ttl),
+        b"\x40",
+        uint(min((fields.get("delivery-count") or 0) + failed, TTL_MAX) or None),
+    ]
+    while items and items[-1] == b"\x40":
+        items.pop()
+    if not items:
+        return b"\x00\x53\x70\x45"
+    octets = b"".join(items)
+    return bytes((0, 0x53, sections.HEADER, 0xC0, len(octets) + 1, len(items))) + octets
+
+
+def uint(value):
+    """A uint, or null for None, with its constructor."""
+    if value is None:
+        return b"\x40"
+    if value < 256:
+        return bytes((0x52, value)) if value else b"\x43"
+    return b"\x70" + struct.pack(">I", value)
 
 
 def annotations(changes, octets=b"", at=0, end=0):
@@ -241,7 +261,7 @@ def is_ascii(text):
 
 
 def converted(broker, message, failed, noted):
-    """The octets before the body of a message of another family."""
+    """The octets before the body of a message of another family. The body of one of the type amqp-1.0 is sections, where they are some."""
     tables = broker.tables
     messages = tables.messages
     kind = messages[message + layout.MESSAGE_KIND]
@@ -257,9 +277,13 @@ def converted(broker, message, failed, noted):
         "priority": kind >> layout.KIND_PRIORITY & 255 if kind & layout.KIND_HAS_PRIORITY else None,
         "ttl": broker.expiration_of(message),
     }
+    octets = header(fields, failed, passed_ms(broker, message)) + sections_of(given, changes)
     size = messages[message + layout.MESSAGE_BODY]
-    data = bytes((0, 0x53, sections.DATA, 0xA0, size)) if size < 256 else b"\x00\x53\x75\xb0" + struct.pack(">I", size)
-    return header(fields, failed, passed_ms(broker, message)) + sections_of(given, changes) + data
+    if given.get("type") == ENCODED and body.is_body(size, crossing.reader(tables, message)):
+        return octets
+    if size < 256:
+        return octets + bytes((0, 0x53, sections.DATA, 0xA0, size))
+    return octets + b"\x00\x53\x75\xb0" + struct.pack(">I", size)
 
 
 def sections_of(given, changes):

@@ -205,6 +205,12 @@ def named(type_):
 
 def encode(value):
     """A value with its constructor, in the smallest encoding. Raises ValueError for what AMQP 1.0 cannot hold."""
+    if isinstance(value, str):  # the commonest first
+        octets = value.encode("utf-8")
+        if len(octets) < 256:
+            return bytes((0xA1, len(octets))) + octets
+    if value is None:
+        return b"\x40"
     if isinstance(value, tuple) and value[0] == "described":
         return b"\x00" + encode(value[1]) + encode(value[2])
     if not isinstance(value, tuple):

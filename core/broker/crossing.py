@@ -26,15 +26,32 @@ def source_of(kind):
 
 def told(tables, message):
     """(properties by name, pieces of its body or None: all of it) of a message, for receivers of another family; without annotations."""
-    messages = tables.messages
-    source = source_of(messages[message + layout.MESSAGE_KIND])
+    source = source_of(tables.messages[message + layout.MESSAGE_KIND])
     octets = tables.properties_of(message)
     given = source.exact(octets)
-    size = messages[message + layout.MESSAGE_BODY]
-    start = tables.size_of(message) - size
-    found = source.payload(octets, size, lambda at, most: tables.octets(message, start + at, min(most, size - at)))
+    found = payload(tables, message, source, octets)
     if found is None:
         return given, None
     if found[1] is not None:
         given["type"] = found[1]
     return given, found[0]
+
+
+def pieces(tables, message):
+    """The second of these alone."""
+    source = source_of(tables.messages[message + layout.MESSAGE_KIND])
+    found = payload(tables, message, source, tables.properties_of(message))
+    return None if found is None else found[0]
+
+
+def payload(tables, message, source, octets):
+    """What the file of a message's family says of its body; `octets`: its properties."""
+    size = tables.messages[message + layout.MESSAGE_BODY]
+    return source.payload(octets, size, reader(tables, message))
+
+
+def reader(tables, message):
+    """A function of (position, most): up to `most` octets of a message's body."""
+    size = tables.messages[message + layout.MESSAGE_BODY]
+    start = tables.size_of(message) - size
+    return lambda at, most: tables.octets(message, start + at, min(most, size - at))

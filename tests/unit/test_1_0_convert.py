@@ -4,7 +4,7 @@ from peer import Peer, new_broker, taken
 from sections_1_0 import head_of, message, publish, received_from
 
 from leveret.core.amqp_0_9 import deliver, field_table
-from leveret.core.amqp_1_0 import sections
+from leveret.core.amqp_1_0 import composites, convert, sections
 from leveret.core.amqp_1_0.properties import facts
 from leveret.core.outcomes import TAKEN
 
@@ -252,6 +252,38 @@ def test_properties_of_0_9_1_for_1_0():
         "group-id": "app",
     }
     assert found["application-properties"] == {"a": ("int", 1), "t": ("timestamp", 3000), "s": b"\xff", "n": b"\x00"}
+
+
+def test_encoded_sections_of_0_9_1_are_a_body_again():
+    """RabbitMQ's type amqp-1.0: what left as a value comes back as one; what is no body is data."""
+    for body, is_body in (
+        (message((sections.VALUE, "text"), (sections.FOOTER, {})), True),
+        (message(b"a", b"b"), True),
+        (message((sections.SEQUENCE, [1]), (sections.SEQUENCE, [2])), True),
+        (message((sections.VALUE, 1), (sections.VALUE, 2)), False),
+        (message(b"abc")[:-1], False),
+        (message(b"abc", application={"a": 1}), False),
+        (b"text", False),
+        (b"", False),
+    ):
+        found, came = crossed_back({"type": "amqp-1.0"}, body)
+        if not is_body:
+            assert came == body
+        else:
+            broker = new_broker()
+            peer = Peer(broker)
+            peer.declare("q")
+            peer.publish("q", body, given={"type": "amqp-1.0"})
+            assert received_from(broker, "q").endswith(body) and message(body) not in received_from(broker, "q")
+
+
+def test_headers_are_written_as_composites_are():
+    for fields in ({}, {"durable": False}, {"priority": 0}, {"ttl": 0}, {"durable": True, "ttl": 255, "priority": 255}, {"ttl": 70000}):
+        for failed in (0, 1, 300):
+            given = dict(fields)
+            if failed:
+                given["delivery-count"] = failed
+            assert convert.header(fields, failed, 0) == composites.write("header", given)
 
 
 def test_what_is_not_there_is_no_section():
