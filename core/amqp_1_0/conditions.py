@@ -73,12 +73,12 @@ def symbol_of(condition):
     return condition if condition.startswith("amqp:") else "amqp:" + condition
 
 
-def error_of(condition, text):
-    """The fields of the composite value `error` (section 2.8.14); a long text is cut."""
+def error_of(condition, text, info=None):
+    """The fields of the composite value `error` (section 2.8.14); a long text is cut. `info`: a map, as types.py has it."""
     octets = text.encode("utf-8")
     while len(octets) > DESCRIPTION_MAX or octets and not is_text(octets):
         octets = octets[: min(len(octets) - 1, DESCRIPTION_MAX)]
-    return {"condition": symbol_of(condition), "description": str(octets, "utf-8")}
+    return {"condition": symbol_of(condition), "description": str(octets, "utf-8"), "info": info}
 
 
 def is_text(octets):

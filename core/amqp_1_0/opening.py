@@ -6,7 +6,7 @@ Those of frames are given (protocol, channel, fields of the performative, octets
 from ..errors import CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, NOT_FOUND, ProtocolError
 from ..parts import part
 from ..version import PRODUCT, VERSION
-from . import dispositions, frame
+from . import dispositions, frame, sole
 from .conditions import INVALID_FIELD, error_of, symbol_of
 from .sasl_layer import admit, ask, offer, other_header, refused, sasl_init, sasl_response, without_sasl  # noqa: F401 - actions
 from .session import begin  # noqa: F401 - an action of states.CONNECTION
@@ -43,9 +43,11 @@ def properties(protocol):
     return {("symbol", name): given[name] for name in given}
 
 
-def say_open(protocol):
-    """Send our open (section 2.7.1)."""
+def say_open(protocol, more=None):
+    """Send our open (section 2.7.1); `more`: properties beside those of every one."""
     limits = protocol.broker.limits
+    given = properties(protocol)
+    given.update(more or {})
     protocol.reply(
         0,
         "open",
@@ -54,8 +56,8 @@ def say_open(protocol):
             "max-frame-size": protocol.frame_max_in,
             "channel-max": protocol.channel_max,
             "idle-time-out": limits.heartbeat_s * 1000 or None,
-            "offered-capabilities": CAPABILITIES,
-            "properties": properties(protocol),
+            "offered-capabilities": CAPABILITIES + ([sole.CAPABILITY] if protocol.is_sole else []),
+            "properties": given,
         },
     )
 
@@ -80,6 +82,10 @@ def open_(protocol, channel, fields, octets, at, end):
     protocol.frame_max_out = min(frame_max, broker.limits.frame_size_max, connection.send.size)
     protocol.channel_max = min(protocol.channel_max, fields["channel-max"])
     protocol.idle_ms = idle_ms
+    if not sole.enforce(protocol, fields):
+        say_open(protocol, sole.FAILED)
+        sole.refuse(protocol)
+        return
     broker.inform("%s: user '%s' has opened a connection" % (connection.name, connection.user.name))
     say_open(protocol)
 
@@ -114,24 +120,24 @@ def refuse_open(protocol, condition, text):
     send_close(protocol, condition, text)
 
 
-def send_close(protocol, condition, text):
+def send_close(protocol, condition, text, info=None):
     """Close for an error (section 2.7.9). The stream ends after a broken frame: nobody knows where the next one begins."""
     connection = protocol.connection
     user = "" if connection.user is None else connection.user.name
     protocol.broker.counters["connection_errors"] += 1
     protocol.broker.inform("%s: connection of user '%s' closed with %s %s" % (connection.name, user, symbol_of(condition), text), True)
-    say_close(protocol, condition, text)
+    say_close(protocol, condition, text, info)
     if condition == FRAME_ERROR:
         connection.end(True)
 
 
-def say_close(protocol, condition, text):
+def say_close(protocol, condition, text, info=None):
     """Send a close with its error; what the peer sends until its own is not looked at."""
     for session in protocol.sessions():
         dispositions.write(session)  # what came before was taken
     protocol.release_all()
     protocol.promised = 0
-    protocol.reply(0, "close", {"error": error_of(condition, text)})
+    protocol.reply(0, "close", {"error": error_of(condition, text, info)})
     protocol.send.busy = True
     protocol.send.touch()
     protocol.connection.reading = True

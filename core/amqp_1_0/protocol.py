@@ -36,6 +36,7 @@ class Protocol(Sending):
         self.frame_max_in = min(limits.frame_size_max, self.receive.size)
         self.channel_max = limits.channel_max - 1  # the highest number of a channel that both sides have
         self.container_id = ""
+        self.is_sole = False  # the peer wants to be its container's only connection (sole.py)
         self.user: "Any" = None  # who has logged in
         self.idle_ms = 0  # the peer hears something from us within this time; 0: it need not
         self.login: "Any" = None  # the log-in that is going on

@@ -291,3 +291,32 @@ def test_a_connection_beyond_the_places_is_told_so():
     assert [each[0] for each in found] == ["open", "close"]
     assert error_in(found, "close")[0] == "amqp:resource-limit-exceeded"
     assert not first.connection.closed
+
+
+def test_a_container_has_one_connection_where_its_peer_asks_for_that():
+    """AMQP Enforcing Connection Uniqueness 1.0: the new one is refused, or those that are there are closed."""
+    sole = {"desired_capabilities": ["sole-connection-for-container"]}
+    for first, second in ((sole, sole), ({}, sole), (sole, {}), ({}, {})):
+        broker = new_broker()
+        peer = Peer(broker, **first)
+        assert ("sole-connection-for-container" in peer.opened["offered-capabilities"]) is bool(first)
+        other = Peer(broker, opens=False)
+        other.log_in()
+        other.give(performative("open", container_id="unit", **second))
+        found = other.frames()
+        if first or second:
+            assert [each[0] for each in found] == ["open", "close"]
+            assert found[0][1]["properties"][("symbol", "amqp:connection-establishment-failed")] is True
+            error = found[1][1]["error"]
+            assert error["condition"] == "amqp:invalid-field"
+            assert error["info"] == {("symbol", "invalid-field"): ("symbol", "container-id")}
+        else:
+            assert [each[0] for each in found] == ["open"]
+        assert peer.frames() == []
+        peer.connection.received(0)
+        Peer(broker, **second)
+    broker = new_broker()
+    peer = Peer(broker, **sole)
+    Peer(broker, properties={("symbol", "sole-connection-enforcement-policy"): ("uint", 1)}, **sole)
+    assert error_in(peer.frames(), "close")[0] == "amqp:resource-locked"
+    Peer(broker, container="another", **sole)
