@@ -292,9 +292,16 @@ def send(link, entry, message, lead):
     else:
         broker.hold(link.consumer, entry)
     number = dispositions.tail_number(session)
+    write(link, message, number, lead, first_of(link, entry, number))
+
+
+def write(link, message, number, lead, first):
+    """Write a delivery, or begin it. `number`: its delivery-id; `lead`: octets before the message's body; `first`: as Outgoing.start has
+    it."""
+    session = link.session
+    tables = session.broker.tables
     buffer = session.connection.send
     body = tables.messages[message + layout.MESSAGE_BODY]
-    first = first_of(link, entry, number)
     head = performative(link.handle, number, link.settled, False, *first)
     size = 8 + len(head) + len(lead) + body
     if size > min(session.session.frame_max_out, buffer.room() - REPLY_ROOM):

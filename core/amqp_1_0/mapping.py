@@ -5,7 +5,7 @@ Those of frames are given (session, fields of the performative, octets, where th
 
 from ..errors import FRAME_ERROR, NOT_ALLOWED, ProtocolError
 from ..memory import layout
-from . import dispositions, link_in, link_management, link_out, serial
+from . import browsing, dispositions, link_in, link_management, link_out, serial
 from .bounds import HANDLE_MAX
 from .conditions import HANDLE_IN_USE, WINDOW_VIOLATION, SessionError, error_of, symbol_of
 
@@ -24,7 +24,11 @@ def attach(session, fields, octets, at, end):
         raise SessionError(NOT_ALLOWED, "an attach with handle %d, and handle-max of its sender is %d" % (handle, session.handle_max))
     if handle in session.links:
         raise SessionError(HANDLE_IN_USE, "handle %d is that of link '%s'" % (handle, session.links[handle].name[:80]))
-    kind = link_management.kind_of(fields) or (link_out.OutgoingLink if fields["role"] else link_in.IncomingLink)
+    kind = (
+        link_management.kind_of(fields)
+        or browsing.kind_of(fields, session.broker)
+        or (link_out.OutgoingLink if fields["role"] else link_in.IncomingLink)
+    )
     target = fields["target"]
     if not fields["role"] and isinstance(target, tuple) and target[0] == "coordinator":
         kind = link_in.transactions().Coordinator

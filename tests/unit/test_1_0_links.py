@@ -59,7 +59,6 @@ def test_the_answer_to_an_attach_says_both_settle_modes_and_both_termini():
         (False, {"target": TARGET, "initial_delivery_count": None}, "amqp:invalid-field"),
         (True, {"source": ("source", {"address": "/queues/none"})}, "amqp:not-found"),
         (True, {"source": None}, "amqp:not-found"),  # asks for the subscription of its name (JMS mapping, 8.8)
-        (True, {"source": ("source", {"address": "/queues/q", "distribution-mode": "copy"})}, "amqp:not-implemented"),
         (
             True,
             {"source": ("source", {"address": "/queues/q", "default-outcome": ("received", {"section-number": 0, "section-offset": 0})})},

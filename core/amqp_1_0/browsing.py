@@ -1,0 +1,166 @@
+"""A link that copies a queue's messages and takes none (section 3.5.3, distribution-mode copy): a browser.
+
+It is no consumer. It goes through what is ready in the queue, in the queue's order, and remembers how far it has come by positions, one for
+each priority; what comes to the queue later it gets as time passes. What is delivered to others, or comes back to a place that it has
+passed, it does not see; nor what a queue keeps beyond memory, or more than STEPS_MAX messages behind the head. Its receiver's outcomes
+change nothing.
+"""
+
+from ..access.permissions import READ, check
+from ..errors import CONTENT_TOO_LARGE
+from ..memory import hot, layout
+from ..shim import const
+from . import addresses, convert, dispositions, filters, link_out, serial
+from .conditions import INVALID_FIELD, LinkError
+from .link import SETTLED, UNSETTLED, Link
+from .link_in import text_of
+
+if False:  # for the type checker alone
+    from typing import Any
+
+STEPS_MAX = const(16384)  # messages that a look goes by
+LOOKS_MAX = const(64)  # messages that a filter looks at, and deliveries, before others have their turn
+
+
+def kind_of(fields, broker):
+    """The class of a link that wants to copy a queue, by its attach; None: it is another link."""
+    source = fields["source"]
+    if not fields["role"] or not isinstance(source, tuple) or source[0] != "source" or source[1]["distribution-mode"] != "copy":
+        return None
+    found = broker.queues.get(name_of(source[1]))
+    return None if found is None or found.is_stream else BrowsingLink
+
+
+def name_of(given):
+    """The name of the queue that a source's address stands for, or None."""
+    address = given["address"]
+    if not isinstance(address, str) or given["dynamic"]:
+        return None
+    node = addresses.parsed(address, given["capabilities"])
+    return node[1] if node is not None and node[0] in (addresses.QUEUE, addresses.MADE, addresses.NAME) else None
+
+
+class BrowsingLink(Link):
+    """One such link."""
+
+    role = True  # the peer's: receiver
+
+    def __init__(self, session, fields):
+        Link.__init__(self, session, fields)
+        self.settled = fields["snd-settle-mode"] == SETTLED
+        self.size_max = fields["max-message-size"] or 0  # 0: any
+        self.queue: "Any" = None
+        self.passed: "dict" = {}  # level of priority -> the position that it has come to
+        self.newest = layout.NONE  # the queue's next position when it had seen all
+        self.fits: "Any" = None  # a function of the broker and a message, where there are filters
+
+    def open(self, fields):
+        """The queue (section 2.6.3)."""
+        given = dict(fields["source"][1])
+        text_of(given["address"])
+        name = name_of(given)
+        check(self.broker, self.protocol.connection.user, READ, "queue", name)
+        self.queue = self.broker.queue(name, self.protocol.connection)
+        taken = filters.taken(given["filter"], False, False, self.broker.seconds + layout.EPOCH)
+        self.fits = taken.fits if taken.tests else None
+        given["filter"] = taken.echo or None
+        given["outcomes"] = link_out.SYMBOLS
+        given["default-outcome"] = ("released", {})
+        self.source, self.target = ("source", given), fields["target"]
+
+    def attach_fields(self, fields):
+        """Those of our attach."""
+        return {
+            "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
+            "rcv-settle-mode": fields["rcv-settle-mode"],
+            "source": self.source,
+            "target": self.target,
+            "initial-delivery-count": 0,
+        }
+
+    def flow(self, fields):
+        """The receiver's state (section 2.6.7): with credit it gets what is there, now and as time passes."""
+        if fields["link-credit"] is not None:
+            seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
+            self.credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
+        self.drain = fields["drain"]
+        self.protocol.drains(self)
+        if fields["echo"]:
+            self.session.say_flow(self)
+
+    def drained(self):
+        """Deliver what is there; true when there is no credit left for more (Protocol.drains looks again while there is)."""
+        if self.state == "attached" and self.is_gone():
+            self.step("error", "resource-deleted", "the queue '%s' was deleted" % self.queue.name)
+        if self.state != "attached":
+            return True
+        if self.credit and self.go_on() and self.drain:
+            self.delivery_count = serial.after(self.delivery_count, self.credit)
+            self.credit = 0
+        if self.drain and not self.credit:
+            self.drain = False
+            self.session.say_flow(self)
+        return not self.credit
+
+    def is_gone(self):
+        """True when the queue was deleted."""
+        return self.broker.queues.get(self.queue.name) is not self.queue
+
+    def go_on(self):
+        """Deliver messages from where it has come to; true when it has seen all that is there."""
+        tables, queue = self.broker.tables, self.queue
+        entries, looked_at, steps = tables.entries, 0, 0
+        newest = tables.queues[queue.handle + layout.QUEUE_POSITION]
+        if newest == self.newest:
+            return True  # nothing has come since it saw all
+        if tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
+            tables.engine.expire(queue.handle)
+        entry = queue.head()
+        while entry != layout.NONE and steps < STEPS_MAX:
+            steps += 1
+            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> 8, entries[entry + layout.ENTRY_POSITION]
+            if not self.has_passed(level, position):
+                if not self.credit or looked_at == LOOKS_MAX or self.session.session.replies:
+                    return False
+                looked_at += 1
+                message = entries[entry + layout.ENTRY_MESSAGE]
+                if self.fits is None or self.fits(self.broker, message):
+                    if not self.deliver(message, entries[entry + layout.ENTRY_REDELIVERED] & 255):
+                        return False
+                self.passed[level] = position
+            entry = entries[entry + layout.ENTRY_NEXT]
+        self.newest = newest
+        return True
+
+    def has_passed(self, level, position):
+        """True for a place that it has come by; positions go around at 30 bits."""
+        return level in self.passed and (self.passed[level] - position) & layout.MASK <= layout.MASK >> 1
+
+    def deliver(self, message, failed):
+        """Write one delivery; false when there is no room for it, or it ends the link."""
+        session, tables = self.session, self.broker.tables
+        lead = convert.head_for_1_0(self.broker, message, failed)
+        size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
+        if 0 < self.size_max < size:
+            self.step("error", CONTENT_TOO_LARGE, "a message of %d octets; max-message-size of the link is %d" % (size, self.size_max))
+            return False
+        if not session.may_send() or not link_out.has_room(session, size):
+            return False
+        hot.next_number(tables.channels, session.handle + layout.CHANNEL_TAG)
+        tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
+        self.delivery_count = serial.after(self.delivery_count, 1)
+        self.credit -= 1
+        number = dispositions.tail_number(session)
+        link_out.write(self, message, number, lead, (number, b"", False))
+        return True
+
+    def transfer(self, fields, octets, at, end):
+        """A receiver does not send."""
+        raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
+
+    def give_back(self):
+        """What is half written ends here."""
+        if self.session.outgoing.link is self:
+            self.session.outgoing.abandon()
+            self.session.wake()
+        return True
