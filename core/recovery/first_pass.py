@@ -24,6 +24,8 @@ class LogContents:
 
     def __init__(self):
         self.definitions = {}  # key -> definition, in the order of making
+        self.defining = {}  # key -> the segment with its last definition
+        self.keeping = {}  # queue id of a stream -> {name: the segment with the last offset kept for it behind the stream's definition}
         self.streams = {}  # queue id -> definition
         self.settled = {}  # queue id -> Settled
         self.segments = []
@@ -127,6 +129,9 @@ def first_pass(store):
             except Exception as error:  # what cannot be read is told; the rest of the log counts
                 contents.fault(segment, offset, error)
         contents.segments.append(segment)
+    for kept in [contents.defining] + list(contents.keeping.values()):
+        for segment in kept.values():
+            segment.defines = True  # others say only what is said again behind them
     return contents
 
 
@@ -136,9 +141,8 @@ def read_record(contents, segment, type_, payload, at, size):
         if note_places(contents.present, payload, at):
             contents.arrived = heads_at(payload, at)[1]
     elif type_ == segments.DEFINED:
-        segment.defines = True
         definition = rich(json.loads(str(payload[at : at + size], "utf-8")))
-        note_definition(contents, definition)
+        note_definition(contents, definition, segment)
         if contents.lost and "stream" in definition:
             contents.defined_in[definition["id"]] = segment.number
     elif type_ == segments.SETTLED:
@@ -146,8 +150,7 @@ def read_record(contents, segment, type_, payload, at, size):
     elif type_ == segments.TRANSIENT:
         note_transient(contents, payload, at)
     elif type_ == segments.KEPT:
-        segment.defines = True
-        note_kept_offset(contents, payload[at : at + size])
+        note_kept_offset(contents, payload[at : at + size], segment)
 
 
 def read_heads(store, contents):
@@ -196,18 +199,22 @@ def discard(store, number):
         return
 
 
-def note_definition(contents, definition):
-    """Note a definition, or the removal of one."""
+def note_definition(contents, definition, segment):
+    """Note a definition, or the removal of one, and in which segment it is."""
     contents.counts["definitions"] += 1
     key = key_of(definition)
     if "gone" in definition:
         contents.definitions.pop(key, None)
+        contents.defining.pop(key, None)
         if definition["gone"] == "queue":
             contents.settled.pop(definition["id"], None)
             contents.gone.add_one(definition["id"])
+            contents.keeping.pop(definition["id"], None)
     else:
         contents.definitions[key] = definition
+        contents.defining[key] = segment
         if "stream" in definition:
+            contents.keeping.pop(definition["id"], None)
             contents.streams[definition["id"]] = definition
     contents.note_queue_id(definition.get("id", 0))
 
@@ -221,12 +228,14 @@ def key_of(definition):
     return kind, definition["name"]
 
 
-def note_kept_offset(contents, payload):
-    """Note an offset that a stream keeps for a consumer."""
+def note_kept_offset(contents, payload, segment):
+    """Note an offset that a stream keeps for a consumer, and in which segment it is."""
     identity, offset = struct.unpack_from(">IQ", payload, 0)
     definition = contents.streams.get(identity)
     if definition is not None:
-        definition["kept"][str(payload[12:], "utf-8")] = offset
+        name = str(payload[12:], "utf-8")
+        definition["kept"][name] = offset
+        contents.keeping.setdefault(identity, {})[name] = segment
 
 
 def note_settled(contents, payload, at):

@@ -110,7 +110,7 @@ def handles_of_objects(broker):
     for what, wanted, table, width, pool, size in (
         (
             "queue",
-            [found.handle for found in broker.queues.values()],
+            list(broker.queue_objects),
             tables.queues,
             layout.QUEUE_WIDTH,
             tables.queue_pool,

@@ -6,6 +6,7 @@ from peer import Peer, content, encoded
 from leveret.core.broker.policies import Policy
 from leveret.core.log import segments
 from leveret.core.memory import layout
+from leveret.core.recovery.first_pass import first_pass
 from leveret.core.recovery.second_pass import TooSmall
 from leveret.core.stream.stream import EPOCH
 
@@ -55,6 +56,33 @@ def test_definitions_come_back():
     peer = Peer(again)
     peer.publish("a.b", b"x", "ex")
     assert bodies(peer, "q") == [b"x"]
+
+
+def test_a_power_cut_behind_definitions_written_anew_does_not_have_them_written_anew_again():
+    """Only the segment with the last definition of something, or the last offset kept, is needed for it: so cuts one after the other, each
+    before the oldest segments have gone, do not let the log grow."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.declare("q", durable=True)
+    peer.declare("dropped", durable=True)
+    peer.ask("queue_delete", "queue_delete_ok", 0, "dropped", False, False, False)
+    broker.queues["s"].kept["reader"] = 5
+    broker.journal.kept(broker.queues["s"], "reader")
+    broker.journal.finish()
+    old = broker.journal.log.current().number
+    assert [segment.defines for segment in first_pass(store.cut()).segments] == [True]
+    broker.journal.log.begin(old + 1, broker.journal.log.sequence)
+    broker.journal.snapshot()
+    broker.journal.finish()
+    again = first_pass(store.cut())
+    assert [(segment.number, segment.defines) for segment in again.segments[:2]] == [(old, False), (old + 1, True)]
+    broker.journal.log.begin(old + 2, broker.journal.log.sequence)
+    broker.journal.kept(broker.queues["s"], "reader")
+    broker.journal.finish()
+    assert [segment.defines for segment in first_pass(store.cut()).segments[:3]] == [False, True, True]
+    assert durable_broker(store.cut())[0].queues["s"].kept == {"reader": 5}
 
 
 def test_streams_come_back_with_their_offsets_and_show_only_what_is_durable():
