@@ -148,8 +148,7 @@ class OutgoingLink(Link):
                 return False
             self.delivery_count = serial.after(self.delivery_count, self.left())
             self.broker.add_credit(self.consumer, -self.left())
-        self.drain = False
-        self.session.say_flow(self)
+        self.session.say_flow(self)  # with drain as the receiver said it last (section 2.7.4): rhea waits for that
         return True
 
     def has_all(self):

@@ -114,8 +114,8 @@ def python():
     return os.path.join(_made("python", _octets(requirements) + sys.version.encode(), make), "bin", "python")
 
 
-def node_modules():
-    """The folder in which node finds the packages of package-lock.json."""
+def node_program(program):
+    """Path of a copy of this program that lies beside the packages of package-lock.json, where node looks for them."""
     files = [os.path.join(HERE, "node", name) for name in ("package.json", "package-lock.json")]
 
     def make(folder):
@@ -123,4 +123,4 @@ def node_modules():
             shutil.copy(path, folder)
         _run("rhea", ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
 
-    return os.path.join(_made("node", _octets(*files), make), "node_modules")
+    return shutil.copy(program, _made("node", _octets(*files), make))

@@ -37,8 +37,14 @@ def _python(name):
     return Program(os.path.join("clients", name), lambda: [brought.python(), os.path.join(CLIENTS, name)])
 
 
+def _rhea():
+    """node looks for packages beside a program and above it: the program goes to where rhea is."""
+    return ["node", brought.node_program(os.path.join(CLIENTS, "rhea_client.js"))]
+
+
 PROGRAMS = {
     "jms": Program(os.path.join("java", "JmsClient.java"), lambda: brought.java("JmsClient"), (components.JDK, components.MAVEN)),
+    "rhea": Program(os.path.join("clients", "rhea_client.js"), _rhea, (components.NODE,)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),
 }

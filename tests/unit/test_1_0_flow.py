@@ -76,14 +76,14 @@ def test_a_flow_of_a_link_is_echoed_with_what_is_available():
 
 
 def test_drain_uses_up_the_credit_that_nothing_is_there_for():
-    """Section 2.6.7: delivery-count advances by what is left, and the receiver is told."""
+    """Section 2.6.7: delivery-count advances by what is left, and the receiver is told, with its own drain (section 2.7.4)."""
     peer = ready(2)
     peer.receiver(credit=0)
     peer.credit(5, drain=True)
     found = peer.frames()
     assert [each[0] for each in found] == ["transfer", "transfer", "flow"]
     fields = found[2][1]
-    assert (fields["delivery-count"], fields["link-credit"]) == (5, 0)
+    assert (fields["delivery-count"], fields["link-credit"], fields["drain"]) == (5, 0, True)
     peer.send(2, b"late")
     assert peer.messages() == []
     peer.credit(1, delivery_count=5)
