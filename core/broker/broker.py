@@ -129,8 +129,7 @@ class Broker(Consuming):
         self.leaves_at = 0  # uptime before which none of them goes on: each has failed
         self.stuck = 0  # of them, the last ones, that have failed
         self.places = Places(self)
-        # In-process consumers of reserved addresses: routing key of the default exchange -> function as `manage`.
-        self.services = {MANAGEMENT: self.manage}
+        self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
         self.counters = dict.fromkeys(COUNTERS, 0)
