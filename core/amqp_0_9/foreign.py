@@ -10,11 +10,24 @@ from . import frame, properties
 
 def reworked(broker, message):
     """(properties, pieces of the body) of a message: octets, with the broker's annotations over them, and [(position, octets)] of the body
-    part, None: all of it."""
-    given, pieces = crossing.told(broker.tables, message)
-    octets = properties.encode({name: given[name] for name in properties.known() if name in given})
+    part, None: all of it. Where they take more octets than a delivery may have, they come without headers of the publisher, or else of the
+    broker: a number of 1.0 may have one octet, and nine here."""
+    tables = broker.tables
+    given, pieces = crossing.told(tables, message)
+    given = {name: given[name] for name in properties.known() if name in given}
     changes = broker.annotations_of(message)
-    return properties.merge(octets, changes) if changes else octets, pieces
+    octets = merged(given, changes)
+    size_max = broker.properties_room(tables.messages[message + layout.MESSAGE_ROUTE])
+    for table in (given, changes):
+        if len(octets) > size_max and table.pop("headers", None):
+            octets = merged(given, changes)
+    return octets, pieces
+
+
+def merged(given, changes):
+    """Properties by name as octets, with annotations over them."""
+    octets = properties.encode(given)
+    return properties.merge(octets, changes) if changes else octets
 
 
 def header(broker, number, message):

@@ -255,13 +255,18 @@ def data_head(octets):
 
 
 def address(octets):
-    """(to, subject, user-id) of a properties part (bytes): texts or None, bytes or None. A `to` that is no text is None."""
+    """(to, subject, user-id) of a properties part (bytes) that was checked: texts or None, bytes or None."""
     place = place_of(octets, PROPERTIES)
     if place is None:
         return None, None, None
-    fields = fields_of(PROPERTIES, octets, place[1], place[2])
-    to = fields["to"]
-    return to if isinstance(to, str) else None, fields["subject"], fields["user-id"]
+    form, at, _ = head(PROPERTIES, octets, place[1], place[2])
+    width = BY_CODE[form][2]
+    count = int.from_bytes(octets[at : at + width], "big")
+    at += width
+    fields = [None, None, None, None]  # message-id, user-id, to, subject
+    for number in range(min(count, 4)):
+        fields[number], at = types.decode(octets, at, place[2])
+    return fields[2], fields[3], fields[1]
 
 
 def copies(octets, size_max):

@@ -69,3 +69,14 @@ def test_order():
     assert "0x6f" in refused(octets("00536f 45"))
     assert refused(octets("005370 c10100")) == "the section header is a list, and not what the constructor 0xc1 begins"
     assert sections.split(octets("00 80 0000000000000070 45 00 a3 10 616d71703a646174613a62696e617279 a000"), 0, 32)[0] == 32
+
+
+def test_the_address_is_read_alone():
+    for fields, expected in (
+        ("45", (None, None, None)),
+        ("c00201 44", (None, None, None)),
+        ("d0000000050000000140", (None, None, None)),
+        ("c00903 40 a00175 a1022f71", ("/q", None, b"u")),
+        ("c00805 404040 a10173 40", (None, "s", None)),
+    ):
+        assert sections.address(octets("005370 45 005373" + fields + "005374 c10100")) == expected
