@@ -75,10 +75,11 @@ def target(address, dynamic=False, capabilities=()):
 
 
 def own(address, capabilities):
-    """The node of a dynamic terminus: a queue, or, with the capability temporary-topic, a topic, that does not need to be made."""
+    """The node of a dynamic terminus: a queue, or, with the capability temporary-topic, a topic, that does not need to be made. Its name is
+    "reply" for a queue that RabbitMQ's clients have replies sent to, else empty."""
     if address is not None:
         raise ProtocolError(INVALID_FIELD, "a dynamic terminus has no address: %r was given (sections 3.5.3 and 3.5.4)" % (address[:80],))
-    return OWN, "", (b"" if "temporary-topic" in capabilities else None)
+    return OWN, ("reply" if "rabbitmq:volatile-queue" in capabilities else ""), (b"" if "temporary-topic" in capabilities else None)
 
 
 def parsed(address, capabilities):

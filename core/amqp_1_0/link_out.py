@@ -12,7 +12,7 @@ from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
-from . import addresses, composites, convert, dispositions, filters, nodes, serial
+from . import addresses, composites, convert, dispositions, filters, nodes, sections, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
 from .link_in import text_of, transactions
@@ -38,6 +38,8 @@ class OutgoingLink(Link):
         self.size_max = fields["max-message-size"] or 0  # 0: any
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
         self.reading: "Any" = None  # nodes.Reading
+        # RabbitMQ's clients say so of each link: they rely on annotations of each message.
+        self.paired = (fields["properties"] or {}).get(("symbol", "paired")) is True
         self.resumed: "Any" = ()  # positions of messages whose deliveries are resumed (resuming.py)
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
 
@@ -246,7 +248,8 @@ def deliver(link, most, before):
         if entry == layout.NONE:
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
-        lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255)
+        noted = route_noted(broker, message) if link.paired else None
+        lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255, noted)
         if too_large(link, found, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
             break
         if not has_room(session, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
@@ -258,6 +261,16 @@ def deliver(link, most, before):
             found.drop(entry)
         count += 1
     return count
+
+
+def route_noted(broker, message):
+    """The annotations that RabbitMQ 4 adds to each delivery: where the message was published to."""
+    exchange, key = broker.names_of(message)
+    noted: "dict" = {"x-exchange": exchange}
+    text = sections.utf8(key)
+    if text is not None:
+        noted["x-routing-key"] = text
+    return noted
 
 
 def too_large(link, found, size):

@@ -19,6 +19,7 @@ KINDS = ("queue", "quorum", "stream", "direct", "fanout", "headers", "topic")  #
 _QUEUES = KINDS[:3]
 _TOPICS = "amq.topic"
 _DYNAMIC = "amq.dyn-"
+_REPLIES = "amq.rabbitmq.reply-to."  # of 0-9-1's queues for direct replies too
 _OWN_SIZE = len(_DYNAMIC) + 22  # octets of a dynamic node's name beside those of its container and link
 
 
@@ -113,7 +114,7 @@ def make_own(broker, connection, node, container, link):
     """
     if node[2] is not None:
         return "", "/topic/" + own_name(broker, container, link)
-    name = own_name(broker, container, link)
+    name = broker.generated_name(_REPLIES) if node[1] else own_name(broker, container, link)
     check(broker, connection.user, CONFIGURE, "queue", name)
     broker.check_queue_room(connection)
     broker.make_queue(connection, name, False, True, False, {})
@@ -209,6 +210,8 @@ def found_again(broker, connection, terminus):
             NOT_FOUND, "a source without an address: there is no subscription '%s' of '%s'" % (terminus.link, terminus.container)
         )
     check(broker, connection.user, READ, "queue", queue)
+    if there.consumers and "shared" not in shared and "global" not in shared:
+        raise ProtocolError(RESOURCE_LOCKED, "the subscription '%s' is in use" % terminus.link)
     made = Reading(queue, "")
     for exchange, key in bindings_of(there):
         made.address = str(key, "utf-8") if exchange == _TOPICS else exchange

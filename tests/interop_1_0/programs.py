@@ -47,6 +47,7 @@ PROGRAMS = {
     "rhea": Program(os.path.join("clients", "rhea_client.js"), _rhea, (components.NODE,)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),
+    "rabbitmq-client": _python("rabbitmq_python.py"),
 }
 
 

@@ -110,6 +110,7 @@ def test_no_address_is_the_anonymous_terminus_the_links_name_or_a_node_made_for_
     for read in (addresses.source, addresses.target):
         assert read(None, dynamic=True) == (OWN, "", None)
         assert read(None, dynamic=True, capabilities=["temporary-topic"]) == (OWN, "", b"")
+        assert read(None, dynamic=True, capabilities=["rabbitmq:volatile-queue"]) == (OWN, "reply", None)
         assert "dynamic" in refused(read, "q", dynamic=True)
 
 

@@ -139,6 +139,7 @@ def test_a_dynamic_source_is_an_exclusive_queue_under_a_name_that_says_whose():
     assert nodes.close(broker, connection, found.queue, True) and found.queue not in broker.queues
     name, address = nodes.make_own(broker, connection, addresses.target(None, True), "c" * 300, "l")
     assert len(name) == 30 and address == "/queues/" + name
+    assert reading(broker, connection, None, ["rabbitmq:volatile-queue"], "l", False, True).queue.startswith("amq.rabbitmq.reply-to.")
     topic = reading(broker, connection, None, ["temporary-topic"], "l", False, True)
     assert topic.address.startswith("/topic/amq.dyn-") and bindings(broker, topic.queue) == [("amq.topic", topic.address[7:].encode())]
     assert addresses.target(topic.address) == ("exchange", "amq.topic", topic.address[7:].encode())

@@ -2,7 +2,7 @@
 
 from peer_1_0 import Peer, declare, new_broker, performative
 
-from leveret.core.amqp_1_0 import types
+from leveret.core.amqp_1_0 import composites, properties, types
 from leveret.core.memory import invariants
 
 SELECTOR = ("described", ("symbol", "apache.org:selector-filter:string"), "n > 1")
@@ -24,6 +24,18 @@ def detach(peer, handle=1, closed=True):
     """Detach a link, and wait for the answer."""
     peer.give(performative("detach", 0, handle=handle, closed=closed))
     assert peer.expect("detach")[1]["closed"] == closed
+
+
+def publish_to(peer, number, subject):
+    """A message with a subject."""
+    octets = composites.write("properties", {"subject": subject}) + b"\x00\x53\x75\xa0\x01x"
+    given = {"handle": 0, "delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": True}
+    peer.give(performative("transfer", 0, octets, **given))
+
+
+def sections_of(octets):
+    """The sections before the body of a message, by name."""
+    return properties.facts(octets, 0, len(octets))
 
 
 def publish(peer, number, application, handle=0):
@@ -147,3 +159,33 @@ def test_a_binding_filter_is_the_key_of_the_private_queue():
     assert attach(peer, address="amq.topic", filter=binding)[1]["filter"] == binding
     (queue,) = broker.queues.values()
     assert [each.key for each in queue.bound.values()] == [b"a.*"]
+
+
+def test_a_source_is_found_again_by_the_links_name_alone():
+    broker, peer = world()
+    lasting = {"address": "news", "capabilities": ["topic"], "durable": 2, "expiry_policy": "never", "distribution_mode": "copy"}
+    assert attach(peer, name="sub", **lasting)[1]["distribution-mode"] == "copy"
+    detach(peer, closed=False)
+    peer.give(performative("attach", 0, name="sub", handle=1, role=True))
+    source = peer.expect("attach")[1]["source"][1]
+    assert (source["address"], source["durable"], source["expiry-policy"]) == ("news", 1, "never")
+    detach(peer)
+    assert broker.queues == {}
+    peer.give(performative("attach", 0, name="sub", handle=1, role=True))
+    assert peer.expect("attach")[1]["source"] is None
+    assert peer.expect("detach")[1]["error"]["condition"] == "amqp:not-found"
+
+
+def test_a_link_that_says_paired_gets_the_route_of_each_message_as_annotations():
+    broker, peer = world()
+    declare(broker)
+    for handle, given in ((1, None), (2, {("symbol", "paired"): True})):
+        peer.attach("in%d" % handle, handle, True, "/queues/q", properties=given)
+    peer.sender("/queue")
+    for number in range(2):
+        publish_to(peer, number, "q")
+    peer.credit(1, handle=1)
+    peer.credit(1, handle=2)
+    found = [sections_of(payload) for name, _, payload, _ in peer.frames() if name == "transfer"]
+    assert "message-annotations" not in found[0]
+    assert found[1]["message-annotations"] == {("symbol", "x-exchange"): "", ("symbol", "x-routing-key"): "q"}
