@@ -46,6 +46,11 @@ class Url10(Url):
         """Options of a link to or from a node of this broker."""
         return {"capabilities": [self.node]} if self.node else {}
 
+    def check(self, settings: "Any") -> None:
+        """Raise ValueError for a bridge that cannot have this upstream."""
+        if not settings.up or [url for url in settings.upstream_urls if type(url) is not Url10]:
+            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1")
+
     def target(self) -> "Any":
         """The class of a bridge's upstream."""
         from .bridge.target_1_0 import Target10

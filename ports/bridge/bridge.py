@@ -189,12 +189,9 @@ class Bridge:
 
     # What the sides tell
 
-    def confirmed(self, number: int, positive: bool, why: str = "") -> None:
-        """Upstream's answer for one message."""
-        now = now_ms()
-        self._moved_at = now
-        if not positive:
-            self.target.say("%s refuses messages%s; trying again" % (self.target.place(), why))
+    def confirmed(self, number: int, positive: bool) -> None:
+        """Upstream's answer for one message; who was refused has told why."""
+        now = self._moved_at = now_ms()
         self.mover.confirmed(number, positive, now)
 
     def returned(self, message: "Any") -> None:

@@ -7,7 +7,7 @@ from ...core.amqp_0_9.bridge_marks import Marks
 from ...core.shim import MICROPYTHON
 from ...core.stream.stream import age_of
 from ..settings import Table, one_of, whole
-from ..url import Url, read_url
+from ..url import read_url
 
 if False:  # for the type checker alone
     from typing import Any
@@ -147,9 +147,9 @@ class Settings:
         if plain and [name for name in OF_AN_OUTBOX if name in given]:
             raise ValueError("%s is for a bridge with a gateway" % [name for name in OF_AN_OUTBOX if name in given][0])
         self.upstream_urls = [read_url(url) for url in self.upstream]
-        kinds = {type(url) for url in self.upstream_urls}
-        if len(kinds) > 1 or not (self.up or Url in kinds):
-            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1")
+        for url in self.upstream_urls:
+            if hasattr(url, "check"):
+                url.check(self)
         self.marks()
 
     @property

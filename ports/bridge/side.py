@@ -23,32 +23,25 @@ if False:  # for the type checker alone
 LATER_MS = 1000  # `tend` looks at connect_seconds first: it knows what is being waited for
 
 
-def guarded(client: "Any") -> "Any":
-    """A class of clients whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up."""
-
-    class Guarded(client):  # type: ignore[misc]  # a class that is given, of AMQP 0-9-1 or 1.0
-        def received(self, n: int) -> None:
-            try:
-                client.received(self, n)
-            except Exception as error:  # an error of ours costs this connection alone
-                self.events.broke(error)
-
-        def sent(self, n: int) -> None:
-            try:
-                client.sent(self, n)
-            except Exception as error:  # an error of ours costs this connection alone
-                self.events.broke(error)
-
-        def tick(self, now: int) -> None:
-            try:
-                client.tick(self, now)
-            except Exception as error:  # an error of ours costs this connection alone
-                self.events.broke(error)
-
-    return Guarded
+def guarded(client: "Any", method: "Callable[[Any, int], None]", given: int) -> None:
+    """Call a client's method, whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up."""
+    try:
+        method(client, given)
+    except Exception as error:  # an error of ours costs this connection alone
+        client.events.broke(error)
 
 
-Guarded = guarded(Client)
+class Guarded(Client):
+    """The guarded client."""
+
+    def received(self, n: int) -> None:
+        guarded(self, Client.received, n)
+
+    def sent(self, n: int) -> None:
+        guarded(self, Client.sent, n)
+
+    def tick(self, now: int) -> None:
+        guarded(self, Client.tick, now)
 
 
 class Side(Events):

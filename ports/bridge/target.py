@@ -55,6 +55,8 @@ class Target(Side):
         return ""
 
     def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
+        if not positive:
+            self.say("%s refuses messages; trying again" % self.place())
         self.bridge.confirmed(sequence, positive)
 
     def returned(self, message: "Any") -> None:

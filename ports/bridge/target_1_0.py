@@ -30,7 +30,6 @@ if False:  # for the type checker alone
     from .bridge import Bridge
     from .settings import Settings
 
-Guarded = guarded(Client)
 TOKEN_S = 3600
 CREDIT_MS = 1000  # without credit so long, and nothing under way: upstream takes nothing
 ADVICE = {
@@ -39,6 +38,19 @@ ADVICE = {
     "amqp:resource-limit-exceeded": "raise that limit there",
     "amqp:link:stolen": "another bridge has the same name and gateway",
 }
+
+
+class Guarded(Client):
+    """The guarded client of AMQP 1.0."""
+
+    def received(self, n: int) -> None:
+        guarded(self, Client.received, n)
+
+    def sent(self, n: int) -> None:
+        guarded(self, Client.sent, n)
+
+    def tick(self, now: int) -> None:
+        guarded(self, Client.tick, now)
 
 
 class Target10(Side, Events):
@@ -135,7 +147,8 @@ class Target10(Side, Events):
         elif outcome == "released":
             record.reason += ": nothing there has a place for it now"
             self.bridge.mover.counters["returned"] += 1
-        self.bridge.confirmed(number, False, " (%s)" % record.reason)
+        self.say("%s refuses messages (%s); trying again" % (self.place(), record.reason))
+        self.bridge.confirmed(number, False)
 
     def credited(self, link: "Any") -> None:
         if link is not self.sender:
