@@ -505,9 +505,8 @@ class Broker(Consuming):
         while found.consumers and state[layout.STATE_LEFT] > 0:
             consumer = found.consumers[0]
             channel = consumer.channel
-            state[layout.STATE_LEFT] -= (
-                tables.engine.effort // 256 + tables.channels[channel.handle + layout.CHANNEL_UNSETTLED] // 16
-            )  # what that takes grows with what its channel has not settled
+            unsettled = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED]
+            state[layout.STATE_LEFT] -= tables.engine.effort // 256 + unsettled // 16  # as long as the end of a consumer takes there
             self.counters["consumers_cancelled"] += 1
             self.cancel(consumer)
             try:
