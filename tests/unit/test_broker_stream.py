@@ -160,6 +160,47 @@ def consume_with(peer, tag="c", **arguments):
     return peer.consume("s", tag, arguments={"x-stream-" + name.replace("_", "-"): arguments[name] for name in arguments})
 
 
+def test_arguments_of_a_subscription_that_make_no_sense_are_refused():
+    """core/SPEC.md, streams: each with its name in the sentence; the last values that are good are taken."""
+    good = (
+        {"x-stream-filter": "a"},
+        {"x-stream-filter": ["a", "b"]},
+        {"x-stream-filter": []},
+        {"x-stream-match-unfiltered": True, "x-stream-filter": "a"},
+        {"x-stream-consumer": "c" * 255},
+        {"x-stream-consumer": "c", "x-stream-offset": "stored"},
+        {"x-stream-pack-records": 1},
+        {"x-stream-offset": ("T", 1)},
+        {"x-stream-offset": 0},
+    )
+    bad = (
+        {"x-stream-filter": 5},
+        {"x-stream-filter": ["a", 5]},
+        {"x-stream-filter": {"a": "b"}},
+        {"x-stream-match-unfiltered": 1},
+        {"x-stream-strict": "yes"},
+        {"x-stream-consumer": ""},
+        {"x-stream-consumer": "c" * 256},
+        {"x-stream-consumer": 5},
+        {"x-stream-pack-records": 0},
+        {"x-stream-pack-records": True},
+        {"x-stream-pack-octets": -1},
+        {"x-stream-offset": -1},
+        {"x-stream-offset": True},
+        {"x-stream-offset": "middle"},
+        {"x-stream-offset": "stored"},
+    )
+    for number, arguments in enumerate(good + bad):
+        _, peer = stream_of(1)
+        peer.give(encoded("basic_consume", 1, 0, "s", "c", False, False, False, False, arguments))
+        found = peer.frames()[0]
+        if number < len(good):
+            assert found[0] == "basic_consume_ok", arguments
+        else:
+            assert found[0] == "channel_close" and found[2][0] == 406, arguments
+            assert [name for name in arguments if "invalid arg '%s'" % name in found[2][1]], found[2][1]
+
+
 def test_a_strict_reader_never_jumps():
     """x-stream-strict: an offset that is gone is refused with the first offset; so is a cursor that retention overtakes."""
     broker, peer = stream_of(100, 20)

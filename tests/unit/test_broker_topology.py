@@ -227,7 +227,7 @@ def test_a_declaration_of_any_kind_is_a_use_of_a_queue():
                 now += 100
                 broker.tick(now, 1700000000)
             peer.ask("queue_declare", "queue_declare_ok", 0, "q", passive, False, False, False, False, {"x-expires": 500})
-        assert "q" in broker.queues
+        assert "q" in broker.queues and broker.counters["queues_expired"] == 0
         for _ in range(8):
             now += 100
             broker.tick(now, 1700000000)
