@@ -159,3 +159,20 @@ def test_a_window_may_have_more_while_much_is_left_or_little_is_its_own():
     most = 10 * FREE_PART
     assert may_take(11, most, most) and not may_take(10, most, most)
     assert may_take(WINDOW_PART * 3 + 1, 1 << 20, 3) and not may_take(WINDOW_PART * 3, 1 << 20, 3)
+
+
+def test_a_stream_with_more_chunks_than_are_free_gives_up_its_oldest_one():
+    """For the next publish: one chunk at a time, and none that holds what is not durable yet."""
+    broker, _, stream = stream_of()
+    whole = spans(stream)
+    stream.pages.tight_total = stream.pages.chunk_total
+    broker.tables.chunk_pool[2] = stream.pages.chunk_total
+    assert not stream.pages.is_short() and not stream.pages.is_full(1) and stream.first_offset == 0
+    broker.tables.chunk_pool[2] = stream.pages.chunk_total - 1
+    assert stream.pages.is_short() and not stream.pages.is_full(1)
+    assert stream.first_offset == whole[0][2] and spans(stream)[0][1:] == whole[1][1:]
+    broker.tables.chunk_pool[2] = 3
+    stream.free_offset = lambda: whole[1][2] - 1
+    assert stream.pages.is_full(1) and stream.first_offset == whole[0][2], "it is held"
+    stream.free_offset = lambda: whole[1][2]
+    assert stream.pages.is_full(1) == stream.pages.full() and stream.first_offset == whole[1][2]
