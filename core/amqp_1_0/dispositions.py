@@ -196,10 +196,11 @@ def entry_from(session, first, last):
     entry = hot.find_tag(entries, channels, tables.state, session.handle, first & layout.MASK)
     if entry != layout.NONE:
         return entry
-    entry = head
-    while entry != layout.NONE and serial.distance(number_of(session, entry), first) > 0:
-        tables.state[layout.STATE_LEFT] -= 1
+    entry, passed = head, 0
+    while entry != layout.NONE and 0 < (first - entries[entry + layout.ENTRY_TAG]) & layout.MASK <= layout.MASK >> 1:
+        passed += 1
         entry = entries[entry + layout.ENTRY_NEXT]
+    tables.state[layout.STATE_LEFT] -= passed
     if entry != layout.NONE and serial.distance(number_of(session, entry), last) < 0:
         return layout.NONE
     return entry

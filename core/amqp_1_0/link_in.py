@@ -7,6 +7,7 @@ deliveries as may come or be unsettled at a time (bounds.py).
 
 from ..broker.incoming import Incoming
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
+from ..memory import layout
 from ..message.route import PART_MAX, pack
 from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
@@ -306,7 +307,10 @@ class IncomingLink(Link):
         if self.delivery.work is not None:
             transactions().post(self, self.delivery)
             return
+        state = self.broker.tables.state
+        entries = state[layout.POOL_ENTRIES + 2]
         outcome = self.incoming.complete()
+        state[layout.STATE_LEFT] -= max(entries - state[layout.POOL_ENTRIES + 2], 0)  # a place in a queue counts as a frame
         if outcome == NO_ROOM:
             self.protocol.hold(self)
         elif outcome == NOT_YET:

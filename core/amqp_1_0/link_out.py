@@ -40,6 +40,7 @@ class OutgoingLink(Link):
         self.reading: "Any" = None  # nodes.Reading
         # RabbitMQ's clients say so of each link: they rely on annotations of each message.
         self.paired = (fields["properties"] or {}).get(("symbol", "paired")) is True
+        self.going: "Any" = None  # while its deliveries go back, in turns: the delivery-id that comes next
         self.resumed: "Any" = ()  # positions of messages whose deliveries are resumed (resuming.py)
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
 
@@ -192,8 +193,11 @@ class OutgoingLink(Link):
         tables = self.broker.tables
         entries = tables.entries
         entry = tables.channels[self.session.handle + layout.CHANNEL_UNSETTLED_HEAD]
+        if self.going is not None and entry != layout.NONE:
+            entry = dispositions.entry_from(self.session, self.going, dispositions.tail_number(self.session))
         while entry != layout.NONE:
             if tables.state[layout.STATE_LEFT] <= 0:
+                self.going = dispositions.number_of(self.session, entry)
                 return False
             behind = entries[entry + layout.ENTRY_NEXT]
             tables.state[layout.STATE_LEFT] -= 1

@@ -2,6 +2,8 @@
 
 from peer_1_0 import Peer, data, declare, error_in, new_broker, performative
 
+from leveret.core.outcomes import nobody
+
 
 def ready(**limits):
     """A peer with a session, and a queue."""
@@ -99,6 +101,44 @@ def test_dispositions_that_are_left_to_us_and_not_read_are_few():
     session = peer.connection.session.mapped.get(0)
     assert session is None or len(session.settled) <= 256
     assert peer.broker.counters["internal_errors"] == 0
+
+
+def test_a_link_gives_back_in_turns_what_stands_behind_the_deliveries_of_another():
+    peer = ready()
+    peer.sender()
+    for number in range(60):
+        peer.send(number, b"x")
+        peer.frames()
+    peer.receiver(name="a", handle=1, credit=30)
+    assert len(peer.messages()) == 30
+    peer.receiver(name="b", handle=2, credit=30)
+    assert len(peer.messages()) == 30
+    peer.broker.tables.engine.effort = 7
+    peer.give(performative("detach", handle=2, closed=True))
+    for _ in range(40):
+        peer.collect()
+    assert [each[0] for each in peer.frames()] == ["detach"]
+    found = peer.broker.queues["q"]
+    assert found.message_count() == 30 and found.unsettled_count() == 30 and peer.connection.has_turn
+
+
+def test_publishes_to_many_queues_leave_turns_to_others():
+    peer = ready(queue_count_max=40, queue_share_max=40, binding_count_max=100, binding_share_max=100)
+    for number in range(20):
+        declare(peer.broker, "f%d" % number)
+        peer.broker.bind(nobody, "f%d" % number, "amq.fanout", b"", {})
+    peer.sender("/exchanges/amq.fanout")
+    peer.broker.tables.engine.effort = 50
+    octets = b"".join(
+        [performative("transfer", 0, data(b""), handle=0, delivery_id=each, delivery_tag=b"%d" % each, settled=True) for each in range(9)]
+    )
+    peer.connection.writable()[: len(octets)] = octets
+    peer.connection.received(len(octets))
+    assert not peer.connection.has_turn and peer.broker.queues["f0"].message_count() == 3
+    peer.collect()
+    for _ in range(9):
+        peer.broker.run()
+    assert peer.broker.queues["f19"].message_count() == 9
 
 
 def test_a_session_that_leaves_with_many_deliveries_goes_in_turns():
