@@ -8,15 +8,17 @@ import os
 import tomllib
 
 from leveret.core.access import passwords, permissions
-from leveret.core.broker.policies import Policy
+from leveret.core.amqp_1_0 import nodes
+from leveret.core.broker.policies import PATTERN_SIZE_MAX, Policy
 from leveret.core.errors import ProtocolError
 from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS, Limits, pattern_size_max
+from leveret.core.patterns.expression import Pattern
 from leveret.ports.setting_rows import octets_of, rows
 from leveret.ports.settings import Table
 
 from . import address, data
-from .kinds import ANY, is_tables, is_texts, passing, told
+from .kinds import ANY, is_tables, is_texts, passing, quoted, told
 from .usage import UsageError, meant
 
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
@@ -62,9 +64,11 @@ KINDS = {
     "permission": passing("a regular expression", lambda value: value is not None),
     "policy-name": passing("a name", lambda value: isinstance(value, str), POLICY),
     "pattern": passing("a regular expression", lambda value: isinstance(value, str), POLICY),
+    "node-pattern": passing("a regular expression", lambda value: isinstance(value, str)),
     "any": ANY,
     **{f"[{name}]": in_table(name) for name in ("limits", "data", "board")},
-    **{f"[[{name}]]": in_tables(name) for name in ("user", "policy", "bridge")},
+    "node-kind": quoted(*nodes.KINDS),
+    **{f"[[{name}]]": in_tables(name) for name in ("user", "node", "policy", "bridge")},
 }
 FILE = Table(
     rows(
@@ -76,6 +80,7 @@ limits | [limits] | | | below
 data | [data] | | | below: messages kept on disk
 anonymous | user | "" | | whom the ANONYMOUS mechanism logs in; without it that mechanism is off
 user | [[user]] | | | below; left out: guest with the password guest and all rights, from loopback only
+node | [[node]] | | | below: what AMQP 1.0 makes on use
 policy | [[policy]] | | | below; with [data] a policy stays until it is removed by its name
 bridge | [[bridge]] | | | below
 board | [board] | | | below, for `leveret flash`
@@ -129,6 +134,20 @@ apply-to | any | "all" | | all, queues, exchanges, streams or classic_queues
     "{path}: there is no setting {name!r} in [[policy]]; there are {names}",
     POLICY,
     (((), lambda values: values["name"] is not None and values["pattern"] is not None, POLICY),),
+)
+
+
+NODE = Table(
+    rows(
+        """
+pattern | node-pattern | | | the names that it is for: a regular expression
+kind | node-kind | "queue" | | queue (classic), quorum, stream, or an exchange of this type; durable
+""",
+        KINDS,
+    ),
+    "{path}: there is no setting {name!r} in [[node]]; there are {names}",
+    "{path}: [[node]] {name} must be {words}",
+    (((), lambda values: values["pattern"] is not None, "{path}: a [[node]] has a pattern"),),
 )
 
 
@@ -198,6 +217,18 @@ def names_users(path):
 def policies(path):
     """The Policies of the file at `path`; none without a file. Raises UsageError."""
     return [_policy(path, table) for table in _read(path).get("policy", [])] if path else []
+
+
+def made_on_use(path):
+    """((Pattern, kind), ...) of the file's [[node]]: what AMQP 1.0 makes on use (core/amqp_1_0/nodes.py). Raises UsageError."""
+    made = []
+    for table in _read(path).get("node", []) if path else []:
+        values = told(NODE.full, table, path=path)
+        try:
+            made.append((Pattern(values["pattern"], PATTERN_SIZE_MAX), values["kind"]))
+        except ValueError as error:
+            raise UsageError(f"{path}: [[node]]: the pattern {values['pattern'][:80]!r} {error}") from None
+    return tuple(made)
 
 
 def _policy(path, table):
@@ -273,7 +304,7 @@ def check_users(path, names, tables, anonymous):
 def read_at_start(path):
     """{key: value} of what a running broker does not read anew. Raises UsageError."""
     settings = _read(path) if path else {}
-    return {key: settings.get(key) for key in ("listen", "vhost", "vhost_aliases", "limits", "data", "bridge")}
+    return {key: settings.get(key) for key in ("listen", "vhost", "vhost_aliases", "limits", "data", "node", "bridge")}
 
 
 def user(path, table, limits):

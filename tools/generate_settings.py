@@ -35,6 +35,9 @@ directory = "/var/lib/leveret"
 name = "sensor"
 password = "..."
 write = "^sensors$"
+[[node]]
+pattern = "^orders\\\\."
+kind = "queue"
 [[policy]]
 name = "short"
 pattern = "^sensor\\\\."
@@ -156,6 +159,7 @@ def page():
     lines += url_lines() + limit_lines()
     lines += section("[data]", "In leveret.toml: messages that outlive the broker. An option goes before the file.", data.TABLE)
     lines += section("[[user]]", "In leveret.toml, any number.", config.USER)
+    lines += section("[[node]]", "In leveret.toml, any number; the first whose pattern fits a name counts.", config.NODE)
     lines += section("[[policy]]", "In leveret.toml, any number.", config.POLICY_TABLE)
     lines += section(
         "[[bridge]]",

@@ -315,6 +315,7 @@ def run(options):
         kept.check(limits)
     virtual_host = config.virtual_host(options.config)
     policies = config.policies(options.config)
+    made_on_use = config.made_on_use(options.config)
     bridges = config.bridges(options.config)
     document = definitions.read(options.definitions) if options.definitions else None
     at_start = config.read_at_start(options.config)
@@ -329,6 +330,7 @@ def run(options):
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
     server = Server(limits, line_count, access, len(bridges))
     server.broker.virtual_host, server.broker.virtual_host_aliases = virtual_host
+    server.broker.made_on_use = made_on_use  # nodes of AMQP 1.0
     server.broker.octets_max = octets_max = memory.total(limits, addresses, *others)
     try:
         if kept is not None:

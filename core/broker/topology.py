@@ -55,6 +55,7 @@ class Definitions:
 
     log: "Any"
     counters: "Any"
+    made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
 
     virtual_host = "/"  # the name of the one that there is
     virtual_host_aliases = ()  # other names by which clients may open it

@@ -160,3 +160,28 @@ def test_a_mistake_in_the_name_of_the_virtual_host_is_one_sentence(tmp_path, tex
         config.virtual_host(path)
     told = str(caught.value)
     assert path in told and "\n" not in told and all(word in told for word in words), told
+
+
+def test_nodes_that_are_made_on_use_have_a_pattern_and_a_kind(tmp_path):
+    path = write(tmp_path, "[[node]]\npattern = '^orders[.]'\n[[node]]\npattern = 'events'\nkind = 'fanout'\n")
+    (orders, queue), (events, fanout) = config.made_on_use(path)
+    assert (queue, fanout) == ("queue", "fanout")
+    assert orders.found_in("orders.1") and not orders.found_in("my.orders.1") and events.found_in("all events")
+    assert config.made_on_use("") == () == config.made_on_use(write(tmp_path, ""))
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("[[node]]", "a [[node]] has a pattern"),
+        ("[[node]]\npattern = 5", "pattern must be a regular expression"),
+        ("[[node]]\npattern = '('", "'('"),
+        ("[[node]]\npattern = 'x'\nkind = 'heap'", 'kind must be "queue" or "quorum"'),
+        ("[[node]]\npattern = 'x'\ntype = 'queue'", "there is no setting 'type' in [[node]]"),
+        ("[node]\npattern = 'x'", "[[node]]"),
+    ],
+)
+def test_a_mistake_in_a_node_is_one_sentence(tmp_path, text, word):
+    with pytest.raises(UsageError) as caught:
+        config.made_on_use(write(tmp_path, text))
+    assert word in str(caught.value)
