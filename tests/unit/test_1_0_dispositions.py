@@ -1,6 +1,5 @@
 """What deliveries of AMQP 1.0 come to: part 2, sections 2.6.12 and 2.7.6; part 3, section 3.4 and the outcomes of 3.5.3."""
 
-import pytest
 from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, one_by_one, performative
 
 from leveret.core.amqp_1_0 import types
@@ -39,18 +38,19 @@ def left(peer):
 # Ours, by the peer
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "expected"), [(1, None, 5), (2, 4, 3), (1, 6, 0), (0, 3, 3), (5, 99, 4), (7, 9, 6), (0, 0, 6), (6, None, 5)]
-)
-def test_a_disposition_is_about_the_range_that_it_names(first, last, expected):
+RANGES = [(1, None, 5), (2, 4, 3), (1, 6, 0), (0, 3, 3), (5, 99, 4), (7, 9, 6), (0, 0, 6), (6, None, 5)]
+
+
+def test_a_disposition_is_about_the_range_that_it_names():
     """Section 2.7.6: ids that are not there, or settled before, are passed over."""
-    for pieces in (1, 1000):
-        peer = reading()
-        peer.step = pieces
-        peer.settle(first, ACCEPTED, last)
-        assert left(peer) == (0, expected) and peer.frames() == []
-        peer.settle(first, ACCEPTED, last)
-        assert left(peer) == (0, expected)
+    for first, last, expected in RANGES:
+        for pieces in (1, 1000):
+            peer = reading()
+            peer.step = pieces
+            peer.settle(first, ACCEPTED, last)
+            assert left(peer) == (0, expected) and peer.frames() == []
+            peer.settle(first, ACCEPTED, last)
+            assert left(peer) == (0, expected)
 
 
 def test_a_range_with_holes():
@@ -146,10 +146,13 @@ def test_a_state_that_is_no_outcome_changes_nothing():
     assert left(peer) == (0, 2) and peer.frames() == []
 
 
-@pytest.mark.parametrize("state", [("declared", {"txn-id": b"x"}), ("transactional-state", {"txn-id": b"x"}), ("source", {})])
-def test_a_state_that_is_not_served_ends_the_session(state):
-    found, _ = answers(performative("disposition", 0, role=True, first=1, settled=True, state=state), lambda: reading(1))
-    assert [each[0] for each in found] == ["end"]
+NOT_SERVED = [("declared", {"txn-id": b"x"}), ("transactional-state", {"txn-id": b"x"}), ("source", {})]
+
+
+def test_a_state_that_is_not_served_ends_the_session():
+    for state in NOT_SERVED:
+        found, _ = answers(performative("disposition", 0, role=True, first=1, settled=True, state=state), lambda: reading(1))
+        assert [each[0] for each in found] == ["end"]
 
 
 def test_the_receiver_decides_and_we_settle():
@@ -165,28 +168,31 @@ def test_the_receiver_decides_and_we_settle():
         assert left(peer) == (0, 1) and peer.frames() == []
 
 
-@pytest.mark.parametrize("state", [ACCEPTED, ("rejected", {}), ("released", {}), ("modified", {"delivery-failed": True}), None])
-def test_many_are_settled_in_turns(state):
+OUTCOMES = [ACCEPTED, ("rejected", {}), ("released", {}), ("modified", {"delivery-failed": True}), None]
+
+
+def test_many_are_settled_in_turns():
     """What a disposition is about may be thousands: a turn settles as much as a turn may, and then others have theirs."""
-    peer = reading(0)
-    for number in range(100):
-        peer.send(number, b"x")
-        peer.messages()
-    assert left(peer) == (0, 100)
-    peer.credit(0, delivery_count=100)
-    peer.broker.tables.engine.effort = 7
-    octets = performative("disposition", 0, role=True, first=3, last=90, settled=True, state=state)
-    peer.connection.writable()[: len(octets)] = octets
-    peer.connection.received(len(octets))
-    assert not peer.connection.has_turn and left(peer)[1] > 88
-    for _ in range(40):
-        peer.collect()
-    back = 0 if state in (ACCEPTED, ("rejected", {})) else 88
-    assert left(peer) == (back, 12) and peer.connection.has_turn and peer.broker.counters["internal_errors"] == 0
-    peer.settle(1, ACCEPTED, 100)
-    for _ in range(4):
-        peer.collect()
-    assert left(peer) == (back, 0)
+    for state in OUTCOMES:
+        peer = reading(0)
+        for number in range(100):
+            peer.send(number, b"x")
+            peer.messages()
+        assert left(peer) == (0, 100)
+        peer.credit(0, delivery_count=100)
+        peer.broker.tables.engine.effort = 7
+        octets = performative("disposition", 0, role=True, first=3, last=90, settled=True, state=state)
+        peer.connection.writable()[: len(octets)] = octets
+        peer.connection.received(len(octets))
+        assert not peer.connection.has_turn and left(peer)[1] > 88
+        for _ in range(40):
+            peer.collect()
+        back = 0 if state in (ACCEPTED, ("rejected", {})) else 88
+        assert left(peer) == (back, 12) and peer.connection.has_turn and peer.broker.counters["internal_errors"] == 0
+        peer.settle(1, ACCEPTED, 100)
+        for _ in range(4):
+            peer.collect()
+        assert left(peer) == (back, 0)
 
 
 # The peer's, by us

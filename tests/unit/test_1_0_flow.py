@@ -1,6 +1,5 @@
 """Credit of links and transfers of AMQP 1.0: part 2, sections 2.6.7 to 2.6.14 and 2.7.4, 2.7.5."""
 
-import pytest
 from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, one_by_one, performative
 
 from leveret.core.memory import layout
@@ -191,24 +190,24 @@ def test_an_aborted_delivery_is_none():
     assert peer.broker.queues["q"].message_count() == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "condition"),
-    [
-        ("detach", {"delivery_tag": b"t"}, "amqp:invalid-field"),
-        ("detach", {"delivery_id": 0}, "amqp:invalid-field"),
-        ("detach", {"delivery_id": 0, "delivery_tag": b"t" * 33}, "amqp:invalid-field"),
-        ("detach", dict(FIRST, message_format=1), "amqp:not-implemented"),
-        ("detach", dict(FIRST, resume=True), "amqp:invalid-field"),
-        ("detach", dict(FIRST, rcv_settle_mode=1), "amqp:invalid-field"),
-        ("detach", dict(FIRST, state=("transactional-state", {"txn-id": b"1"})), "amqp:transaction:unknown-id"),
-        ("end", dict(FIRST, handle=9), "amqp:session:unattached-handle"),
-    ],
-)
-def test_first_transfers_that_cannot_be(name, given, condition):
+REFUSED_FIRST = [
+    ("detach", {"delivery_tag": b"t"}, "amqp:invalid-field"),
+    ("detach", {"delivery_id": 0}, "amqp:invalid-field"),
+    ("detach", {"delivery_id": 0, "delivery_tag": b"t" * 33}, "amqp:invalid-field"),
+    ("detach", dict(FIRST, message_format=1), "amqp:not-implemented"),
+    ("detach", dict(FIRST, resume=True), "amqp:invalid-field"),
+    ("detach", dict(FIRST, rcv_settle_mode=1), "amqp:invalid-field"),
+    ("detach", dict(FIRST, state=("transactional-state", {"txn-id": b"1"})), "amqp:transaction:unknown-id"),
+    ("end", dict(FIRST, handle=9), "amqp:session:unattached-handle"),
+]
+
+
+def test_first_transfers_that_cannot_be():
     """Section 2.7.5."""
-    found, peer = answers(transfer(data(b"x"), **given), ready)
-    assert error_in(found, name)[0] == condition
-    assert peer.broker.queues["q"].message_count() == 0
+    for name, given, condition in REFUSED_FIRST:
+        found, peer = answers(transfer(data(b"x"), **given), ready)
+        assert error_in(found, name)[0] == condition
+        assert peer.broker.queues["q"].message_count() == 0
 
 
 def test_delivery_ids_count_up_by_one():
@@ -217,11 +216,14 @@ def test_delivery_ids_count_up_by_one():
     assert error_in(found, "end") == ("amqp:invalid-field", "delivery-id 2 where 1 comes next (section 2.6.12)")
 
 
-@pytest.mark.parametrize("given", [{"delivery_id": 1}, {"delivery_tag": b"u"}, {"message_format": 5}])
-def test_further_transfers_say_what_the_first_said(given):
+REFUSED_FURTHER = [{"delivery_id": 1}, {"delivery_tag": b"u"}, {"message_format": 5}]
+
+
+def test_further_transfers_say_what_the_first_said():
     """Section 2.7.5."""
-    found, _ = answers(transfer(b"", more=True, **FIRST) + transfer(data(b"x"), **given), ready)
-    assert error_in(found, "detach")[0] == "amqp:invalid-field"
+    for given in REFUSED_FURTHER:
+        found, _ = answers(transfer(b"", more=True, **FIRST) + transfer(data(b"x"), **given), ready)
+        assert error_in(found, "detach")[0] == "amqp:invalid-field"
 
 
 def test_a_tag_is_in_use_until_its_delivery_is_settled():

@@ -1,8 +1,7 @@
 """Nothing that a peer of AMQP 1.0 sends is an error of ours, stays in the tables when the peer has gone, or breaks what holds of them."""
 
-import random
-
 from peer_1_0 import HEADER_AMQP, Peer, data, declare, new_broker, performative, sasl
+from same_random import Random
 
 from leveret.core.amqp_1_0.spec_1_0 import CHOICES, COMPOSITES, HEADER_SASL
 from leveret.core.memory import invariants
@@ -23,6 +22,14 @@ STATES = [
     ("transactional-state", {"txn-id": b"1"}),
 ]
 ADDRESSES = ["/queues/q", "/queues/none", "/exchanges/amq.topic/a", "/topic/a", "q", "", None, "$management", 5, "/queue/made"]
+
+
+class Chance(Random):
+    """Numbers by chance."""
+
+    def random(self):
+        """A number from 0 to below 1."""
+        return self.below(1 << 20) / (1 << 20)
 
 
 def terminus(chance, name):
@@ -63,7 +70,7 @@ def value(chance, type_, title):
     if type_ == "string":
         return chance.choice(["a", "b", "c", "x" * 300])
     if type_ == "binary":
-        return b"%d" % chance.randrange(50)
+        return b"%d" % chance.below(50)
     if type_ == "error":
         return {"condition": "amqp:internal-error"}
     return None
@@ -117,7 +124,7 @@ class Chaos:
         if draw < 0.05:
             return frame_of(chance, self.made)
         if draw < 0.15 or not self.links:
-            handle, role = chance.randrange(4), chance.random() < 0.5
+            handle, role = chance.below(4), chance.random() < 0.5
             if handle in self.links:
                 return performative("detach", handle=handle, closed=chance.random() < 0.5) if self.drop(handle) else b""
             self.links[handle] = role
@@ -134,7 +141,7 @@ class Chaos:
             flags = {"drain": chance.random() < 0.3, "echo": chance.random() < 0.3}
             return performative("flow", handle=chance.choice(receivers), **session, **given, **flags)
         if draw < 0.95:
-            first = chance.randrange(max(self.got, self.made[0]) + 3)
+            first = chance.below(max(self.got, self.made[0]) + 3)
             last = chance.choice([None, first, first + 1, first + 9, 0xFFFF])
             state = chance.choice(STATES[:6] + [None, ("accepted", {})])
             role = chance.random() < 0.8
@@ -182,7 +189,7 @@ SEEN: dict = {}  # frames of the broker's, by name
 
 def run(seed, mutate):
     """Two peers with so many frames each, in turns; then both are gone."""
-    chance = random.Random(seed)
+    chance = Chance(seed)
     broker = new_broker(content_timeout_ms=1000, connection_count_max=8, argument_size_max=1024)
     declare(broker)
     declare(broker, "s", {"x-queue-type": "stream"})
@@ -192,12 +199,12 @@ def run(seed, mutate):
     broker.guard.trouble = lambda *words: told.append(words)
     for _ in range(2):
         pair = [Chaos(broker, chance), Chaos(broker, chance)]
-        for _ in range(chance.randrange(120)):
+        for _ in range(chance.below(120)):
             each = chance.choice(pair)
             octets = each.act()
             if mutate and octets and chance.random() < 0.1:
-                at = chance.randrange(len(octets))
-                octets = octets[:at] + bytes((chance.randrange(256),)) + octets[at + 1 :]
+                at = chance.below(len(octets))
+                octets = octets[:at] + bytes((chance.below(256),)) + octets[at + 1 :]
             each.peer.give(octets)
             if chance.random() < 0.8:
                 each.hear()
@@ -238,7 +245,7 @@ def test_frames_by_chance_with_octets_that_are_others():
 
 
 def test_any_octets_behind_any_layer():
-    chance = random.Random(7)
+    chance = Chance(7)
     for _ in range(300):
         broker = new_broker()
         peer = Peer(broker, opens=False)
@@ -247,7 +254,7 @@ def test_any_octets_behind_any_layer():
             octets += each
             if chance.random() < 0.3:
                 break
-        octets += bytes([chance.randrange(256) for _ in range(chance.randrange(40))])
+        octets += bytes([chance.below(256) for _ in range(chance.below(40))])
         peer.give(octets)
         broker.tick(20000, 0)
         if not peer.connection.closed:
