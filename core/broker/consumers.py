@@ -28,12 +28,12 @@ class Consumer:
 
     cursor = layout.NONE
     cursor_offset = 0
+    wanted: "Any"  # which messages of a stream it gets, where queue/wishes.py says it: a function of the broker and a message
     overtaken = False  # retention moved the cursor
     strict = False  # the rest: what stream/subscription.py read from the arguments
     keeps = None
     filter = None
     unfiltered = False
-    wanted: "Any" = None  # a function of the broker and a message: which ones it gets (queue/wishes.py)
     pack_records = 0
     pack_octets = 0
     pack_now = 0  # the most octets of the next pack: they grow while the reader takes them
