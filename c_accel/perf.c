@@ -149,3 +149,170 @@ int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start,
     }
     return start;
 }
+
+/* AMQP 1.0 */
+
+int32_t leveret_perf_transfers(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
+                               const int32_t *tags, int32_t kinds, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now)
+{
+    int32_t at = 0;
+    for (int32_t done = 0; done < count; done++) {
+        int32_t kind = (int32_t)(p->published % (uint32_t)kinds);
+        int32_t size = begins[kind + 1] - begins[kind];
+        if (size > room - at)
+            break;
+        memcpy(target + at, octets + begins[kind], (size_t)size);
+        for (int i = 0; i < 4; i++)
+            target[at + ids[kind] + i] = (uint8_t)(p->published >> (24 - 8 * i));
+        for (int i = 0; i < 8; i++)
+            target[at + tags[kind] + i] = (uint8_t)(p->published >> (56 - 8 * i));
+        if (stamps[kind])
+            for (int i = 0; i < 8; i++)
+                target[at + stamps[kind] + i] = (uint8_t)(now >> (56 - 8 * i));
+        p->published++;
+        at += size;
+        if (confirms) {
+            p->sent[p->published % LEVERET_PERF_WINDOW] = now;
+            p->done[p->published % LEVERET_PERF_WINDOW] = 0;
+        }
+    }
+    return at;
+}
+
+/* The octets of the value at `at`, its constructor among them, which is of no described type and no array; 0: it is, or does not end before
+ * `end`. */
+static int64_t value_size(const uint8_t *at, const uint8_t *end)
+{
+    static const uint8_t FIXED[16] = {0, 0, 0, 0, 1, 2, 3, 5, 9, 17, 0, 0, 0, 0, 0, 0};
+    if (at >= end)
+        return 0;
+    int family = at[0] >> 4;
+    int64_t size = FIXED[family];
+    if (family == 0xA || family == 0xC)
+        size = end - at > 1 ? 2 + (int64_t)at[1] : 0;
+    else if (family == 0xB || family == 0xD)
+        size = end - at > 4 ? 5 + (int64_t)number32(at + 1) : 0;
+    return size <= end - at ? size : 0;
+}
+
+/* A uint in any of its encodings; -1: it is none. */
+static int64_t uint_of(const uint8_t *at)
+{
+    return at[0] == 0x43 ? 0 : at[0] == 0x52 ? at[1] : at[0] == 0x70 ? (int64_t)number32(at + 1) : -1;
+}
+
+/* A boolean in any of its encodings. */
+static int is_true(const uint8_t *at)
+{
+    return at[0] == 0x41 || (at[0] == 0x56 && at[1] == 1);
+}
+
+/* Where the fields of a list are, its descriptor being that of `at`: up to `most` of them, how many there are; `*behind` is behind it. */
+static int fields_of(const uint8_t *at, const uint8_t *end, const uint8_t **fields, int most, const uint8_t **behind)
+{
+    int64_t size = end - at > 3 ? value_size(at + 3, end) : 0;
+    if (!size)
+        return -1;
+    *behind = at + 3 + size;
+    int wide = at[3] == 0xD0;
+    if (!wide && at[3] != 0xC0)
+        return at[3] == 0x45 ? 0 : -1;
+    if (size < (wide ? 9 : 3))
+        return -1;
+    uint32_t count = wide ? number32(at + 8) : at[5];
+    at += wide ? 12 : 6;
+    int found = 0;
+    while (found < most && (uint32_t)found < count) {
+        fields[found++] = at;
+        if (at[0] == 0x00) /* an outcome: a small ulong and a list */
+            size = *behind - at > 3 && at[1] == 0x53 ? value_size(at + 3, *behind) : 0, size += size ? 3 : 0;
+        else
+            size = value_size(at, *behind);
+        if (!size)
+            return -1;
+        at += size;
+    }
+    return found;
+}
+
+/* A transfer's payload: find the body's first eight octets behind the sections in front of it. */
+static void begin_body(leveret_perf *p, const uint8_t *at, const uint8_t *end)
+{
+    while (end - at > 4 && at[0] == 0x00 && at[1] == 0x53 && at[2] != 0x75) {
+        int64_t size = value_size(at + 3, end);
+        if (!size)
+            return;
+        at += 3 + size;
+    }
+    if (end - at < 5 || at[2] != 0x75)
+        return;
+    at += at[3] == 0xA0 ? 5 : 8;
+    if (end - at < 0)
+        return;
+    p->body_left = 0;
+    p->octets += (uint64_t)(end - at);
+    if (end - at >= 8) {
+        p->sent_at = number64(at);
+        p->body_begun = 1;
+    }
+}
+
+/* A frame's body: true when it was a transfer or a disposition of a receiver. */
+static int performative(leveret_perf *p, const uint8_t *at, const uint8_t *end, uint64_t now)
+{
+    const uint8_t *fields[6] = {0};
+    const uint8_t *behind;
+    if (end - at < 5 || at[0] != 0x00 || at[1] != 0x53 || (at[2] != 0x14 && at[2] != 0x15))
+        return 0;
+    int count = fields_of(at, end, fields, 6, &behind);
+    if (at[2] == 0x14) {
+        if (count < 1)
+            return 0;
+        int more = count > 5 && is_true(fields[5]);
+        if (count > 1 && fields[1][0] != 0x40 && !p->body_left) { /* body_left: 1 within a message of several transfers */
+            p->tag = (uint64_t)uint_of(fields[1]);
+            p->body_begun = 0;
+            begin_body(p, behind, end);
+        } else {
+            p->octets += (uint64_t)(end - behind);
+        }
+        p->body_left = (uint64_t)more;
+        if (!more)
+            content_ended(p, now);
+        return 1;
+    }
+    if (count < 2 || !is_true(fields[0]))
+        return 0;
+    int64_t first = uint_of(fields[1]);
+    int64_t last = count > 2 && fields[2][0] != 0x40 ? uint_of(fields[2]) : first;
+    int refused = !(count > 4 && fields[4][0] == 0x00 && fields[4][2] == 0x24);
+    if (first < 0 || last < 0)
+        return 0;
+    uint32_t span = (uint32_t)last - (uint32_t)first;
+    for (uint32_t each = 0; each <= span && each < LEVERET_PERF_WINDOW; each++) {
+        uint64_t number = p->lowest + (uint32_t)((uint32_t)first + each + 1u - (uint32_t)p->lowest);
+        confirm(p, number, 0, refused, now);
+    }
+    return 1;
+}
+
+int32_t leveret_perf_scan_1_0(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other)
+{
+    *other = 0;
+    while (end - start >= 8) {
+        const uint8_t *frame = octets + start;
+        uint32_t size = number32(frame);
+        if (size < 8 || size > 0x7FFFFF00u || frame[4] < 2 || frame[4] * 4u > size) {
+            *other = -1;
+            break;
+        }
+        if ((int64_t)end - start < (int64_t)size)
+            break;
+        if (frame[4] * 4u < size && (frame[5] != 0 || !performative(p, frame + frame[4] * 4u, frame + size, now))) {
+            *other = 1;
+            break;
+        }
+        start += (int32_t)size;
+    }
+    return start;
+}

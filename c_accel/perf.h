@@ -38,4 +38,13 @@ int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t 
  * delivery, content nor confirm; (*other = -1) at octets that are no frame. */
 int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
 
+/* The same for AMQP 1.0: message n is the transfers of octets[begins[k]:begins[k + 1]], k in turn, of which the first has its delivery-id at
+ * ids[k] and a delivery-tag of eight octets at tags[k]. */
+int32_t leveret_perf_transfers(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
+                               const int32_t *tags, int32_t kinds, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now);
+
+/* Read whole frames of AMQP 1.0: transfers of one link, and dispositions of what was sent; p->tag is the last delivery-id. Where it stopped,
+ * as leveret_perf_scan. */
+int32_t leveret_perf_scan_1_0(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
+
 #endif

@@ -20,6 +20,8 @@ NotAccepted (the outcomes), Timeout, TooLarge; all are ClientError. One connecti
 call `poll` at least every half minute. It does not reconnect: connect again.
 """
 
+from random import getrandbits
+
 from ..core.amqp_1_0.client.client import LOGIN_REFUSED, Client
 from ..core.amqp_1_0.client.events import Events
 from ..core.amqp_1_0.client.message import message_head
@@ -57,7 +59,8 @@ def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection"
     `options` go to core's Client (receive_size, idle_ms, window, container ...). Raises ConnectFailed, LoginRefused or ValueError.
     """
     place = read_url_1_0(url)
-    settings: "dict[str, Any]" = dict(SIZES)
+    # Links of one name from one container are one link: the broker would end the older one as stolen (part 2, section 2.6.1).
+    settings: "dict[str, Any]" = dict(SIZES, container="leveret-%08x" % getrandbits(30))
     settings.update(place.login())
     settings.update(options)
     stream = open_stream(place, timeout_ms)
@@ -165,6 +168,12 @@ class Connection(Moving, Events):
     def flush(self) -> None:
         """Everything that was asked has left the send buffer."""
         self.wait(lambda: self._client.session.streaming is None and not self._flush())
+
+    def hand_over(self) -> "tuple[Any, int, float]":
+        """(the stream, octets in a frame at most, seconds in which the broker wants to hear of us or 0) for somebody who goes on with the
+        links in his own way; this object ends here."""
+        self.flush()
+        return self._stream, self._client.frame_size_max, (self._client.remote["idle-time-out"] or 0) / 1000
 
     def close(self) -> None:
         """End the connection in good order; does nothing when it is over."""

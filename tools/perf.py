@@ -78,6 +78,7 @@ def add_arguments(parser):
     bound.add_argument("--seconds", type=whole(1, 10**6), default=0, metavar="N", help="publish for N seconds (10)")
     bound.add_argument("--count", type=whole(1, 10**12), default=0, metavar="N", help="publish N messages with each publisher")
     add("--queue", type=queue_name, default=OWN_NAME, metavar="NAME", help="begin of the queues' names (%(default)s)")
+    add("--address", metavar="TEMPLATE", help="of a queue with ?protocol=1.0 in URL, as /queues/%%s for Leveret and RabbitMQ 4 (%%s)")
     add("--json", metavar="FILE", help="write everything as JSON to FILE; - for standard output")
 
 
@@ -102,6 +103,12 @@ def check(options):
         raise UsageError(f"{options.consumers} consumers for {options.queues} queues: take a multiple, or fewer than queues")
     if max(templates(options), options.publishers) * (options.size + 300) > SIZE_MAX * 2:
         raise UsageError("so many routing keys or publishers with so large bodies do not fit in memory")
+    is_1_0 = "protocol=1.0" in options.url.partition("?")[2]
+    if options.address and (not is_1_0 or options.address.count("%") != 1 or "%s" not in options.address):
+        raise UsageError("--address has one %s, for the queue, and is for a URL with ?protocol=1.0")
+    if is_1_0 and (options.exchange != "default" or options.random or options.vary):
+        raise UsageError("over AMQP 1.0 messages go to the queues alike: without --exchange, --random and --vary")
+    options.address = (options.address or "%s") if is_1_0 else None
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")
     options.seconds = options.seconds or (0 if options.count else 10)
@@ -177,7 +184,7 @@ class Measurement:
         from leveret.ports.client_errors import ClientError
 
         try:
-            return connect(self.options.url)
+            return connect(self.options.url.partition("?")[0] if self.options.address else self.options.url)
         except (ClientError, ValueError) as error:
             raise Failed(str(error)) from None
 
@@ -185,7 +192,12 @@ class Measurement:
         """Declare the queues, declare and bind the exchange. Raises Failed."""
         from leveret.ports.client_errors import ClientError
 
-        client = self.client()
+        try:
+            client = self.client()
+        except Failed:
+            if self.options.address:
+                return  # it speaks 1.0 alone, and makes queues when they are used
+            raise
         try:
             for queue in self.queues:
                 if queue.startswith(OWN_NAME):
@@ -260,6 +272,7 @@ class Measurement:
             "prefetch": options.prefetch,
             "queues": shared,
             "seed": options.seed,
+            "address": options.address,
             "vary": templates(options) if options.vary else 0,
             "routes": [(self.exchange, key) for key in self.keys] if role == "publisher" else [],
         }

@@ -148,14 +148,12 @@ class Side:
         before = self.perf.confirmed, self.perf.octets, self.perf.received
         at = 0
         while True:
-            at = lib.leveret_perf_scan(self.perf, self.address, at, self.end, time.monotonic_ns(), self.other)
+            at = self.scan(at)
             if self.other[0] == 0:
                 break
             if self.other[0] < 0:
-                raise Failed("the broker sent octets that are no frame of AMQP 0-9-1")
-            size = struct.unpack_from(">I", self.octets, at + 3)[0]
-            self.take(self.octets[at], bytes(self.view[at + 7 : at + 7 + size]))
-            at += size + 8
+                raise Failed("the broker sent octets that are no frame of the protocol")
+            at = self.other_frame(at)
         if before != (self.perf.confirmed, self.perf.octets, self.perf.received):
             self.moved_at = self.heard_at
         left = self.end - at
@@ -164,6 +162,16 @@ class Side:
         if left == RECEIVE_SIZE:
             raise Failed("the broker sent a frame of more than %d octets" % RECEIVE_SIZE)
         self.end = left
+
+    def scan(self, at):
+        """Read whole frames from `at` on: where it stopped, with `other` as c_accel/perf.h says."""
+        return lib.leveret_perf_scan(self.perf, self.address, at, self.end, time.monotonic_ns(), self.other)
+
+    def other_frame(self, at):
+        """Take the frame at `at`, which is neither content nor confirm: where it ends. Raises Failed."""
+        size = struct.unpack_from(">I", self.octets, at + 3)[0]
+        self.take(self.octets[at], bytes(self.view[at + 7 : at + 7 + size]))
+        return at + size + 8
 
     def take(self, kind, payload):
         """A frame that is neither content nor confirm. Raises Failed."""
@@ -249,8 +257,15 @@ class Publisher(Side):
         allowed = self.may(now)
         if not allowed:
             return False
+        size = self.fill(allowed)
+        self.pending = self.out_view[:size]
+        self.moved_at = now
+        return self.send()
+
+    def fill(self, allowed):
+        """Write up to `allowed` publishes into `out`: the octets."""
         made = self.templates
-        size = lib.leveret_perf_fill(
+        return lib.leveret_perf_fill(
             self.perf,
             made.octets,
             made.begins,
@@ -264,9 +279,10 @@ class Publisher(Side):
             allowed,
             time.monotonic_ns(),
         )
-        self.pending = self.out_view[:size]
-        self.moved_at = now
-        return self.send()
+
+    def end_connection(self):
+        """Ask the broker to close."""
+        self.send(method.encode(method.named(METHODS, "connection_close"), 0, (200, "done", 0, 0)))
 
     def wants_ms(self, now):
         """Milliseconds until it may publish again, for poll."""
@@ -283,7 +299,7 @@ class Publisher(Side):
             return self.given_up
         if not self.closing and (not self.window or self.perf.confirmed >= self.perf.published):
             self.closing = True
-            self.send(method.encode(method.named(METHODS, "connection_close"), 0, (200, "done", 0, 0)))
+            self.end_connection()
         return self.closed
 
 
@@ -314,6 +330,10 @@ class Consumer(Side):
     def wants_ms(self, now):
         return 1000
 
+    def has_acknowledged(self):
+        """Everything that came is acknowledged, and that is sent."""
+        return not self.ack_every or self.acknowledged == self.perf.tag and not len(self.pending)
+
 
 def allow_files(count):
     """Have this process open `count` files, where the system lets it."""
@@ -338,6 +358,11 @@ class Worker:
         allow_files(settings["connections"] + FILES_BESIDE)
         for number in range(settings["connections"]):
             try:
+                if settings["address"]:
+                    from leveret.tools.perf_worker_1_0 import open_side
+
+                    self.sides.append(open_side(settings, number))
+                    continue
                 connection = connect(settings["url"])
             except ClientError as error:
                 raise Failed("connection %d of %d: %s" % (number + 1, settings["connections"], error)) if number else error from None
@@ -402,7 +427,7 @@ class Worker:
         if self.expected is None:
             return False
         received = sum(side.perf.received for side in self.sides)
-        acknowledged = all(not side.ack_every or side.acknowledged == side.perf.tag and not len(side.pending) for side in self.sides)
+        acknowledged = all(side.has_acknowledged() for side in self.sides)
         return received >= self.expected and acknowledged or now - max(side.moved_at for side in self.sides) > DRAIN_S
 
     def report(self, done):
@@ -455,4 +480,6 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from leveret.tools import perf_worker  # under its own name, which perf_worker_1_0.py imports
+
+    sys.exit(perf_worker.main())

@@ -11,6 +11,7 @@ import pytest
 from test_serve import Serve
 
 from leveret.ports.client import connect
+from leveret.ports.client_errors import ChannelClosed
 from leveret.tools import cli, perf
 
 PERF = [sys.executable, "-m", "leveret.tools.cli", "perf"]
@@ -85,6 +86,47 @@ def seen(broker, *arguments):
     client.queue_delete(name)
     client.close()
     return found
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--confirm", 20),
+        ("--ack-every", 7),
+        ("--confirm", 100, "--ack-every", 10, "--prefetch", 30, "--persistent", "--queues", 2, "--consumers", 2),
+        ("--size", 0, "--confirm", 20),
+        ("--size", 7),
+        ("--size", 300000, "--confirm", 5, "--ack-every", 3, "--prefetch", 6),
+    ],
+)
+def test_the_same_over_amqp_1_0(broker, arguments):
+    arguments = ("--publishers", 2, "--count", 100, "--address", "/queues/%s", *arguments)
+    done = run(broker.urls[0] + "/?protocol=1.0", "--json", "-", *arguments)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    summary = found["summary"]
+    assert found["trouble"] == [] and summary["published"] == summary["received"] == 200
+    if "--confirm" in arguments:
+        assert summary["confirmed"] == 200 and summary["confirm_latency_us"]["100"] > 0
+    assert bool(summary["latency_us"]) == (not {0, 7} & {arguments[at + 1] for at, each in enumerate(arguments) if each == "--size"})
+    client = connect(broker.urls[0])
+    with pytest.raises(ChannelClosed):
+        client.queue_declare("leveret-perf", passive=True)
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (("amqp://127.0.0.1/", "--address", "/queues/%s"), "--address"),
+        (("amqp://127.0.0.1/?protocol=1.0", "--address", "/queues/x"), "--address"),
+        (("amqp://127.0.0.1/?protocol=1.0", "--vary"), "without --exchange"),
+    ],
+)
+def test_options_that_do_not_go_with_a_protocol_are_refused(arguments, sentence):
+    done = run(*arguments)
+    assert done.returncode == 2 and sentence in done.stderr
 
 
 def test_varied_messages_differ_in_size_id_headers_and_key_and_are_the_same_for_the_same_seed(broker):

@@ -1,0 +1,194 @@
+"""Publishers and consumers of `leveret perf` that speak AMQP 1.0: perf_worker.py's, over one link each (c_accel/perf.c reads and writes).
+
+A publisher sends transfers as far as the broker's credit and session window go, unsettled with --confirm, else settled. A consumer has
+--prefetch as its credit and settles with --ack-every; without it the broker is asked to send settled. Each has one queue.
+"""
+
+import time
+
+from leveret.core.amqp_1_0 import composites, frame
+from leveret.core.amqp_1_0.client.message import data_head, message_head
+from leveret.ports.client_1_0 import connect
+from leveret.tools import perf_worker
+from leveret.tools.perf_worker import Failed, ffi, lib, messages
+
+RECEIVE_SIZE = 1 << 20
+CREDIT = 2000  # of a consumer that settles nothing
+MASK = 0xFFFFFFFF
+WINDOW = 0x7FFFFFFF
+TAG = bytes(8)
+
+
+def transfer_octets(handle, head, body, settled, frame_size_max):
+    """(the transfers of a message, where its delivery-id lies, where its delivery-tag does, where the first eight octets of its body do,
+    how many transfers)."""
+    octets = b""
+    payload = head + data_head(len(body)) + body
+    count = 0
+    at = 0
+    while at < len(payload) or not count:
+        piece = payload[at : at + frame_size_max - 64]
+        at += len(piece)
+        more = b"\x41" if at < len(payload) else b"\x42"
+        fields = b"\x52" + bytes((handle,))
+        if count == 0:
+            fields += b"\x70\x00\x00\x00\x00\xa0\x08" + TAG + b"\x43" + (b"\x41" if settled else b"\x42") + more
+        else:
+            fields += b"\x40\x40\x40\x40" + more
+        octets += frame.write(frame.AMQP, 0, b"\x00\x53\x14\xc0" + bytes((len(fields) + 1, 6)) + fields + piece)
+        count += 1
+    first = frame.HEADER_SIZE + 6 + 2 + 1
+    stamp = frame.HEADER_SIZE + 6 + 2 + 5 + 2 + 8 + 3 + len(head) + len(data_head(len(body)))
+    return octets, first, first + 6, stamp if len(body) >= 8 else 0, count
+
+
+class Side10(perf_worker.Side):
+    """What publishers and consumers of AMQP 1.0 share: a connection with one link."""
+
+    def __init__(self, connection, link):
+        self.link = link
+        self.session = link.session
+        perf_worker.Side.__init__(self, connection)
+
+    def scan(self, at):
+        return lib.leveret_perf_scan_1_0(self.perf, self.address, at, self.end, time.monotonic_ns(), self.other)
+
+    def other_frame(self, at):
+        """Take the frame at `at`, which is no message and no disposition: where it ends."""
+        _, _, body, end = frame.read(self.octets, at, self.end, RECEIVE_SIZE)
+        name, fields, _ = composites.read(self.octets, body, end)
+        if name == "close" and self.closing:
+            self.closed = True
+        elif name in ("close", "end", "detach"):
+            error = fields["error"] or {}
+            raise Failed("the broker sent %s: %s %s" % (name, error.get("condition", ""), error.get("description") or ""))
+        elif name == "flow":
+            self.flow(fields)
+        return end
+
+    def flow(self, fields):
+        """What the broker takes."""
+
+    def say(self, name, fields):
+        """Send a performative."""
+        self.send(frame.write(frame.AMQP, 0, composites.write(name, fields)))
+
+    def beat(self, now):
+        """An empty frame twice in the time that the broker waits for us."""
+        if self.heartbeat_s and now - self.spoke_at > self.heartbeat_s / 2 and self.send():
+            self.spoke_at = now
+            self.send(b"\x00\x00\x00\x08\x02\x00\x00\x00")
+
+
+class Publisher10(Side10, perf_worker.Publisher):
+    """A publisher to one address."""
+
+    def __init__(self, connection, settings, number):
+        address = settings["address"] % settings["routes"][number % len(settings["routes"])][1]
+        sender = connection.sender(address, settled=not settings["confirm"])
+        self.credit, self.window_left = sender.link.credit, sender.link.session.remote_window
+        Side10.__init__(self, connection, sender.link)
+        self.rate, self.window, self.count = settings["rate"], settings["confirm"], settings["count"]
+        self.transfers = 0
+        _, _, body, _ = next(iter(messages(settings)))
+        head = message_head({"durable": True} if settings["persistent"] else None)
+        made = transfer_octets(sender.link.handle, head, body, not settings["confirm"], self.frame_size_max)
+        self.made = made
+        self.octets_made = ffi.new("uint8_t[]", made[0])
+        self.numbers = [ffi.new("int32_t[]", [each]) for each in (made[3], made[1], made[2])]
+        self.begins = ffi.new("int32_t[]", [0, len(made[0])])
+        self.out = bytearray(max(perf_worker.FILL_SIZE, len(made[0])))
+        self.out_address = ffi.from_buffer("uint8_t[]", self.out)
+        self.out_view = memoryview(self.out)
+        self.began = time.monotonic()
+        self.stopped = self.given_up = False
+
+    def flow(self, fields):
+        sent = self.perf.published * self.made[4]
+        self.window_left = sent + fields["incoming-window"] - ((sent - (fields["next-incoming-id"] or 0)) & MASK)
+        if fields["link-credit"] is not None:
+            self.credit = (self.perf.published & ~MASK) + (fields["delivery-count"] or 0) + fields["link-credit"]
+
+    def may(self, now):
+        allowed = perf_worker.Publisher.may(self, now)
+        published = self.perf.published
+        return max(0, min(allowed, self.credit - published, (self.window_left - published * self.made[4]) // self.made[4]))
+
+    def fill(self, allowed):
+        """Write up to `allowed` messages: the octets."""
+        stamps, ids, tags = self.numbers
+        return lib.leveret_perf_transfers(
+            self.perf,
+            self.octets_made,
+            self.begins,
+            stamps,
+            ids,
+            tags,
+            1,
+            int(self.window > 0),
+            self.out_address,
+            len(self.out),
+            allowed,
+            time.monotonic_ns(),
+        )
+
+    def end_connection(self):
+        self.say("close", {})
+
+
+class Consumer10(Side10, perf_worker.Consumer):
+    """A consumer of one queue."""
+
+    def __init__(self, connection, settings, queues):
+        if len(queues) != 1:
+            raise Failed("over AMQP 1.0 a consumer has one queue: take as many consumers as queues, or more")
+        receiver = connection.receiver(settings["address"] % queues[0], prefetch=0)
+        Side10.__init__(self, connection, receiver.link)
+        self.perf.stamped = int(settings["size"] >= 8)
+        self.ack_every = settings["ack_every"]
+        self.acknowledged = 0
+        self.expected = None
+        self.credit = settings["prefetch"] or CREDIT
+        self.begun = receiver.link.delivery_count
+        self.told = 0  # messages settled when the broker was told of credit
+        self.give(0)
+
+    def give(self, settled):
+        """Tell the broker of credit: with what is not settled it makes the prefetch."""
+        self.told = settled
+        received = self.perf.received
+        fields = {
+            "next-incoming-id": self.session.next_incoming,
+            "incoming-window": WINDOW,
+            "next-outgoing-id": 0,
+            "outgoing-window": WINDOW,
+        }
+        fields.update({"handle": self.link.handle, "delivery-count": (self.begun + received) & MASK})
+        fields["link-credit"] = max(self.credit - (received - settled), 0)
+        self.say("flow", fields)
+
+    def work(self, now):
+        received = self.perf.received
+        due = self.ack_every if self.expected is None else 1
+        if self.ack_every and received - self.acknowledged >= due and not self.perf.body_left:
+            last = self.perf.tag
+            first = (last - (received - self.acknowledged) + 1) & MASK
+            self.acknowledged = received
+            self.say("disposition", {"role": True, "first": first, "last": last, "settled": True, "state": ("accepted", {})})
+        settled = self.acknowledged if self.ack_every else received
+        if settled - self.told >= max(1, self.credit // 2):
+            self.give(settled)
+        elif len(self.pending):
+            self.send()
+        return False
+
+    def has_acknowledged(self):
+        return not self.ack_every or self.acknowledged == self.perf.received and not len(self.pending)
+
+
+def open_side(settings, number):
+    """A Publisher10 or Consumer10, connected."""
+    connection = connect(settings["url"], receive_size=1 << 16, idle_ms=0)
+    if settings["role"] == "publisher":
+        return Publisher10(connection, settings, number)
+    return Consumer10(connection, settings, settings["queues"][number])
