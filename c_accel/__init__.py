@@ -227,6 +227,7 @@ class Engine:
         """See core/broker/engine.py."""
         self.round.left -= count
 
+    left = property(lambda self: self.round.left)
     done = property(lambda self: self.round.done)
     idle = property(lambda self: self.round.idle)
 

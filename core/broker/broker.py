@@ -270,18 +270,18 @@ class Broker(Consuming):
             self.let_leave()
         if self.policies.pending:
             self.policies.go_on(self)
-        turns.run(self)
+        left = turns.run(self, self.tables.engine.deliveries)
         if self.behind:
             self.give_turns()
-            turns.run(self)
+            left = turns.run(self, left)
         if self.journal is not None:
             self.journal.run_guarded()
-            turns.run(self)
+            left = turns.run(self, left)
         if self.held:
             waiting = self.held
             self.held = []
             self.guard.resume(waiting)
-            turns.run(self)
+            turns.run(self, left)
 
     def work(self, job):
         """Do a part of a job: what raises in it is tried again later, behind the others."""

@@ -18,9 +18,13 @@ _STREAM_DELIVERIES = const(400)
 _ASKED = const(8192)  # consumers that are asked in a row whether they can take the message of such a queue
 
 
-def run(broker):
-    """Give the active queues their turns, one after the other; queues that are still active after _TURNS turns go on in the next round."""
-    go_round(broker, _TURNS)
+def run(broker, left):
+    """Give the active queues their turns, one after the other, `left` deliveries in all: how many are left then.
+
+    Queues that are still active after that, or after _TURNS turns, go on in the next round.
+    """
+    go_round(broker, _TURNS, left)
+    return broker.tables.engine.left
 
 
 def serve(broker, queue):
@@ -35,13 +39,13 @@ def serve(broker, queue):
         state[layout.STATE_ACTIVE_HEAD] = queue.handle
         if state[layout.STATE_ACTIVE_TAIL] == layout.NONE:
             state[layout.STATE_ACTIVE_TAIL] = queue.handle
-        go_round(broker, 1)
+        go_round(broker, 1, broker.tables.engine.deliveries)
 
 
-def go_round(broker, turns):
+def go_round(broker, turns, deliveries):
     """Give turns to active queues in their order, `turns` at most."""
     engine = broker.tables.engine
-    engine.begin_round(turns, engine.deliveries)
+    engine.begin_round(turns, deliveries)
     while True:
         handle = engine.next_turn()
         if handle == layout.NONE:

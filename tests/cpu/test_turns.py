@@ -27,10 +27,8 @@ OVER = {
     "log: a stream beyond memory, filled and read": (35, "pages of 64 KiB are read back and cut"),
 }
 
-# The same of the plain form: what the log does in Python.
-PLAIN_OVER = {
-    "log: a queue beyond memory, purged": 80,
-}
+# The same of the plain form.
+PLAIN_OVER: dict = {}
 
 
 def milliseconds(form, function, n):
