@@ -15,6 +15,7 @@ from .exact import ENCODED
 
 MAP_8 = 0xC1
 MAP_32 = 0xD1
+CHANGED = layout.KIND_ANNOTATED | layout.KIND_FOR_US  # any of these: a receiver gets other sections than those of the publisher
 TTL_MAX = 0xFFFFFFFF
 MILLISECONDS_MAX = 0x7FFFFFFFFFFFFFFF
 
@@ -30,10 +31,12 @@ def head_for_1_0(broker, message, failed=0, noted=None):
     if kind & layout.KIND_FORMAT != AMQP_1_0:
         return converted(broker, message, failed, noted)
     octets = tables.properties_of(message)
+    passed = passed_ms(broker, message)
+    if not (kind & CHANGED or failed or noted or passed):
+        return octets
     changes = annotations_of(broker, message)
     if noted:
         changes.update(noted)
-    passed = passed_ms(broker, message)
     return rewritten(octets, failed, passed, GONE if is_endless(broker, message) else None, changes)
 
 

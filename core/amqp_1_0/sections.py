@@ -92,6 +92,8 @@ def split(octets, at, end, whole=True, size_max=0):
             kind, lifetime = described(octets, value, behind)
         else:
             check(code, octets, value, behind)
+            if code == DELIVERY_ANNOTATIONS:
+                kind |= layout.KIND_FOR_US
         at = behind
         last = code
         is_at_body = whole

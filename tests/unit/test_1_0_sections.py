@@ -19,7 +19,7 @@ HEADS = octets(
 )
 DATA = octets("005375 a003 616263")
 VALUE = octets("005377 a104 74657874")
-KIND = 2 | layout.KIND_DURABLE | layout.KIND_HAS_PRIORITY | 7 << layout.KIND_PRIORITY
+KIND = 2 | layout.KIND_DURABLE | layout.KIND_HAS_PRIORITY | 7 << layout.KIND_PRIORITY | layout.KIND_FOR_US
 
 
 def refused(given, whole=True):
