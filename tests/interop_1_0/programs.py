@@ -20,12 +20,14 @@ RUN_S_MAX = 120
 
 
 class Program:
-    """One client: the file that has its scenarios, `command()` that runs them, and the components it `needs`."""
+    """One client: the file that has its scenarios, `command()` that runs them, and the components it `needs`.
+    `only`: the kinds of brokers that it can be run against, none: all."""
 
-    def __init__(self, file, command, needs=()):
+    def __init__(self, file, command, needs=(), only=()):
         self.file = os.path.join(brought.HERE, file)
         self.command = command
         self.needs = needs
+        self.only = only
 
     def scenarios(self):
         """Names of its scenarios, in the order of its file."""
@@ -33,8 +35,8 @@ class Program:
             return re.findall(r"\bscenario_(\w+)\([\w ]*\) ?(?::|\{|throws)", file.read())
 
 
-def _python(name):
-    return Program(os.path.join("clients", name), lambda: [brought.python(), os.path.join(CLIENTS, name)])
+def _python(name, only=()):
+    return Program(os.path.join("clients", name), lambda: [brought.python(), os.path.join(CLIENTS, name)], only=only)
 
 
 def _rhea():
@@ -47,7 +49,8 @@ PROGRAMS = {
     "rhea": Program(os.path.join("clients", "rhea_client.js"), _rhea, (components.NODE,)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),
-    "rabbitmq-client": _python("rabbitmq_python.py"),
+    "azure-servicebus": _python("azure_stack.py"),
+    "rabbitmq-client": _python("rabbitmq_python.py", ("leveret",)),
 }
 
 
