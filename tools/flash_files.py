@@ -14,7 +14,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards, generate_viper, put_numbers
+from . import boards, generate_viper, leave_out, put_numbers, put_together
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -49,14 +49,20 @@ class File:
         self.sha256 = hashlib.sha256(octets).hexdigest()
 
 
+def entries(board):
+    """Paths of the sources that are imported by name or when settings ask for them."""
+    late = [path for part in board.carries["parts"] for path in FIRMWARE_OF_PART.get(part, ())]
+    return board.roots() + FIRMWARE + tuple(late) + SENSOR
+
+
 def source_paths(board):
     """Paths of all sources that a board carries, firmware with them, relative to the tree."""
-    late = [path for part in board.carries["parts"] for path in FIRMWARE_OF_PART.get(part, ())]
-    return boards.closure(board.roots() + FIRMWARE + tuple(late) + SENSOR)
+    return boards.closure(entries(board))
 
 
 def sources(board, native):
-    """{path below LIBRARY: source text} of a board, with numbers for the names of constants (put_numbers.py).
+    """{path below LIBRARY: source text} of a board: with numbers for the names of constants (put_numbers.py), without what nothing on it
+    names (leave_out.py), what one other alone imports within that (put_together.py).
 
     `native`: its hot functions in the viper form, for machine code.
     Raises generate_viper.NotViper.
@@ -67,7 +73,8 @@ def sources(board, native):
             tree[path] = file.read()
     if native:
         tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
-    tree = put_numbers.put_in(tree)
+    tree = leave_out.unnamed(put_numbers.put_in(tree), [str(file.octets, "utf-8") for file in starters()])
+    tree = put_together.put_together(tree, entries(board))
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
 

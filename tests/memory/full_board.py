@@ -8,12 +8,11 @@ import struct
 from board_load import OPENING, method_frame, short
 
 from leveret.core.access.passwords import hashed
-from leveret.core.access.permissions import User
+from leveret.core.access.permissions import Pattern, User
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import Limits, pattern_size_max
 from leveret.core.parts import part
-from leveret.core.patterns.expression import Pattern
 
 TEXT_COST = 66  # octets that Definitions.check_size counts for a table with one text, beside the text itself
 WORD_SIZE = 84  # octets of each of three words of a binding's topic pattern: together the 255 of the longest key, weighing one binding
