@@ -83,9 +83,12 @@ class File:
         return {base + ".py"} | {"%s/%s.py" % (base, alias.name) for alias in node.names if "%s/%s.py" % (base, alias.name) in paths}
 
     def meanings(self):
-        """{name: what is imported as it} at the head."""
+        """{name: what is imported as it, or the whole number that it is} at the head."""
         found: dict = {}
         for node in self.tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                if re.fullmatch(r"const\(\d+\)", ast.unparse(node.value)):  # the compiler's: nobody sets it anew
+                    found[node.targets[0].id] = ast.unparse(node.value)
             if isinstance(node, ast.ImportFrom):
                 found.update(
                     {alias.asname or alias.name: (self.base(node) if node.level else node.module, alias.name) for alias in node.names}
@@ -113,6 +116,10 @@ class File:
     def with_in_it(self, other, node):
         """The text with `other` in the place of `node`."""
         lines = self.text.split("\n")
+        theirs = other.meanings()
+        for each in self.tree.body:
+            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name) and each.targets[0].id in theirs:
+                put(lines, each, "")  # the compiler has a number once
         put(lines, node, other.moved(self.path))
         return "\n".join(lines)
 

@@ -38,7 +38,7 @@ class Login:
             if len(response) > RESPONSE_MAX:
                 raise ProtocolError(ACCESS_REFUSED, "a response of %d octets; this broker takes %d" % (len(response), RESPONSE_MAX), True)
             if self.attempt is None:
-                self.attempt = begin(self.mechanisms, self.mechanism, self.session.connection)
+                self.attempt = attempt_by(self.mechanisms, self.mechanism, self.session.connection)
             self.judge(self.attempt.take(response))
         except ProtocolError as error:
             self.fail(error, "there is no such mechanism for it" if self.attempt is None else error.text)
@@ -133,7 +133,7 @@ def offered(mechanisms, connection):
     return [each.name for each in mechanisms if each.announced(connection.broker.access, connection)]
 
 
-def begin(mechanisms, name, connection):
+def attempt_by(mechanisms, name, connection):
     """An attempt with the mechanism called `name`; access-refused when it is not offered to this peer."""
     broker = connection.broker
     for each in mechanisms:

@@ -14,7 +14,7 @@ from ..memory import hot, layout
 from ..parts import part
 from ..shim import elapsed
 from . import chunk_index, message_record, segments
-from .copy_forward import RETRY_MS, Copies
+from .copy_forward import READ_RETRY_MS, Copies
 from .read_back import Damaged, ReadBack, Walk
 
 READY_MIN = 512  # messages in memory below which a queue with consumers is given more
@@ -171,7 +171,7 @@ class Pager(Copies):
         if self.since is None:
             self.since = self.broker.uptime_s
         self.busy = False
-        if not (self.queues or self.readers) or self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+        if not (self.queues or self.readers) or self.tries and elapsed(self.broker.now, self.failed_at) < READ_RETRY_MS:
             return
         tries = self.tries
         self.serve_readers(tries)

@@ -13,7 +13,7 @@ from .read_back import Damaged, Walk
 if False:  # for the type checker alone
     from typing import Any
 
-RETRY_MS = 200  # after the store has failed to read
+READ_RETRY_MS = 200  # after the store has failed to read
 
 KIB = 1024  # octets of a message that are as much work as one more message
 
@@ -49,7 +49,7 @@ class Copies:
 
     def may_copy(self, here):
         """True when the index has room for what `chunks_in` gave to be copied, and the store has not failed to read just now."""
-        if self.tries and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
+        if self.tries and elapsed(self.broker.now, self.failed_at) < READ_RETRY_MS:
             return False
         return sum([len(mine) for _, mine in here.values()]) < self.tables.chunk_pool[2]
 

@@ -68,12 +68,19 @@ def test_imports_mean_the_same_from_where_they_stand():
     assert "from .r import c" in made["a"] and "d = 2" in made["a"]
 
 
+def test_a_number_of_the_compiler_that_both_have_is_one():
+    made = together(a="from .b import f\n_N = const(1)\nx = f(_N)\n", b="_N = const(1)\ndef f(x):\n    return x + _N\n")
+    assert set(made) == {"a"} and made["a"].split() == "_N = const(1) def f(x): return x + _N x = f(_N)".split()
+
+
 @pytest.mark.parametrize(
     "a,b",
     (
         ("from .b import f\ndef g():\n    f()\n", "def f():\n    g()\ndef g():\n    pass\n"),  # one name, two meanings
         ("from .b import f\nopen(f)\n", "def f():\n    pass\ndef open(x):\n    pass\n"),  # a name of the interpreter's
         ("from .b import f\ndef open(x):\n    pass\n", "def f():\n    open(1)\n"),
+        ("from .b import f\n_N = const(1)\nf(_N)\n", "_N = const(2)\ndef f(x):\n    return _N\n"),
+        ("from .b import f\nn = 1\nf(n)\n", "n = 1\ndef f(x):\n    return n\n"),  # either may set its own
         ("from .b import f as g\ng()\n", "def f():\n    pass\n"),
         ("from .b import *\nf()\n", "def f():\n    pass\n"),
         ("from . import b\nb.f()\n", "def f():\n    pass\n"),

@@ -2,7 +2,7 @@
 
 from leveret.core.bridge.ranges import Ranges
 from leveret.core.log import chunk_index
-from leveret.core.log.copy_forward import RETRY_MS, Copies
+from leveret.core.log.copy_forward import READ_RETRY_MS, Copies
 from leveret.core.memory import layout
 
 
@@ -24,7 +24,7 @@ def copies(free=10, tries=0, failed_at=0, now=0):
 
 
 def test_nothing_is_copied_for_a_while_after_the_store_has_failed_to_read():
-    for passed, may in ((0, False), (RETRY_MS - 1, False), (RETRY_MS, True)):
+    for passed, may in ((0, False), (READ_RETRY_MS - 1, False), (READ_RETRY_MS, True)):
         assert copies(tries=1, failed_at=1000, now=1000 + passed).may_copy({}) == may, passed
     assert copies(tries=0, failed_at=1000, now=1000).may_copy({})
 
