@@ -104,20 +104,28 @@ class Protocol(Sending):
         if at == end and not is_sasl:
             receive.start = end  # it says that the peer is there (section 2.4.5)
             return True
-        name, fields, at = composites.read(receive.octets, at, end)
+        start = receive.start
+        receive.start = end  # first: an end of the connection empties the buffer, and behind an error stands the peer's answer to it
+        if self.whole_frame(channel, receive.octets, at, end):
+            return True
+        if not self.connection.closed and not self.connection.ending:
+            receive.start = start
+        self.waiting = True
+        return False
+
+    def whole_frame(self, channel, octets, at, end):
+        """Take a frame, whose body stands between `at` and `end`; false: it must wait."""
+        name, fields, at = composites.read(octets, at, end)
         if at != end and name != "transfer":
             raise ProtocolError(SYNTAX_ERROR, "%d octets behind a %s, which has no payload (section 2.3.1)" % (end - at, name))
         if not self.may_take(name):
-            self.waiting = True
             return False
-        if self.take(name, channel, fields, receive.octets, at, end) is False:
-            self.waiting = True
-            if self.connection.has_turn and self.held is None and self.connection not in self.broker.held:
-                self.broker.counters["held"] += 1
-                self.broker.held.append(self.connection)
-            return False
-        receive.start = end
-        return True
+        if self.take(name, channel, fields, octets, at, end) is not False:
+            return True
+        if self.connection.has_turn and self.held is None and self.connection not in self.broker.held:
+            self.broker.counters["held"] += 1
+            self.broker.held.append(self.connection)
+        return False
 
     def may_take(self, name):
         """False when a frame wants a reply and that cannot be written now."""

@@ -322,3 +322,30 @@ def test_a_container_has_one_connection_where_its_peer_asks_for_that():
     Peer(broker, properties={("symbol", "sole-connection-enforcement-policy"): ("uint", 1)}, **sole)
     assert error_in(peer.frames(), "close")[0] == "amqp:resource-locked"
     Peer(broker, container="another", **sole)
+
+
+def test_what_comes_behind_a_close_is_dropped_and_the_buffer_stays_whole():
+    for octets in (
+        performative("close"),
+        performative("open", container_id="x"),
+        b"\x00\x00\x00\x08\x02\x00\x00\x00" + performative("close"),
+    ):
+        peer = Peer(new_broker())
+        peer.give(octets)
+        for _ in range(3):
+            receive = peer.connection.receive
+            assert receive is None or 0 <= receive.start <= receive.end <= receive.size
+            peer.give(performative("end") * 20)
+        assert peer.broker.counters["internal_errors"] == 0
+
+
+def test_the_answer_to_a_close_for_an_error_ends_the_connection():
+    """Section 2.4.3: the frame that was wrong is not taken again."""
+    peer = Peer(new_broker())
+    peer.give(performative("end", 5))
+    assert error_in(peer.frames(), "close")[0] == "amqp:illegal-state"
+    assert not peer.connection.ending
+    peer.give(performative("begin", 1, next_outgoing_id=0, incoming_window=1, outgoing_window=1))
+    assert not peer.connection.ending
+    peer.give(performative("close"))
+    assert peer.connection.closed or peer.connection.ending
