@@ -53,7 +53,9 @@ PARTS = {
         "core/stream/subscription.py",
         "core/amqp_0_9/deliver_stream.py",
     ),
+    "bridge_1_0": ("ports/url_1_0.py", "ports/bridge/target_1_0.py", "core/amqp_1_0/client/login_scram.py", "core/amqp_0_9/exact.py"),
     "client": ("core/amqp_0_9/client/client.py", "ports/client.py"),
+    "client_1_0": ("core/amqp_1_0/client/client.py", "ports/client_1_0.py"),
 }
 # What else is carried with a rule or an exchange type: the broker looks for it when it starts.
 BEHIND = {

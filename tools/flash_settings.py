@@ -17,6 +17,7 @@ import sys
 from leveret.core.access import passwords
 from leveret.core.limits import BOARD
 from leveret.core.memory.micropython_sizes import memory_needed
+from leveret.ports.url_1_0 import Url10
 
 from . import board_settings, boards, config
 from .board_settings import NTP, PORT, WATCHDOG_MS
@@ -102,6 +103,11 @@ def add_bridges(settings, board, path):
             raise UsageError(
                 f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "
                 "that you trust), or `leveret bridge` on a computer beside it goes upstream for it"
+            )
+        if "bridge_1_0" not in board.carries["parts"] and any(isinstance(url, Url10) for url in each.upstream_urls):
+            raise UsageError(
+                f"{path}: [[bridge]] {each.name!r}: this board does not carry the way to upstreams of AMQP 1.0: put bridge_1_0 into "
+                "parts of its board.toml, or take a URL without protocol=1.0"
             )
 
 

@@ -226,6 +226,7 @@ def test_bridges_go_into_the_board_s_settings_and_no_password_is_shown(tmp_path,
     [
         (("exchange", "interchange"), "esp32_s3", "there is no setting 'interchange'"),
         (("amqp://", "amqps://"), "esp32_s3", "a board has no TLS"),
+        (('example/"', 'example/?protocol=1.0"'), "esp32_s3", "this board does not carry the way to upstreams of AMQP 1.0"),
         (("amqp://", "http://"), "esp32_s3", "not an amqp:// or amqps:// URL: http://...@broker.example/"),
         (("upstream = ", "upstream = 7 # "), "esp32_s3", "upstream must be a URL or a list of URLs"),
         (('"gw7"\n', '"gw7"\nprefetch = 4000\n'), "esp32_s3", "or prefetch in [[bridge]]"),
