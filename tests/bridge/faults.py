@@ -36,6 +36,7 @@ from leveret.ports.url import read_url  # noqa: E402 - the path above has to be 
 
 RUN_SECONDS_MAX = 600
 KINDS = ("reset", "half-close", "close", "stall", "delay")
+DURABLE = {"delivery_mode": 2}
 LIMITS = {
     "arena_size": 16 << 20,
     "content_size_max": 1 << 20,
@@ -159,7 +160,7 @@ class Pair:
 class Publisher(Events):
     """Publishes `bodies` to a queue (or stream) of the broker in this process, and counts their confirms."""
 
-    def __init__(self, broker, queue, arguments, bodies, given):
+    def __init__(self, broker, queue, arguments, bodies, given=DURABLE):
         self.given = given
         self.queue = queue
         self.arguments = arguments
@@ -243,7 +244,7 @@ class Run:
     """One run; `problems` says what is wrong with it."""
 
     upstream_of = Upstream
-    given = {"delivery_mode": 2}  # properties of what is published
+    given = DURABLE  # properties of what is published
 
     def __init__(self, node, seed, canary=False):
         self.seed = seed
