@@ -25,6 +25,17 @@ REFUSALS = {"condition": "amqp:resource-limit-exceeded", "description": "a queue
 # Of the peer's deliveries, by us
 
 
+class Run:
+    """Deliveries of a link that the engine took, one behind the other, and that are not answered: `number` is that of the first answer,
+    `first` its delivery-id."""
+
+    def __init__(self, link, number, first, count):
+        self.link = link
+        self.number = number
+        self.first = first
+        self.count = count
+
+
 def write(session):
     """Write what may be told now; one of sending.py's answers."""
     settle = write_settled(session)
@@ -34,10 +45,15 @@ def write(session):
     for first, last, outcome in promises.runs():
         number = first
         while True:
-            end = range_from(session, number, last)
+            run = session.answers[number]
+            is_run = isinstance(run, Run)
+            end = (number + run.count - 1) & layout.MASK if is_run else range_from(session, number, last)
             if session.connection.send.room() < SETTLE_ROOM:
                 return NO_ROOM
-            tell(session, number, end, outcome)
+            if is_run:
+                tell_run(session, run)
+            else:
+                tell(session, number, end, outcome)
             promises.told(end)
             if end == last:
                 break
@@ -52,7 +68,8 @@ def range_from(session, number, last):
     while number != last and delivery.error is None:
         following = answers[(number + 1) & layout.MASK]
         alike = (
-            following.error is None
+            not isinstance(following, Run)
+            and following.error is None
             and following.state == delivery.state
             and following.second == delivery.second
             and following.settled == delivery.settled
@@ -84,6 +101,14 @@ def tell(session, number, last, outcome):
         number = (number + 1) & layout.MASK
     if is_open:
         put(session, True, first, delivery.number, settles, state)
+
+
+def tell_run(session, run):
+    """Write that a run was accepted, and settle it."""
+    del session.answers[run.number]
+    put(session, True, run.first, serial.after(run.first, run.count - 1), True, STATES[TAKEN])
+    run.link.in_runs -= run.count
+    run.link.give_credit()
 
 
 def put(session, role, first, last, settled, state):

@@ -62,6 +62,10 @@ class IncomingLink(Link):
         self.incoming = Incoming(Sender(self))
         self.delivery: "Any" = None  # under way
         self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
+        self.in_runs = 0  # deliveries that are not settled, beside those in `unsettled` (dispositions.Run)
+        self.flat: "Any" = None  # what the engine knows of it (hot_row.py): a record, its route, where that lies
+        self.way = b""
+        self.way_at: "Any" = None
         self.kept: "Any" = None  # termini.Target: what is remembered of its deliveries
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
@@ -122,12 +126,12 @@ class IncomingLink(Link):
     def give_credit(self):
         """Have the peer told of more credit when it has used half of what it may have."""
         most = self.credit_max
-        if self.credit <= most // 2 and most - len(self.unsettled) > self.credit and self.state == "attached":
+        if self.credit <= most // 2 and most - len(self.unsettled) - self.in_runs > self.credit and self.state == "attached":
             self.session.say_flow(self)
 
     def put_flow(self, fields):
         """Put the link's state into a flow: with it goes all the credit that the peer may have now."""
-        self.credit = max(self.credit_max - len(self.unsettled), self.credit)
+        self.credit = max(self.credit_max - len(self.unsettled) - self.in_runs, self.credit)
         Link.put_flow(self, fields)
 
     # What comes in

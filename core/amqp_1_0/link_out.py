@@ -12,7 +12,7 @@ from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
-from . import addresses, composites, convert, dispositions, filters, nodes, sections, serial
+from . import addresses, composites, convert, dispositions, filters, hot_row, nodes, sections, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
 from .link_in import text_of, transactions
@@ -42,6 +42,8 @@ class OutgoingLink(Link):
         self.paired = (fields["properties"] or {}).get(("symbol", "paired")) is True
         self.going: "Any" = None  # while its deliveries go back, in turns: the delivery-id that comes next
         self.resumed: "Any" = ()  # positions of messages whose deliveries are resumed (resuming.py)
+        self.prefix: "Any" = None  # octets of its transfers up to their delivery-id (hot_row.py), and where they lie
+        self.prefix_at: "Any" = None
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
 
     def open(self, fields):
@@ -163,7 +165,7 @@ class OutgoingLink(Link):
             return False
         if self.left() <= 0 or getting.look(self.broker, found) == getting.EMPTY:
             return True
-        is_short = self.consumer.hungry or session.outgoing.active() or session.remote_incoming_window <= 0
+        is_short = session.connection.send.is_short() or session.outgoing.active() or session.remote_incoming_window <= 0
         return not is_short and not self.broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] and found.head() != layout.NONE
 
     def put_flow(self, fields):
@@ -245,7 +247,13 @@ def deliver(link, most, before):
     tables = broker.tables
     found = consumer.queue
     count = 0
+    takes = session.session.hot is not None
     while count < most and broker.has_credit(consumer) and session.may_send():
+        if takes:
+            quick = hot_row.deliver(link, most - count)
+            if quick:
+                count += quick
+                continue
         if tables.queues[found.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
             tables.engine.expire(found.handle)
         entry = found.head()

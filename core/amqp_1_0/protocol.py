@@ -8,7 +8,7 @@ and dispositions are taken in also then.
 from .. import states
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, SYNTAX_ERROR, ProtocolError
 from ..memory import layout
-from . import composites, frame, opening, watch
+from . import composites, frame, hot_row, opening, watch
 from .dynamic import Dynamic
 from .sending import Sending
 from .spec_1_0 import HEADER_AMQP, HEADER_SASL
@@ -33,6 +33,8 @@ class Protocol(Sending):
         Sending.__init__(self, connection)
         limits = self.broker.limits
         self.receive = connection.receive
+        row = self.broker.tables.engine.row(hot_row.Row)
+        self.hot: "Any" = row if row.takes else None  # the engine's form of the hot path
         self.frame_max_in = min(limits.frame_size_max, self.receive.size)
         self.channel_max = limits.channel_max - 1  # the highest number of a channel that both sides have
         self.container_id = ""
@@ -72,6 +74,12 @@ class Protocol(Sending):
                 connection.wait_for_turn()
                 break
             left -= 1
+            if self.hot is not None and self.state == "open":
+                answer = hot_row.ingest(self)
+                if answer == layout.TURN_OVER:
+                    continue
+                if answer == layout.INCOMPLETE:
+                    break
             if not (self.layer() if self.state in HEADER_STATES else self.one_frame()):
                 break
         if connection.closed:

@@ -82,6 +82,8 @@ class Session:
         self.wants_flow = False  # the peer is to hear of our windows
         self.waits_to_write = False  # in protocol.writing
         self.responses: "list" = []  # of the management, that wait: (link, octets, number of the log) (link_management.py)
+        self.flat: "Any" = None  # what the engine knows of it (hot_row.py)
+        self.way_at: "Any" = None
         self.outgoing = Outgoing(self)  # the delivery that is half written
 
     @property
@@ -122,10 +124,13 @@ class Session:
         """A transfer was taken, with this delivery-id or None: it is out of our window, and of what the peer can send."""
         if number is not None and (self.next_delivery_id is None or serial.distance(self.next_delivery_id, number) >= 0):
             self.next_delivery_id = serial.after(number, 1)
-        self.next_incoming_id = serial.after(self.next_incoming_id, 1)
-        self.incoming_window -= 1
-        if self.remote_outgoing_window:
-            self.remote_outgoing_window -= 1
+        self.took(1)
+
+    def took(self, count):
+        """So many transfers are out of our window, and of what the peer can send."""
+        self.next_incoming_id = serial.after(self.next_incoming_id, count)
+        self.incoming_window -= count
+        self.remote_outgoing_window = max(self.remote_outgoing_window - count, 0)
         if self.incoming_window <= WINDOW // 2:
             self.say_flow()
 

@@ -90,6 +90,10 @@ def references(broker):
         session = connection.session
         if session is None:
             continue
+        if hasattr(session, "mapped"):  # AMQP 1.0
+            for message in messages_of_1_0(session):
+                hold(message)
+            continue
         hold(session.outgoing.message)
         for channel in session.channels.values():
             hold(channel.message)
@@ -101,6 +105,19 @@ def references(broker):
                 for each in channel.transaction.publishes[channel.transaction.done :]:
                     hold(each[0])
     return held
+
+
+def messages_of_1_0(protocol):
+    """The messages that the sessions, links and transactions of an AMQP 1.0 connection hold, each as often."""
+    for session in protocol.mapped.values():
+        yield session.outgoing.message
+        for link in session.links.values():
+            incoming = getattr(link, "incoming", None)
+            if incoming is not None:
+                yield incoming.message
+        for work in session.works.values():
+            for each in work.publishes[work.done :]:
+                yield each[0]
 
 
 def handles_of_objects(broker):

@@ -1,0 +1,30 @@
+/* What reads and writes the octets of AMQP 1.0 where that needs no thought: core/amqp_1_0/hot_row.py calls it. */
+#ifndef LEVERET_AMQP_1_0_H
+#define LEVERET_AMQP_1_0_H
+
+#include "hot.h"
+
+/* A session, and the link whose transfers come. Ids are serial numbers of 32 bits. */
+typedef struct {
+    int32_t channel;     /* the frames' */
+    int32_t record;      /* the session's */
+    int32_t handle;      /* the link's; -1: no transfer is taken */
+    int32_t route_size;  /* octets of where its messages go (core/message/route.py) */
+    int32_t settles;     /* snd-settle-mode: 0 unsettled, 1 settled, 2 mixed */
+    int32_t is_next;     /* the delivery-id that comes next is known */
+    uint32_t next_id;
+    int32_t credit;      /* transfers that may be taken */
+    int32_t taken;       /* how many were, in a row of delivery-ids that ends before next_id */
+    int32_t is_settled;  /* all of them were settled by their sender */
+} leveret_amqp_1_0_link;
+
+/* Take transfers of the link, each a whole message, and dispositions of the session from source[state[AT]:state[END]]: INCOMPLETE, ASK, ASK_ROUTE or
+ * TURN_OVER. Until all of a frame has been looked at nothing is changed. */
+int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source);
+
+/* Deliver up to `limit` messages of a consumer's queue into target[at:end], as hot.pump: the position behind them. `prefix`: a transfer's octets up to its
+ * delivery-id; `settled`: they leave settled. It stops at the first message that its receiver gets otherwise than it was published. */
+int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
+                                 int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+
+#endif

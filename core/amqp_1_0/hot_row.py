@@ -1,0 +1,169 @@
+"""What the engine does for AMQP 1.0 without a look at each message: transfers in, dispositions of receivers, transfers out.
+
+Only the engine in C has a form of it (c_accel/amqp_1_0.py, `takes`); in Python sessions and links do it frame by frame. The engine takes
+what stands in the receive buffer as long as it is one link's: transfers that are a whole message each, in the order of their delivery-ids
+and within credit and window, to a node whose route is known, and dispositions that accept and settle. At the first frame of another kind
+it stops, and nothing of that one has been done. What was taken is answered as one row of delivery-ids (dispositions.Run).
+"""
+
+from ..limits import REPLY_ROOM
+from ..memory import layout
+from ..message.route import exchange_of
+from ..outcomes import TAKEN
+from . import serial
+from .dispositions import Run
+from .link_in import IncomingLink, packed
+
+if False:  # for the type checker alone
+    from typing import Any
+
+_TRANSFER = 0x14  # codes of descriptors
+_DISPOSITION = 0x15
+_LEAST = 16  # octets of a frame that it may be about
+
+
+class Row:
+    """The form in Python: it takes nothing."""
+
+    name = "amqp_1_0"
+    takes = False
+
+    def __init__(self, tables):
+        pass
+
+
+def ingest(protocol):
+    """Have the engine take what it can of what the peer has sent: why it stopped (core/memory/layout.py)."""
+    receive = protocol.receive
+    octets, at = receive.octets, receive.start
+    if receive.end - at < _LEAST or octets[at + 5] or octets[at + 8] or octets[at + 9] != 0x53 or not protocol.may_take("transfer"):
+        return layout.ASK
+    session = protocol.mapped.get(octets[at + 6] << 8 | octets[at + 7])
+    if session is None or session.closing or session.settling is not None:
+        return layout.ASK
+    link: "Any" = None
+    if octets[at + 10] == _TRANSFER:
+        link = session.links.get(handle_at(octets, at + 11))
+        if link is None or not is_plain(link):
+            return layout.ASK
+    elif octets[at + 10] != _DISPOSITION:
+        return layout.ASK
+    return take(protocol, session, link)
+
+
+def handle_at(octets, at):
+    """The handle of the transfer whose list is at `at`; -1 for another form than usual."""
+    at += 3 if octets[at] == 0xC0 else 9
+    if octets[at] == 0x43:
+        return 0
+    return octets[at + 1] if octets[at] == 0x52 else -1
+
+
+def is_plain(link):
+    """True for a link whose transfers the engine may take: no delivery is under way or remembered, and all go one way."""
+    return (
+        type(link) is IncomingLink
+        and link.state == "attached"
+        and link.delivery is None
+        and link.kept is None
+        and not link.second
+        and link.route is not None
+        and link.route[1] is not None
+    )
+
+
+def flat_of(protocol, session, link):
+    """What the engine knows of a link, or (None) of a session alone: made at the first time, and brought up to date."""
+    owner = session if link is None else link
+    if owner.flat is None:
+        owner.flat = protocol.hot.link()
+        owner.flat.channel, owner.flat.record, owner.flat.handle = session.number, session.handle, -1
+        if link is not None:
+            owner.way = packed(link.route, None)
+            owner.way_at = protocol.hot.octets(owner.way)
+            owner.flat.handle, owner.flat.route_size, owner.flat.settles = link.handle, len(owner.way), link.settles
+        else:
+            owner.way_at = protocol.hot.octets(b"\0")
+    flat = owner.flat
+    flat.taken = flat.credit = 0
+    if link is not None:
+        flat.credit = max(min(link.credit, session.incoming_window), 0)
+        flat.is_next = session.next_delivery_id is not None
+        flat.next_id = session.next_delivery_id or 0
+    return flat
+
+
+def take(protocol, session, link):
+    """Call the engine, and note what it has taken: why it stopped."""
+    broker, receive = protocol.broker, protocol.receive
+    state, journal = broker.tables.state, broker.journal
+    flat = flat_of(protocol, session, link)
+    state[layout.STATE_AT] = receive.start
+    state[layout.STATE_END] = receive.end
+    state[layout.STATE_SIZE] = receive.size
+    state[layout.STATE_FRAME_MAX] = protocol.frame_max_in
+    state[layout.STATE_USER] = protocol.connection.user.number
+    state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
+    way = session.way_at if link is None else link.way_at
+    answer = protocol.hot.ingest(flat, way, receive.address)
+    while answer == layout.ASK_ROUTE and broker.remember_route(protocol.connection.user.number, exchange_of(link.way), link.way):
+        answer = protocol.hot.ingest(flat, way, receive.address)
+    receive.start = state[layout.STATE_AT]
+    logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
+    try:
+        if logged:
+            journal.log_taken()
+    except Exception:  # all or nothing: what the log has not, no queue keeps
+        journal.take_back()
+        raise
+    if flat.taken:
+        took(session, link, flat, logged)
+    return answer
+
+
+def took(session, link, flat, logged):
+    """Transfers were taken: they are out of windows and credit, and those that are not settled are to be answered."""
+    count = flat.taken
+    session.next_delivery_id = flat.next_id
+    session.took(count)
+    link.delivery_count = serial.after(link.delivery_count, count)
+    link.credit -= count
+    if not flat.is_settled:
+        number = (session.published + 1) & layout.MASK
+        session.published = (session.published + count) & layout.MASK
+        session.answers[number] = Run(link, number, serial.after(flat.next_id, -count), count)
+        link.in_runs += count
+        if logged:
+            session.promises.logged()
+        session.promises.taken(session.published, TAKEN, number)
+        session.wants_to_write()
+    link.give_credit()
+
+
+def deliver(link, most):
+    """Have the engine deliver up to `most` messages to a link: how many."""
+    session, consumer = link.session, link.consumer
+    protocol, broker, send = session.session, link.broker, session.connection.send
+    most = min(most, session.remote_incoming_window, link.left())
+    if link.paired or link.second or link.work is not None or most <= 0 or 0 < link.size_max < protocol.frame_max_out:
+        return 0
+    if link.prefix is None:
+        handle = b"\x43" if link.handle == 0 else b"\x52" + bytes((link.handle,))
+        link.prefix = b"\0\0\0\0\x02\0" + bytes((session.number >> 8, session.number & 255))
+        link.prefix += b"\x00\x53\x14\xc0" + bytes((15 + len(handle), 6)) + handle
+        link.prefix_at = protocol.hot.octets(link.prefix)
+    state = broker.tables.state
+    send.room()
+    before = state[layout.STATE_DELIVERED]
+    size_max, end = protocol.frame_max_out, send.size - REPLY_ROOM
+    send.wrote(
+        protocol.hot.deliver(consumer.handle, most, link.prefix_at, len(link.prefix), link.settled, size_max, send.address, send.end, end)
+    )
+    count = (state[layout.STATE_DELIVERED] - before) & layout.MASK
+    if count:
+        session.next_outgoing_id = serial.after(session.next_outgoing_id, count)
+        session.remote_incoming_window -= count
+        link.delivery_count = serial.after(link.delivery_count, count)
+        if consumer.no_ack:
+            broker.tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= count
+    return count

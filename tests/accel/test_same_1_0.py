@@ -1,0 +1,244 @@
+"""AMQP 1.0 with the engine in C and frame by frame: to the same octets, whole and in pieces, the same answers, deliveries and tables.
+
+What goes out may be cut otherwise into dispositions and flows; so their sums are compared: what each delivery came to, each transfer with
+its octets, each error, the queues, the counters.
+"""
+
+import os
+import random
+import struct
+
+import pytest
+from invariants import check
+from memory_store import MemoryStore
+from peer_1_0 import Peer, declare, new_broker, performative
+
+from leveret import c_accel
+from leveret.core.amqp_1_0 import composites, types
+from leveret.core.broker import engine
+from leveret.core.recovery.opening import make_durable
+
+STEPS = 60
+SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "15"))
+QUEUES = (
+    ("q", {}),
+    ("short", {"x-max-length": 5}),
+    ("few", {"x-max-length": 3, "x-overflow": "reject-publish"}),
+    ("old", {"x-message-ttl": 300}),
+    ("ranked", {"x-max-priority": 5}),
+    ("dead", {"x-max-length": 2, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}),
+)
+SCALARS = (
+    None,
+    True,
+    False,
+    1,
+    -5,
+    1 << 40,
+    2.5,
+    "text",
+    "t\xe4xt",
+    b"\x00\xff",
+    ("uint", 7),
+    ("timestamp", 1700000000000),
+    ("symbol", "s"),
+)
+
+
+class Side:
+    """A broker in one form, with a peer."""
+
+    def __init__(self, form, durable):
+        before, engine.chosen = engine.chosen, form
+        try:
+            self.broker = new_broker(
+                content_size_max=3000,
+                properties_size_max=1500,
+                receive_buffer_size=8192,
+                send_buffer_size=8192,
+                frame_size_max=4096,
+                channel_max=64,
+                channel_count_max=64,
+                consumer_count_max=64,
+            )
+            if durable:
+                make_durable(self.broker, MemoryStore(), "each", 100, 65536, 1 << 16, 1 << 22)
+        finally:
+            engine.chosen = before
+        for name, arguments in QUEUES:
+            declare(self.broker, name, arguments)
+        self.broker.tick(0, 0)
+        self.peer = Peer(self.broker, max_frame_size=2048)
+        self.states = {}  # delivery-id of ours -> what it came to
+        self.ended = []
+        self.transfers = []
+
+    def attach(self, settles):
+        for handle, (name, _) in enumerate(QUEUES):
+            self.peer.attach("out" + name, handle, False, "/queues/" + name, snd_settle_mode=settles)
+            self.look()
+            self.peer.attach("in" + name, 20 + handle, True, "/queues/" + name, snd_settle_mode=handle % 2)
+            self.look()
+
+    def look(self):
+        """Take in what has come."""
+        for name, fields, payload, _ in self.peer.frames():
+            if name == "disposition" and fields["role"]:
+                last = fields["first"] if fields["last"] is None else fields["last"]
+                for number in range(fields["first"], last + 1):
+                    assert number not in self.states
+                    self.states[number] = fields["state"], fields["settled"]
+            elif name == "transfer":
+                self.transfers.append((fields["handle"], fields["delivery-id"], fields["settled"], payload))
+            elif name in ("detach", "end", "close"):
+                self.ended.append((name, fields.get("handle"), fields["error"] and fields["error"]["condition"]))
+
+    def seen(self, whole):
+        """What is compared; `whole`: the tables are looked at as well."""
+        broker = self.broker
+        broker.tick(broker.now, broker.seconds)
+        if whole:
+            check(broker)
+        counters = {name: broker.counters[name] for name in broker.counters if name != "held"}
+        queues = [(name, found.message_count(), found.unsettled_count(), found.octets()) for name, found in broker.queues.items()]
+        return self.states, self.ended, self.transfers, counters, queues
+
+
+def message(chance):
+    """The octets of a message: most as nearly all are, some otherwise, a few wrong."""
+    octets = b""
+    if chance.random() < 0.5:
+        fields = {"durable": chance.choice((None, True, False)), "priority": chance.choice((None, ("ubyte", 3)[1], 0))}
+        fields["ttl"] = chance.choice((None, None, None, 100, 60000, 0xFFFFFFFF))
+        fields["first-acquirer"] = chance.choice((None, True))
+        octets += composites.write("header", fields)
+    if chance.random() < 0.05:
+        octets += b"\x00\x53\x71" + types.encode({("symbol", "x-hop"): 1})
+    if chance.random() < 0.1:
+        octets += b"\x00\x53\x72" + types.encode({("symbol", "x-opt-a"): chance.choice(SCALARS)})
+    if chance.random() < 0.5:
+        fields = {
+            "message-id": chance.choice((None, "m", ("ulong", 9), b"x", ("uuid", bytes(16))) * 8 + (5,)),
+            "subject": chance.choice((None, "s")),
+        }
+        fields["user-id"] = chance.choice((None,) * 30 + (b"guest",) * 3 + (b"other",))
+        fields["correlation-id"] = chance.choice((None, "c" * chance.randrange(300)))
+        fields["content-type"] = chance.choice((None, "text/plain"))
+        fields["creation-time"] = chance.choice((None, 1700000000000))
+        fields["group-sequence"] = chance.choice((None, 4))
+        octets += composites.write("properties", fields)
+    if chance.random() < 0.5:
+        table = {"k%d" % number: chance.choice(SCALARS) for number in range(chance.randrange(6))}
+        octets += b"\x00\x53\x74" + types.encode(table)
+    body = chance.randbytes(chance.choice((0, 1, 100, 255, 256, 700)))
+    form = chance.random()
+    if form < 0.9:
+        octets += b"\x00\x53\x75" + types.encode(body)
+    elif form < 0.95:
+        octets += b"\x00\x53\x77" + types.encode("value")
+    else:
+        octets += b"\x00\x53\x75" + types.encode(body) + b"\x00\x53\x75" + types.encode(b"more")
+    if chance.random() < 0.003:
+        place = chance.randrange(len(octets))
+        octets = octets[:place] + bytes((chance.randrange(256),)) + octets[place + 1 :]
+    return octets
+
+
+def transfers(chance, number, settles, side):
+    """(frames, the delivery-id behind them): a row of transfers on one link, nearly always within its credit."""
+    handle = chance.randrange(len(QUEUES))
+    link = side.peer.connection.session.mapped[0].links.get(handle)
+    credit = link.credit if link is not None and chance.random() < 0.995 else 30
+    frames = b""
+    settled = settles == 1 or settles == 2 and chance.random() < 0.5
+    for _ in range(min(credit, chance.choice((1, 1, 5, 30)))):
+        given = {"delivery_id": number, "delivery_tag": struct.pack(">I", number), "message_format": chance.choice((None, 0))}
+        given["settled"] = settled or (None if settles == 0 else False)
+        given["batchable"] = chance.choice((None, True))
+        if chance.random() < 0.01:
+            given["delivery_id"] += chance.choice((0, 0, 1))
+        octets = message(chance)
+        if chance.random() < 0.05 and len(octets) > 10:
+            frames += performative("transfer", 0, octets[:10], handle=handle, more=True, **given)
+            octets, given = octets[10:], {}
+        frames += performative("transfer", 0, octets, handle=handle, **given)
+        number += 1
+    return frames, number
+
+
+def settlement(chance, side):
+    """A disposition of deliveries that have come."""
+    open_ = [number for _, number, settled, _ in side.transfers if number is not None and not settled]
+    if not open_:
+        return b""
+    first = chance.choice(open_[-40:] + open_[:3])
+    last = chance.choice((None, first, first + chance.randrange(20)))
+    state = chance.choice((("accepted", {}),) * 6 + (("released", {}), ("rejected", {}), ("modified", {"delivery-failed": True}), None))
+    return performative("disposition", role=True, first=first, last=last, settled=chance.random() < 0.9, state=state)
+
+
+def flow(chance, side):
+    """Credit for one of the receivers, counted from what has come on it."""
+    handle = 20 + chance.randrange(len(QUEUES))
+    count = len([each for each in side.transfers if each[0] == handle and each[1] is not None])
+    total = len(side.transfers)
+    fields = {"next_incoming_id": total, "incoming_window": chance.choice((2, 100, 5000)), "next_outgoing_id": 0, "outgoing_window": 1000}
+    credit = chance.choice((0, 3, 50))
+    return performative("flow", 0, handle=handle, delivery_count=count, link_credit=credit, drain=chance.random() < 0.1, **fields)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_same_comes_of_the_same_octets(seed):
+    chance = random.Random(seed)
+    durable, settles = seed % 3 == 0, (2, 0, 1)[seed % 4 % 3]
+    plain, quick = Side(engine.Plain, durable), Side(c_accel.Engine, durable)
+    assert quick.peer.connection.session.hot is not None and plain.peer.connection.session.hot is None
+    for side in (plain, quick):
+        side.attach(settles)
+    number, now = 0, 0
+    for turn in range(STEPS):
+        what = chance.random()
+        if what < 0.5:
+            octets, number = transfers(chance, number, settles, plain)
+        elif what < 0.75:
+            octets = settlement(chance, plain)
+        elif what < 0.95:
+            octets = flow(chance, plain)
+        else:
+            now += chance.choice((1, 50, 400))
+            octets = b""
+        step = chance.choice((0, 0, 0, 1, 13))
+        for side in (plain, quick):
+            side.peer.step = step
+            side.broker.tick(now, now // 1000)
+            side.peer.give(octets)
+            side.look()
+        assert plain.seen(turn % 10 == 9) == quick.seen(turn % 10 == 9)
+        if plain.peer.connection.ending or [each for each in plain.ended if each[0] != "detach"]:
+            break
+
+
+def test_the_engine_takes_what_nearly_all_send():
+    """Not one transfer, and not one disposition, comes to the session: else this file would compare one form with itself."""
+    quick = Side(c_accel.Engine, False)
+    peer = quick.peer
+    quick.attach(2)
+    session = peer.connection.session.mapped[0]
+    taken = []
+    session.take = lambda name, *given: taken.append(name)
+    octets = composites.write("header", {"durable": True}) + composites.write("properties", {"message-id": "m", "subject": "s"})
+    octets += b"\x00\x53\x74" + types.encode({"a": 1, "b": "text"}) + b"\x00\x53\x75" + types.encode(b"body")
+    for number in range(30):
+        given = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": number % 2 == 0}
+        peer.give(performative("transfer", 0, octets, handle=0, **given))
+    del session.take
+    peer.credit(10, handle=21)  # of another queue
+    peer.credit(30, handle=20)
+    quick.look()
+    assert taken == [] and len(quick.states) == 15 and len(quick.transfers) == 30
+    assert {each[3] for each in quick.transfers} == {octets}
+    session.take = lambda name, *given: taken.append(name)
+    first = quick.transfers[0][1]
+    peer.settle(first, ("accepted", {}), first + 9)
+    peer.settle(first + 11, ("accepted", {}))
+    assert taken == [] and quick.broker.queues["q"].unsettled_count() == 19
