@@ -104,15 +104,25 @@ def second(kind, parts):
     octets = [decoded(part) for part in parts]
     if None in octets or not octets[0] or len(octets) > 2:
         return None
-    try:
-        name = str(octets[0], "utf-8")
-    except UnicodeError:
+    name = utf8(octets[0])
+    if name is None:
         return None
     if kind == QUEUE:
         return QUEUE, name, None
     if name == "amq.default":
         return None
     return EXCHANGE, name, (octets[1] if len(octets) > 1 else b"")
+
+
+def utf8(octets):
+    """Octets as text, or None. MicroPython takes some that are no UTF-8: these do not come back the same."""
+    try:
+        name = str(octets, "utf-8")
+        points = [ord(letter) for letter in name]
+        same = "".join([chr(point) for point in points]).encode("utf-8") == octets
+    except UnicodeError:
+        return None
+    return name if same and not [point for point in points if 0xD800 <= point < 0xE000] else None
 
 
 def first(parts):

@@ -14,7 +14,8 @@ A filter is a described value under any name. By descriptor:
 
 (AMQP Filter Expressions 1.0; the registry of Apache's filters; RabbitMQ 4.) Those that are not known, not for this kind of node, or without
 sense are left out of the echoed source, as section 3.5.3 wants it; a selector without sense is an error, as JMS wants it. A message has to
-fit all that were taken. Of SQL and the two filters of properties, only one kind is taken, and of these one for each section, the first.
+fit all that were taken. Of SQL and the two filters of properties, only one kind is taken, and of these one for each section: the first by
+its name.
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
@@ -113,7 +114,7 @@ def taken(given, is_stream, is_bound, seconds):
     """Taken of a filter set (a map as types.py gives it, or None). `is_bound`: a private queue is bound to an exchange for it; `seconds`:
     the wall clock. Raises ProtocolError, invalid-field, for a selector without sense."""
     made = Taken()
-    for name in given or {}:
+    for name in sorted(given or {}, key=repr):
         if len(made.echo) == FILTERS_MAX:
             break
         value = given[name]

@@ -22,7 +22,7 @@ from ..access.permissions import CONFIGURE, READ, WRITE, check
 from ..errors import ACCESS_REFUSED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR, ProtocolError
 from ..queue import turns
 from . import composites, types
-from .addresses import decoded, encoded
+from .addresses import decoded, encoded, utf8
 from .arguments import native, neutral
 
 if False:  # for the type checker alone
@@ -165,10 +165,10 @@ def name_of(segment):
     octets = decoded(segment)
     if octets is None:
         raise Refused("400", "'%s' is not percent-encoded" % segment[:200])
-    try:
-        return str(octets, "utf-8")
-    except UnicodeError:
-        raise Refused("400", "'%s' is not UTF-8" % segment[:200]) from None
+    name = utf8(octets)
+    if name is None:
+        raise Refused("400", "'%s' is not UTF-8" % segment[:200])
+    return name
 
 
 def check_letters(name):

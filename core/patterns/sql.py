@@ -316,9 +316,11 @@ def calculate(stack, function):
     """Arithmetic of two numbers; unknown with anything else, and for what no number can hold."""
     right, left = stack.pop(), stack.pop()
     try:
-        stack.append(function(left, right) if is_number(left) and is_number(right) else None)
+        value = function(left, right) if is_number(left) and is_number(right) else None
     except OverflowError:
-        stack.append(None)
+        value = None
+    # Where an interpreter has no error for it: neither infinite nor no number.
+    stack.append(None if isinstance(value, float) and value - value != 0 else value)
 
 
 def divide(left, right):

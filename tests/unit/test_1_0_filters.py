@@ -239,7 +239,7 @@ def test_of_sql_and_properties_only_the_first_kind_is_taken_and_each_section_onc
     c, d = one(0x173, {("symbol", "subject"): "s"}, "prop"), one(0x174, {"a": 2}, "app2")
     both = dict(a)
     both.update(b)
-    assert list(taken(both).echo) == list(a)
+    assert list(taken(both).echo) == list(b)
     both = dict(b)
     both.update(a)
     both.update(c)
@@ -257,5 +257,5 @@ def test_hostile_maps_end_soon():
     for _ in range(8):
         deep = {"a": deep}
     for value in (deep, ("array", "string", ["a"] * 1000), ["a"] * 1000, ("char", "x"), ("decimal64", b"0" * 8)):
-        for descriptor in (*filters.NAMES, filters.STREAM_OFFSET, filters.STREAM_FILTER, filters.STREAM_UNFILTERED):
+        for descriptor in list(filters.NAMES) + [filters.STREAM_OFFSET, filters.STREAM_FILTER, filters.STREAM_UNFILTERED]:
             taken(one(descriptor, value), True, True)
