@@ -3,13 +3,13 @@
 #include "octets.h"
 #include "pump.h"
 
-enum { AMQP_1_0 = 2, BEHIND_PREFIX = 14, LEAD = 64 };
+enum { AMQP_1_0 = 2, BEHIND_PREFIX = 14 };
 
 static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset)
 {
     int32_t size = prefix_size + BEHIND_PREFIX + record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY];
     (void)is_inset;
-    return (record[MESSAGE_KIND] & KIND_REWORKED) != AMQP_1_0 || record[MESSAGE_LIFETIME] != NONE || size > frame_size_max ? -1 : size;
+    return (record[MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US)) != AMQP_1_0 || record[MESSAGE_LIFETIME] != NONE || size > frame_size_max ? -1 : size;
 }
 
 static int32_t put_transfer(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
@@ -47,22 +47,6 @@ static int32_t write_unsettled(const leveret_tables *t, int32_t entry, int32_t c
     return put_transfer(t, entry, channel, prefix, prefix_size, 0, target, at);
 }
 
-/* A receiver gets no delivery-annotations (section 3.2.2): they are the broker's. They stand first, or behind the header, which has no more than
- * LEAD octets. */
-static int has_delivery_annotations(const leveret_tables *t, const int32_t *record)
-{
-    uint8_t lead[LEAD];
-    int32_t size = record[MESSAGE_PROPERTIES] < LEAD ? record[MESSAGE_PROPERTIES] : LEAD, at = 0;
-    extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], lead, 0, size);
-    if (size < 5 || lead[1] != 0x53)
-        return size > 0;
-    if (lead[2] == 0x70)
-        at = lead[3] == 0x45 ? 4 : lead[3] == 0xC0 ? 5 + lead[4] : LEAD;
-    if (at + 3 > size)
-        return at != size;
-    return lead[at + 1] != 0x53 || lead[at + 2] == 0x71;
-}
-
 int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
                                  int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
 {
@@ -72,8 +56,6 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
             expire(t, queue);
         int32_t entry = t->queues[queue + QUEUE_HEAD], before = at;
         if (entry < 0 || t->entries[entry + ENTRY_REDELIVERED] & 255)
-            break;
-        if (has_delivery_annotations(t, t->messages + t->entries[entry + ENTRY_MESSAGE]))
             break;
         at = settled ? pump(t, delivery_size, write_settled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL)
                      : pump(t, delivery_size, write_unsettled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL);
