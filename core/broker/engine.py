@@ -142,12 +142,12 @@ class Plain:
 
     def disown(self, channel, consumer):
         """The deliveries of a channel to a consumer are nobody's in particular from now on."""
-        entries = self.tables.entries
+        entries, none, owner, behind = self.tables.entries, layout.NONE, layout.ENTRY_CONSUMER, layout.ENTRY_NEXT  # near: there may be many
         entry = self.tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
-        while entry != layout.NONE:
-            if entries[entry + layout.ENTRY_CONSUMER] == consumer:
-                entries[entry + layout.ENTRY_CONSUMER] = layout.NONE
-            entry = entries[entry + layout.ENTRY_NEXT]
+        while entry != none:
+            if entries[entry + owner] == consumer:
+                entries[entry + owner] = none
+            entry = entries[entry + behind]
 
     def drop_held(self, channel, queue, most):
         """Drop a channel's unsettled entries of a queue, `most` of them at most: how many."""
