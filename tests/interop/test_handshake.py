@@ -9,7 +9,7 @@ from broker_process import BrokerProcess
 
 WRONG_HEADERS = (
     b"AMQP\x00\x00\x09\x02",
-    b"AMQP\x03\x01\x00\x00",
+    b"AMQP\x03\x02\x00\x00",  # SASL of a version after 1.0
     b"AMQP\x09\x09\x09\x09",
     b"HTTP/1.1",
     b"GET / HT",
