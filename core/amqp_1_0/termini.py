@@ -29,6 +29,7 @@ TARGETS_MAX = const(256)  # that a broker keeps
 TAGS_MAX = const(8192)  # deliveries of all of them
 UNSETTLED_STATE = const(2)  # terminus-durability (section 3.5.5)
 KIND = "kept"  # of definitions in the log; `part` says who reads them
+TAG_KIND = "kept part"  # of those that are read when all of KIND have been
 
 
 class Target:
@@ -71,7 +72,7 @@ class Target:
         """A delivery, for the log."""
         name = self.name_in_log()
         return {
-            "kind": KIND,
+            "kind": TAG_KIND,
             "part": "amqp_1_0.termini",
             "name": "%s\n%s" % (name, tag.hex()),
             "of": [self.container, self.name],
@@ -214,7 +215,7 @@ class Termini:
 
 def gone(definition):
     """The removal of what a definition made."""
-    return {"gone": KIND, "name": definition["name"]}
+    return {"gone": definition["kind"], "name": definition["name"]}
 
 
 def of(broker):
@@ -225,7 +226,7 @@ def of(broker):
 
 
 def restore(broker, definition):
-    """Make again what a definition of the log says: a target, or a delivery of one, which stands behind it."""
+    """Make again what a definition of the log says: a target, or (read later) a delivery of one."""
     kept = of(broker)
     if "of" in definition:
         target = kept.targets.get(tuple(definition["of"]))

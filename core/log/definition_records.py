@@ -120,7 +120,7 @@ def restore(broker, definitions, nobody, faults, watch):
     """
     by_id: dict = {}
     loose: list = []
-    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding", "kept"):
+    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding", "kept", "kept part"):
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
@@ -146,7 +146,7 @@ def restore_one(broker, each, nobody, by_id, loose, watch):
     elif kind == "binding":
         if not restore_binding(broker, each, nobody):
             (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
-    elif kind == "kept":
+    elif kind in ("kept", "kept part"):
         needed(each["part"], "links that are kept").restore(broker, each)
     else:
         users.restore(broker, each)
