@@ -10,8 +10,7 @@ from ..limits import REPLY_ROOM
 from ..memory import layout
 from ..message.route import exchange_of
 from ..outcomes import TAKEN
-from . import serial
-from .dispositions import Run
+from . import dispositions, serial
 from .link_in import IncomingLink, packed
 
 if False:  # for the type checker alone
@@ -131,7 +130,7 @@ def took(session, link, flat, logged):
     if not flat.is_settled:
         number = (session.published + 1) & layout.MASK
         session.published = (session.published + count) & layout.MASK
-        session.answers[number] = Run(link, number, serial.after(flat.next_id, -count), count)
+        session.answers[number] = dispositions.Run(link, number, serial.after(flat.next_id, -count), count)
         link.in_runs += count
         if logged:
             session.promises.logged()

@@ -11,6 +11,7 @@ from leveret.core.connection.connection import Connection as Served
 from leveret.core.limits import BOARD, Limits
 from leveret.ports import client as module
 from leveret.ports import client_errors as errors
+from leveret.ports import moving
 
 LOGIN = {"user": "guest", "password": "guest", "virtual_host": "/"}
 
@@ -71,7 +72,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     moment = Clock()
-    monkeypatch.setattr(module, "now_ms", moment)
+    for each in (module, moving):
+        monkeypatch.setattr(each, "now_ms", moment)
     return moment
 
 

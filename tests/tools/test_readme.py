@@ -109,12 +109,37 @@ def test_a_stream(port):
 
 
 def test_our_own_client(port):
-    assert run_example(example("leveret.ports.client", CLIENTS), port) == "b'21.5'\n"
+    assert run_example(example("from leveret.ports.client import", CLIENTS), port) == "b'21.5'\n"
+
+
+def test_our_own_client_of_1_0(port):
+    channel = pika.BlockingConnection(pika.URLParameters("amqp://guest:guest@127.0.0.1:%s/" % port)).channel()
+    channel.queue_delete("sensors")
+    channel.queue_declare("sensors", durable=True)
+    channel.connection.close()
+    assert run_example(example("from leveret.ports.client_1_0 import", CLIENTS), port) == "b'21.5'\n"
+
+
+def test_the_files_of_a_board_that_publishes_over_1_0_are_enough(tmp_path):
+    """Its example imports the client; -S: this tree's own package is out of sight."""
+    prepare = example("cp --parents core/{errors,shim,states}.py core/amqp_1_0", "boards/README.md")
+    commands = "".join(line for line in prepare.splitlines(keepends=True) if "mpremote" not in line)
+    done = subprocess.run(["bash", "-ec", commands.replace("client/lib", str(tmp_path / "lib"))], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first = example("from leveret.ports.client_1_0 import", "boards/README.md").splitlines()[0]
+    program = (
+        first
+        + "\ntry:\n    connect('amqp://guest:guest@127.0.0.1:1/')\nexcept (ClientError, OSError) as error:\n    print(type(error).__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], env={"PYTHONPATH": str(tmp_path / "lib")}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0 and done.stdout == "ConnectFailed\n", (done.stdout, done.stderr)
 
 
 def test_a_board_that_only_publishes(port, tmp_path):
     """The files that boards/README.md has copied are enough, and main.py publishes; -S: this tree's own package is out of sight."""
-    prepare = example("cp --parents", "boards/README.md")
+    prepare = example("cp --parents core/{errors,shim,states}.py core/amqp_0_9", "boards/README.md")
     commands = "".join(line for line in prepare.splitlines(keepends=True) if "mpremote" not in line)
     done = subprocess.run(["bash", "-ec", commands.replace("client/lib", str(tmp_path / "lib"))], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
