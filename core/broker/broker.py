@@ -23,7 +23,6 @@ from . import route_cache
 from .consumers import Consuming
 from .guard import Guard
 from .places import Places
-from .topology import Removal
 
 if False:  # for the type checker alone
     from typing import Any
@@ -480,17 +479,6 @@ class Broker(Consuming):
         if if_empty and found.message_count():
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
         return None if self.unbind_many(found.bound) else self.drop_queue(found)
-
-    def drop_queue(self, found):
-        """Remove a queue: its name is free, unless it has many bindings; the rest goes in turns. The number of ready messages."""
-        count = found.message_count()
-        is_first = not self.unbind_many(found.bound)
-        if is_first:
-            self.forget_queue(found)
-        self.jobs.append(Removal(self, found))
-        if is_first and not found.consumers:  # who deletes a queue hears of its own consumers after delete-ok, as from RabbitMQ
-            self.jobs.pop().work()
-        return count
 
     def end_some(self, found):
         """A queue is removed: let go of as much of it as the turn has left for; true when that was all, and its record is free.

@@ -62,7 +62,6 @@ class Consuming(MessageReading):
     leaves_at: "Any"
     stuck: "Any"
     uptime_ms: "Any"
-    drop_queue: "Any"
     counters: "Any"
     dead_letters: "Any"
     behind: "Any"

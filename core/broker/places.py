@@ -9,11 +9,12 @@ from ..errors import RESOURCE_ERROR, ProtocolError
 from ..limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
 from ..memory.receive_buffer import ReceiveBuffer
 from ..outcomes import nobody
-from .topology import Removal
 
 
 class Places:
     """Those of one broker."""
+
+    what = "queues of connections that have gone%s"
 
     def __init__(self, broker):
         self.broker = broker
@@ -80,13 +81,19 @@ class Places:
                 True,
             )
 
+    def work(self):
+        """A job, when that has raised: the exclusive queues of connections that have gone go too."""
+        for found in list(self.broker.queues.values()):
+            if found.owner is not None and found.owner.closed:
+                self.broker.drop_queue(found)
+
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
         for found in list(connection.exclusive_queues):
             try:
                 self.broker.drop_queue(found)
             except Exception as error:  # an error of ours: told, and tried again
-                self.broker.guard.job_failed(Removal(self.broker, found), error)
+                self.broker.guard.job_failed(self, error)
         for found in self.broker.queues.values():
             if found.declared_by is connection:
                 found.declared_by = nobody

@@ -55,6 +55,8 @@ class Definitions:
 
     log: "Any"
     counters: "Any"
+    jobs: "Any"  # of the broker, which does them with `work`
+    work: "Any"
     made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
 
     virtual_host = "/"  # the name of the one that there is
@@ -274,6 +276,21 @@ class Definitions:
             self.locked(found.name)
         self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
         self.equivalent_arguments(what, arguments, found.arguments)
+
+    def drop_queue(self, found):
+        """Remove a queue: its name is free, unless it has many bindings; the rest goes in turns. The number of ready messages."""
+        count = found.message_count()
+        self.jobs.append(Removal(self, found))  # first: nothing is half done when there is no memory for it
+        try:
+            is_first = not self.unbind_many(found.bound)
+            if is_first:
+                self.forget_queue(found)
+        except Exception:  # all or nothing: the queue is there yet
+            self.jobs.pop()
+            raise
+        if is_first and not found.consumers:  # who deletes a queue hears of its own consumers after delete-ok, as from RabbitMQ
+            self.work(self.jobs.pop())
+        return count
 
     def forget_queue(self, found):
         """Take a queue out of everything that knows its name, with what is only in the log; the rest is for `Broker.end_some`."""

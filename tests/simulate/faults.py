@@ -122,7 +122,7 @@ FLAT = {
         "end",
         "gives_back",
     ),
-    "Guard": ("trouble", "rescue", "put_away", "entries_aside", "forget", "queue_failed", "job_failed", "resume", "tick"),
+    "Guard": ("trouble", "rescue", "put_away", "entries_aside", "queue_failed", "job_failed", "resume", "tick"),
     "Journal": ("__init__", "run_guarded", "take_back", "settling", "moved_out", "touch", "durable", "last", "position"),
     "Transaction": ("give_back",),
     "Outgoing": ("active", "abandon"),

@@ -10,6 +10,7 @@ from peer import Peer, content, encoded, new_broker
 from test_purge_in_turns import DELETE, logged
 from test_settling_in_turns import COUNT, ROOM, TURN, say
 
+from leveret.core.broker.guard import AGAIN_MS
 from leveret.core.broker.topology import BINDINGS_A_TURN
 from leveret.core.queue.dead_letters import LETTERS_MAX
 
@@ -222,3 +223,24 @@ def test_with_a_log_nothing_of_it_comes_back_and_its_segments_go():
     assert sum([segment.live for segment in broker.journal.log.segments]) == 0
     again = durable_broker(store.cut(), **ROOM)[0]
     assert "q" not in again.queues and pools(again)[:3] == pools(new_broker(**ROOM))[:3]
+
+
+def test_a_removal_that_raises_is_tried_again(monkeypatch):
+    """Each step once: before the name is free the queue is there as it was, and from then on a job has it."""
+    for place, is_there in (("forget_queue", True), ("end_some", False)):
+        broker, _, other, before = made(exclusive=True)
+        other.publish("q", b"x")
+
+        def fails(found):
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(broker, place, fails)
+            other.connection.received(0)
+            assert ("q" in broker.queues) is is_there and not broker.jobs and len(broker.guard.jobs) == 1
+            assert other.connection not in broker.connections
+        for _ in range(AGAIN_MS // 50 + 2):
+            broker.tick(broker.now + 60, 0)
+            broker.run()
+        assert pools(broker) == before and not broker.queues and not broker.jobs and not broker.guard.jobs
+        assert broker.counters["internal_errors"] == 1
