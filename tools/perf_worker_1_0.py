@@ -142,7 +142,7 @@ class Consumer10(Side10, perf_worker.Consumer):
     def __init__(self, connection, settings, queues):
         if len(queues) != 1:
             raise Failed("over AMQP 1.0 a consumer has one queue: take as many consumers as queues, or more")
-        receiver = connection.receiver(settings["address"] % queues[0], prefetch=0)
+        receiver = connection.receiver(settings["address"] % queues[0], prefetch=0, settled=not settings["ack_every"])
         Side10.__init__(self, connection, receiver.link)
         self.perf.stamped = int(settings["size"] >= 8)
         self.ack_every = settings["ack_every"]

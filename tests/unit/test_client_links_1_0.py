@@ -261,6 +261,13 @@ def test_each_outcome_that_a_receiver_gives_3_4():
     assert states[1][1]["error"]["condition"] == "amqp:internal-error" and states[2][1]["undeliverable-here"] is True
 
 
+def test_a_receiver_says_how_deliveries_are_to_come_2_8_2():
+    for settled, mode in ((False, 2), (True, 1)):
+        _, client = opened()
+        client.session.receiver("q", settled=settled).attach()
+        assert [fields["snd-settle-mode"] for name, fields, *_ in sent(client) if name == "attach"] == [mode]
+
+
 def test_receiver_settle_mode_second_2_6_12():
     events, client, receiver = attached_receiver(second=True)
     feed(client, delivery(0, BODY))

@@ -269,7 +269,7 @@ class Sender(Link):
 
 class Receiver(Link):
     """A link from an address. `prefetch`: credit and unsettled deliveries together, given again as deliveries are settled; 0: `add_credit`
-    gives it. `second`: the sender settles behind us (receiver-settle-mode second)."""
+    gives it. `second`: the sender settles behind us (receiver-settle-mode second). Option "settled": deliveries come settled."""
 
     def __init__(self, session, handle, address, prefetch, second, options):
         self.prefetch = prefetch
@@ -286,7 +286,7 @@ class Receiver(Link):
 
     def say_modes(self, fields, theirs, ours):
         """What attach says of a receiver: the source is the peer's."""
-        fields["snd-settle-mode"] = _MIXED
+        fields["snd-settle-mode"] = _SETTLED if self.options.get("settled") else _MIXED
         fields["rcv-settle-mode"] = _SECOND if self.second else _FIRST
         fields["source"] = ("source", dict(theirs, outcomes=SYMBOLS))
         fields["target"] = ("target", ours)
