@@ -225,7 +225,7 @@ def test_with_a_log_nothing_of_it_comes_back_and_its_segments_go():
     assert "q" not in again.queues and pools(again)[:3] == pools(new_broker(**ROOM))[:3]
 
 
-def test_a_removal_that_raises_is_tried_again(monkeypatch):
+def test_a_removal_that_raises_is_tried_again():
     """Each step once: before the name is free the queue is there as it was, and from then on a job has it."""
     for place, is_there in (("forget_queue", True), ("end_some", False)):
         broker, _, other, before = made(exclusive=True)
@@ -234,11 +234,11 @@ def test_a_removal_that_raises_is_tried_again(monkeypatch):
         def fails(found):
             raise MemoryError
 
-        with monkeypatch.context() as patch:
-            patch.setattr(broker, place, fails)
-            other.connection.received(0)
-            assert ("q" in broker.queues) is is_there and not broker.jobs and len(broker.guard.jobs) == 1
-            assert other.connection not in broker.connections
+        setattr(broker, place, fails)
+        other.connection.received(0)
+        assert ("q" in broker.queues) is is_there and not broker.jobs and len(broker.guard.jobs) == 1
+        assert other.connection not in broker.connections
+        delattr(broker, place)
         for _ in range(AGAIN_MS // 50 + 2):
             broker.tick(broker.now + 60, 0)
             broker.run()
