@@ -6,6 +6,7 @@ and within credit and window, to a node whose route is known, and dispositions t
 it stops, and nothing of that one has been done. What was taken is answered as one row of delivery-ids (dispositions.Run).
 """
 
+from ..access.permissions import WRITE
 from ..limits import REPLY_ROOM
 from ..memory import layout
 from ..message.route import exchange_of
@@ -105,7 +106,7 @@ def take(protocol, session, link):
     state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
     way = session.way_at if link is None else link.way_at
     answer = protocol.hot.ingest(flat, way, receive.address)
-    while answer == layout.ASK_ROUTE and broker.remember_route(protocol.connection.user.number, exchange_of(link.way), link.way):
+    while answer == layout.ASK_ROUTE and find_way(protocol, link):
         answer = protocol.hot.ingest(flat, way, receive.address)
     receive.start = state[layout.STATE_AT]
     logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
@@ -118,6 +119,13 @@ def take(protocol, session, link):
     if flat.taken:
         took(session, link, flat, logged)
     return answer
+
+
+def find_way(protocol, link):
+    """Have the route cache know where a link's messages go; false when the user is not known to be allowed to write there, or it takes more
+    than a look-up: then the link looks, and a permission that was taken back counts."""
+    exchange, user = exchange_of(link.way), protocol.connection.user
+    return exchange in user.granted[WRITE] and protocol.broker.remember_route(user.number, exchange, link.way)
 
 
 def took(session, link, flat, logged):

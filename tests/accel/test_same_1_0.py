@@ -242,3 +242,18 @@ def test_the_engine_takes_what_nearly_all_send():
     peer.settle(first, ("accepted", {}), first + 9)
     peer.settle(first + 11, ("accepted", {}))
     assert taken == [] and quick.broker.queues["q"].unsettled_count() == 19
+
+
+@pytest.mark.parametrize("form", [engine.Plain, c_accel.Engine])
+def test_a_permission_that_is_taken_back_counts_for_the_next_transfer(form):
+    side = Side(form, False)
+    side.attach(2)
+    octets = b"\x00\x53\x75" + types.encode(b"body")
+    for number in range(6):
+        if number == 3:
+            side.broker.access.users["guest"].permit(["", "", ".*"])
+        given = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": False}
+        side.peer.give(performative("transfer", 0, octets, handle=0, **given))
+        side.look()
+    assert side.broker.queues["q"].message_count() == 3 and sorted(side.states) == [0, 1, 2]
+    assert side.ended[0] == ("detach", 0, "amqp:unauthorized-access")
