@@ -81,8 +81,7 @@ class BrowsingLink(Link):
     def flow(self, fields):
         """The receiver's state (section 2.6.7): with credit it gets what is there, now and as time passes."""
         if fields["link-credit"] is not None:
-            seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
-            self.credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
+            self.credit = self.granted(fields)
         self.drain = fields["drain"]
         self.protocol.drains(self)
         if fields["echo"]:

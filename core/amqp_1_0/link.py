@@ -4,7 +4,7 @@ in detaching.py.
 
 from .. import states
 from ..errors import RESOURCE_ERROR, ProtocolError
-from . import addresses, composites, detaching, frame
+from . import addresses, composites, detaching, frame, serial
 from .conditions import STOLEN, LinkError
 from .states import LINK
 
@@ -150,6 +150,12 @@ class Link:
 
     def drop(self):
         """Forget what the link holds: its session ends, or its queue is gone."""
+
+    def granted(self, fields):
+        """The credit that a flow of a receiver gives (section 2.6.7): it counts from the last delivery that it has seen; None: it has not
+        seen our attach."""
+        seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
+        return max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
 
     def put_flow(self, fields):
         """Put the link's state into a flow."""

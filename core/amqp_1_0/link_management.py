@@ -111,8 +111,7 @@ class Responses(Link):
     def flow(self, fields):
         """The receiver's credit; what it drains is there at once."""
         if fields["link-credit"] is not None:
-            seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
-            self.credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
+            self.credit = self.granted(fields)
             self.session.wants_to_write()
         self.drain = fields["drain"]
         if self.drain and not [each for each in self.session.responses if each[0] is self]:

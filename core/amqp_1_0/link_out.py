@@ -133,10 +133,7 @@ class OutgoingLink(Link):
     def flow(self, fields):
         """The receiver's state: its credit, and whether it wants what there is at once (drain)."""
         if fields["link-credit"] is not None and self.consumer is not None:
-            # The receiver counts from the last delivery that it has seen; None: it has not seen our attach.
-            seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
-            credit = max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
-            self.broker.add_credit(self.consumer, min(credit, layout.CREDIT_UNLIMITED - 1) - self.left())
+            self.broker.add_credit(self.consumer, min(self.granted(fields), layout.CREDIT_UNLIMITED - 1) - self.left())
         self.work = None if fields["properties"] is None else transactions().acquiring(self.session, fields["properties"])
         self.drain = fields["drain"]
         if self.drain and self.protocol.drains(self):

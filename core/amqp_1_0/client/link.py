@@ -128,7 +128,7 @@ class Link:
 
     def say_modes(self, fields, theirs, ours):
         """Add what attach says of settling, and the termini: fields of the peer's and of ours."""
-        raise NotImplementedError
+        raise NotImplementedError  # Sender and Receiver each have their own, and there is no third
 
     def begin(self, fields):
         """The peer has attached its end."""
