@@ -34,8 +34,22 @@ COMMANDS = (
 READER_GONE = 141  # as a shell tells a program that SIGPIPE ended
 
 
+class Formatter(argparse.HelpFormatter):
+    """argparse's, which would import shutil for the width: half a MiB that a broker keeps for as long as it runs."""
+
+    def __init__(self, prog):
+        try:
+            width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+        except (OSError, ValueError):
+            width = 80
+        super().__init__(prog, width=width - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with one sentence instead of the usage block."""
+
+    def __init__(self, **given):
+        super().__init__(formatter_class=Formatter, **given)
 
     def error(self, message):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")

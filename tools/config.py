@@ -5,7 +5,6 @@ A mistake is one sentence that names the file, the key and what is allowed; an u
 """
 
 import os
-import tomllib
 
 from leveret.core.access import passwords, permissions
 from leveret.core.amqp_1_0 import nodes
@@ -153,6 +152,8 @@ kind | node-kind | "queue" | | queue (classic), quorum, stream, or an exchange o
 
 def _read(path):
     """The file's settings, their names checked."""
+    import tomllib  # here: a broker without a file keeps a MiB less
+
     try:
         with open(path, "rb") as file:
             settings = tomllib.load(file)

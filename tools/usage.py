@@ -1,8 +1,5 @@
 """The one error of the command line: what the user asked for cannot be."""
 
-import difflib
-import re
-
 LIKENESS_MIN = 0.6
 COMMON = ("max", "min", "count", "size", "octet", "second", "ms", "")  # words that many names have
 
@@ -20,6 +17,9 @@ def meant(name, names):
 def _likeness(name, other):
     """0 to 1. Words go before letters, and what few names have before what many have: max_connections is connection_count_max, and
     body_size_max is not copy_size_max."""
+    import difflib  # here: a broker whose settings are right keeps neither in its memory
+    import re
+
     words, others = ([word.rstrip("s") for word in re.split("[^a-z0-9]+", each.lower()) if word] for each in (name, other))
     rare, others_rare = ([word for word in each if word not in COMMON] or each for each in (words, others))
     near = [word for word in rare if difflib.get_close_matches(word, others_rare, 1, 0.75)]
