@@ -26,10 +26,10 @@ PIECE = 65536  # octets read from the store at once
 TRIES = 10  # then what it fails to read is given up
 
 
-def can_page(found):
+def can_page(queue):
     """True when a queue may have messages that are only in the log."""
-    rules = found.rules
-    return not found.is_stream and (rules is None or not rules.looks_at_all)
+    rules = queue.rules
+    return not queue.is_stream and (rules is None or not rules.looks_at_all)
 
 
 class Pager(Copies):
@@ -49,31 +49,31 @@ class Pager(Copies):
         self.failed_at = 0
         self.since = None  # the second of the broker's uptime when this run began: lifetimes stood still before
 
-    def watch(self, found):
+    def watch(self, queue):
         """A queue that the log knows: may it page? Recovery and the journal tell."""
-        if found.is_stream:
-            found.pages = part("stream.pages").StreamPages(self.tables, self, found)
-        elif found.pages is None and can_page(found):
-            found.pages = chunk_index.Paged(self.tables, self)
+        if queue.is_stream:
+            queue.pages = part("stream.pages").StreamPages(self.tables, self, queue)
+        elif queue.pages is None and can_page(queue):
+            queue.pages = chunk_index.Paged(self.tables, self)
 
-    def begin(self, found):
+    def begin(self, queue):
         """A queue has come out of the log."""
-        if found.pages is not None:
-            found.pages.present = None
-        if found.is_paging():
-            found.update_plain()
-            if found not in self.queues:
-                self.queues.append(found)
-        elif found.pages is not None and not found.is_stream:
-            found.pages.holes = None
+        if queue.pages is not None:
+            queue.pages.present = None
+        if queue.is_paging():
+            queue.update_plain()
+            if queue not in self.queues:
+                self.queues.append(queue)
+        elif queue.pages is not None and not queue.is_stream:
+            queue.pages.holes = None
 
     # Out
 
-    def take(self, found, skip, position, message):
+    def take(self, queue, skip, position, message):
         """A message was written for this place of a queue, and is not kept in memory."""
-        pages = found.pages
+        pages = queue.pages
         if pages.count == 0:
-            self.queues.append(found)
+            self.queues.append(queue)
         before = pages.tail
         while before != layout.NONE and chunk_index.is_behind(self.tables.chunks[before + chunk_index.POSITION], position):
             before = self.tables.chunks[before + chunk_index.PREVIOUS]
@@ -83,7 +83,7 @@ class Pager(Copies):
         if chunk != layout.NONE:
             self.log.marks.append((pages, chunk))
         if pages.count == 1:
-            found.update_plain()
+            queue.update_plain()
 
     def make_room(self, block_total):
         """Have queues, the largest first, give messages in memory to the log alone until a message of so many blocks has room."""
@@ -91,49 +91,49 @@ class Pager(Copies):
         refused = []
         while not self.tables.has_room(block_total, 1) and not self.log.full():
             most = None
-            for found in self.broker.queues.values():
+            for queue in self.broker.queues.values():
                 if (
-                    found.pages is not None
-                    and not found.is_stream
-                    and found.head() != layout.NONE
-                    and found not in refused
-                    and not found.pages.full()
+                    queue.pages is not None
+                    and not queue.is_stream
+                    and queue.head() != layout.NONE
+                    and queue not in refused
+                    and not queue.pages.full()
                 ):
-                    if most is None or queues[found.handle + layout.QUEUE_BLOCKS] > queues[most.handle + layout.QUEUE_BLOCKS]:
-                        most = found
+                    if most is None or queues[queue.handle + layout.QUEUE_BLOCKS] > queues[most.handle + layout.QUEUE_BLOCKS]:
+                        most = queue
             if most is None:
                 return
             if not self.give_back(most, block_total):
                 refused.append(most)
 
-    def give_back(self, found, block_total):
+    def give_back(self, queue, block_total):
         """Write the last messages that a queue has in memory again, as many as take so many blocks, and keep them no more: how many."""
         tables = self.tables
         entries, messages = tables.entries, tables.messages
         chosen = []
-        entry = tables.queues[found.handle + layout.QUEUE_TAIL]
-        while entry != layout.NONE and block_total > 0 and self.may_go(found, entry):
+        entry = tables.queues[queue.handle + layout.QUEUE_TAIL]
+        while entry != layout.NONE and block_total > 0 and self.may_go(queue, entry):
             block_total -= messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BLOCKS]
             chosen.append(entry)
             entry = entries[entry + layout.ENTRY_PREVIOUS]
         before = layout.NONE
         for entry in reversed(chosen):
-            before = self.give_entry_back(found, entry, before)
-        if chosen and found not in self.queues:
-            self.queues.append(found)
-            found.update_plain()
+            before = self.give_entry_back(queue, entry, before)
+        if chosen and queue not in self.queues:
+            self.queues.append(queue)
+            queue.update_plain()
         return len(chosen)
 
-    def may_go(self, found, entry):
+    def may_go(self, queue, entry):
         """True when a ready entry stands in front of everything that is only in the log, and nothing is forgotten with it."""
-        entries, head = self.tables.entries, found.pages.head
-        if entries[entry + layout.ENTRY_REDELIVERED] & 255 and found.rules is not None and found.rules.counts_returns:
+        entries, head = self.tables.entries, queue.pages.head
+        if entries[entry + layout.ENTRY_REDELIVERED] & 255 and queue.rules is not None and queue.rules.counts_returns:
             return False
         return head == layout.NONE or chunk_index.is_behind(
             self.tables.chunks[head + chunk_index.POSITION], entries[entry + layout.ENTRY_POSITION]
         )
 
-    def give_entry_back(self, found, entry, before):
+    def give_entry_back(self, queue, entry, before):
         """Write a ready entry's message again, behind the chunk `before`, and drop the entry: the chunk that it is in."""
         tables, journal = self.tables, self.journal
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
@@ -142,11 +142,11 @@ class Pager(Copies):
         segment = self.log.by_number.get(tables.messages[message + layout.MESSAGE_SEGMENT])
         type_ = segments.MESSAGE if segment is not None or tables.is_durable(message) else segments.TRANSIENT
         skip = journal.append_message(
-            type_, journal.parts_of(message, (message_record.place(found.id_in_log, journal.position(found, position)),)), 1
+            type_, journal.parts_of(message, (message_record.place(queue.id_in_log, journal.position(queue, position)),)), 1
         )
         if segment is not None:
             journal.moved_out(segment)
-        made = found.pages.add(
+        made = queue.pages.add(
             before,
             self.log.current().number,
             self.log.group,
@@ -157,11 +157,11 @@ class Pager(Copies):
             False,
         )
         if made != layout.NONE:
-            self.log.marks.append((found.pages, made))
+            self.log.marks.append((queue.pages, made))
             before = made
-        found.unlink(entry)
+        queue.unlink(entry)
         tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
-        found.drop(entry)
+        queue.drop(entry)
         return before
 
     # Back in
@@ -179,16 +179,16 @@ class Pager(Copies):
         for _ in range(len(self.queues)):
             if not turns or not self.queues or self.tries > tries:
                 return
-            found = self.queues.pop(0)
-            self.queues.append(found)
-            least = READY_MIN if found.consumers else 1
-            if self.tables.queues[found.handle + layout.QUEUE_LENGTH] < least:
+            queue = self.queues.pop(0)
+            self.queues.append(queue)
+            least = READY_MIN if queue.consumers else 1
+            if self.tables.queues[queue.handle + layout.QUEUE_LENGTH] < least:
                 turns -= 1
                 try:
-                    if self.bring(found):
+                    if self.bring(queue):
                         self.busy = True
                 except Exception as error:  # the others have their turns all the same
-                    self.broker.guard.trouble("what queue '%s' has beyond memory", found.name, error)
+                    self.broker.guard.trouble("what queue '%s' has beyond memory", queue.name, error)
 
     def ask(self, consumer):
         """A reader of a stream needs messages that are not in memory."""
@@ -214,9 +214,9 @@ class Pager(Copies):
         """Read for a stream's consumer, if it is one yet: false when it is to ask again."""
         return consumer not in consumer.queue.consumers or consumer.cursor != layout.NONE or consumer.queue.pages.bring(consumer)
 
-    def bring(self, found):
+    def bring(self, queue):
         """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""
-        pages = found.pages
+        pages = queue.pages
         if pages is None or not pages.count:
             return 0
         chunks = self.tables.chunks
@@ -227,52 +227,52 @@ class Pager(Copies):
                 if not count:
                     self.journal.promised = self.log.appended  # nothing else is there: have it written now
                 break
-            more, size = self.bring_chunk(found, pages.head, TURN_MESSAGES - count, TURN_OCTETS - octets)
+            more, size = self.bring_chunk(queue, pages.head, TURN_MESSAGES - count, TURN_OCTETS - octets)
             count += more
             octets += size
             if pages.head != layout.NONE and chunks[pages.head + chunk_index.COUNT]:
                 break  # no room, or trouble
-            self.drop_chunk(found, pages.head)
+            self.drop_chunk(queue, pages.head)
         if count:
-            if found.rules is not None and found.rules.length is not None:
-                found.rules.length.trim(self.broker, found)
-            self.broker.activate(found)
-        self.see_empty(found)
+            if queue.rules is not None and queue.rules.length is not None:
+                queue.rules.length.trim(self.broker, queue)
+            self.broker.activate(queue)
+        self.see_empty(queue)
         return count
 
-    def see_empty(self, found):
+    def see_empty(self, queue):
         """A queue whose last message has been read back is as any other again."""
-        if not found.pages.count and found in self.queues:
-            self.queues.remove(found)
-            found.pages.holes = None
-            found.update_plain()
+        if not queue.pages.count and queue in self.queues:
+            self.queues.remove(queue)
+            queue.pages.holes = None
+            queue.update_plain()
 
-    def drop_chunk(self, found, chunk):
+    def drop_chunk(self, queue, chunk):
         """A chunk has nothing left."""
-        pages = found.pages
+        pages = queue.pages
         if pages.holes is not None:
-            pages.holes.forget_below(self.journal.position(found, self.tables.chunks[chunk + chunk_index.POSITION]))
+            pages.holes.forget_below(self.journal.position(queue, self.tables.chunks[chunk + chunk_index.POSITION]))
         pages.remove(chunk)
 
-    def bring_chunk(self, found, chunk, count_max, octets_max):
+    def bring_chunk(self, queue, chunk, count_max, octets_max):
         """Read back what is left of a chunk, as far as there is room: (messages, octets)."""
         chunks = self.tables.chunks
         segment = self.log.by_number.get(chunks[chunk + chunk_index.SEGMENT])
         if segment is None:
-            self.lose(found, chunk, chunks[chunk + chunk_index.SPAN])
+            self.lose(queue, chunk, chunks[chunk + chunk_index.SPAN])
             return 0, 0
         walk = Walk(self.reader, segment.number, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP], segment.size)
         count = octets = 0
         while chunks[chunk + chunk_index.COUNT] and count < count_max and octets < octets_max:
             try:
-                size = self.bring_next(found, chunk, walk, segment)
+                size = self.bring_next(queue, chunk, walk, segment)
             except OSError as error:
                 if not self.give_up("segment %d cannot be read: %r" % (segment.number, error)):
                     break
                 walk.pass_over()
                 size = 0
             except Damaged as error:
-                self.broker.log("%s: what queue '%s' has there is passed over" % (error, found.name))
+                self.broker.log("%s: what queue '%s' has there is passed over" % (error, queue.name))
                 walk.pass_over()
                 size = 0
             if size < 0:
@@ -294,51 +294,51 @@ class Pager(Copies):
         self.tries = 0
         return True
 
-    def bring_next(self, found, chunk, walk, segment):
+    def bring_next(self, queue, chunk, walk, segment):
         """Read the next message of a walk back if it is one of the chunk's: its octets; 0: it was another's; -1: there is no room now."""
         chunks = self.tables.chunks
         if walk.offset > chunks[chunk + chunk_index.END] or not walk.next():
-            self.lose(found, chunk, chunks[chunk + chunk_index.SPAN])
+            self.lose(queue, chunk, chunks[chunk + chunk_index.SPAN])
             return 0
         heads = walk.heads()
         size = message_record.size_of(heads)
         for identity, position in walk.places(heads[0]):
-            if identity == found.id_in_log:
+            if identity == queue.id_in_log:
                 ahead = (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK
-                if ahead < chunks[chunk + chunk_index.SPAN] and not (found.pages.holes is not None and found.pages.holes.has(position)):
+                if ahead < chunks[chunk + chunk_index.SPAN] and not (queue.pages.holes is not None and queue.pages.holes.has(position)):
                     blocks = self.tables.blocks_for(size)
-                    if found.head() == layout.NONE and not self.tables.has_room(blocks, 1):
+                    if queue.head() == layout.NONE and not self.tables.has_room(blocks, 1):
                         self.make_room(blocks)
-                    if not self.may_hold(found, blocks):
+                    if not self.may_hold(queue, blocks):
                         self.tries = 0  # it could be read
                         return -1
-                    self.lose(found, chunk, ahead)
-                    self.enter(found, chunk, walk, position, heads, segment)
+                    self.lose(queue, chunk, ahead)
+                    self.enter(queue, chunk, walk, position, heads, segment)
                     return size + 1
         return 0
 
-    def may_hold(self, found, blocks):
+    def may_hold(self, queue, blocks):
         """True when a queue may have so many more blocks of memory: half of its share, and all of it when it has nothing ready."""
         queues, state = self.tables.queues, self.tables.state
         if not self.tables.has_room(blocks, 1):
             return False
-        if queues[found.handle + layout.QUEUE_LENGTH] == 0:
-            return not found.over_share(blocks)
-        held = queues[found.handle + layout.QUEUE_LENGTH] + queues[found.handle + layout.QUEUE_UNSETTLED]
+        if queues[queue.handle + layout.QUEUE_LENGTH] == 0:
+            return not queue.over_share(blocks)
+        held = queues[queue.handle + layout.QUEUE_LENGTH] + queues[queue.handle + layout.QUEUE_UNSETTLED]
         return (
-            queues[found.handle + layout.QUEUE_BLOCKS] + blocks <= 2 * state[layout.POOL_BLOCKS + 2]
+            queues[queue.handle + layout.QUEUE_BLOCKS] + blocks <= 2 * state[layout.POOL_BLOCKS + 2]
             and held < 2 * state[layout.POOL_ENTRIES + 2]
             and held < 2 * state[layout.POOL_MESSAGES + 2]
         )
 
-    def enter(self, found, chunk, walk, position, heads, segment):
+    def enter(self, queue, chunk, walk, position, heads, segment):
         """Make a message of what a walk stands at, and put it at the tail of the part of its queue that is in memory."""
         arrived, body = heads[1], heads[5]
         tables = self.tables
         message = self.message_of(walk, heads)
         try:
-            if self.broker.expires(found, message):
-                self.broker.let_expire(found)
+            if self.broker.expires(queue, message):
+                self.broker.let_expire(queue)
         except Exception:  # all or nothing: the message is nobody's
             tables.release(message)
             raise
@@ -346,18 +346,18 @@ class Pager(Copies):
         tables.messages[message + layout.MESSAGE_SEGMENT] = 0 if transient else segment.number
         if transient:
             segment.live -= 1
-        queue = found.handle
-        next_position = tables.queues[queue + layout.QUEUE_POSITION]
-        tables.queues[queue + layout.QUEUE_POSITION] = position & layout.MASK
-        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, queue, message)
-        tables.queues[queue + layout.QUEUE_POSITION] = next_position
+        handle = queue.handle
+        next_position = tables.queues[handle + layout.QUEUE_POSITION]
+        tables.queues[handle + layout.QUEUE_POSITION] = position & layout.MASK
+        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, handle, message)
+        tables.queues[handle + layout.QUEUE_POSITION] = next_position
         tables.entries[entry + layout.ENTRY_REDELIVERED] = tables.chunks[chunk + chunk_index.COME_BACK]
         tables.entries[entry + layout.ENTRY_DEADLINE] = 0
         tables.release(message)
-        found.pages.take_off(chunk, position, body, walk.offset, walk.skip)
-        if found.rules is not None and found.rules.expiry is not None:
-            waited_s = min(self.broker.ages.age_s(arrived), self.broker.uptime_s - max(found.pages.since, self.since or 0))
-            found.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
+        queue.pages.take_off(chunk, position, body, walk.offset, walk.skip)
+        if queue.rules is not None and queue.rules.expiry is not None:
+            waited_s = min(self.broker.ages.age_s(arrived), self.broker.uptime_s - max(queue.pages.since, self.since or 0))
+            queue.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
 
     def message_of(self, walk, heads):
         """A message, with one reference, of what a walk stands at; there is room. Raises Damaged, OSError."""
@@ -383,41 +383,41 @@ class Pager(Copies):
             at += count
             size -= count
 
-    def lose(self, found, chunk, span):
+    def lose(self, queue, chunk, span):
         """The first `span` positions of a chunk are not where the index says: those that are not settled are, from now on."""
         if not span:
             return
-        chunks, holes = self.tables.chunks, found.pages.holes
-        first = self.journal.position(found, chunks[chunk + chunk_index.POSITION])
+        chunks, holes = self.tables.chunks, queue.pages.holes
+        first = self.journal.position(queue, chunks[chunk + chunk_index.POSITION])
         count = len([position for position in range(first, first + span) if holes is None or not holes.has(position)])
         count = min(count, chunks[chunk + chunk_index.COUNT])
         octets = chunks[chunk + chunk_index.OCTETS] if count == chunks[chunk + chunk_index.COUNT] else 0
         if count:
-            self.journal.settle_range(found, first, first + span, count, chunks[chunk + chunk_index.SEGMENT])
+            self.journal.settle_range(queue, first, first + span, count, chunks[chunk + chunk_index.SEGMENT])
         chunks[chunk + chunk_index.POSITION] = (first + span) & layout.MASK
         chunks[chunk + chunk_index.SPAN] -= span
-        found.pages.count_out(chunk, count, octets)
+        queue.pages.count_out(chunk, count, octets)
         if count:
             self.log.counters["log_unreadable"] += count
-            self.broker.log("%d messages of queue '%s' could not be read back from the log" % (count, found.name))
+            self.broker.log("%d messages of queue '%s' could not be read back from the log" % (count, queue.name))
 
     # What else happens to a queue
 
-    def purge(self, found):
+    def purge(self, queue):
         """Settle everything of a queue that is only in the log: how many."""
-        pages, chunks = found.pages, self.tables.chunks
+        pages, chunks = queue.pages, self.tables.chunks
         count = pages.count
         self.log.forget_marks(pages)
         while pages.head != layout.NONE:
             chunk = pages.head
-            first = self.journal.position(found, chunks[chunk + chunk_index.POSITION])
+            first = self.journal.position(queue, chunks[chunk + chunk_index.POSITION])
             self.journal.settle_range(
-                found,
+                queue,
                 first,
                 first + chunks[chunk + chunk_index.SPAN],
                 chunks[chunk + chunk_index.COUNT],
                 chunks[chunk + chunk_index.SEGMENT],
             )
             pages.remove(chunk)
-        self.see_empty(found)
+        self.see_empty(queue)
         return count

@@ -39,11 +39,11 @@ class Copies:
         """{queue id: (queue, its chunks in a segment)}, the chunks in order."""
         chunks = self.tables.chunks
         here: dict = {}
-        for found in self.broker.queues.values():
-            chunk = layout.NONE if found.pages is None else found.pages.head
+        for queue in self.broker.queues.values():
+            chunk = layout.NONE if queue.pages is None else queue.pages.head
             while chunk != layout.NONE:
                 if chunks[chunk + chunk_index.SEGMENT] == segment.number and chunks[chunk + chunk_index.OFFSET] >= 0:
-                    here.setdefault(found.id_in_log, (found, []))[1].append(chunk)
+                    here.setdefault(queue.id_in_log, (queue, []))[1].append(chunk)
                 chunk = chunks[chunk + chunk_index.NEXT]
         return here
 
@@ -69,11 +69,11 @@ class Copies:
         """The same for what is in memory: a message goes with all of its places."""
         entries, messages = self.tables.entries, self.tables.messages
         most = self.left
-        found, count = self.live_in(segment.number, most)
+        live, count = self.live_in(segment.number, most)
         chosen: dict = {}  # message -> its places
         references = 0
         for at in range(count):
-            message = entries[found[at] + layout.ENTRY_MESSAGE]
+            message = entries[live[at] + layout.ENTRY_MESSAGE]
             if message not in chosen and self.left > 0:
                 self.left -= messages[message + layout.MESSAGE_REFERENCES] + self.tables.size_of(message) // KIB
                 references += messages[message + layout.MESSAGE_REFERENCES]
@@ -82,13 +82,13 @@ class Copies:
             for message in chosen:
                 messages[message + layout.MESSAGE_SEGMENT] = layout.NONE
             try:
-                found, count = self.live_in(layout.NONE, references)
+                live, count = self.live_in(layout.NONE, references)
             finally:
                 for message in chosen:
                     messages[message + layout.MESSAGE_SEGMENT] = segment.number
         for at in range(count):
-            if entries[found[at] + layout.ENTRY_MESSAGE] in chosen:
-                chosen[entries[found[at] + layout.ENTRY_MESSAGE]].append(self.place_of(found[at]))
+            if entries[live[at] + layout.ENTRY_MESSAGE] in chosen:
+                chosen[entries[live[at] + layout.ENTRY_MESSAGE]].append(self.place_of(live[at]))
         for message in chosen:
             self.journal.rewrite(message, chosen[message])
             for _ in chosen[message]:
@@ -98,8 +98,8 @@ class Copies:
     def live_in(self, number, most):
         """(entries, how many): those in memory with a place in the log, and a message in that segment; ready, unsettled, waiting."""
         tables = self.tables
-        found, count = table(most), 0
-        at = tables.engine.integers(found)
+        live, count = table(most), 0
+        at = tables.engine.integers(live)
         for queue in self.broker.queues.values():
             if queue.id_in_log and not queue.is_stream:
                 count = tables.engine.live_in(queue.head(), number, at, count, most)
@@ -111,9 +111,9 @@ class Copies:
                 and count < most
                 and tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == number
             ):
-                found[count] = entry
+                live[count] = entry
                 count += 1
-        return found, count
+        return live, count
 
     def place_of(self, entry):
         """(queue id, position) of an entry."""
@@ -123,8 +123,8 @@ class Copies:
     def in_memory(self, segment):
         """{place: message} of what is in memory of a segment."""
         if self.known is None:
-            found, count = self.live_in(segment.number, len(self.tables.entries) // layout.ENTRY_WIDTH)
-            self.known = {self.place_of(found[at]): self.tables.entries[found[at] + layout.ENTRY_MESSAGE] for at in range(count)}
+            live, count = self.live_in(segment.number, len(self.tables.entries) // layout.ENTRY_WIDTH)
+            self.known = {self.place_of(live[at]): self.tables.entries[live[at] + layout.ENTRY_MESSAGE] for at in range(count)}
         return self.known
 
     def copy(self, segment, here):
@@ -164,19 +164,19 @@ class Copies:
                 self.broker.log("while it was copied: %s" % (error,))
                 self.pass_over(walk, here)
         self.tries = 0
-        for found, mine in here.values():
+        for queue, mine in here.values():
             for chunk in mine:
-                self.lose(found, chunk, chunks[chunk + chunk_index.SPAN])
-                found.pages.remove(chunk)
-            self.see_empty(found)
+                self.lose(queue, chunk, chunks[chunk + chunk_index.SPAN])
+                queue.pages.remove(chunk)
+            self.see_empty(queue)
         return True
 
     def remove_emptied(self, here):
         """Take chunks of which all has been copied out of the index: whoever looks into it before the next turn meets none."""
-        for found, mine in here.values():
+        for queue, mine in here.values():
             for chunk in mine:
                 if self.tables.chunks[chunk + chunk_index.SPAN] == 0:
-                    found.pages.remove(chunk)
+                    queue.pages.remove(chunk)
 
     def pass_over(self, walk, here):
         """Pass over what cannot be read: to the record behind it, or the next that the index knows."""
@@ -194,27 +194,27 @@ class Copies:
         size = message_record.size_of(heads)
         only_here, others = [], []
         for place in walk.places(count):
-            found, mine = here.get(place[0], (None, ()))
-            chunk = layout.NONE if found is None else self.chunk_with(mine, found.pages.holes, place[1], walk)
+            queue, mine = here.get(place[0], (None, ()))
+            chunk = layout.NONE if queue is None else self.chunk_with(mine, queue.pages.holes, place[1], walk)
             if chunk == layout.NONE:
                 others.append(place)
             else:
-                only_here.append((found, chunk, place[1]))
+                only_here.append((queue, chunk, place[1]))
         self.left -= count
         if not only_here:
             return
         in_memory = self.in_memory(segment) if others else {}
         others = [place for place in others if place in in_memory]
-        places = others + [(found.id_in_log, position) for found, _, position in only_here]
+        places = others + [(queue.id_in_log, position) for queue, _, position in only_here]
         self.left -= size // KIB
         skip = self.journal.append_message(walk.type, self.parts_of(walk, count, size, places), len(places))
         self.log.counters["log_copied_forward"] += 1
         for place in others:
             self.tables.messages[in_memory[place] + layout.MESSAGE_SEGMENT] = self.log.current().number
-        for found, chunk, position in only_here:
-            made = self.move(found, chunk, skip, position, size if found.is_stream else body)
-            if found.is_stream:
-                found.pages.came(made, arrived)
+        for queue, chunk, position in only_here:
+            made = self.move(queue, chunk, skip, position, size if queue.is_stream else body)
+            if queue.is_stream:
+                queue.pages.came(made, arrived)
         for _ in places:
             self.journal.moved_out(segment)
 
@@ -242,9 +242,9 @@ class Copies:
                 return layout.NONE if holes is not None and holes.has(position) else chunk
         return layout.NONE
 
-    def move(self, found, chunk, skip, position, octets):
+    def move(self, queue, chunk, skip, position, octets):
         """A message of `chunk` has been written again: the chunk in front of it that says where, perhaps a new one."""
-        chunks, pages = self.tables.chunks, found.pages
+        chunks, pages = self.tables.chunks, queue.pages
         before = chunks[chunk + chunk_index.PREVIOUS]
         end = (
             layout.NONE
@@ -252,7 +252,7 @@ class Copies:
             else (chunks[before + chunk_index.POSITION] + chunks[before + chunk_index.SPAN]) & layout.MASK
         )
         gap = end == chunks[chunk + chunk_index.POSITION]
-        self.lose(found, chunk, (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK)
+        self.lose(queue, chunk, (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK)
         pages.take_off(chunk, position, octets, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP])
         made = pages.add(
             before, self.log.current().number, self.log.group, skip, position, octets, chunks[chunk + chunk_index.COME_BACK], gap

@@ -20,19 +20,19 @@ def exchange_definition(exchange):
     }
 
 
-def queue_definition(found):
+def queue_definition(queue):
     """A durable queue or stream."""
     definition = {
         "kind": "queue",
-        "id": found.id_in_log,
-        "name": found.name,
-        "auto_delete": found.auto_delete,
-        "arguments": found.arguments,
+        "id": queue.id_in_log,
+        "name": queue.name,
+        "auto_delete": queue.auto_delete,
+        "arguments": queue.arguments,
     }
-    if found.is_stream:
-        definition["stream"] = found.id
-        definition["next"] = found.next_offset()
-        definition["kept"] = found.kept
+    if queue.is_stream:
+        definition["stream"] = queue.id
+        definition["next"] = queue.next_offset()
+        definition["kept"] = queue.kept
     return definition
 
 
@@ -100,9 +100,9 @@ def all_definitions(broker):
     for exchange in list(broker.exchanges.values()):
         if exchange.durable and not exchange.name.startswith("amq.") and broker.exchanges.get(exchange.name) is exchange:
             yield exchange_definition(exchange)
-    for found in list(broker.queues.values()):
-        if found.id_in_log and broker.queues.get(found.name) is found:
-            yield queue_definition(found)
+    for queue in list(broker.queues.values()):
+        if queue.id_in_log and broker.queues.get(queue.name) is queue:
+            yield queue_definition(queue)
     for exchange in list(broker.exchanges.values()):
         for binding in list(exchange.bindings.values()):
             if exchange.bindings.get(binding.identity) is binding and is_durable(binding):
@@ -164,19 +164,19 @@ def waits_for_other(broker, binding):
 def restore_queue(broker, each, nobody, by_id, watch):
     """Make a queue or a stream again."""
     broker.check_queue_room(nobody)
-    found = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], acceptable(broker, each["name"], each["arguments"]))
-    found.id_in_log = each["id"]
-    found.update_plain()
-    if found.is_stream:
-        found.id = each["stream"]
-        found.log_position = each["next"] - 1
-        found.kept = each["kept"]
+    queue = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], acceptable(broker, each["name"], each["arguments"]))
+    queue.id_in_log = each["id"]
+    queue.update_plain()
+    if queue.is_stream:
+        queue.id = each["stream"]
+        queue.log_position = each["next"] - 1
+        queue.kept = each["kept"]
     try:
-        watch(found)
+        watch(queue)
     except Exception:  # all or nothing: the queue is not there
-        broker.drop_queue(found)
+        broker.drop_queue(queue)
         raise
-    by_id[found.id_in_log] = found
+    by_id[queue.id_in_log] = queue
 
 
 def restore_policy(broker, each):

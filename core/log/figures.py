@@ -17,22 +17,22 @@ def figures(journal):
     """{name: number or text}: sizes and counts since start; `amplification` is None before the first message, `life_years` when unknown."""
     writer = journal.log
     store = writer.store
-    found = dict(writer.counters)
-    found["sync"] = journal.mode
-    found["window_ms"] = journal.window_ms
-    found["log_size"] = writer.size()
-    found["log_size_max"] = writer.size_max
-    found["log_segments"] = len(writer.segments)
-    found["log_trouble"] = writer.trouble
-    found["log_message_octets"] = journal.message_octets
+    values = dict(writer.counters)
+    values["sync"] = journal.mode
+    values["window_ms"] = journal.window_ms
+    values["log_size"] = writer.size()
+    values["log_size_max"] = writer.size_max
+    values["log_segments"] = len(writer.segments)
+    values["log_trouble"] = writer.trouble
+    values["log_message_octets"] = journal.message_octets
     medium = max(getattr(store, "medium_octets", 0), writer.counters["log_octets"])
-    found["medium_octets"] = medium
-    found["erases"] = getattr(store, "erases", 0)
-    found["amplification"] = medium / journal.message_octets if journal.message_octets else None
-    found["life_years"] = life_years(
+    values["medium_octets"] = medium
+    values["erases"] = getattr(store, "erases", 0)
+    values["amplification"] = medium / journal.message_octets if journal.message_octets else None
+    values["life_years"] = life_years(
         getattr(store, "capacity", 0), getattr(store, "cycles", 0), medium, journal.broker.uptime_ms - journal.began_ms
     )
-    return found
+    return values
 
 
 SHOWN = (
@@ -56,10 +56,10 @@ def shown(journal):
     """The figures that management shows, in their order, short: numbers with a fraction have two places; None without a journal."""
     if journal is None:
         return None
-    found = figures(journal)
+    values = figures(journal)
     short = {}
     for name in SHOWN:
-        value = found[name] if name in found else found["log_" + name]
+        value = values[name] if name in values else values["log_" + name]
         short[name] = int(value * 100 + 0.5) / 100 if isinstance(value, float) else value
     return short
 

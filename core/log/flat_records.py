@@ -95,16 +95,16 @@ def gather_settled(entries, state, runs, most):
     return made
 
 
-def live_in(messages, entries, queues, entry, segment, found, count, most):
+def live_in(messages, entries, queues, entry, segment, live, count, most):
     """Put those of a list of entries (from `entry`, linked by ENTRY_NEXT) that have a place in the log, and a message in `segment`, into
-    `found` behind the `count` that are there, up to `most`: how many there are then."""
+    `live` behind the `count` that are there, up to `most`: how many there are then."""
     while entry != layout.NONE and count < most:
         if (
             messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == segment
             and queues[entries[entry + layout.ENTRY_QUEUE] + layout.QUEUE_IDENTITY]
             and entries[entry + layout.ENTRY_REDELIVERED] >= 0
         ):
-            found[count] = entry
+            live[count] = entry
             count += 1
         entry = entries[entry + layout.ENTRY_NEXT]
     return count

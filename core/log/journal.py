@@ -91,26 +91,26 @@ class Journal:
     def wants(self, message, targets):
         """True when a message has to be logged for some of the queues `targets`. In a stream it is; then in the others with it."""
         durable = self.broker.tables.is_durable(message)
-        for found in targets:
-            if found.id_in_log and (durable or found.is_stream):
+        for queue in targets:
+            if queue.id_in_log and (durable or queue.is_stream):
                 return True
         return False
 
-    def position(self, found, low):
+    def position(self, queue, low):
         """The whole position of a queue for its low 30 bits: the one nearest to the last logged."""
-        return flat_records.whole_position(self.broker.tables.queues, found.handle, low)
+        return flat_records.whole_position(self.broker.tables.queues, queue.handle, low)
 
     def begin_message(self, message):
         """A message is about to be pushed that is to be logged: what its queues' rules drop of it at once is known to the log."""
         self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
 
-    def pushed(self, found, low):
+    def pushed(self, queue, low):
         """A queue in the log has taken a message at the position with these low bits: its place."""
-        position = self.position(found, low)
-        flat_records.see_position(self.broker.tables.queues, found.handle, position)
-        if found.is_stream and found not in self.grown:
-            self.grown.append(found)
-        return message_record.place(found.id_in_log, position)
+        position = self.position(queue, low)
+        flat_records.see_position(self.broker.tables.queues, queue.handle, position)
+        if queue.is_stream and queue not in self.grown:
+            self.grown.append(queue)
+        return message_record.place(queue.id_in_log, position)
 
     def message(self, message, places, before):
         """Log a message for what `pushed` gave; none: MESSAGE_SEGMENT is again what it was `before`."""
@@ -141,9 +141,9 @@ class Journal:
         entry = state[layout.STATE_LOGGED_HEAD]
         while entry != layout.NONE:
             behind = entries[entry + layout.ENTRY_CONSUMER]
-            found = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
-            found.unlink(entry)
-            found.drop(entry)
+            queue = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+            queue.unlink(entry)
+            queue.drop(entry)
             entry = behind
         state[layout.STATE_LOGGED_HEAD] = layout.NONE
         for place in (layout.STATE_LOGGED_OCTETS, layout.STATE_LOGGED_COUNT, layout.STATE_LOGGED_PLACES):
@@ -210,10 +210,10 @@ class Journal:
 
     def settle(self, handle, low, count, segment_number):
         """Note that `count` places in a row, from the one with these low bits, are settled; their segment has so many live places less."""
-        found = self.broker.queue_objects.get(handle)
-        if found is not None and found.id_in_log:
-            first = self.position(found, low)
-            self.settle_range(found, first, first + count, count, segment_number)
+        queue = self.broker.queue_objects.get(handle)
+        if queue is not None and queue.id_in_log:
+            first = self.position(queue, low)
+            self.settle_range(queue, first, first + count, count, segment_number)
 
     def settling(self, segment):
         """A settlement of something in a segment is to be written: it stays until that is durable."""
@@ -228,24 +228,24 @@ class Journal:
             segment.needs = self.log.appended
         self.log.owes_sync = True
 
-    def note_settled(self, found, first, end):
+    def note_settled(self, queue, first, end):
         """Have positions written as settled."""
         if first >= end:
             return  # recovery would refuse the record, with all that stands in it
-        if self.broker.queues.get(found.name) is not found:
+        if self.broker.queues.get(queue.name) is not queue:
             self.touch()  # the log knows that the queue has gone; what it had may go with the next commit
             return
-        add_to_ranges(self.settled.setdefault(found.id_in_log, []), first, end)
+        add_to_ranges(self.settled.setdefault(queue.id_in_log, []), first, end)
         self.settled_count += 1
         if self.settled_count >= RANGES_MAX:
             self.write_settled()
 
-    def settle_range(self, found, first, end, count, segment_number):
+    def settle_range(self, queue, first, end, count, segment_number):
         """Note that `count` places of a segment, the positions from `first` up to `end`, are settled.
 
         The segment has so many live places less when nothing can raise any more: it must not be freed too early.
         """
-        self.note_settled(found, first, end)
+        self.note_settled(queue, first, end)
         segment = self.log.by_number.get(segment_number)
         if segment is not None:
             self.settling(segment)
@@ -285,34 +285,34 @@ class Journal:
         self.promised = self.log.appended
         return self.promised
 
-    def queue_made(self, found):
+    def queue_made(self, queue):
         """A durable queue gets its id."""
         self.queue_ids += 1
-        found.id_in_log = self.queue_ids
-        if found.is_stream:
-            found.durable_offset = found.next_offset()
-        self.pager.watch(found)
-        found.update_plain()
-        self.define(definition_records.queue_definition(found))  # last: a queue that cannot be made is not to come with the next start
+        queue.id_in_log = self.queue_ids
+        if queue.is_stream:
+            queue.durable_offset = queue.next_offset()
+        self.pager.watch(queue)
+        queue.update_plain()
+        self.define(definition_records.queue_definition(queue))  # last: a queue that cannot be made is not to come with the next start
 
-    def kept(self, found, name):
+    def kept(self, queue, name):
         """A stream keeps an offset for a consumer's name."""
-        if name in found.kept:
+        if name in queue.kept:
             self.touch()
-            self.log.append(segments.KEPT, (struct.pack(">IQ", found.id_in_log, found.kept[name]), name.encode()))
+            self.log.append(segments.KEPT, (struct.pack(">IQ", queue.id_in_log, queue.kept[name]), name.encode()))
             self.log.current().defines = True
 
-    def queue_gone(self, found):
+    def queue_gone(self, queue):
         """A queue was deleted: its record may soon be another's, so what is settled of it is noted now."""
         self.gather_settled()
-        if not found.id_in_log:
+        if not queue.id_in_log:
             return
-        if self.settled.pop(found.id_in_log, None) is not None:
+        if self.settled.pop(queue.id_in_log, None) is not None:
             self.settled_count = sum([len(ranges) for ranges in self.settled.values()])
-        if found in self.grown:
-            self.grown.remove(found)
-        self.written = [each for each in self.written if each[0] is not found]
-        self.define({"gone": "queue", "id": found.id_in_log, "name": found.name})
+        if queue in self.grown:
+            self.grown.remove(queue)
+        self.written = [each for each in self.written if each[0] is not queue]
+        self.define({"gone": "queue", "id": queue.id_in_log, "name": queue.name})
 
     # Time
 
@@ -540,9 +540,9 @@ class Journal:
     def shorten_streams(self):
         """The log has no room: streams let go what they have in its oldest segment, and all before that."""
         oldest = self.log.segments[0].number
-        for found in self.broker.queues.values():
-            if found.is_stream:
-                found.pages.let_go_of_segment(oldest)
+        for queue in self.broker.queues.values():
+            if queue.is_stream:
+                queue.pages.let_go_of_segment(oldest)
 
     def snapshot(self, most=layout.MASK):
         """Write definitions again, `most` octets of them: true when all are, so that those in older segments are not needed.

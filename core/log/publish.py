@@ -13,7 +13,7 @@ def put(broker, message, targets, delay_ms):
     """What Broker.put does, where there is a journal."""
     tables, journal = broker.tables, broker.journal
     blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
-    paging = () if delay_ms else [found for found in targets if found.must_page(blocks)]
+    paging = () if delay_ms else [queue for queue in targets if queue.must_page(blocks)]
     kept = journal.wants(message, targets)
     if (
         not broker.has_entries(len(targets) - len(paging))
@@ -27,54 +27,54 @@ def put(broker, message, targets, delay_ms):
     if kept:
         journal.begin_message(message)
     places, out = [], []
-    found, position = None, 0
+    queue, position = None, 0
     # Dead letters that go on meanwhile are not to take the entries that the queues behind need.
     state, promised = tables.state, len(targets) - len(paging)
     state[layout.POOL_ENTRIES + 2] -= promised
     try:
-        for found in streams_last(targets):
-            if expires and not found.is_stream:
-                broker.let_expire(found)
-            position = tables.queues[found.handle + layout.QUEUE_POSITION]
-            pages = not delay_ms and (found in paging or found.is_paging()) and tables.chunk_pool[2] > 0
-            if found not in paging:
+        for queue in streams_last(targets):
+            if expires and not queue.is_stream:
+                broker.let_expire(queue)
+            position = tables.queues[queue.handle + layout.QUEUE_POSITION]
+            pages = not delay_ms and (queue in paging or queue.is_paging()) and tables.chunk_pool[2] > 0
+            if queue not in paging:
                 state[layout.POOL_ENTRIES + 2] += 1
                 promised -= 1
-            if (pass_by(broker, found, message) if pages else broker.put_on(found, message, delay_ms)) == REFUSED:
+            if (pass_by(broker, queue, message) if pages else broker.put_on(queue, message, delay_ms)) == REFUSED:
                 verdict = REFUSED
-            if (kept or pages) and found.id_in_log and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
-                places.append(journal.pushed(found, position))
-                if pages or found.is_stream:
-                    out.append((found, position))
-            broker.activate(found)
+            if (kept or pages) and queue.id_in_log and position != tables.queues[queue.handle + layout.QUEUE_POSITION]:
+                places.append(journal.pushed(queue, position))
+                if pages or queue.is_stream:
+                    out.append((queue, position))
+            broker.activate(queue)
         if kept:
             skip = journal.message(message, places, before)
         elif places:
             skip = journal.write_message(message, places, segments.TRANSIENT)
     except Exception:  # all or nothing: what the log has not, no queue keeps
-        take_back(tables, message, before, [each[0] for each in out], found, position)
+        take_back(tables, message, before, [each[0] for each in out], queue, position)
         raise
     finally:
         state[layout.POOL_ENTRIES + 2] += promised
-    for found, position in out:
-        if found.is_stream:
-            found.pages.take(skip, message)
+    for queue, position in out:
+        if queue.is_stream:
+            queue.pages.take(skip, message)
         else:
-            journal.pager.take(found, skip, position, message)
-    for found, _ in out:
-        if not found.is_stream and found.rules is not None and found.rules.length is not None:
-            found.rules.length.trim(broker, found)
+            journal.pager.take(queue, skip, position, message)
+    for queue, _ in out:
+        if not queue.is_stream and queue.rules is not None and queue.rules.length is not None:
+            queue.rules.length.trim(broker, queue)
     return verdict
 
 
-def take_back(tables, message, before, grown, found, position):
-    """What was done for a message raised at queue `found`, which had `position` before, behind the queues `grown`: it is not in the log.
+def take_back(tables, message, before, grown, queue, position):
+    """What was done for a message raised at queue `queue`, which had `position` before, behind the queues `grown`: it is not in the log.
 
     Where it lies in memory it stays, as one that is not logged; a stream gives nobody an offset that the log does not know.
     """
     tables.messages[message + layout.MESSAGE_SEGMENT] = before
-    if found is not None and found not in grown and position != tables.queues[found.handle + layout.QUEUE_POSITION]:
-        grown.append(found)
+    if queue is not None and queue not in grown and position != tables.queues[queue.handle + layout.QUEUE_POSITION]:
+        grown.append(queue)
     for each in reversed(grown):
         if each.is_stream:
             each.take_back()
@@ -83,19 +83,19 @@ def take_back(tables, message, before, grown, found, position):
 def streams_last(targets):
     """The queues in the order in which they take a message. What others let go for it may become a dead letter in a stream, and a stream's
     messages lie in the log in the order of their offsets."""
-    streams = [found for found in targets if found.is_stream]
+    streams = [queue for queue in targets if queue.is_stream]
     if not streams or len(targets) == 1:
         return targets
-    return [found for found in targets if not found.is_stream] + streams
+    return [queue for queue in targets if not queue.is_stream] + streams
 
 
-def pass_by(broker, found, message):
+def pass_by(broker, queue, message):
     """A queue gives a message a position and does not keep it; its features may refuse it first."""
-    if found.rules is not None:
-        for feature in found.rules.features:
-            verdict = feature.gate(broker, found, message)
+    if queue.rules is not None:
+        for feature in queue.rules.features:
+            verdict = feature.gate(broker, queue, message)
             if verdict != TAKEN:
                 return verdict
     queues = broker.tables.queues
-    queues[found.handle + layout.QUEUE_POSITION] = (queues[found.handle + layout.QUEUE_POSITION] + 1) & layout.MASK
+    queues[queue.handle + layout.QUEUE_POSITION] = (queues[queue.handle + layout.QUEUE_POSITION] + 1) & layout.MASK
     return TAKEN

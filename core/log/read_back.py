@@ -52,8 +52,8 @@ class ReadBack:
         crc, size, _, type_ = struct.unpack_from(">IIIB", self.buffer, at)
         if offset + HEAD_SIZE + size > end:
             raise Damaged("segment %d has a record of %d octets at octet %d and ends before that" % (number, size, offset))
-        found = self.crc_of(number, offset + 4, HEAD_SIZE - 4 + size)
-        if found != crc:
+        computed = self.crc_of(number, offset + 4, HEAD_SIZE - 4 + size)
+        if computed != crc:
             raise Damaged("segment %d has a record at octet %d whose CRC does not fit" % (number, offset))
         if len(self.known) >= KNOWN_MAX:
             self.known = {}
