@@ -160,7 +160,7 @@ class Broker(Consuming):
     def clock_jumped(self, jump_s):
         """The wall clock has jumped: nothing is older or younger by that; the log gets to know it where it has streams."""
         self.log("the clock went %s by %d s: lifetimes and ages do not count that" % ("ahead" if jump_s > 0 else "back", abs(jump_s)))
-        if self.journal is not None and [found for found in self.queues.values() if found.is_stream and found.id_in_log]:
+        if self.journal is not None and [queue for queue in self.queues.values() if queue.is_stream and queue.id_in_log]:
             from ..log import definition_records
 
             self.journal.define(definition_records.clock_definition(self.ages))
@@ -187,12 +187,12 @@ class Broker(Consuming):
     def note_readers(self):
         """Have the log note the offsets that streams keep for their readers, so that a power cut costs them a second."""
         self.noted_at = self.uptime_ms
-        for found in self.queues.values():
-            if found.is_stream and found.id_in_log:
+        for queue in self.queues.values():
+            if queue.is_stream and queue.id_in_log:
                 try:
-                    found.note_kept(self.journal)
+                    queue.note_kept(self.journal)
                 except Exception as error:  # an error of ours is this queue's alone
-                    self.guard.queue_failed(found, error)
+                    self.guard.queue_failed(queue, error)
 
     def watch_pressure(self):
         """Publishers wait, or have waited: have it told when that lasts."""
@@ -210,16 +210,16 @@ class Broker(Consuming):
             self.note_readers()
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
-        for found in list(self.queues.values()):
-            if self.queues.get(found.name) is not found:
+        for queue in list(self.queues.values()):
+            if self.queues.get(queue.name) is not queue:
                 continue  # another one's rules have removed it
             try:
-                if found.rules is not None:
-                    found.rules.tick(self, found)
-                elif found.is_stream:
-                    found.forget_old(self.ages)
+                if queue.rules is not None:
+                    queue.rules.tick(self, queue)
+                elif queue.is_stream:
+                    queue.forget_old(self.ages)
             except Exception as error:  # an error of ours is this queue's alone
-                self.guard.queue_failed(found, error)
+                self.guard.queue_failed(queue, error)
         self.dead_letters.retry()
         self.guard.tick()
 
@@ -245,12 +245,12 @@ class Broker(Consuming):
         """A lifetime or a delay has ended: let go what is too old, hand over what has waited."""
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
-        for found in list(self.queues.values()):
-            if found.rules is not None and found.rules.expiry is not None and self.queues.get(found.name) is found:
+        for queue in list(self.queues.values()):
+            if queue.rules is not None and queue.rules.expiry is not None and self.queues.get(queue.name) is queue:
                 try:
-                    found.rules.expiry.tick(self, found)
+                    queue.rules.expiry.tick(self, queue)
                 except Exception as error:  # an error of ours is this queue's alone
-                    self.guard.queue_failed(found, error)
+                    self.guard.queue_failed(queue, error)
 
     def run(self):
         """Make all deliveries that can be made now, and let held publishers try again. Never raises."""
@@ -333,22 +333,22 @@ class Broker(Consuming):
             return NO_ROOM
         verdict = TAKEN
         expires = self.tables.messages[message + layout.MESSAGE_LIFETIME] != layout.NONE
-        for found in targets:
-            if expires and not found.is_stream:
-                self.let_expire(found)
-            if self.put_on(found, message, delay_ms) == REFUSED:
+        for queue in targets:
+            if expires and not queue.is_stream:
+                self.let_expire(queue)
+            if self.put_on(queue, message, delay_ms) == REFUSED:
                 verdict = REFUSED
-            self.activate(found)
+            self.activate(queue)
         return verdict
 
-    def put_on(self, found, message, delay_ms):
+    def put_on(self, queue, message, delay_ms):
         """Put a message on one queue that has room for it: TAKEN, or what a feature says."""
-        if delay_ms and not found.is_stream:
-            self.delay(found, message, delay_ms)
-        elif found.rules is None:
-            found.push(message)
+        if delay_ms and not queue.is_stream:
+            self.delay(queue, message, delay_ms)
+        elif queue.rules is None:
+            queue.push(message)
         else:
-            return found.rules.take(self, found, message)
+            return queue.rules.take(self, queue, message)
         return TAKEN
 
     def published(self, channel, message, mandatory, outcome):
@@ -368,7 +368,7 @@ class Broker(Consuming):
     def publish_dead_letter(self, message, exchange_name, key, circles):
         """Publish a dead letter: TAKEN, UNROUTABLE or NO_ROOM. `circles(queue name)` is true for a queue it must not come back to."""
         walk = Walk(self, exchange_name, key, message)
-        walk.queues = [found for found in walk.queues if not circles(found.name)]
+        walk.queues = [queue for queue in walk.queues if not circles(queue.name)]
         return self.put_far(message, walk)
 
     def has_entries(self, count):
@@ -383,65 +383,65 @@ class Broker(Consuming):
         that is to wait has no place for that."""
         if delay_ms and not self.waiting.has_room():
             return True
-        for found in targets:
-            if found.full(block_total) and not (self.give_way() and not found.full(block_total)):
+        for queue in targets:
+            if queue.full(block_total) and not (self.give_way() and not queue.full(block_total)):
                 return True
         return logged and self.journal.log.full(block_total * self.tables.block_size)
 
-    def delay(self, found, message, delay_ms):
+    def delay(self, queue, message, delay_ms):
         """Give a queue a message that it gets to see in `delay_ms`."""
-        entry = found.push(message)
-        found.unlink(entry)
+        entry = queue.push(message)
+        queue.unlink(entry)
         try:
-            self.waiting.add(self, delay_ms, found, entry, True)
+            self.waiting.add(self, delay_ms, queue, entry, True)
         except Exception:  # all or nothing: the entry has no place in a list
             self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
-            found.drop(entry)
+            queue.drop(entry)
             raise
         self.counters["delayed"] += 1
 
-    def let_expire(self, found):
+    def let_expire(self, queue):
         """A message with an expiration comes to a queue that may not have looked for any so far."""
-        if found.rules is not None and found.rules.expires:
+        if queue.rules is not None and queue.rules.expires:
             return
-        before = found.rules
-        found.rules = with_expiry(before)
+        before = queue.rules
+        queue.rules = with_expiry(before)
         try:
-            found.update_plain()
+            queue.update_plain()
         except Exception:  # all of it or nothing: the next such message tries again
-            found.rules = before
+            queue.rules = before
             if before is not None:
                 without_expiry(before)
             raise
 
-    def entries_of(self, found):
+    def entries_of(self, queue):
         """The entries of a queue: those ready, and those delivered and not settled, which may come back."""
         tables = self.tables
-        entry = found.head()
+        entry = queue.head()
         while entry != layout.NONE:
             yield entry
             entry = tables.entries[entry + layout.ENTRY_NEXT]
         for channel in self.open_sessions():
             entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
             while entry != layout.NONE:
-                if tables.entries[entry + layout.ENTRY_QUEUE] == found.handle:
+                if tables.entries[entry + layout.ENTRY_QUEUE] == queue.handle:
                     yield entry
                 entry = tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
         """Have streams and queues that can go on in the log give memory back until `block_total` more blocks have room; other streams
         let their oldest messages go, as far as they hold more than their share."""
-        for found in self.queues.values():
-            if found.is_stream:
-                found.make_room(block_total)
+        for queue in self.queues.values():
+            if queue.is_stream:
+                queue.make_room(block_total)
         if self.journal is not None:
             self.journal.pager.make_room(block_total)
 
     def give_way(self):
         """Ask streams to release cached messages; returns whether any were released."""
         given = False
-        for found in self.queues.values():
-            if found.is_stream and found.pages is not None and found.pages.give_way():
+        for queue in self.queues.values():
+            if queue.is_stream and queue.pages is not None and queue.pages.give_way():
                 given = True
         return given
 
@@ -471,27 +471,27 @@ class Broker(Consuming):
         """
         if name not in self.queues:
             return 0
-        found = self.queue(name, connection)
-        if found.is_own:
+        queue = self.queue(name, connection)
+        if queue.is_own:
             raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " is the broker's own")
-        if if_unused and found.consumers:
+        if if_unused and queue.consumers:
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
-        if if_empty and found.message_count():
+        if if_empty and queue.message_count():
             raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
-        return None if self.unbind_many(found.bound) else self.drop_queue(found)
+        return None if self.unbind_many(queue.bound) else self.drop_queue(queue)
 
-    def end_some(self, found):
+    def end_some(self, queue):
         """A queue is removed: let go of as much of it as the turn has left for; true when that was all, and its record is free.
 
         Dead letters that wait come by themselves, and deliveries of channels that are over.
         """
         tables, state, queues = self.tables, self.tables.state, self.tables.queues
-        if self.queues.get(found.name) is found:  # it had many bindings
-            if self.unbind_many(found.bound):
+        if self.queues.get(queue.name) is queue:  # it had many bindings
+            if self.unbind_many(queue.bound):
                 return False
-            self.forget_queue(found)
-        while found.consumers and state[layout.STATE_LEFT] > 0:
-            consumer = found.consumers[0]
+            self.forget_queue(queue)
+        while queue.consumers and state[layout.STATE_LEFT] > 0:
+            consumer = queue.consumers[0]
             channel = consumer.channel
             unsettled = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED]
             state[layout.STATE_LEFT] -= tables.engine.effort // 256 + unsettled // 16  # as long as the end of a consumer takes there
@@ -502,21 +502,21 @@ class Broker(Consuming):
             except Exception as error:  # an error of ours is that connection's alone
                 channel.connection.broke(error)
         most = max(state[layout.STATE_LEFT], 0)
-        count = found.purge(most)
-        count += self.waiting.drop(found, min(most - count, self.looked_at(most)))
-        for channel in self.open_sessions() if found.unsettled_count() else ():
+        count = queue.purge(most)
+        count += self.waiting.drop(queue, min(most - count, self.looked_at(most)))
+        for channel in self.open_sessions() if queue.unsettled_count() else ():
             if count < most and channel not in self.leaving:
-                count += tables.engine.drop_held(channel.handle, found.handle, most - count)
+                count += tables.engine.drop_held(channel.handle, queue.handle, most - count)
         state[layout.STATE_LEFT] -= count
         self.counters["dropped_with_queue"] += count
-        if found.consumers or queues[found.handle + layout.QUEUE_BLOCKS]:
+        if queue.consumers or queues[queue.handle + layout.QUEUE_BLOCKS]:
             self.dead_letters.retry()
             return False
         if self.journal is not None:
             self.journal.gather_settled()
-        hot.deactivate(queues, state, found.handle)  # its record may soon be another queue's
-        del self.queue_objects[found.handle]
-        hot.give(queues, tables.queue_pool, 0, found.handle)
+        hot.deactivate(queues, state, queue.handle)  # its record may soon be another queue's
+        del self.queue_objects[queue.handle]
+        hot.give(queues, tables.queue_pool, 0, queue.handle)
         return True
 
     def kept_aside(self):
@@ -528,10 +528,10 @@ class Broker(Consuming):
         for each in self.guard.entries_aside():
             yield each
 
-    def purge(self, found, most):
+    def purge(self, queue, most):
         """Drop ready messages of a queue, `most` or as many as the turn has left for: how many."""
         state = self.tables.state
-        count = found.purge(max(min(most, state[layout.STATE_LEFT]), 1))
+        count = queue.purge(max(min(most, state[layout.STATE_LEFT]), 1))
         state[layout.STATE_LEFT] -= count
         self.counters["purged"] += count
         return count

@@ -144,29 +144,29 @@ class Consuming(MessageReading):
 
     def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
         """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
-        found = self.queue(name, channel.connection)
+        queue = self.queue(name, channel.connection)
         if tag in channel.consumers:
             raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
-        if found.exclusive_consumer or (exclusive and found.consumers):
+        if queue.exclusive_consumer or (exclusive and queue.consumers):
             raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " in exclusive use")
-        what = self.called("queue", found.name)
+        what = self.called("queue", queue.name)
         check_rows(CONSUMER_ARGUMENTS, what, arguments)
-        if "x-stream-offset" in arguments and not found.is_stream:
+        if "x-stream-offset" in arguments and not queue.is_stream:
             invalid(what, "x-stream-offset", "it is no stream")
-        self.end_unclaimed(found)
+        self.end_unclaimed(queue)
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
-        found.may_be_read(what, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
+        queue.may_be_read(what, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
         for each in arguments:
             if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
                 self.tell_unknown("consumer", each)
-        consumer = Consumer(layout.NONE, tag, found, channel, no_ack, exclusive)
-        if found.is_stream:
-            needed("stream.subscription", "streams").begin(self, consumer, found, arguments, prefetch)
+        consumer = Consumer(layout.NONE, tag, queue, channel, no_ack, exclusive)
+        if queue.is_stream:
+            needed("stream.subscription", "streams").begin(self, consumer, queue, arguments, prefetch)
         handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         consumer.handle = handle
-        tables.consumers[handle + layout.CONSUMER_QUEUE] = found.handle
+        tables.consumers[handle + layout.CONSUMER_QUEUE] = queue.handle
         tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle
         tables.consumers[handle + layout.CONSUMER_CREDIT] = prefetch if prefetch and not no_ack else layout.CREDIT_UNLIMITED
         tables.consumers[handle + layout.CONSUMER_NO_ACK] = 1 if no_ack else 0
@@ -175,51 +175,51 @@ class Consuming(MessageReading):
         hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
         tables.engine.see_consumer(consumer)  # whom a family gives no prefix Python delivers to
         channel.consumers[tag] = consumer
-        found.exclusive_consumer = exclusive
+        queue.exclusive_consumer = exclusive
         try:
-            self.line_up(found, consumer, arguments.get("x-priority", 0))
+            self.line_up(queue, consumer, arguments.get("x-priority", 0))
         except Exception:  # all or nothing: the consumer is not there
             self.end_consumer(consumer)
             raise
-        self.activate(found)
+        self.activate(queue)
         return consumer
 
-    def end_unclaimed(self, found):
+    def end_unclaimed(self, queue):
         """Somebody looks at a queue: where it had no consumer to take a message at once a lifetime of 0 is over (RabbitMQ)."""
-        if found.rules is not None and found.rules.expiry is not None and not found.consumers:
-            found.rules.expiry.let_go(self, found, 1)
+        if queue.rules is not None and queue.rules.expiry is not None and not queue.consumers:
+            queue.rules.expiry.let_go(self, queue, 1)
 
-    def line_up(self, found, consumer, priority):
+    def line_up(self, queue, consumer, priority):
         """Put a consumer among those of its queue: behind all with its priority or a higher one."""
         consumer.priority = priority
         if priority:
-            found.prioritised = True
-        at = len(found.consumers)
-        while at and found.consumers[at - 1].priority < priority:
+            queue.prioritised = True
+        at = len(queue.consumers)
+        while at and queue.consumers[at - 1].priority < priority:
             at -= 1
-        found.consumers.insert(at, consumer)
-        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
-        self.tables.engine.see_queue(found)
+        queue.consumers.insert(at, consumer)
+        self.tables.queues[queue.handle + layout.QUEUE_CONSUMERS] = len(queue.consumers)
+        self.tables.engine.see_queue(queue)
 
     def cancel(self, consumer, has_unsettled=True):
         """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
-        found = consumer.queue
-        if found.is_stream:
+        queue = consumer.queue
+        if queue.is_stream:
             try:
-                found.keep(consumer)
+                queue.keep(consumer)
                 if self.journal is not None:
-                    self.journal.kept(found, consumer.keeps)
+                    self.journal.kept(queue, consumer.keeps)
             except Exception as error:  # what was kept before counts
-                self.guard.queue_failed(found, error)
+                self.guard.queue_failed(queue, error)
         self.end_consumer(consumer, has_unsettled)
-        if found.is_stream and found.pages is not None:
-            found.pages.prune()
-        if found.auto_delete and not found.consumers:
-            self.drop_queue(found)
+        if queue.is_stream and queue.pages is not None:
+            queue.pages.prune()
+        if queue.auto_delete and not queue.consumers:
+            self.drop_queue(queue)
 
     def end_consumer(self, consumer, has_unsettled=True):
         """Take a consumer out of everything that knows it; `has_unsettled` false: its deliveries do not know it any more."""
-        found = consumer.queue
+        queue = consumer.queue
         del consumer.channel.consumers[consumer.tag]
         consumer.channel.connection.send.forget(consumer)
         hot.link_consumer(
@@ -229,11 +229,11 @@ class Consuming(MessageReading):
             consumer.handle,
             self.tables.consumers[consumer.handle + layout.CONSUMER_NEXT],
         )
-        if consumer in found.consumers:
-            found.consumers.remove(consumer)
-        self.tables.queues[found.handle + layout.QUEUE_CONSUMERS] = len(found.consumers)
-        self.tables.engine.see_queue(found)
-        found.exclusive_consumer = False
+        if consumer in queue.consumers:
+            queue.consumers.remove(consumer)
+        self.tables.queues[queue.handle + layout.QUEUE_CONSUMERS] = len(queue.consumers)
+        self.tables.engine.see_queue(queue)
+        queue.exclusive_consumer = False
         if has_unsettled:
             self.tables.engine.disown(consumer.channel.handle, consumer.handle)
         hot.give(self.tables.consumers, self.tables.consumer_pool, 0, consumer.handle)
@@ -346,25 +346,25 @@ class Consuming(MessageReading):
         """How many of them a turn has left for."""
         return max(left // self.look_cost(), 1)
 
-    def discard(self, found, entry, reason):
+    def discard(self, queue, entry, reason):
         """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
-        rule = None if found.rules is None else found.rules.dead_letter
-        if rule is None or self.send_dead_letter(rule, found, entry, reason):
-            found.drop(entry)
+        rule = None if queue.rules is None else queue.rules.dead_letter
+        if rule is None or self.send_dead_letter(rule, queue, entry, reason):
+            queue.drop(entry)
 
-    def send_dead_letter(self, rule, found, entry, reason):
+    def send_dead_letter(self, rule, queue, entry, reason):
         """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
         try:
             if not self.dead_letters.has_turn(entry, reason):
                 return False
             try:
-                if rule.send(self, found, entry, reason):
+                if rule.send(self, queue, entry, reason):
                     return True
             except MemoryError as error:  # there may be some later
-                self.guard.trouble("a dead letter of queue '%s'", found.name, error)
+                self.guard.trouble("a dead letter of queue '%s'", queue.name, error)
             self.dead_letters.add(entry, reason)
         except Exception as error:  # an error of ours: the entry is put aside
-            self.guard.rescue(found, entry, error)
+            self.guard.rescue(queue, entry, error)
         return False
 
     def unsettled_back_from(self, channel, entry, oldest=layout.NONE):
@@ -384,58 +384,58 @@ class Consuming(MessageReading):
         """Requeue unsettled entries, RELEASED or MODIFIED; then queues that hold only so much let go of what is too much."""
         limited = {}
         for entry in entries:
-            found = self.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
+            queue = self.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
             self.requeue_entry(channel, entry, outcome)
-            if found.rules is not None:
-                limited[found.handle] = found
-        for found in limited.values():
+            if queue.rules is not None:
+                limited[queue.handle] = queue
+        for queue in limited.values():
             try:
-                found.rules.trim(self, found)
+                queue.rules.trim(self, queue)
             except Exception as error:  # an error of ours is this queue's alone
-                self.guard.queue_failed(found, error)
+                self.guard.queue_failed(queue, error)
 
     def requeue_entry(self, channel, entry, outcome):
         """Requeue one unsettled entry; a stream's message is there anyway."""
         tables = self.tables
-        found = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+        queue = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
         hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
-        if found.is_stream:
-            found.drop(entry)
+        if queue.is_stream:
+            queue.drop(entry)
         else:
             self.counters["redelivered"] += 1
             if outcome == MODIFIED and tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
                 tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
-            if found.rules is None:
-                found.requeue(entry)
+            if queue.rules is None:
+                queue.requeue(entry)
             else:
-                self.come_back(found, entry)
-        self.activate(found)
+                self.come_back(queue, entry)
+        self.activate(queue)
 
-    def come_back(self, found, entry):
+    def come_back(self, queue, entry):
         """An entry, in no list, comes back to a queue with rules."""
         try:
-            kept = found.rules.came_back(self, found, entry)
+            kept = queue.rules.came_back(self, queue, entry)
         except Exception as error:  # an error of ours: told, and the entry comes back
-            self.guard.trouble("queue '%s'", found.name, error)
+            self.guard.trouble("queue '%s'", queue.name, error)
             kept = False
         try:
             if not kept:
-                found.requeue(entry)
+                queue.requeue(entry)
         except Exception as error:  # an error of ours: the entry is put aside
-            self.guard.rescue(found, entry, error)
+            self.guard.rescue(queue, entry, error)
 
     def wake_consumers(self, channel, last, multiple):
         """Settling gives credit: the queues of the channel's consumers may deliver again."""
         if not multiple and self.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] == 0:
-            found = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
-            self.activate(found)
+            queue = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
+            self.activate(queue)
             return
         for consumer in channel.consumers.values():
             self.activate(consumer.queue)
 
-    def activate(self, found):
+    def activate(self, queue):
         """Remember that a queue may have something to deliver."""
-        hot.activate(self.tables.queues, self.tables.state, found.handle)
+        hot.activate(self.tables.queues, self.tables.state, queue.handle)
 
     def has_active(self):
         """True when `run` may have something to do: a queue to deliver from, a connection that waits for its turn."""

@@ -29,19 +29,19 @@ def told(tables, message):
     source = source_of(tables.messages[message + layout.MESSAGE_KIND])
     octets = tables.properties_of(message)
     given = source.exact(octets)
-    found = payload(tables, message, source, octets)
-    if found is None:
+    pieces_and_type = payload(tables, message, source, octets)
+    if pieces_and_type is None:
         return given, None
-    if found[1] is not None:
-        given["type"] = found[1]
-    return given, found[0]
+    if pieces_and_type[1] is not None:
+        given["type"] = pieces_and_type[1]
+    return given, pieces_and_type[0]
 
 
 def pieces(tables, message):
     """The second of these alone."""
     source = source_of(tables.messages[message + layout.MESSAGE_KIND])
-    found = payload(tables, message, source, tables.properties_of(message))
-    return None if found is None else found[0]
+    pieces_and_type = payload(tables, message, source, tables.properties_of(message))
+    return None if pieces_and_type is None else pieces_and_type[0]
 
 
 def payload(tables, message, source, octets):

@@ -50,7 +50,7 @@ class Plain:
             buffer = buffer.next_touched
         return slots
 
-    def see_queue(self, found):
+    def see_queue(self, queue):
         """A queue's rules, its pages or its consumers have changed."""
 
     def see_consumer(self, consumer):
@@ -115,12 +115,12 @@ class Plain:
 
         return flat_records.gather_settled(self.tables.entries, self.tables.state, runs, most)
 
-    def live_in(self, entry, segment, found, count, most):
+    def live_in(self, entry, segment, live, count, most):
         """See flat_records.live_in."""
         from ..log import flat_records
 
         tables = self.tables
-        return flat_records.live_in(tables.messages, tables.entries, tables.queues, entry, segment, found, count, most)
+        return flat_records.live_in(tables.messages, tables.entries, tables.queues, entry, segment, live, count, most)
 
     # What a method does to all messages of a queue, or to all deliveries of a channel
 

@@ -48,23 +48,23 @@ class Guard:
 
     # Messages
 
-    def rescue(self, found, entry, error):
+    def rescue(self, queue, entry, error):
         """The work for a message has raised; its entry is in no list, or its place in one does not count any more."""
-        self.trouble("a message of queue '%s'", found.name, error)
-        self.put_away(found, entry, error)
+        self.trouble("a message of queue '%s'", queue.name, error)
+        self.put_away(queue, entry, error)
 
-    def put_away(self, found, entry, error):
+    def put_away(self, queue, entry, error):
         """Keep the message of an entry in no list as poison, and drop the entry; else the entry stays aside."""
         try:
-            if found.is_own or self.broker.queues.get(found.name) is not found:  # what a queue has that is removed goes from there
-                found.requeue(entry)
+            if queue.is_own or self.broker.queues.get(queue.name) is not queue:  # what a queue has that is removed goes from there
+                queue.requeue(entry)
                 return
             poison = part("broker.poison")
-            if poison is not None and poison.keep(self.broker, found, entry, words_of(error)):
-                found.drop(entry)
+            if poison is not None and poison.keep(self.broker, queue, entry, words_of(error)):
+                queue.drop(entry)
                 return
         except Exception as again:  # what guards may raise too: then the entry lies aside
-            self.trouble("the poison of queue '%s'", found.name, again)
+            self.trouble("the poison of queue '%s'", queue.name, again)
         entries = self.broker.tables.entries
         entries[entry + layout.ENTRY_NEXT] = self.aside
         self.aside = entry
@@ -78,48 +78,48 @@ class Guard:
 
     # Queues
 
-    def queue_failed(self, found, error):
+    def queue_failed(self, queue, error):
         """A queue's turn, or what time does to it, has raised."""
-        self.trouble("queue '%s'", found.name, error)
+        self.trouble("queue '%s'", queue.name, error)
         try:
-            count = self.count_failure(found)
-            if isinstance(error, (MemoryError, OSError)) or found.is_stream:
+            count = self.count_failure(queue)
+            if isinstance(error, (MemoryError, OSError)) or queue.is_stream:
                 return  # nothing of the queue's own making: it is tried again
             if count >= FEATURES_AFTER:
-                self.put_features_aside(found)
-            elif count >= HEAD_AFTER and found.head() != layout.NONE:
-                self.rescue(found, found.pop(), error)
+                self.put_features_aside(queue)
+            elif count >= HEAD_AFTER and queue.head() != layout.NONE:
+                self.rescue(queue, queue.pop(), error)
         except Exception as again:  # what guards may raise too: told, and the others go on
-            self.trouble("queue '%s'", found.name, again)
-            self.broker.activate(found)  # nothing else may remember that it is to be tried again
+            self.trouble("queue '%s'", queue.name, again)
+            self.broker.activate(queue)  # nothing else may remember that it is to be tried again
 
-    def count_failure(self, found):
+    def count_failure(self, queue):
         """Faults of a queue in a row."""
         now = self.broker.uptime_ms
         for row in self.failing:
-            if row[0] is found:
+            if row[0] is queue:
                 row[1] += 1
                 row[2] = now
                 return row[1]
-        self.failing.append([found, 1, now])
+        self.failing.append([queue, 1, now])
         return 1
 
-    def put_features_aside(self, found):
+    def put_features_aside(self, queue):
         """Go on without the features of a queue that raise; dead letters stay, for they raise message by message."""
-        rules = found.rules
+        rules = queue.rules
         if rules is None:
             return
         good = []
         for feature in rules.features:
             try:
-                feature.before_delivery(self.broker, found)
-                feature.tick(self.broker, found)
+                feature.before_delivery(self.broker, queue)
+                feature.tick(self.broker, queue)
                 good.append(feature)
             except Exception as error:  # an error of ours: the queue goes on without it
-                self.trouble("a feature of queue '%s', which goes on without it", found.name, error)
+                self.trouble("a feature of queue '%s', which goes on without it", queue.name, error)
         rules.features = good
         rules.groups = None
-        found.update_plain()
+        queue.update_plain()
 
     # Connections
 

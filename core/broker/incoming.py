@@ -41,10 +41,10 @@ class Incoming:
         broker, user = connection.broker, connection.user
         if self.exchange not in user.granted[WRITE]:
             check(broker, user, WRITE, "exchange", self.exchange)
-        found = broker.exchanges.get(self.exchange)
-        if found is None and self.exchange:
+        exchange = broker.exchanges.get(self.exchange)
+        if exchange is None and self.exchange:
             raise ProtocolError(NOT_FOUND, "no " + broker.called("exchange", self.exchange))
-        if found is not None and found.internal:
+        if exchange is not None and exchange.internal:
             raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal " + broker.called("exchange", self.exchange))
         if self.transaction is not None:
             self.transaction.check_room()

@@ -55,9 +55,9 @@ class MessageReading(Definitions):
             return 1000 * (-2 - lifetime)
         return None if lifetime == layout.NONE else lifetime
 
-    def expires(self, found, message):
+    def expires(self, queue, message):
         """True when a message says how long it lives, and its queue does not look at that so far."""
-        if found.is_stream or found.is_own or found.rules is not None and found.rules.expires:
+        if queue.is_stream or queue.is_own or queue.rules is not None and queue.rules.expires:
             return False
         return self.tables.messages[message + layout.MESSAGE_LIFETIME] != layout.NONE
 

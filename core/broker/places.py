@@ -83,20 +83,20 @@ class Places:
 
     def work(self):
         """A job, when that has raised: the exclusive queues of connections that have gone go too."""
-        for found in list(self.broker.queues.values()):
-            if found.owner is not None and found.owner.closed:
-                self.broker.drop_queue(found)
+        for queue in list(self.broker.queues.values()):
+            if queue.owner is not None and queue.owner.closed:
+                self.broker.drop_queue(queue)
 
     def detach(self, connection):
         """A connection has gone: its exclusive queues go too, its buffers come back."""
-        for found in list(connection.exclusive_queues):
+        for queue in list(connection.exclusive_queues):
             try:
-                self.broker.drop_queue(found)
+                self.broker.drop_queue(queue)
             except Exception as error:  # an error of ours: told, and tried again
                 self.broker.guard.job_failed(self, error)
-        for found in self.broker.queues.values():
-            if found.declared_by is connection:
-                found.declared_by = nobody
+        for queue in self.broker.queues.values():
+            if queue.declared_by is connection:
+                queue.declared_by = nobody
         for exchange in self.broker.exchanges.values():
             for binding in exchange.bindings.values():
                 if binding.made_by is connection:

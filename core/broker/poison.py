@@ -22,22 +22,22 @@ def keep(broker, queue, entry, reason):
     from ..outcomes import TAKEN, nobody
 
     tables = broker.tables
-    found = broker.queues.get(NAME)
-    if found is None:
+    poison = broker.queues.get(NAME)
+    if poison is None:
         broker.check_queue_room(nobody)
-        found = broker.make_queue(nobody, NAME, True, False, False, {})
+        poison = broker.make_queue(nobody, NAME, True, False, False, {})
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     route = tables.route_of(message)
     copy = broker.copy_with(message, route, marks(broker, message, len(route), queue.name, reason))
     if copy == layout.NONE:
         return False
     try:
-        if broker.put(copy, (found,)) != TAKEN:
+        if broker.put(copy, (poison,)) != TAKEN:
             return False
     finally:
         tables.release(copy)
     broker.counters["poisoned"] += 1
-    shorten(broker, found)
+    shorten(broker, poison)
     return True
 
 
@@ -55,15 +55,15 @@ def marks(broker, message, route_size, name, reason):
         return octets
 
 
-def shorten(broker, found):
+def shorten(broker, queue):
     """Let the oldest messages go as long as there are too many."""
     limits = broker.limits
     while (
-        found.message_count() > 1
-        and found.head() != layout.NONE
-        and (found.message_count() * SHARE > limits.message_count_max or found.octets() * SHARE > limits.arena_size)
+        queue.message_count() > 1
+        and queue.head() != layout.NONE
+        and (queue.message_count() * SHARE > limits.message_count_max or queue.octets() * SHARE > limits.arena_size)
     ):
-        found.drop(found.pop())
+        queue.drop(queue.pop())
         broker.counters["poison_dropped"] += 1
         if broker.counters["poison_dropped"] == 1:
             broker.log("queue '%s' is full: its oldest messages go" % NAME)

@@ -64,7 +64,7 @@ class Policy:
 
     def fits(self, name, kinds):
         """True when the policy is for this name and one of these kinds."""
-        return self.apply_to in kinds and self.expression.found_in(name)
+        return self.apply_to in kinds and self.expression.matches(name)
 
 
 def bad(name, reason):
@@ -124,11 +124,11 @@ class Policies:
 
     def best(self, name, kinds):
         """The policy with the highest priority that fits, or None."""
-        found = None
+        best = None
         for each in self.by_name.values():
-            if each.fits(name, kinds) and (found is None or (each.priority, each.name) > (found.priority, found.name)):
-                found = each
-        return found
+            if each.fits(name, kinds) and (best is None or (each.priority, each.name) > (best.priority, best.name)):
+                best = each
+        return best
 
     def apply_to_all(self, broker):
         """Bring every queue and exchange up to date: some now, the others in the rounds of the broker to come."""

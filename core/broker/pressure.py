@@ -82,10 +82,10 @@ def what_is_full(broker):
 
 def fullest(broker, only_full):
     """The queues with most octets, in words for the end of a sentence."""
-    found = [
+    rows = [
         (each.octets(), each.message_count(), each.name)
         for each in broker.queues.values()
         if not each.is_stream and (not only_full or each.full(1))
     ]
-    found.sort(reverse=True)
-    return "".join(["; queue '%s' has %d messages" % (name[:NAME_MAX], count) for _, count, name in found[:QUEUES_MAX]])
+    rows.sort(reverse=True)
+    return "".join(["; queue '%s' has %d messages" % (name[:NAME_MAX], count) for _, count, name in rows[:QUEUES_MAX]])

@@ -62,12 +62,12 @@ def may_return(entries, queues, entry, last, asks):
 
 def route_hash(source, at, size):
     """A number below 2^28 for the octets of a route."""
-    found = size
+    hashed = size
     end = at + size
     while at < end:
-        found = (found & 0x3FFFF) * 2039 + source[at] * 31 + (found >> 18) & 0xFFFFFFF
+        hashed = (hashed & 0x3FFFF) * 2039 + source[at] * 31 + (hashed >> 18) & 0xFFFFFFF
         at += 1
-    return found ^ found >> 13
+    return hashed ^ hashed >> 13
 
 
 route_hash = quicker(route_hash)

@@ -28,8 +28,8 @@ def remember(tables, user, route, targets):
     copy(tables.route_octets, at, route, 0, len(route))
     state[layout.STATE_ROUTE_OCTETS] = at + len(route)
     first = state[layout.STATE_ROUTE_TARGETS]
-    for found in targets:
-        tables.route_targets[state[layout.STATE_ROUTE_TARGETS]] = found.handle
+    for queue in targets:
+        tables.route_targets[state[layout.STATE_ROUTE_TARGETS]] = queue.handle
         state[layout.STATE_ROUTE_TARGETS] += 1
     routes = tables.routes
     routes[slot + layout.ROUTE_EPOCH] = state[layout.STATE_ROUTE_EPOCH]

@@ -23,8 +23,8 @@ def overdue(broker, session, now):
         session.watched_tag = tag
         session.watched_since = now
         return 0
-    found = broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
-    most = (found.rules.consumer_timeout_ms if found.rules is not None else 0) or broker.limits.consumer_timeout_ms
+    queue = broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+    most = (queue.rules.consumer_timeout_ms if queue.rules is not None else 0) or broker.limits.consumer_timeout_ms
     if not most or elapsed(now, session.watched_since) <= most:
         return 0
     broker.counters["settle_timeouts"] += 1

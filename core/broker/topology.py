@@ -89,10 +89,10 @@ class Definitions:
 
     def exchange(self, name):
         """The exchange called `name`; not-found when there is none."""
-        found = self.exchanges.get(name)
-        if found is None:
+        exchange = self.exchanges.get(name)
+        if exchange is None:
             raise ProtocolError(NOT_FOUND, "no " + self.called("exchange", name))
-        return found
+        return exchange
 
     def declare_exchange(self, connection, name, type_, passive, durable, auto_delete, internal, arguments):
         """Make an exchange, or see that the one there is the same (section 1.6.2.1)."""
@@ -103,10 +103,10 @@ class Definitions:
         class_ = type_named(type_)
         if class_ is None:
             raise ProtocolError(COMMAND_INVALID, "%s exchange type '%s'" % ("invalid" if type_ == SYSTEM else "unknown", type_))
-        found = self.exchanges.get(name)
-        if found is not None:
-            self.same_exchange(found, class_.type, durable, auto_delete, internal, arguments)
-            return found
+        exchange = self.exchanges.get(name)
+        if exchange is not None:
+            self.same_exchange(exchange, class_.type, durable, auto_delete, internal, arguments)
+            return exchange
         self.check_new_name("exchange", name)
         self.check_exchange_arguments(name, class_, arguments)
         if len(self.exchanges) >= self.limits.exchange_count_max:
@@ -133,14 +133,14 @@ class Definitions:
             )
         class_.check_arguments(arguments)
 
-    def same_exchange(self, found, type_, durable, auto_delete, internal, arguments):
+    def same_exchange(self, exchange, type_, durable, auto_delete, internal, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
-        what = self.called("exchange", found.name)
-        self.equivalent("type", what, type_, found.type)
-        self.equivalent("durable", what, durable, found.durable)
-        self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
-        self.equivalent("internal", what, internal, found.internal)
-        self.equivalent_arguments(what, arguments, found.arguments)
+        what = self.called("exchange", exchange.name)
+        self.equivalent("type", what, type_, exchange.type)
+        self.equivalent("durable", what, durable, exchange.durable)
+        self.equivalent("auto_delete", what, auto_delete, exchange.auto_delete)
+        self.equivalent("internal", what, internal, exchange.internal)
+        self.equivalent_arguments(what, arguments, exchange.arguments)
 
     def delete_exchange(self, name, if_unused):
         """Remove an exchange and its bindings (section 1.6.2.3); one that is not there is removed already.
@@ -151,49 +151,49 @@ class Definitions:
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
         if name.startswith("amq."):
             raise ProtocolError(ACCESS_REFUSED, "deletion of system %s not allowed" % self.called("exchange", name))
-        found = self.exchanges.get(name)
-        if found is None:
+        exchange = self.exchanges.get(name)
+        if exchange is None:
             return True
-        if if_unused and found.bindings:
+        if if_unused and exchange.bindings:
             raise ProtocolError(PRECONDITION_FAILED, self.called("exchange", name) + " in use")
-        if self.unbind_many(found.bindings) or self.unbind_many(found.bound):
+        if self.unbind_many(exchange.bindings) or self.unbind_many(exchange.bound):
             return False
-        self.remove_bindings(list(found.bindings.values()) + list(found.bound.values()))
-        if self.exchanges.get(name) is found:  # it has not gone with its last binding
-            self.exchange_gone(found)
+        self.remove_bindings(list(exchange.bindings.values()) + list(exchange.bound.values()))
+        if self.exchanges.get(name) is exchange:  # it has not gone with its last binding
+            self.exchange_gone(exchange)
         return True
 
-    def exchange_gone(self, found):
+    def exchange_gone(self, exchange):
         """Forget an exchange's name."""
-        if found.durable and self.journal is not None:  # first: what is deleted again, and gone, is not logged again
+        if exchange.durable and self.journal is not None:  # first: what is deleted again, and gone, is not logged again
             from ..log import definition_records
 
-            self.journal.define(definition_records.gone(definition_records.exchange_definition(found)))
-        del self.exchanges[found.name]
+            self.journal.define(definition_records.gone(definition_records.exchange_definition(exchange)))
+        del self.exchanges[exchange.name]
         route_cache.forget(self.tables)
 
     # Queues (section 1.7)
 
     def queue(self, name, connection):
         """The queue called `name`; not-found when there is none, resource-locked when another connection owns it."""
-        found = self.queues.get(name)
-        if found is None:
+        queue = self.queues.get(name)
+        if queue is None:
             raise ProtocolError(NOT_FOUND, "no " + self.called("queue", name))
-        if found.owner is not None and found.owner is not connection:
+        if queue.owner is not None and queue.owner is not connection:
             self.locked(name)
-        return found
+        return queue
 
     def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
         """Make a queue, or see that the one there is the same (section 1.7.2.1). An empty name asks for a generated one."""
         if passive:
-            found = self.queue(name, connection)
-            found.used = True
-            return found
+            queue = self.queue(name, connection)
+            queue.used = True
+            return queue
         if name in self.queues:
-            found = self.queue(name, connection)
-            self.same_queue(found, durable, exclusive, auto_delete, arguments)
-            found.used = True
-            return found
+            queue = self.queue(name, connection)
+            self.same_queue(queue, durable, exclusive, auto_delete, arguments)
+            queue.used = True
+            return queue
         if name == "":
             name = self.generated_name("amq.gen-")
             check(self, connection.user, CONFIGURE, "queue", name)
@@ -268,54 +268,54 @@ class Definitions:
             made.update_plain()
         return made
 
-    def same_queue(self, found, durable, exclusive, auto_delete, arguments):
+    def same_queue(self, queue, durable, exclusive, auto_delete, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
-        what = self.called("queue", found.name)
-        self.equivalent("durable", what, durable, found.durable)
-        if exclusive != (found.owner is not None):
-            self.locked(found.name)
-        self.equivalent("auto_delete", what, auto_delete, found.auto_delete)
-        self.equivalent_arguments(what, arguments, found.arguments)
+        what = self.called("queue", queue.name)
+        self.equivalent("durable", what, durable, queue.durable)
+        if exclusive != (queue.owner is not None):
+            self.locked(queue.name)
+        self.equivalent("auto_delete", what, auto_delete, queue.auto_delete)
+        self.equivalent_arguments(what, arguments, queue.arguments)
 
-    def drop_queue(self, found):
+    def drop_queue(self, queue):
         """Remove a queue: its name is free, unless it has many bindings; the rest goes in turns. The number of ready messages."""
-        count = found.message_count()
-        self.jobs.append(Removal(self, found))  # first: nothing is half done when there is no memory for it
+        count = queue.message_count()
+        self.jobs.append(Removal(self, queue))  # first: nothing is half done when there is no memory for it
         try:
-            is_first = not self.unbind_many(found.bound)
+            is_first = not self.unbind_many(queue.bound)
             if is_first:
-                self.forget_queue(found)
+                self.forget_queue(queue)
         except Exception:  # all or nothing: the queue is there yet
             self.jobs.pop()
             raise
-        if is_first and not found.consumers:  # who deletes a queue hears of its own consumers after delete-ok, as from RabbitMQ
+        if is_first and not queue.consumers:  # who deletes a queue hears of its own consumers after delete-ok, as from RabbitMQ
             self.work(self.jobs.pop())
         return count
 
-    def forget_queue(self, found):
+    def forget_queue(self, queue):
         """Take a queue out of everything that knows its name, with what is only in the log; the rest is for `Broker.end_some`."""
-        found.auto_delete = False
-        self.counters["dropped_with_queue"] += found.purge(0)
-        found.end()
-        self.remove_bindings(found.bound.values())
+        queue.auto_delete = False
+        self.counters["dropped_with_queue"] += queue.purge(0)
+        queue.end()
+        self.remove_bindings(queue.bound.values())
         if self.journal is not None:
-            self.journal.queue_gone(found)
-        found.declared_by.queues_declared -= 1
-        if found.owner is not None:
-            found.owner.exclusive_queues.remove(found)
-        del self.queues[found.name]
-        found.rules = None
-        found.update_plain()
-        self.tables.queues[found.handle + layout.QUEUE_IDENTITY] = 0  # no copy is made of what is left
+            self.journal.queue_gone(queue)
+        queue.declared_by.queues_declared -= 1
+        if queue.owner is not None:
+            queue.owner.exclusive_queues.remove(queue)
+        del self.queues[queue.name]
+        queue.rules = None
+        queue.update_plain()
+        self.tables.queues[queue.handle + layout.QUEUE_IDENTITY] = 0  # no copy is made of what is left
         route_cache.forget(self.tables)
 
     # Bindings
 
     def bind(self, connection, queue_name, exchange_name, key, arguments):
         """Bind a queue (section 1.7.2.3); a binding that is there already stays one."""
-        found = self.queue(queue_name, connection)
+        queue = self.queue(queue_name, connection)
         not_default(exchange_name)
-        self.bind_to(connection, found, self.exchange(exchange_name), key, arguments)
+        self.bind_to(connection, queue, self.exchange(exchange_name), key, arguments)
 
     def bind_exchange(self, connection, destination_name, source_name, key, arguments):
         """Bind an exchange to an exchange (RabbitMQ's exchange.bind): what the source matches goes on to the destination."""
@@ -486,13 +486,13 @@ class Removal:
 
     what = "a queue that is removed%s"
 
-    def __init__(self, broker, found):
+    def __init__(self, broker, queue):
         self.broker = broker
-        self.found = found
+        self.queue = queue
 
     def work(self):
         """Let go of some more."""
-        if self.broker.queue_objects.get(self.found.handle) is self.found and not self.broker.end_some(self.found):
+        if self.broker.queue_objects.get(self.queue.handle) is self.queue and not self.broker.end_some(self.queue):
             self.broker.jobs.append(self)
 
 

@@ -153,7 +153,7 @@ def handles_of_objects(broker):
         found = sorted(invariants.in_use(what.upper(), table, width, pool, 0, size))
         if sorted(wanted) != found:
             raise Wrong("%s: the records in use are %s, and the objects have %s" % (what, found, sorted(wanted)))
-    removed = [job.found for job in broker.jobs + broker.guard.jobs if isinstance(job, Removal)]
+    removed = [job.queue for job in broker.jobs + broker.guard.jobs if isinstance(job, Removal)]
     for handle, found in broker.queue_objects.items():
         if found.handle != handle or broker.queues.get(found.name) is not found and found not in removed:
             raise Wrong("queue '%s' is not at its record" % found.name)
