@@ -145,10 +145,10 @@ class Wrong(Exception):
     """Something that the broker promises does not hold."""
 
 
-def same(record, handle, field, wanted, found):
+def same(record, handle, field, wanted, value):
     """Raise Wrong unless a field has the value that it is to have."""
-    if wanted != found:
-        raise Wrong("%s %d: %s is to be %s, and is %s" % (record.lower(), handle, field, wanted, found))
+    if wanted != value:
+        raise Wrong("%s %d: %s is to be %s, and is %s" % (record.lower(), handle, field, wanted, value))
 
 
 def check(tables, aside=None, held=None, promised=0, in_order=True):
@@ -236,11 +236,11 @@ def ranges(tables, alive):
             out_of_range("STATE", STATE, 0, tables.state[place], place)
 
 
-def out_of_range(record, rows, handle, found, place):
+def out_of_range(record, rows, handle, value, place):
     """Raise Wrong for a field that has a value that no such field can have."""
     for name, (least, most) in rows:
         if getattr(layout, record + "_" + name) == place:
-            raise Wrong("%s %d: %s is to be in %d..%d, and is %d" % (record.lower(), handle, name, least, most, found))
+            raise Wrong("%s %d: %s is to be in %d..%d, and is %d" % (record.lower(), handle, name, least, most, value))
 
 
 def numbers(tables):
@@ -278,14 +278,14 @@ def linked(tables, alive, places, record, handle, head, tail):
     """The entries of a list with links in both directions, from a record's field `head` to its field `tail` (names)."""
     table, entries = (tables.queues if record == "QUEUE" else tables.channels), tables.entries
     place = "in the list of %s %d" % (record.lower(), handle)
-    found, before, entry = [], NONE, table[handle + getattr(layout, record + "_" + head)]
+    listed, before, entry = [], NONE, table[handle + getattr(layout, record + "_" + head)]
     while entry != NONE:
         note(places, alive, entry, place)
         same("ENTRY", entry, "PREVIOUS", before, entries[entry + layout.ENTRY_PREVIOUS])
-        found.append(entry)
+        listed.append(entry)
         before, entry = entry, entries[entry + layout.ENTRY_NEXT]
     same(record, handle, tail, before, table[handle + getattr(layout, record + "_" + tail)])
-    return found
+    return listed
 
 
 def is_before(number, other):
@@ -296,9 +296,9 @@ def is_before(number, other):
 def ready_list(tables, alive, queue, places, in_order):
     """The entries of a queue's ready list, each behind those that came before it."""
     queues, entries = tables.queues, tables.entries
-    found = linked(tables, alive, places, "QUEUE", queue, "HEAD", "TAIL")
+    ready = linked(tables, alive, places, "QUEUE", queue, "HEAD", "TAIL")
     before = NONE
-    for entry in found:
+    for entry in ready:
         same("ENTRY", entry, "QUEUE", queue, entries[entry + layout.ENTRY_QUEUE])
         position = entries[entry + layout.ENTRY_POSITION]
         if in_order and queues[queue + layout.QUEUE_PLAIN] != layout.NOT_PLAIN:  # else its rules may have changed the order
@@ -307,8 +307,8 @@ def ready_list(tables, alive, queue, places, in_order):
             if not is_before(position, queues[queue + layout.QUEUE_POSITION]):
                 raise Wrong("queue %d: POSITION is to be behind %d, and is %d" % (queue, position, queues[queue + layout.QUEUE_POSITION]))
         before = position
-    returned_tree(tables, queue, queues[queue + layout.QUEUE_RETURNED], set(found))
-    return found
+    returned_tree(tables, queue, queues[queue + layout.QUEUE_RETURNED], set(ready))
+    return ready
 
 
 def returned_tree(tables, queue, root, ready):
@@ -332,9 +332,9 @@ def returned_tree(tables, queue, root, ready):
 def unsettled_list(tables, alive, channel, places):
     """The entries of a channel's unsettled list, their tags rising; what it says of their number."""
     entries, consumers = tables.entries, tables.consumers
-    found = linked(tables, alive, places, "CHANNEL", channel, "UNSETTLED_HEAD", "UNSETTLED_TAIL")
+    unsettled = linked(tables, alive, places, "CHANNEL", channel, "UNSETTLED_HEAD", "UNSETTLED_TAIL")
     count, before = 0, None
-    for entry in found:
+    for entry in unsettled:
         tag, consumer = entries[entry + layout.ENTRY_TAG], entries[entry + layout.ENTRY_CONSUMER]
         if before is not None and not is_before(before, tag):
             raise Wrong("entry %d: TAG is to be behind %d, and is %d" % (entry, before, tag))
@@ -351,17 +351,17 @@ def unsettled_list(tables, alive, channel, places):
     if before is not None and is_before(last, before):
         raise Wrong("channel %d: TAG is to be %d or behind it, and is %d" % (channel, before, last))
     same("CHANNEL", channel, "UNSETTLED", count, tables.channels[channel + layout.CHANNEL_UNSETTLED])
-    return found
+    return unsettled
 
 
 def settled_list(tables, alive, places):
     """The entries that wait for the journal."""
-    found, entry = set(), tables.state[layout.STATE_SETTLED_LIST]
+    settled, entry = set(), tables.state[layout.STATE_SETTLED_LIST]
     while entry != NONE:
         note(places, alive, entry, "settled, for the journal")
-        found.add(entry)
+        settled.add(entry)
         entry = tables.entries[entry + layout.ENTRY_NEXT]
-    return found
+    return settled
 
 
 def owners(alive, places, anybody):
@@ -387,16 +387,16 @@ def queue_sums(tables, alive, entries, lists, unsettled):
         if queue not in alive["QUEUE"]:
             raise Wrong("entry %d: QUEUE is to be in use, and is %d" % (entry, queue))
         blocks[queue] = blocks.get(queue, 0) + messages[message + layout.MESSAGE_BLOCKS]
-    for found in unsettled.values():
-        for entry in found:
+    for listed in unsettled.values():
+        for entry in listed:
             queue = table[entry + layout.ENTRY_QUEUE]
             waiting[queue] = waiting.get(queue, 0) + 1
             if table[entry + layout.ENTRY_CONSUMER] == layout.RETURNING:
                 returning[queue] = returning.get(queue, 0) + 1
-    for queue, found in lists.items():
-        octets = sum([messages[table[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BODY] for entry in found])
+    for queue, listed in lists.items():
+        octets = sum([messages[table[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_BODY] for entry in listed])
         for place, name, wanted in (
-            (layout.QUEUE_LENGTH, "LENGTH", len(found)),
+            (layout.QUEUE_LENGTH, "LENGTH", len(listed)),
             (layout.QUEUE_OCTETS, "OCTETS", octets),
             (layout.QUEUE_UNSETTLED, "UNSETTLED", waiting.get(queue, 0)),
             (layout.QUEUE_RETURNING, "RETURNING", returning.get(queue, 0)),
@@ -416,9 +416,9 @@ def message_sums(tables, alive, entries, held):
         if message not in alive["MESSAGE"]:
             raise Wrong("message %d: is held %d times, and is not in use" % (message, held[message]))
     for message in alive["MESSAGE"]:
-        count, found = references.get(message, 0), messages[message + layout.MESSAGE_REFERENCES]
-        if held is not None or found < count:
-            same("MESSAGE", message, "REFERENCES", count + (0 if held is None else held.get(message, 0)), found)
+        count, recorded = references.get(message, 0), messages[message + layout.MESSAGE_REFERENCES]
+        if held is not None or recorded < count:
+            same("MESSAGE", message, "REFERENCES", count + (0 if held is None else held.get(message, 0)), recorded)
         size, filled = sum([messages[message + place] for place in SIZES]), messages[message + layout.MESSAGE_FILLED]
         if messages[message + layout.MESSAGE_KIND] & layout.KIND_ANNOTATED:
             size += annotations_size(tables, message, filled)
@@ -498,15 +498,15 @@ def consumer_lists(tables, alive):
 def windows(tables, alive, unsettled):
     """consumer -> its credit and what it has not settled; one without a limit, or whose credit is counted, has none."""
     consumers = tables.consumers
-    found = {each: consumers[each + layout.CONSUMER_CREDIT] for each in alive["CONSUMER"]}
-    found = {each: found[each] for each in found if consumers[each + layout.CONSUMER_MODE] == layout.WINDOW}
-    found = {consumer: credit for consumer, credit in found.items() if credit != layout.CREDIT_UNLIMITED}
+    credit_of = {each: consumers[each + layout.CONSUMER_CREDIT] for each in alive["CONSUMER"]}
+    credit_of = {each: credit_of[each] for each in credit_of if consumers[each + layout.CONSUMER_MODE] == layout.WINDOW}
+    credit_of = {consumer: credit for consumer, credit in credit_of.items() if credit != layout.CREDIT_UNLIMITED}
     for entries in unsettled.values():
         for entry in entries:
             consumer = tables.entries[entry + layout.ENTRY_CONSUMER]
-            if consumer in found:
-                found[consumer] += 1
-    return found
+            if consumer in credit_of:
+                credit_of[consumer] += 1
+    return credit_of
 
 
 def tag_index(tables, unsettled):
@@ -521,13 +521,13 @@ def tag_index(tables, unsettled):
             wanted[entry] = (channel // layout.CHANNEL_WIDTH * SPREAD ^ tables.entries[entry + layout.ENTRY_TAG]) & mask
             if entry == last:
                 break
-    found = 0
+    count = 0
     for slot in range(mask + 1 if mask else 0):
         entry = channels[slots + slot] - 1
         while entry >= 0:
             if wanted.pop(entry, NONE) != slot:
                 raise Wrong("slot %d of the tags: is to have indexed entries with such tags, and has %d" % (slot, entry))
-            found += 1
+            count += 1
             entry = channels[slots + mask + 1 + entry // layout.ENTRY_WIDTH] - 1
     for entry in wanted:
         raise Wrong("slot %d of the tags: is to have entry %d, and has not" % (wanted[entry], entry))

@@ -135,10 +135,10 @@ class Tables:
 
     def octets(self, message, start, size):
         """`size` octets of a message's chain from `start`, as bytes."""
-        found = bytearray(size)
+        copied = bytearray(size)
         if size:
-            hot.extract(self.arena, self.blocks, self.state, self.messages[message], start, memoryview(found), 0, size)
-        return bytes(found)
+            hot.extract(self.arena, self.blocks, self.state, self.messages[message], start, memoryview(copied), 0, size)
+        return bytes(copied)
 
     def route_of(self, message):
         """The exchange name and routing key of a message, as two short strings in a row."""
