@@ -53,20 +53,20 @@ class Template:
 
     def fill(self, gateway, exchange, key):
         """The text for a message, as bytes; all three arguments are bytes. A word that the key does not have is empty."""
-        found = []
+        filled = []
         for part in self.parts:
             if isinstance(part, bytes):
-                found.append(part)
+                filled.append(part)
             elif part == "key":
-                found.append(key)
+                filled.append(key)
             elif part == "exchange":
-                found.append(exchange)
+                filled.append(exchange)
             elif part == "gateway":
-                found.append(gateway)
+                filled.append(gateway)
             else:
                 words = key.split(b".")
-                found.append(words[int(part) - 1] if int(part) <= len(words) else b"")
-        return b"".join(found)
+                filled.append(words[int(part) - 1] if int(part) <= len(words) else b"")
+        return b"".join(filled)
 
 
 class Marks:

@@ -96,8 +96,8 @@ def deliver_large(session, consumer):
     """The next message did not fit for hot.pump: begin it when it is one that never will and method and header fit now. 1 or 0."""
     tables = session.broker.tables
     send = session.send
-    found = consumer.queue
-    entry = tables.queues[found.handle + layout.QUEUE_HEAD]
+    queue = consumer.queue
+    entry = tables.queues[queue.handle + layout.QUEUE_HEAD]
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     messages = tables.messages
     header = reworked_header(session, consumer.channel.number, message)
@@ -110,20 +110,20 @@ def deliver_large(session, consumer):
     if header is None and send.takes_whole(whole, body) or heads > send.room() - limits.REPLY_ROOM:
         session.starved = True
         return 0
-    found.pop()
+    queue.pop()
     tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
     try:
         octets = start_delivery(session, consumer, entry, message, 1 if tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0)
     except Exception:  # all or nothing: the entry goes back to its queue
-        found.requeue(entry)
+        queue.requeue(entry)
         raise
-    begin(session, consumer.channel.number, found, entry, octets, consumer.no_ack, header)
+    begin(session, consumer.channel.number, queue, entry, octets, consumer.no_ack, header)
     if session.outgoing.active():
         session.starved = True
     return 1
 
 
-def check_header(session, channel, found, size, what):
+def check_header(session, channel, queue, size, what):
     """Raise precondition-failed for a content header frame of `size` octets that is larger than negotiated: it cannot be split (section
     4.2.6), and a peer may end the connection for it (section 4.2.3). `what`: the message, in the sentence."""
     if size > session.frame_size_max:
@@ -131,7 +131,7 @@ def check_header(session, channel, found, size, what):
         raise ProtocolError(
             PRECONDITION_FAILED,
             "%s in queue '%s' has a content header of %d octets, which is one frame, and frame-max of "
-            "this connection is %d: connect with a larger one" % (what, found.name[:64], size, session.frame_size_max),
+            "this connection is %d: connect with a larger one" % (what, queue.name[:64], size, session.frame_size_max),
         )
     return False
 
@@ -152,17 +152,17 @@ def start_delivery(session, consumer, entry, message, redelivered):
     return octets
 
 
-def begin(session, number, found, entry, octets, no_ack, header):
+def begin(session, number, queue, entry, octets, no_ack, header):
     """Begin the content of an entry that is in no ready list; one that needs no acknowledgement is settled with it. `header`: see
     reworked_header."""
     try:
         session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, header)
     except Exception:  # all or nothing: the entry is nobody's now
         if no_ack:  # else the channel has it
-            found.requeue(entry)
+            queue.requeue(entry)
         raise
     if no_ack:
-        found.drop(entry)
+        queue.drop(entry)
 
 
 def count_tag(tables, channel):
@@ -178,43 +178,43 @@ def number_at(columns, high, low):
     return bytes(octets)
 
 
-def get(session, channel, found, no_ack):
-    """basic.get of a classic queue (section 1.8.3.10): get-ok with the message at the head. `found` is not empty.
+def get(session, channel, queue, no_ack):
+    """basic.get of a classic queue (section 1.8.3.10): get-ok with the message at the head. `queue` is not empty.
 
     False when there is no room for method and content header now.
     """
     tables = session.broker.tables
-    message = tables.entries[found.head() + layout.ENTRY_MESSAGE]
+    message = tables.entries[queue.head() + layout.ENTRY_MESSAGE]
     header = reworked_header(session, channel.number, message)
     size = header_size(tables, message, header)
-    check_header(session, channel, found, size, "the next message")
+    check_header(session, channel, queue, size, "the next message")
     heads = 30 + tables.messages[message + layout.MESSAGE_ROUTE] + size
     if heads > session.send.room() - limits.REPLY_ROOM:
         return False
     tag = count_tag(tables, channel)
-    redelivered = bytes((1 if tables.entries[found.head() + layout.ENTRY_REDELIVERED] & 255 else 0,))
-    payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", found.message_count() - 1)
+    redelivered = bytes((1 if tables.entries[queue.head() + layout.ENTRY_REDELIVERED] & 255 else 0,))
+    payload = GET_OK + tag + redelivered + tables.route_of(message) + struct.pack(">I", queue.message_count() - 1)
     octets = frame.encode(frame.METHOD, channel.number, payload)
-    entry = getting.get(session.broker, channel, found, no_ack)
-    begin(session, channel.number, found, entry, octets, no_ack, header)
+    entry = getting.get(session.broker, channel, queue, no_ack)
+    begin(session, channel.number, queue, entry, octets, no_ack, header)
     return True
 
 
-def get_stream(session, channel, found):
+def get_stream(session, channel, queue):
     """basic.get of a stream: its state, at once and exact, as an empty message with headers (core/SPEC.md)."""
     state = {
-        "x-stream-id": found.id,
-        "x-stream-first-offset": ("l", found.first_offset),
-        "x-stream-next-offset": ("l", found.readable_offset()),
-        "x-stream-bytes": ("l", found.size),
+        "x-stream-id": queue.id,
+        "x-stream-first-offset": ("l", queue.first_offset),
+        "x-stream-next-offset": ("l", queue.readable_offset()),
+        "x-stream-bytes": ("l", queue.size),
     }
     payload = (
         GET_OK
         + count_tag(session.broker.tables, channel)
         + b"\x00"
         + b"\x00"
-        + field_table.shortstr(found.name)
-        + struct.pack(">I", found.message_count())
+        + field_table.shortstr(queue.name)
+        + struct.pack(">I", queue.message_count())
     )
     session.write(
         frame.encode(frame.METHOD, channel.number, payload) + frame.content_header(channel.number, 0, properties.encode({"headers": state}))

@@ -44,12 +44,12 @@ def value(octets, at, end):
         start = at + 5
         behind = start + field_table.size_at(octets, at + 1, end)
         return (pairs if letter == _TABLE else items)(octets, start, behind), behind
-    found, at = field_table.value(octets, at, end, 1)
-    if letter in _NUMBERS and not isinstance(found, tuple):
-        found = (chr(letter), found)
-    elif letter == 0x53 and isinstance(found, bytes):
-        found = ("S", found)
-    return found, at
+    decoded, at = field_table.value(octets, at, end, 1)
+    if letter in _NUMBERS and not isinstance(decoded, tuple):
+        decoded = (chr(letter), decoded)
+    elif letter == 0x53 and isinstance(decoded, bytes):
+        decoded = ("S", decoded)
+    return decoded, at
 
 
 def items(octets, at, end):

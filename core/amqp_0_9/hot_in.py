@@ -237,13 +237,13 @@ def digits(source, at, behind, end):
     """The number that source[at:behind] says in one to eight digits, below `end`; else -1."""
     if behind > end or behind == at or behind - at > 8:
         return -1
-    found = 0
+    number = 0
     while at < behind:
         if source[at] < 48 or source[at] > 57:
             return -1
-        found = found * 10 + source[at] - 48
+        number = number * 10 + source[at] - 48
         at += 1
-    return found
+    return number
 
 
 def check_table(source, at, end, depth):

@@ -109,13 +109,13 @@ def unpack(octets):
     form = ">%dI" % count
     arrived, routes, given, bodies, kinds = [struct.unpack_from(form, octets, HEAD_SIZE + 4 * count * index) for index in range(5)]
     at = HEAD_SIZE + COLUMNS_SIZE * count
-    found = []
+    messages = []
     for index in range(count):
         exchange_end = at + 1 + octets[at]
         route_end = at + routes[index]
         properties_end = route_end + given[index]
         body_end = properties_end + bodies[index]
-        found.append(
+        messages.append(
             (
                 first + index,
                 arrived[index],
@@ -127,4 +127,4 @@ def unpack(octets):
             )
         )
         at = body_end
-    return found
+    return messages

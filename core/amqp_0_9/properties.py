@@ -25,9 +25,9 @@ def check(buffer, at, end):
 
 def decode(buffer, at, end):
     """The properties as a dict by name: str for short strings, int for numbers, dict for headers."""
-    found: dict = {}
-    walk(buffer, at, end, found)
-    return found
+    named: dict = {}
+    walk(buffer, at, end, named)
+    return named
 
 
 def decode_all(octets):
@@ -35,8 +35,8 @@ def decode_all(octets):
     return decode(octets, 0, len(octets))
 
 
-def walk(buffer, at, end, found):
-    """One pass over flags and list: the headers, or None; fills `found` unless it is None."""
+def walk(buffer, at, end, named):
+    """One pass over flags and list: the headers, or None; fills `named` unless it is None."""
     if at + 2 > end:
         bad("a content header ends inside its property flags")
     flags = buffer[at] << 8 | buffer[at + 1]
@@ -48,8 +48,8 @@ def walk(buffer, at, end, found):
     for name, code in PROPERTIES:
         if flags & mask:
             size = size_of(name, code, buffer, at, end)
-            if found is not None:
-                found[name] = item_at(code, buffer, at, size)
+            if named is not None:
+                named[name] = item_at(code, buffer, at, size)
             elif code == "F":
                 headers = field_table.pairs(buffer, at + 4, at + size, 1)
             at += size
@@ -184,12 +184,12 @@ def merge(octets, annotations):
 
 def other_pairs(table, names):
     """The encoded pairs of a table (with its size; may be empty) whose names are not in `names`."""
-    found = []
+    pairs = []
     at = 4
     while at < len(table):
         start = at
         name = field_table.text_of(table[at + 1 : at + 1 + table[at]])
         _, at = field_table.value(table, at + 1 + table[at], len(table), 1)
         if name not in names:
-            found.append(table[start:at])
-    return found
+            pairs.append(table[start:at])
+    return pairs

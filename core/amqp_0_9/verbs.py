@@ -156,10 +156,10 @@ def queue_declare(session, channel, arguments):
             session.broker.queue(name, session.connection)
         answer(session, channel, no_wait, "queue_declare_ok", (name, 0, 1))
         return
-    found = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
-    channel.last_queue = found.name
-    session.broker.end_unclaimed(found)
-    answer_durably(session, channel, no_wait, "queue_declare_ok", (found.name, found.message_count(), len(found.consumers)), found.name)
+    queue = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
+    channel.last_queue = queue.name
+    session.broker.end_unclaimed(queue)
+    answer_durably(session, channel, no_wait, "queue_declare_ok", (queue.name, queue.message_count(), len(queue.consumers)), queue.name)
 
 
 def queue_bind(session, channel, arguments):
@@ -190,15 +190,15 @@ def queue_purge(session, channel, arguments):
     name = current_queue(channel, name)
     left = channel.left
     if left < 0 or name in broker.queues:
-        found = broker.queue(name if left >= 0 else served(session, name), session.connection)
+        queue = broker.queue(name if left >= 0 else served(session, name), session.connection)
         if left < 0:
-            left = found.message_count()
-        count = broker.purge(found, left)
+            left = queue.message_count()
+        count = broker.purge(queue, left)
         channel.purged += count
         channel.left = left - count
-        if left > count and found.message_count():
+        if left > count and queue.message_count():
             return session.go_on_later()
-        name = None if found.id_in_log else name
+        name = None if queue.id_in_log else name
     answer_durably(session, channel, no_wait, "queue_purge_ok", (channel.purged,), name)
     channel.left, channel.purged = -1, 0
     return True
@@ -287,26 +287,26 @@ def basic_cancel_ok(session, channel, arguments):
 def basic_get(session, channel, arguments):
     """Section 1.8.3.10. A stream answers with its state."""
     _, name, no_ack = arguments
-    found = session.broker.queue(current_queue(channel, name), session.connection)
-    served = getting.serve(session.broker, found)
+    queue = session.broker.queue(current_queue(channel, name), session.connection)
+    served = getting.serve(session.broker, queue)
     if session.state == "closing":
         return True  # that broke it
     if not served:
         return session.go_on_later()
     if session.outgoing.active() or session.send.room() < limits.REPLY_ROOM:
         return False  # a consumer of this connection has got so much
-    if found.is_stream:
+    if queue.is_stream:
         if not no_ack:
             raise ProtocolError(
-                NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state" % found.name
+                NOT_IMPLEMENTED, "basic.get with acknowledgement on stream '%s'; with no-ack it tells the stream's state" % queue.name
             )
-        deliver.get_stream(session, channel, found)
+        deliver.get_stream(session, channel, queue)
         return True
-    outcome = getting.look(session.broker, found)
+    outcome = getting.look(session.broker, queue)
     if outcome == getting.LATER:
         return False
     if outcome == getting.READY:
-        return deliver.get(session, channel, found, no_ack)
+        return deliver.get(session, channel, queue, no_ack)
     session.reply(channel.number, "basic_get_empty", ("",))
     return True
 
@@ -481,9 +481,9 @@ def promise(session, what):
 
 def served(session, name):
     """The name of a queue, if it is there, whose consumers have now got what they can: what it holds is to be counted."""
-    found = session.broker.queues.get(name)
-    if found is not None:
-        turns.serve(session.broker, found)
+    queue = session.broker.queues.get(name)
+    if queue is not None:
+        turns.serve(session.broker, queue)
     return name
 
 

@@ -59,8 +59,8 @@ class DeadLetters:
             self.first = self.entries[entry + layout.ENTRY_NEXT]
             if entry == self.until:
                 self.until = layout.NONE
-            found = broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]]
-            if broker.queues.get(found.name) is not found:
+            queue = broker.queue_objects[self.entries[entry + layout.ENTRY_QUEUE]]
+            if broker.queues.get(queue.name) is not queue:
                 broker.counters["dropped_with_queue"] += 1
                 self.left -= 1
-            broker.discard(found, entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])
+            broker.discard(queue, entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])

@@ -126,9 +126,9 @@ class Rule(Feature):
         """The first message that a wish wants, or NONE."""
         entries = broker.tables.entries
         ordered = self.is_ordered()
-        found = self.among_returned(broker, queue, wish) if ordered else layout.NONE
-        if found != layout.NONE:
-            return found
+        returned = self.among_returned(broker, queue, wish) if ordered else layout.NONE
+        if returned != layout.NONE:
+            return returned
         entry = self.place(broker, queue, wish) if ordered else queue.head()
         looks, steps = 0, 0
         while entry != layout.NONE:

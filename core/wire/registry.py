@@ -18,9 +18,9 @@ def sniff(octets: bytes) -> "tuple[int, Family | None]":
     """(MATCH, the family), (MORE, None) or (NO, None) for the first octets of a connection."""
     answer = NO
     for family in FAMILIES:
-        found = family.sniff(octets)
-        if found == MATCH:
+        verdict = family.sniff(octets)
+        if verdict == MATCH:
             return MATCH, family
-        if found == MORE and len(octets) < SNIFF_MAX:
+        if verdict == MORE and len(octets) < SNIFF_MAX:
             answer = MORE
     return answer, None
