@@ -56,7 +56,7 @@ class User:
         known = self.granted[permission]
         if name in known:
             return True
-        if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].found_in(name or "amq.default"):
+        if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].matches(name or "amq.default"):
             return False
         if self.access is not None:
             self.access.make_place(self.granted_max)

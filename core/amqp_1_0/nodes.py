@@ -91,7 +91,7 @@ def seen(broker, connection, kind, name):
 def kind_made(broker, name):
     """The kind of node that the configuration has made for a name that is not there, or None."""
     for pattern, kind in getattr(broker, "made_on_use", ()):  # tools/config.py gives it; a board's broker has none
-        if pattern.found_in(name):
+        if pattern.matches(name):
             return kind
     return None
 

@@ -1,6 +1,6 @@
 """Regular expressions of permissions and policies: the same meaning on every interpreter, in time linear in the text.
 
-`Pattern(text, size_max)` is made once, `found_in(name)` looks for the expression anywhere in a name, as RabbitMQ does (re:run: octets, not
+`Pattern(text, size_max)` is made once, `matches(name)` looks for the expression anywhere in a name, as RabbitMQ does (re:run: octets, not
 characters). What nearly all of them are (`.*`, `^word`, `^word\\..*`, `^word$`) is a comparison of text; the rest is a program of
 expression_parser.py, which expression_program.py runs, and is loaded when the first one comes.
 """
@@ -29,12 +29,12 @@ class Pattern:
                 raise ValueError("is more than a word behind ^, with .* or $ behind it, and this build does not carry what reads others")
             self.programs = parser.programs_of(text.encode("utf-8"), size_max)
             self.size += sum([parser.size_of(program) for program, _ in self.programs])
-            self.run = part("patterns.expression_program").found
+            self.run = part("patterns.expression_program").matches
         if self.size > size_max:
             raise ValueError("is too large: it takes %d octets of the %d that this broker has for one" % (self.size, size_max))
 
-    def found_in(self, name):
-        """True when the expression is found in a text."""
+    def matches(self, name):
+        """True when the expression matches anywhere in a text."""
         literal, tail = self.literal, self.tail
         if literal is None:
             octets = name.encode("utf-8")

@@ -62,7 +62,7 @@ LOOKS = {
 
 
 def programs_of(text, size_max):
-    """((program, whether it is to be found), ...) for an expression in octets: one, or two where it begins with a look ahead."""
+    """((program, whether a text must match it), ...) for an expression in octets: one, or two where it begins with a look ahead."""
     made = []
     while text.startswith(b"^(?!"):
         inner = Parser(text[4:], size_max, True)

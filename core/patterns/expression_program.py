@@ -23,8 +23,8 @@ LINE_BEGIN = -6  # ^ and $ under (?m)
 LINE_END = -7
 
 
-def found(program, text):
-    """True when the expression is found somewhere in `text` (bytes)."""
+def matches(program, text):
+    """True when the expression matches somewhere in `text` (bytes)."""
     classes, masks, others, chain, pairs, start, later, last, nullable, asserts, asserted = program
     if nullable:
         return True

@@ -166,7 +166,7 @@ def test_nodes_that_are_made_on_use_have_a_pattern_and_a_kind(tmp_path):
     path = write(tmp_path, "[[node]]\npattern = '^orders[.]'\n[[node]]\npattern = 'events'\nkind = 'fanout'\n")
     (orders, queue), (events, fanout) = config.made_on_use(path)
     assert (queue, fanout) == ("queue", "fanout")
-    assert orders.found_in("orders.1") and not orders.found_in("my.orders.1") and events.found_in("all events")
+    assert orders.matches("orders.1") and not orders.matches("my.orders.1") and events.matches("all events")
     assert config.made_on_use("") == () == config.made_on_use(write(tmp_path, ""))
 
 

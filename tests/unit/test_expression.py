@@ -97,7 +97,7 @@ REFUSED = (
 
 
 def found(expression, text):
-    return Pattern(expression, SIZE).found_in(text)
+    return Pattern(expression, SIZE).matches(text)
 
 
 def test_an_expression_is_found_where_rabbitmq_finds_it():
@@ -114,7 +114,7 @@ def test_plain_text_is_compared_and_means_the_same_as_its_program():
         for text in ("", "abc", "abcd", "xabc", "abc\n", "a.c\nd", "ab\nab", "a.cx", "a..", "axc"):
             plain = Pattern(expression, SIZE)
             run = Pattern("(?:%s)" % expression, SIZE)
-            assert plain.found_in(text) == run.found_in(text), (expression, text)
+            assert plain.matches(text) == run.matches(text), (expression, text)
     assert Pattern("^amq\\.gen.*", SIZE).programs == ()
     assert Pattern("^a\\.*", SIZE).programs != ()
 
@@ -208,8 +208,8 @@ def test_expressions_by_chance_mean_what_their_parts_mean():
         except ValueError:
             continue  # it asks for too much work
         for text in texts:
-            assert whole.found_in(text) == (len(text) in ends(text, 0)), (expression, text)
-            assert anywhere.found_in(text) == any(ends(text, at) for at in range(len(text) + 1)), (expression, text)
+            assert whole.matches(text) == (len(text) in ends(text, 0)), (expression, text)
+            assert anywhere.matches(text) == any(ends(text, at) for at in range(len(text) + 1)), (expression, text)
 
 
 # Which octets the short sets and the POSIX classes have (PCRE in the C locale; \s has the vertical tab).
@@ -237,8 +237,8 @@ SETS = {
 def test_sets_have_their_octets_and_no_others():
     for expression, octets in SETS.items():
         pattern = Pattern("^%s\\z" % expression if expression[:4] != "(?i)" else "(?i)^%s\\z" % expression[4:], SIZE)
-        has = "".join([chr(octet) for octet in range(128) if pattern.found_in(chr(octet))])
+        has = "".join([chr(octet) for octet in range(128) if pattern.matches(chr(octet))])
         assert sorted(has) == sorted(octets), (expression, has)
     for letter in "dws":
         inside, outside = Pattern("^\\%s\\z" % letter, SIZE), Pattern("^\\%s\\z" % letter.upper(), SIZE)
-        assert all(inside.found_in(chr(octet)) != outside.found_in(chr(octet)) for octet in range(128)), letter
+        assert all(inside.matches(chr(octet)) != outside.matches(chr(octet)) for octet in range(128)), letter
