@@ -15,7 +15,7 @@ from . import addresses, nodes, sections, serial, termini
 from .body import begun
 from .bounds import ATTACH_ROOM, TAG_MAX, credit_of
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
-from .link import SETTLED, UNSETTLED, Link
+from .link import FIRST, SECOND, SETTLED, UNSETTLED, Link
 
 if False:  # for the type checker alone
     from typing import Any
@@ -69,6 +69,7 @@ class IncomingLink(Link):
         self.kept: "Any" = None  # termini.Target: what is remembered of its deliveries
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
+        self.wants_second = self.second  # what the peer has asked for; `second`: what it was answered
         self.credit_max = credit_of(self.broker.limits)
         self.needs_queue = True  # a message that no queue takes is released: not one to a topic
         self.outcomes = ()  # that its source has, by their symbols; none: all
@@ -98,13 +99,14 @@ class IncomingLink(Link):
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
         self.needs_queue = not ("topic" in given["capabilities"] or "temporary-topic" in given["capabilities"])
         self.source, self.target = fields["source"], ("target", given)
+        self.second = self.second and may_resume(given, fields["unsettled"])
         return True
 
     def attach_fields(self, fields):
-        """Those of our attach: both settle modes as the peer wants them."""
+        """Those of our attach: snd-settle-mode as the peer wants it, rcv-settle-mode as it is (section 2.7.3: "the actual value")."""
         given = {
             "snd-settle-mode": fields["snd-settle-mode"],
-            "rcv-settle-mode": fields["rcv-settle-mode"],
+            "rcv-settle-mode": SECOND if self.second else FIRST,
             "source": self.source,
             "target": self.target,
             "max-message-size": self.content_max,
@@ -205,7 +207,7 @@ class IncomingLink(Link):
             raise LinkError(NOT_ALLOWED, "a delivery that is %s against snd-settle-mode (section 2.8.2)" % word)
         second = self.second
         if fields["rcv-settle-mode"] is not None:
-            if fields["rcv-settle-mode"] and not second:
+            if fields["rcv-settle-mode"] and not self.wants_second:
                 raise LinkError(INVALID_FIELD, "rcv-settle-mode second on a link that has first (section 2.7.5)")
             second = fields["rcv-settle-mode"] == 1
         if second and self.kept is not None and not settled and not is_known and not termini.of(self.broker).has_room():
@@ -399,6 +401,15 @@ class Rejected(ProtocolError):
 def transactions():
     """transactions.py, where this build carries it."""
     return needed("amqp_1_0.transactions", "transactions of AMQP 1.0")
+
+
+def may_resume(target, unsettled):
+    """True when a sender that asks for rcv-settle-mode second can use it: its target, or what it has not settled, is to outlive the link.
+
+    Where nothing does there is nothing to resume, and second would only hold back deliveries of senders that never settle (Azure's): they
+    are answered first (section 2.7.3). `target`: its fields; `unsettled`: of the attach.
+    """
+    return bool(unsettled is not None or target["durable"] or target["timeout"] or target["expiry-policy"] != "session-end")
 
 
 def packed(route, subject):

@@ -286,7 +286,7 @@ def test_a_rejected_message_of_several_transfers_is_answered_at_its_end():
 
 def test_with_mode_second_the_sender_settles_after_our_outcome():
     """Section 2.8.3: until then the delivery is unsettled, and counts in the credit."""
-    peer = ready(rcv_settle_mode=1)
+    peer = ready(rcv_settle_mode=1, target=("target", {"address": "/queues/q", "expiry-policy": "connection-close"}))
     peer.send(0, b"a")
     peer.send(1, b"b")
     assert told(peer) == [(0, False, "accepted"), (1, False, "accepted")]
@@ -296,6 +296,26 @@ def test_with_mode_second_the_sender_settles_after_our_outcome():
     assert sorted(link.unsettled) == [b"1"]
     peer.give(performative("disposition", 0, role=False, first=0, last=0xFFFFFF, settled=True))
     assert link.unsettled == {} and peer.connection.session.mapped[0].received == {}
+
+
+def test_a_sender_without_anything_to_resume_is_answered_first():
+    """Section 2.7.3: what the receiver answers is "the actual value". Nothing of such a link outlives it, so that second would only have
+    senders wait that never settle themselves (Azure's)."""
+    lasting = ({"durable": 1}, {"durable": 2}, {"timeout": 5}, {"expiry-policy": "never"}, {"expiry-policy": "connection-close"})
+    for target, unsettled, mode in [({}, None, 0), ({}, {}, 1), ({"expiry-policy": "session-end"}, None, 0)] + [
+        (each, None, 1) for each in lasting
+    ]:
+        broker = new_broker()
+        declare(broker)
+        peer = Peer(broker)
+        given = ("target", dict(target, address="/queues/q"))
+        fields = peer.attach("out", 0, False, None, target=given, rcv_settle_mode=1, unsettled=unsettled)
+        assert fields["rcv-settle-mode"] == mode, (target, unsettled)
+        peer.expect("flow")
+        for number, more in ((0, {}), (1, {"rcv_settle_mode": 1})):  # a transfer may ask for what its attach has asked for
+            peer.send(number, b"a", **more)
+            assert told(peer) == [(number, not mode and not more, "accepted")]
+        assert peer.connection.session.mapped[0].links[0].kept is None or mode
 
 
 def test_a_sender_may_settle_before_it_hears_of_an_outcome():

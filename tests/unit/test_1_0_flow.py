@@ -231,7 +231,7 @@ def test_a_tag_is_in_use_until_its_delivery_is_settled():
     broker = new_broker()
     declare(broker)
     peer = Peer(broker)
-    peer.sender(rcv_settle_mode=1)
+    peer.sender(rcv_settle_mode=1, unsettled={})
     peer.give(transfer(data(b"x"), **FIRST))
     ((_, fields, _, _),) = peer.frames()
     assert fields["settled"] is False and fields["state"] == ("accepted", {})

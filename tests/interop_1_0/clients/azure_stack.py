@@ -77,7 +77,8 @@ def scenario_round_trip(place):
 
 
 def scenario_sender_as_it_comes(place):
-    """Without the option the stack asks for rcv-settle-mode second, takes the outcome for the end, and never settles (part 2, 2.6.12)."""
+    """Without the option the stack asks for rcv-settle-mode second, waits for a settled outcome, and never settles itself (part 2, 2.6.12):
+    whoever answers first helps it."""
     with sender(place, receive_settle_mode=constants.ReceiverSettleMode.Second) as client:
         send(client, b"x")
 
