@@ -35,35 +35,51 @@ static void put_digits(uint8_t *at, uint64_t number)
         at[i] = (uint8_t)"0123456789abcdef"[number >> (60 - 4 * i) & 15];
 }
 
+/* The low octets of a number, `octets` of them. */
+static void put_number(uint8_t *at, uint64_t number, int octets)
+{
+    for (int i = 0; i < octets; i++)
+        at[i] = (uint8_t)(number >> (8 * (octets - 1 - i)));
+}
+
+/* Which of `kinds` message n is: drawn with *draw, in turn where that is 0. */
+static int32_t pick(uint64_t n, uint32_t kinds, uint32_t *draw)
+{
+    if (!*draw)
+        return (int32_t)(n % kinds);
+    *draw ^= *draw << 13;
+    *draw ^= *draw >> 17;
+    *draw ^= *draw << 5;
+    return (int32_t)(*draw % kinds);
+}
+
+/* The last message published waits for its confirm. */
+static void await(leveret_perf *p, uint64_t now)
+{
+    p->sent[p->published % LEVERET_PERF_WINDOW] = now;
+    p->done[p->published % LEVERET_PERF_WINDOW] = 0;
+}
+
 int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
                           int32_t kinds, uint32_t *draw, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now)
 {
     int32_t at = 0;
     for (int32_t done = 0; done < count; done++) {
-        int32_t kind = (int32_t)(p->published % (uint32_t)kinds);
         uint32_t drawn = *draw;
-        if (drawn) {
-            drawn ^= drawn << 13;
-            drawn ^= drawn >> 17;
-            drawn ^= drawn << 5;
-            kind = (int32_t)(drawn % (uint32_t)kinds);
-        }
+        int32_t kind = pick(p->published, (uint32_t)kinds, &drawn);
         int32_t size = begins[kind + 1] - begins[kind];
         if (size > room - at)
             break;
         *draw = drawn;
         memcpy(target + at, octets + begins[kind], (size_t)size);
         if (stamps[kind])
-            for (int i = 0; i < 8; i++)
-                target[at + stamps[kind] + i] = (uint8_t)(now >> (56 - 8 * i));
+            put_number(target + at + stamps[kind], now, 8);
         p->published++;
         if (ids[kind])
             put_digits(target + at + ids[kind], p->identity + p->published);
         at += size;
-        if (confirms) {
-            p->sent[p->published % LEVERET_PERF_WINDOW] = now;
-            p->done[p->published % LEVERET_PERF_WINDOW] = 0;
-        }
+        if (confirms)
+            await(p, now);
     }
     return at;
 }
@@ -152,29 +168,30 @@ int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start,
 
 /* AMQP 1.0 */
 
-int32_t leveret_perf_transfers(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
-                               const int32_t *tags, int32_t kinds, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now)
+int32_t leveret_perf_transfers(leveret_perf *p, const leveret_perf_messages *made, uint32_t *draw, uint64_t transfers_max, int32_t confirms,
+                               uint8_t *target, int32_t room, int32_t count, uint64_t now)
 {
     int32_t at = 0;
     for (int32_t done = 0; done < count; done++) {
-        int32_t kind = (int32_t)(p->published % (uint32_t)kinds);
-        int32_t size = begins[kind + 1] - begins[kind];
-        if (size > room - at)
+        uint32_t drawn = *draw;
+        int32_t kind = pick(p->published, (uint32_t)made->kinds, &drawn);
+        int32_t size = made->begins[kind + 1] - made->begins[kind];
+        if (size > room - at || p->transfers + (uint32_t)made->transfers[kind] > transfers_max)
             break;
-        memcpy(target + at, octets + begins[kind], (size_t)size);
-        for (int i = 0; i < 4; i++)
-            target[at + ids[kind] + i] = (uint8_t)(p->published >> (24 - 8 * i));
-        for (int i = 0; i < 8; i++)
-            target[at + tags[kind] + i] = (uint8_t)(p->published >> (56 - 8 * i));
-        if (stamps[kind])
-            for (int i = 0; i < 8; i++)
-                target[at + stamps[kind] + i] = (uint8_t)(now >> (56 - 8 * i));
+        *draw = drawn;
+        uint8_t *message = target + at;
+        memcpy(message, made->octets + made->begins[kind], (size_t)size);
+        put_number(message + made->ids[kind], p->published, 4);
+        put_number(message + made->tags[kind], p->published, 8);
+        if (made->stamps[kind])
+            put_number(message + made->stamps[kind], now, 8);
         p->published++;
+        p->transfers += (uint32_t)made->transfers[kind];
+        if (made->digits[kind])
+            put_digits(message + made->digits[kind], p->identity + p->published);
         at += size;
-        if (confirms) {
-            p->sent[p->published % LEVERET_PERF_WINDOW] = now;
-            p->done[p->published % LEVERET_PERF_WINDOW] = 0;
-        }
+        if (confirms)
+            await(p, now);
     }
     return at;
 }

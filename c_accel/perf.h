@@ -21,6 +21,7 @@ typedef struct {
     int32_t stamped;       /* bodies begin with the time at which they were sent */
     int32_t body_begun;
     uint64_t lowest;       /* the oldest publish that is not confirmed */
+    uint64_t transfers;    /* of AMQP 1.0: frames that the published took */
     uint64_t identity;     /* the connection's number above 48 bits: with the publish's it is a message-id */
     uint8_t done[65536];   /* LEVERET_PERF_WINDOW */
     uint64_t sent[65536];
@@ -38,10 +39,21 @@ int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t 
  * delivery, content nor confirm; (*other = -1) at octets that are no frame. */
 int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
 
-/* The same for AMQP 1.0: message n is the transfers of octets[begins[k]:begins[k + 1]], k in turn, of which the first has its delivery-id at
- * ids[k] and a delivery-tag of eight octets at tags[k]. */
-int32_t leveret_perf_transfers(leveret_perf *p, const uint8_t *octets, const int32_t *begins, const int32_t *stamps, const int32_t *ids,
-                               const int32_t *tags, int32_t kinds, int32_t confirms, uint8_t *target, int32_t room, int32_t count, uint64_t now);
+/* What is published over AMQP 1.0: message k is the transfers of octets[begins[k]:begins[k + 1]]. */
+typedef struct {
+    const uint8_t *octets;
+    const int32_t *begins;
+    const int32_t *stamps;    /* where its time goes, and ... */
+    const int32_t *digits;    /* ... sixteen hexadecimal digits of its own; 0: it has none */
+    const int32_t *ids;       /* where the first transfer has its delivery-id ... */
+    const int32_t *tags;      /* ... and a delivery-tag of eight octets */
+    const int32_t *transfers; /* how many they are */
+    int32_t kinds;
+} leveret_perf_messages;
+
+/* The same for AMQP 1.0, up to `transfers_max` in p->transfers. */
+int32_t leveret_perf_transfers(leveret_perf *p, const leveret_perf_messages *made, uint32_t *draw, uint64_t transfers_max, int32_t confirms,
+                               uint8_t *target, int32_t room, int32_t count, uint64_t now);
 
 /* Read whole frames of AMQP 1.0: transfers of one link, and dispositions of what was sent; p->tag is the last delivery-id. Where it stopped,
  * as leveret_perf_scan. */

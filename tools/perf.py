@@ -106,8 +106,8 @@ def check(options):
     is_1_0 = "protocol=1.0" in options.url.partition("?")[2]
     if options.address and (not is_1_0 or options.address.count("%") != 1 or "%s" not in options.address):
         raise UsageError("--address has one %s, for the queue, and is for a URL with ?protocol=1.0")
-    if is_1_0 and (options.exchange != "default" or options.random or options.vary):
-        raise UsageError("over AMQP 1.0 messages go to the queues alike: without --exchange, --random and --vary")
+    if is_1_0 and (options.exchange != "default" or options.random):
+        raise UsageError("over AMQP 1.0 each publisher sends to one queue: without --exchange and --random")
     options.address = (options.address or "%s") if is_1_0 else None
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")

@@ -219,6 +219,10 @@ class Publisher(Side):
         Side.__init__(self, connection)
         self.rate, self.window, self.count = settings["rate"], settings["confirm"], settings["count"]
         self.templates = Templates.of(settings, self.frame_size_max)
+        self.prepare(settings, number)
+
+    def prepare(self, settings, number):
+        """What is drawn, and the buffer; `self.templates` is there."""
         drawn = settings["random"] or settings["vary"]
         self.draw = ffi.new("uint32_t *", (FIRST_DRAW + 7919 * number + 104729 * settings["seed"]) % (1 << 32) or 1 if drawn else 0)
         self.perf.identity = number << 48
@@ -258,6 +262,8 @@ class Publisher(Side):
         if not allowed:
             return False
         size = self.fill(allowed)
+        if not size:
+            return False  # AMQP 1.0: the session's window is used up
         self.pending = self.out_view[:size]
         self.moved_at = now
         return self.send()

@@ -4,12 +4,14 @@ A publisher sends transfers as far as the broker's credit and session window go,
 --prefetch as its credit and settles with --ack-every; without it the broker is asked to send settled. Each has one queue.
 """
 
+import random
 import time
 
 from leveret.core.amqp_1_0 import composites, frame
 from leveret.core.amqp_1_0.client.message import data_head, message_head
 from leveret.ports.client_1_0 import connect
 from leveret.tools import perf_worker
+from leveret.tools.perf_worker import ID_DIGITS as DIGITS
 from leveret.tools.perf_worker import Failed, ffi, lib, messages
 
 RECEIVE_SIZE = 1 << 20
@@ -17,11 +19,14 @@ CREDIT = 2000  # of a consumer that settles nothing
 MASK = 0xFFFFFFFF
 WINDOW = 0x7FFFFFFF
 TAG = bytes(8)
+ID_DIGITS = DIGITS.encode()
+SUBJECTS = 100  # of varied messages
+COLUMNS = ("stamps", "digits", "ids", "tags", "transfers")  # of leveret_perf_messages
 
 
 def transfer_octets(handle, head, body, settled, frame_size_max):
-    """(the transfers of a message, where its delivery-id lies, where its delivery-tag does, where the first eight octets of its body do,
-    how many transfers)."""
+    """A message as transfers, a row of COLUMNS: the octets, where the first eight of the body lie, where the digits of its id do (0: it has
+    none), where its delivery-id and its delivery-tag do, how many transfers."""
     octets = b""
     payload = head + data_head(len(body)) + body
     count = 0
@@ -39,7 +44,48 @@ def transfer_octets(handle, head, body, settled, frame_size_max):
         count += 1
     first = frame.HEADER_SIZE + 6 + 2 + 1
     stamp = frame.HEADER_SIZE + 6 + 2 + 5 + 2 + 8 + 3 + len(head) + len(data_head(len(body)))
-    return octets, first, first + 6, stamp if len(body) >= 8 else 0, count
+    digits = octets.index(ID_DIGITS) if ID_DIGITS in head else 0
+    return octets, stamp if len(body) >= 8 else 0, digits, first, first + 6, count
+
+
+def head_of(key, given, subjects, draw):
+    """The sections in front of a body; `given` as perf_worker.messages has them, of 0-9-1. `subjects`: one of SUBJECTS is drawn."""
+    fields: dict = {"durable": True} if given.get("delivery_mode") == 2 else {}
+    fields.update({name.replace("_", "-"): given[name] for name in ("content_type", "correlation_id", "message_id") if name in given})
+    if subjects:
+        fields["subject"] = "key.%d" % draw.randint(1, SUBJECTS)
+    headers = given.get("headers", {})
+    return message_head(fields, {name: ("long", each) if isinstance(each, int) else each for name, each in headers.items()})
+
+
+class Templates10:
+    """The transfers of every message, one behind the other, as C reads them; publishers share them."""
+
+    made: dict = {}
+
+    def __init__(self, settings, handle, frame_size_max):
+        draw = random.Random(settings["seed"])
+        rows = [
+            transfer_octets(handle, head_of(key, given, settings["vary"], draw), body, not settings["confirm"], frame_size_max)
+            for _, key, body, given in messages(settings)
+        ]
+        begins = [0]
+        for row in rows:
+            begins.append(begins[-1] + len(row[0]))
+        self.size_max = max(len(row[0]) for row in rows)
+        self.octets = ffi.new("uint8_t[]", b"".join(row[0] for row in rows))
+        self.columns = [ffi.new("int32_t[]", [row[place] for row in rows]) for place in range(1, 1 + len(COLUMNS))]
+        self.begins = ffi.new("int32_t[]", begins)
+        self.for_c = ffi.new("leveret_perf_messages *", {"octets": self.octets, "begins": self.begins, "kinds": len(rows)})
+        for name, column in zip(COLUMNS, self.columns, strict=True):
+            setattr(self.for_c, name, column)
+
+    @classmethod
+    def of(cls, settings, handle, frame_size_max):
+        """Those of a link; a broker may ask each connection for frames of another size."""
+        if (handle, frame_size_max) not in cls.made:
+            cls.made[handle, frame_size_max] = cls(settings, handle, frame_size_max)
+        return cls.made[handle, frame_size_max]
 
 
 class Side10(perf_worker.Side):
@@ -89,42 +135,27 @@ class Publisher10(Side10, perf_worker.Publisher):
         self.credit, self.window_left = sender.link.credit, sender.link.session.remote_window
         Side10.__init__(self, connection, sender.link)
         self.rate, self.window, self.count = settings["rate"], settings["confirm"], settings["count"]
-        self.transfers = 0
-        _, _, body, _ = next(iter(messages(settings)))
-        head = message_head({"durable": True} if settings["persistent"] else None)
-        made = transfer_octets(sender.link.handle, head, body, not settings["confirm"], self.frame_size_max)
-        self.made = made
-        self.octets_made = ffi.new("uint8_t[]", made[0])
-        self.numbers = [ffi.new("int32_t[]", [each]) for each in (made[3], made[1], made[2])]
-        self.begins = ffi.new("int32_t[]", [0, len(made[0])])
-        self.out = bytearray(max(perf_worker.FILL_SIZE, len(made[0])))
-        self.out_address = ffi.from_buffer("uint8_t[]", self.out)
-        self.out_view = memoryview(self.out)
+        self.templates = Templates10.of(settings, sender.link.handle, self.frame_size_max)
+        self.prepare(settings, number)
         self.began = time.monotonic()
         self.stopped = self.given_up = False
 
     def flow(self, fields):
-        sent = self.perf.published * self.made[4]
+        sent = self.perf.transfers
         self.window_left = sent + fields["incoming-window"] - ((sent - (fields["next-incoming-id"] or 0)) & MASK)
         if fields["link-credit"] is not None:
             self.credit = (self.perf.published & ~MASK) + (fields["delivery-count"] or 0) + fields["link-credit"]
 
     def may(self, now):
-        allowed = perf_worker.Publisher.may(self, now)
-        published = self.perf.published
-        return max(0, min(allowed, self.credit - published, (self.window_left - published * self.made[4]) // self.made[4]))
+        return max(0, min(perf_worker.Publisher.may(self, now), self.credit - self.perf.published))
 
     def fill(self, allowed):
         """Write up to `allowed` messages: the octets."""
-        stamps, ids, tags = self.numbers
         return lib.leveret_perf_transfers(
             self.perf,
-            self.octets_made,
-            self.begins,
-            stamps,
-            ids,
-            tags,
-            1,
+            self.templates.for_c,
+            self.draw,
+            max(self.window_left, 0),
             int(self.window > 0),
             self.out_address,
             len(self.out),

@@ -90,16 +90,19 @@ def jars():
     return os.path.join(_made("jars", _octets(pom, hashes), make), "*")
 
 
-def java(name, *arguments):
+# The client compiler alone: most of these programs live for seconds, and two cores are shared with the rest of the tests.
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-Xshare:auto")
+LONG = ("-Xmx2g",)  # where it is measured
+
+
+def java(name, *arguments, flags=BRIEF):
     """The command that runs a program of java/, compiled."""
     sources = sorted(os.path.join(HERE, "java", file) for file in os.listdir(os.path.join(HERE, "java")) if file.endswith(".java"))
     path = jars()
     classes = _made(
         "classes", _octets(*sources), lambda folder: _run("the Java programs", ["javac", "-cp", path, "-d", folder, *sources], HERE)
     )
-    # The client compiler alone: these programs live for seconds, and two cores are shared with the rest of the tests.
-    flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-Xshare:auto", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
-    return ["java", *flags, "-cp", os.pathsep.join([classes, path]), name, *arguments]
+    return ["java", *flags, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", os.pathsep.join([classes, path]), name, *arguments]
 
 
 def python():

@@ -6,20 +6,11 @@
 import peers
 import pytest
 
-from leveret.tools import components
-
-NEEDS = {
-    "artemis": (components.JDK, components.MAVEN),
-    "broker-j": (components.JDK, components.MAVEN),
-    "rabbitmq": (components.RABBITMQ,),
-    "leveret": (),
-}
-
 
 def _session_fixture(kind):
     @pytest.fixture(scope="session", name=kind.replace("-", "_"))
     def broker():
-        for component in NEEDS[kind]:
+        for component in peers.NEEDS[kind]:
             if not component.present():
                 pytest.skip(component.sentence())
         process = peers.start(kind)

@@ -6,9 +6,10 @@ Columns, all in one run, in turns, each idle while another works:
 Messages are as people's: all columns get the same stream of them, drawn from one seed (`leveret perf --vary`), in which no two are alike:
 sizes from half to one and a half of what the row says, a message-id, a correlation-id, a table of headers, and KEYS routing keys.
 The relay keeps to prefetch as brokers do. `blind` is the same relay without that, in the scenario with acknowledgements only: what the wait
-for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS); a figure is the median of `--runs` runs; a run
-that loses or doubles a message fails. Beside that: latency at 1,000 messages a second, CPU for each message, seconds to the first answer,
-resident memory. The ratios at the end are the goals of the C data plane; tests/measure/show.py puts the figures into README.md.
+for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS; of AMQP 1.0 those of rows_1_0.py);
+a figure is the median of `--runs` runs; a run that loses or doubles a message fails. Beside that: latency at 1,000 messages a second, CPU
+for each message, seconds to the first answer, resident memory. The ratios at the end are the goals of the C data plane;
+tests/measure/show.py puts the figures into README.md.
 """
 
 import argparse
@@ -29,6 +30,10 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 import psutil  # noqa: E402 - the path of amqp_wire has to be set first; one block of imports is easier to read
 from amqp_wire import RawClient, publish  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the path above has to be set first
+
+sys.path.insert(0, HERE)
+import rows_1_0  # noqa: E402 - the path above has to be set first
+from loading import add_run, cpu_seconds, perf, say  # noqa: E402 - the path above has to be set first
 
 STARTS = 3
 CONNECTIONS = (100, 1000)
@@ -84,14 +89,6 @@ PLAIN_GOAL, PLAIN_GOALS = 0.5, ("no_ack", "acks", "confirms", "persistent", "usu
 SPREAD_GOAL = 0.7  # many keys or queues, of one
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-class RunFailed(Exception):
-    """A run of `leveret perf` ended badly; the text is what it said."""
-
-
 class Relay:
     """relay.c, compiled and running. `column`: "relay", or "blind" when it is not to wait for acknowledgements."""
 
@@ -133,34 +130,9 @@ def start(kind, durable=False):
     return broker
 
 
-def perf(broker, seconds, *arguments):
-    """(summary of one run, CPU seconds that the broker took). Raises RunFailed."""
-    cpu = cpu_seconds(broker)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "leveret.tools.cli",
-            "perf",
-            broker.url,
-            "--json",
-            "-",
-            "--vary",
-            "--seconds",
-            str(seconds),
-            *map(str, arguments),
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise RunFailed("%s, %s: %s" % (broker.column, " ".join(map(str, arguments)), done.stderr[-1000:]))
-    return json.loads(done.stdout)["summary"], cpu_seconds(broker) - cpu
-
-
-def cpu_seconds(broker):
-    times = psutil.Process(broker.server_pid).cpu_times()
-    return times.user + times.system
+def varied(broker, seconds, *arguments):
+    """A run of the stream that all columns get."""
+    return perf(broker, broker.url, seconds, "--vary", *arguments)
 
 
 def measure(brokers, durable, seconds, runs):
@@ -176,22 +148,17 @@ def measure(brokers, durable, seconds, runs):
         for number in range(runs):
             for broker in able:
                 idle = [RawClient(broker.host, broker.port).open() for _ in range(CONNECTIONS[1])] if name == "idle" else []
-                summary, cpu = perf(broker, seconds, *arguments)
+                measured = varied(broker, seconds, *arguments)
                 for client in idle:
                     client.socket.close()
-                cell = row.setdefault(broker.column, {"rates": [], "cpu_us": []})
-                cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
-                cell["cpu_us"].append(1e6 * cpu / summary["received"])
-                say(
-                    "  %-42s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, broker.column, cell["rates"][-1], cell["cpu_us"][-1])
-                )
+                add_run(row, broker.column, title, number, measured)
     return found
 
 
 def latencies(brokers, seconds):
     """{column: {percentile: microseconds}} at 1,000 messages a second."""
     return {
-        broker.column: perf(broker, max(seconds, 3), "--rate", 1000, *USUAL)[0]["latency_us"]
+        broker.column: varied(broker, max(seconds, 3), "--rate", 1000, *USUAL)[0]["latency_us"]
         for broker in brokers
         if broker.column != BLIND
     }
@@ -325,11 +292,11 @@ def verdict(met):
 
 
 def run(seconds, runs):
-    """The whole measurement: a dict that JSON can hold."""
+    """The rows of AMQP 0-9-1: a dict that JSON can hold."""
     kinds = [kind for kind in KINDS if kind != "rabbitmq" or rabbitmq_installed()]
     if "rabbitmq" not in kinds:
         say("RabbitMQ is not installed, so there is nothing to compare with; apt install rabbitmq-server brings it.")
-    result = {"machine": machine(), "columns": kinds, "seconds": seconds, "runs": runs, "ready_s": {}, "memory": {}, "idle_cpu": {}}
+    result: dict = {"columns": kinds, "ready_s": {}, "memory": {}, "idle_cpu": {}}
     served = [kind for kind in kinds if kind != "relay"]
     for kind in served:
         say("Starting %s %d times" % (kind, STARTS))
@@ -358,16 +325,27 @@ def main():
     )
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
+    parser.add_argument("--only", choices=("0-9-1", "1.0"), help="the rows of one protocol (default: both)")
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, FILES), most))  # the brokers inherit it; Erlang takes memory for each
-    result = run(options.seconds, options.runs)
+    result = {"machine": machine(), "seconds": options.seconds, "runs": options.runs}
+    if options.only != "1.0":
+        result.update(run(options.seconds, options.runs))
+    if options.only != "0-9-1":
+        result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
     say("")
-    print(table(result))
-    print("\n".join(goals(result)))
+    if "rates" in result:
+        print(table(result))
+        print("\n".join(goals(result)))
+    if "rates_1_0" in result:
+        print("\n".join(rows_1_0.table(result["rates_1_0"])))
+        print("\n".join(result["failed_1_0"]))
+        for *told, ratio, goal in rows_1_0.ratios(result["rates_1_0"]):
+            print("%-18s %s / %s: %.2f (goal %.2f) %s" % (*told, ratio, goal, verdict(ratio >= goal)))
     print("All figures: %s" % options.json)
 
 

@@ -1,4 +1,5 @@
-"""Puts the figures of a bench into tests/measure/README.md and draws them: `python tests/measure/show.py [build/bench.json]`.
+"""Puts the figures of a bench into tests/measure/README.md and draws them: `python tests/measure/show.py [build/bench.json]`. The rows of
+AMQP 1.0 are a table of their own, and one may be there without the other (`dev.py bench --only 1.0`).
 
 The table stands between two marks there (tools/generate_readme.py takes a few of its rows into the front README); the plot (messages a
 second, one group of bars for a scenario, logarithmic) is tests/measure/bench.svg. Both say when and on what they were measured, and with
@@ -13,6 +14,7 @@ import statistics
 import sys
 import textwrap
 
+import rows_1_0
 from run import BLIND, SCENARIOS, STREAM, connection_kb, rate
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
@@ -21,24 +23,27 @@ PLOT = os.path.join(ROOT, "tests", "measure", "bench.svg")
 BEGIN, END = "<!-- bench: written by tests/measure/show.py -->", "<!-- end of bench -->"
 TITLES = {"leveret": "Leveret (C)", "plain": "Leveret (plain Python)", "rabbitmq": "RabbitMQ", "relay": "C relay (limit)"}
 COLOURS = {"leveret": "#2a7f3f", "plain": "#9ccfa8", "rabbitmq": "#e07b39", "relay": "#b8b8b8"}
+BEGIN_1_0, END_1_0 = "<!-- bench of AMQP 1.0: written by tests/measure/show.py -->", "<!-- end of bench of AMQP 1.0 -->"
+TITLES_1_0 = {"0-9-1": "Leveret (C), 0-9-1", "artemis": "Artemis 2.55", "broker-j": "Broker-J 10.1", "rabbitmq": "RabbitMQ's plugin"}
 BAR, GAP, LEFT, TOP, WIDTH = 13, 12, 270, 40, 420
 
 
 def measured(result):
     """One sentence: when, on what, how."""
+    return machine_told(result) + "; one publisher and one consumer, %s; %s" % (STREAM, runs_told(result))
+
+
+def machine_told(result):
+    """When, and on what."""
     machine = result["machine"]
     load = machine["load_average"]
     busy = " beside other work (load average %.0f: compare columns, not other days)" % load if load > machine["cpu_count"] else ""
-    return "%s, %d cores (%s)%s, Python %s; one publisher and one consumer, %s; %s of %d s" % (
-        machine["date"],
-        machine["cpu_count"],
-        machine["cpu"],
-        busy,
-        machine["python"],
-        STREAM,
-        "medians of %d runs" % result["runs"] if result["runs"] > 1 else "one run",
-        result["seconds"],
-    )
+    return "%s, %d cores (%s)%s, Python %s" % (machine["date"], machine["cpu_count"], machine["cpu"], busy, machine["python"])
+
+
+def runs_told(result):
+    many = "medians of %d runs" % result["runs"] if result["runs"] > 1 else "one run"
+    return "%s of %d s" % (many, result["seconds"])
 
 
 def rows(result):
@@ -94,6 +99,35 @@ def readme_table(result):
     return "\n".join(lines + ["", "![messages a second](bench.svg)", END])
 
 
+def readme_table_1_0(result):
+    """The block of AMQP 1.0 for README.md: messages a second, and Leveret's beside the best peer and beside its own 0-9-1."""
+    rows = result["rates_1_0"]
+    columns = rows_1_0.columns_of(rows)
+    told = "Measured %s; a publisher, a consumer, a queue; %s: `python3 tools/dev.py bench --only 1.0`, `python tests/measure/show.py`."
+    titles = [dict(TITLES, **TITLES_1_0)[column] for column in columns]
+    lines = [
+        BEGIN_1_0,
+        textwrap.fill(told % (machine_told(result), runs_told(result)), 140, break_on_hyphens=False),
+        "",
+        "| messages/s | " + " | ".join(titles) + " | C / best peer | plain / best peer | C / 0-9-1 |",
+        "|---|" + "---:|" * (len(columns) + 3),
+    ]
+    ratios = {found[:3]: found[3] for found in rows_1_0.ratios(rows)}
+    for name, title, _, _ in rows_1_0.SCENARIOS:
+        figures = [rows_1_0.rate(rows, name, column) for column in columns]
+        cells = ["-" if each is None else "{:,.0f}".format(each) for each in figures]
+        beside = [ratios.get((name, *pair)) for pair in (("leveret", "best"), ("plain", "best"), ("leveret", "0-9-1"))]
+        cells += ["-" if each is None else "%.2f" % each for each in beside]
+        lines.append("| %s | %s |" % (title, " | ".join(cells)))
+    for name, title, _, _ in rows_1_0.SCENARIOS:
+        cells = [rows[name].get(column) for column in columns]
+        cells = ["-" if each is None else "%.2f us" % statistics.median(each["cpu_us"]) for each in cells]
+        lines.append("| CPU a message, %s | %s |  |  |  |" % (title, " | ".join(cells)))
+    if result["failed_1_0"]:
+        lines += ["", "Runs that did not end well: %s." % "; ".join(result["failed_1_0"])]
+    return "\n".join(lines + [END_1_0])
+
+
 def plot(result):
     """The plot as SVG."""
     kinds = result["columns"]
@@ -120,19 +154,28 @@ def plot(result):
     )
 
 
+def replaced(text, begin, end, block):
+    """The page with another block between two marks."""
+    whole = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    if not whole.search(text):
+        sys.exit("tests/measure/README.md has no place for the figures: it needs the lines %s and %s" % (begin, end))
+    return whole.sub(lambda _: block, text)
+
+
 def main():
     """Write both."""
     with open(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "bench.json"), encoding="utf-8") as file:
         result = json.load(file)
     with open(README, encoding="utf-8") as file:
         text = file.read()
-    whole = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
-    if not whole.search(text):
-        sys.exit("tests/measure/README.md has no place for the figures: it needs the lines %s and %s" % (BEGIN, END))
+    for measured_here, begin, end, block in (("rates", BEGIN, END, readme_table), ("rates_1_0", BEGIN_1_0, END_1_0, readme_table_1_0)):
+        if measured_here in result:
+            text = replaced(text, begin, end, block(result))
     with open(README, "w", encoding="utf-8") as file:
-        file.write(whole.sub(lambda _: readme_table(result), text))
-    with open(PLOT, "w", encoding="utf-8") as file:
-        file.write(plot(result))
+        file.write(text)
+    if "rates" in result:
+        with open(PLOT, "w", encoding="utf-8") as file:
+            file.write(plot(result))
 
 
 if __name__ == "__main__":

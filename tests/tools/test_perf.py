@@ -11,6 +11,7 @@ import pytest
 from test_serve import Serve
 
 from leveret.ports.client import connect
+from leveret.ports.client_1_0 import connect as connect_1_0
 from leveret.ports.client_errors import ChannelClosed
 from leveret.tools import cli, perf
 
@@ -98,6 +99,8 @@ def seen(broker, *arguments):
         ("--size", 0, "--confirm", 20),
         ("--size", 7),
         ("--size", 300000, "--confirm", 5, "--ack-every", 3, "--prefetch", 6),
+        ("--vary",),
+        ("--vary", "--size", 300000, "--confirm", 5, "--ack-every", 3, "--prefetch", 6, "--persistent"),
     ],
 )
 def test_the_same_over_amqp_1_0(broker, arguments):
@@ -121,7 +124,7 @@ def test_the_same_over_amqp_1_0(broker, arguments):
     [
         (("amqp://127.0.0.1/", "--address", "/queues/%s"), "--address"),
         (("amqp://127.0.0.1/?protocol=1.0", "--address", "/queues/x"), "--address"),
-        (("amqp://127.0.0.1/?protocol=1.0", "--vary"), "without --exchange"),
+        (("amqp://127.0.0.1/?protocol=1.0", "--random"), "without --exchange"),
     ],
 )
 def test_options_that_do_not_go_with_a_protocol_are_refused(arguments, sentence):
@@ -143,6 +146,38 @@ def test_varied_messages_differ_in_size_id_headers_and_key_and_are_the_same_for_
     assert again != other and [each for each in first if each in again] == again
     alike = seen(broker)
     assert len(alike) == 100 and {body for _, body, _ in alike} == {bytes(248)} and not alike[0][2]
+
+
+def seen_over_1_0(broker, *arguments):
+    """(body without its time, properties, application properties) of every message of a run over AMQP 1.0."""
+    control = connect(broker.urls[0])
+    control.exchange_declare("seen-fanout", "fanout")
+    name = control.queue_declare("")[0]
+    control.queue_bind(name, "seen-fanout", "")
+    url = broker.urls[0] + "/?protocol=1.0"
+    done = run(url, "--queue", "seen", "--address", "/exchanges/seen-fanout/%s", "--consumers", 0, "--count", 100, *arguments)
+    assert done.returncode == 0, done.stderr
+    client = connect_1_0(url)
+    receiver = client.receiver("/queues/" + name, 500)
+    found = []
+    while len(found) < 100:
+        for message in client.poll(10000):
+            found.append((message.body[8:], message.properties, message.application_properties))
+            receiver.accept(message)
+    client.close()
+    control.queue_delete(name)
+    control.close()
+    return found
+
+
+def test_varied_messages_of_amqp_1_0_differ_and_are_the_same_for_the_same_seed(broker):
+    first, again, other = (seen_over_1_0(broker, "--vary", "--size", 100, "--seed", seed) for seed in (1, 1, 2))
+    sizes = {len(body) + 8 for body, _, _ in first}
+    assert min(sizes) >= 50 and max(sizes) <= 150 and len(sizes) > 50
+    assert len({given["message-id"] for _, given, _ in first}) == 100 and len({given["correlation-id"] for _, given, _ in first}) > 50
+    assert len({given["subject"] for _, given, _ in first}) > 30 and {given["content-type"] for _, given, _ in first} > {"text/plain"}
+    assert len({headers["device"] for _, _, headers in first}) > 50
+    assert first == again != other
 
 
 def test_a_rate_is_kept_and_a_line_a_second_says_so(broker):

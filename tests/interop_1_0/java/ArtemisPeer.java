@@ -10,11 +10,17 @@ import org.apache.activemq.artemis.core.settings.impl.AddressSettings;
 import org.apache.activemq.artemis.spi.core.security.ActiveMQJAASSecurityManager;
 import org.apache.activemq.artemis.spi.core.security.jaas.InVMLoginModule;
 
-/** ActiveMQ Artemis as a peer: `ArtemisPeer PORT`, AMQP 1.0 on 127.0.0.1, in memory, guest/guest or anonymous; prints `ready`. */
+/** ActiveMQ Artemis as a peer: `ArtemisPeer PORT [DIRECTORY]`, AMQP 1.0 on 127.0.0.1, in memory, or with its journal in a directory,
+ * guest/guest or anonymous; prints `ready`. */
 public class ArtemisPeer {
     public static void main(String[] arguments) throws Exception {
         Configuration configuration = new ConfigurationImpl();
-        configuration.setPersistenceEnabled(false).setSecurityEnabled(true).setName("peer").setJMXManagementEnabled(false);
+        configuration.setPersistenceEnabled(arguments.length > 1).setSecurityEnabled(true).setName("peer").setJMXManagementEnabled(false);
+        if (arguments.length > 1) {
+            String place = arguments[1] + "/artemis/";
+            configuration.setJournalDirectory(place + "journal").setBindingsDirectory(place + "bindings");
+            configuration.setPagingDirectory(place + "paging").setLargeMessagesDirectory(place + "large");
+        }
         configuration.addAcceptorConfiguration(
                 "amqp", "tcp://127.0.0.1:" + arguments[0] + "?protocols=AMQP;saslMechanisms=PLAIN,ANONYMOUS;multicastPrefix=topic://");
         AddressSettings settings = new AddressSettings().setAutoDeleteQueues(false).setAutoDeleteAddresses(false);

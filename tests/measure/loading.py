@@ -1,0 +1,39 @@
+"""One run of `leveret perf` against one broker, for the rows of the bench (run.py, rows_1_0.py): its rate and the broker's CPU time."""
+
+import json
+import subprocess
+import sys
+
+import psutil
+
+
+class RunFailed(Exception):
+    """A run of `leveret perf` ended badly; the text is what it said."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def cpu_seconds(broker):
+    times = psutil.Process(broker.server_pid).cpu_times()
+    return times.user + times.system
+
+
+def perf(broker, url, seconds, *arguments):
+    """(summary of one run, CPU seconds that the broker took). Raises RunFailed."""
+    cpu = cpu_seconds(broker)
+    command = [sys.executable, "-m", "leveret.tools.cli", "perf", url, "--json", "-", "--seconds", str(seconds), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RunFailed("%s, %s: %s" % (broker.column, " ".join(map(str, arguments)), done.stderr[-1000:]))
+    return json.loads(done.stdout)["summary"], cpu_seconds(broker) - cpu
+
+
+def add_run(row, column, title, number, measured):
+    """A run's figures, as `perf` has them, to a row of cells: {column: {"rates": [...], "cpu_us": [...]}}."""
+    summary, cpu = measured
+    cell = row.setdefault(column, {"rates": [], "cpu_us": []})
+    cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
+    cell["cpu_us"].append(1e6 * cpu / summary["received"])
+    say("  %-42s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, column, cell["rates"][-1], cell["cpu_us"][-1]))
