@@ -183,14 +183,14 @@ class Engine:
             output = output.next_touched
         return slots
 
-    def see_queue(self, found):
+    def see_queue(self, queue):
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
-        place = found.handle // layout.QUEUE_WIDTH
-        count = len(found.consumers)
-        if found.is_stream or found.needs_care or found.prioritised or count > ROW_SIZE:
+        place = queue.handle // layout.QUEUE_WIDTH
+        count = len(queue.consumers)
+        if queue.is_stream or queue.needs_care or queue.prioritised or count > ROW_SIZE:
             count = 0
         for at in range(count):
-            self.round.rows[place * ROW_SIZE + at] = found.consumers[at].handle
+            self.round.rows[place * ROW_SIZE + at] = queue.consumers[at].handle
         self.round.row_counts[place] = count
 
     def see_consumer(self, consumer):
@@ -260,9 +260,9 @@ class Engine:
         """See core/log/flat_records.py."""
         return lib.leveret_gather_settled(self.pointers, runs, most)
 
-    def live_in(self, entry, segment, found, count, most):
+    def live_in(self, entry, segment, live, count, most):
         """See core/log/flat_records.py."""
-        return lib.leveret_live_in(self.pointers, entry, segment, found, count, most)
+        return lib.leveret_live_in(self.pointers, entry, segment, live, count, most)
 
     def purge(self, queue, most):
         """See core/broker/engine.py."""

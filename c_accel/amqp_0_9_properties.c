@@ -92,13 +92,13 @@ static int32_t digits(const uint8_t *source, int32_t at, int32_t behind, int32_t
 {
     if (behind > end || behind == at || behind - at > 8)
         return -1;
-    int32_t found = 0;
+    int32_t number = 0;
     for (; at < behind; at++) {
         if (source[at] < '0' || source[at] > '9')
             return -1;
-        found = found * 10 + source[at] - '0';
+        number = number * 10 + source[at] - '0';
     }
-    return found;
+    return number;
 }
 
 int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end)

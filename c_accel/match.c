@@ -77,22 +77,22 @@ static int32_t reach(const leveret_matcher *m, const int32_t *nodes, int32_t cou
 }
 
 /* Add the queues that some nodes end in, each once: how many there are then; above TARGETS_MAX: too many. */
-static int32_t collect(const leveret_matcher *m, const int32_t *nodes, int32_t count, int32_t *targets, int32_t found)
+static int32_t collect(const leveret_matcher *m, const int32_t *nodes, int32_t count, int32_t *targets, int32_t target_count)
 {
     for (int32_t at = 0; at < count; at++) {
         const int32_t *record = m->nodes + (size_t)nodes[at] * NODE_WIDTH;
         for (int32_t end = 0; end < record[NODE_ENDS_COUNT]; end++) {
             int32_t queue = m->ends[record[NODE_ENDS] + end], seen = 0;
-            while (seen < found && targets[seen] != queue)
+            while (seen < target_count && targets[seen] != queue)
                 seen++;
-            if (seen < found)
+            if (seen < target_count)
                 continue;
-            if (found == TARGETS_MAX)
+            if (target_count == TARGETS_MAX)
                 return TARGETS_MAX + 1;
-            targets[found++] = queue;
+            targets[target_count++] = queue;
         }
     }
-    return found;
+    return target_count;
 }
 
 int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, int32_t *targets)
@@ -124,8 +124,8 @@ int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, 
         more = end < key_size;
         at = end + 1;
     }
-    int32_t found = collect(m, here, count, targets, 0);
-    return found > TARGETS_MAX ? found : collect(m, m->staying, staying, targets, found);
+    int32_t target_count = collect(m, here, count, targets, 0);
+    return target_count > TARGETS_MAX ? target_count : collect(m, m->staying, staying, targets, target_count);
 }
 
 /* See remember in core/broker/route_cache.py: the slot. */
@@ -169,10 +169,10 @@ int32_t leveret_find_way(const leveret_tables *t, const uint8_t *source, int32_t
         const leveret_way *way = t->ways->rows + place;
         if (way->user != user || way->name_size != route[0] || memcmp(way->name, route + 1, route[0]))
             continue;
-        int32_t found = leveret_match(way->matcher, route + 2 + route[0], route[1 + route[0]], targets);
-        if (found < 1 || found > TARGETS_MAX || found > t->ways->targets_size || size > t->ways->octets_size)
+        int32_t target_count = leveret_match(way->matcher, route + 2 + route[0], route[1 + route[0]], targets);
+        if (target_count < 1 || target_count > TARGETS_MAX || target_count > t->ways->targets_size || size > t->ways->octets_size)
             return -1;
-        int32_t slot = remember(t, route, size, targets, found);
+        int32_t slot = remember(t, route, size, targets, target_count);
         t->state[STATE_ROUTE_LAST] = slot;
         return slot;
     }

@@ -49,9 +49,9 @@ class Matcher:
 
     def targets(self, key):
         """The handles of the queues for a key, each once; more than 64: the first ones are left out, for 65 stands for too many."""
-        found = ffi.new("int32_t[64]")
-        count = lib.leveret_match(self.matcher, key, len(key), found)
-        return list(found[0 : min(count, 64)]), count
+        handles = ffi.new("int32_t[64]")
+        count = lib.leveret_match(self.matcher, key, len(key), handles)
+        return list(handles[0 : min(count, 64)]), count
 
 
 def root_of(exchange):
@@ -71,7 +71,7 @@ def flat(root, whole):
         number = len(nodes) // 7
         children, destinations = node[0], node[1]
         nodes.extend((parent, len(words) if is_word else -1, len(word), -1, -1, len(ends), len(destinations)))
-        ends.extend([found.handle for found in destinations])
+        ends.extend([queue.handle for queue in destinations])
         if is_word:
             words += word
         elif parent >= 0:

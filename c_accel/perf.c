@@ -238,9 +238,9 @@ static int fields_of(const uint8_t *at, const uint8_t *end, const uint8_t **fiel
         return -1;
     uint32_t count = wide ? number32(at + 8) : at[5];
     at += wide ? 12 : 6;
-    int found = 0;
-    while (found < most && (uint32_t)found < count) {
-        fields[found++] = at;
+    int filled = 0;
+    while (filled < most && (uint32_t)filled < count) {
+        fields[filled++] = at;
         if (at[0] == 0x00) /* an outcome: a small ulong and a list */
             size = *behind - at > 3 && at[1] == 0x53 ? value_size(at + 3, *behind) : 0, size += size ? 3 : 0;
         else
@@ -249,7 +249,7 @@ static int fields_of(const uint8_t *at, const uint8_t *end, const uint8_t **fiel
             return -1;
         at += size;
     }
-    return found;
+    return filled;
 }
 
 /* A transfer's payload: find the body's first eight octets behind the sections in front of it. */

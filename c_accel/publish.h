@@ -38,9 +38,9 @@ static inline int32_t fits(const leveret_tables *t, const int32_t *queue, int32_
 /* Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of publish.py; test_homes.py holds them together. */
 static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, int32_t expiration)
 {
-    int32_t *found = t->queues + queue;
-    if (found[QUEUE_LIMITS] & LIMIT_EXPIRES) {
-        int32_t ttl = found[QUEUE_TTL];
+    int32_t *queue_record = t->queues + queue;
+    if (queue_record[QUEUE_LIMITS] & LIMIT_EXPIRES) {
+        int32_t ttl = queue_record[QUEUE_TTL];
         if (expiration >= 0 && (ttl < 0 || expiration < ttl))
             ttl = expiration;
         int32_t moment = ttl < 0 ? 0 : (t->state[STATE_NOW] + ttl) & MASK;
@@ -50,10 +50,10 @@ static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t e
         if (moment && (t->state[STATE_DUE] == 0 || (moment - t->state[STATE_DUE]) & 0x20000000))
             t->state[STATE_DUE] = moment;
     }
-    if (!(found[QUEUE_LIMITS] & LIMIT_DROPS))
+    if (!(queue_record[QUEUE_LIMITS] & LIMIT_DROPS))
         return;
-    while (is_over(found, found[QUEUE_LENGTH], found[QUEUE_OCTETS])) {
-        int32_t oldest = found[QUEUE_HEAD];
+    while (is_over(queue_record, queue_record[QUEUE_LENGTH], queue_record[QUEUE_OCTETS])) {
+        int32_t oldest = queue_record[QUEUE_HEAD];
         unlink_ready(t, queue, oldest);
         drop(t, oldest);
         t->state[STATE_DROPPED_HEAD] += 1;

@@ -8,10 +8,10 @@ static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t messa
 {
     int32_t entry = take(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
     int32_t *place = t->entries + entry;
-    int32_t *found = t->queues + queue;
+    int32_t *queue_record = t->queues + queue;
     int32_t *record = t->messages + message;
-    int32_t tail = found[QUEUE_TAIL];
-    int32_t position = found[QUEUE_POSITION];
+    int32_t tail = queue_record[QUEUE_TAIL];
+    int32_t position = queue_record[QUEUE_POSITION];
     place[ENTRY_MESSAGE] = message;
     place[ENTRY_NEXT] = -1;
     place[ENTRY_PREVIOUS] = tail;
@@ -22,23 +22,23 @@ static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t messa
     if (tail >= 0)
         t->entries[tail + ENTRY_NEXT] = entry;
     else
-        found[QUEUE_HEAD] = entry;
-    found[QUEUE_TAIL] = entry;
-    found[QUEUE_POSITION] = (position + 1) & MASK;
-    found[QUEUE_LENGTH] += 1;
-    found[QUEUE_OCTETS] += record[MESSAGE_BODY];
-    found[QUEUE_BLOCKS] += record[MESSAGE_BLOCKS];
+        queue_record[QUEUE_HEAD] = entry;
+    queue_record[QUEUE_TAIL] = entry;
+    queue_record[QUEUE_POSITION] = (position + 1) & MASK;
+    queue_record[QUEUE_LENGTH] += 1;
+    queue_record[QUEUE_OCTETS] += record[MESSAGE_BODY];
+    queue_record[QUEUE_BLOCKS] += record[MESSAGE_BLOCKS];
     record[MESSAGE_REFERENCES] += 1;
     return entry;
 }
 
 static inline void activate(const leveret_tables *t, int32_t queue)
 {
-    int32_t *found = t->queues + queue;
-    if (found[QUEUE_ACTIVE] || found[QUEUE_CONSUMERS] == 0)
+    int32_t *queue_record = t->queues + queue;
+    if (queue_record[QUEUE_ACTIVE] || queue_record[QUEUE_CONSUMERS] == 0)
         return;
-    found[QUEUE_ACTIVE] = 1;
-    found[QUEUE_NEXT_ACTIVE] = -1;
+    queue_record[QUEUE_ACTIVE] = 1;
+    queue_record[QUEUE_NEXT_ACTIVE] = -1;
     int32_t tail = t->state[STATE_ACTIVE_TAIL];
     if (tail >= 0)
         t->queues[tail + QUEUE_NEXT_ACTIVE] = queue;
@@ -63,21 +63,21 @@ void leveret_forget_returned(int32_t *entries, int32_t *root, int32_t entry);
 
 static inline void unlink_ready(const leveret_tables *t, int32_t queue, int32_t entry)
 {
-    int32_t *found = t->queues + queue;
+    int32_t *queue_record = t->queues + queue;
     int32_t before = t->entries[entry + ENTRY_PREVIOUS];
     int32_t behind = t->entries[entry + ENTRY_NEXT];
     if (before >= 0)
         t->entries[before + ENTRY_NEXT] = behind;
     else
-        found[QUEUE_HEAD] = behind;
+        queue_record[QUEUE_HEAD] = behind;
     if (behind >= 0)
         t->entries[behind + ENTRY_PREVIOUS] = before;
     else
-        found[QUEUE_TAIL] = before;
-    if (found[QUEUE_RETURNED] >= 0)
-        leveret_forget_returned(t->entries, &found[QUEUE_RETURNED], entry);
-    found[QUEUE_LENGTH] -= 1;
-    found[QUEUE_OCTETS] -= t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+        queue_record[QUEUE_TAIL] = before;
+    if (queue_record[QUEUE_RETURNED] >= 0)
+        leveret_forget_returned(t->entries, &queue_record[QUEUE_RETURNED], entry);
+    queue_record[QUEUE_LENGTH] -= 1;
+    queue_record[QUEUE_OCTETS] -= t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
 }
 
 static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry, int32_t consumer)

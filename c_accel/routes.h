@@ -17,8 +17,8 @@ static inline int32_t route_hash(const uint8_t *source, int32_t at, int32_t size
         number = number << 8 | source[at];
     for (; at < end; at += 4)
         number = (number << 32 | word_of(source, at)) % 0xFFFFFC7u;
-    int32_t found = (int32_t)(number % 0xFFFFFC7u * 2039 & 0xFFFFFFF);
-    return found ^ found >> 13;
+    int32_t hashed = (int32_t)(number % 0xFFFFFC7u * 2039 & 0xFFFFFFF);
+    return hashed ^ hashed >> 13;
 }
 
 static inline int32_t is_route(const leveret_tables *t, int32_t slot, const uint8_t *source, int32_t at, int32_t size)

@@ -168,12 +168,12 @@ static int32_t put_into_tree(int32_t *entries, int32_t *root, int32_t entry, int
 
 static int32_t requeue(const leveret_tables *t, int32_t queue, int32_t entry)
 {
-    int32_t *found = t->queues + queue;
+    int32_t *queue_record = t->queues + queue;
     int32_t *entries = t->entries;
     int32_t position = entries[entry + ENTRY_POSITION];
-    int32_t before = -1, steps = 0, behind = found[QUEUE_HEAD];
+    int32_t before = -1, steps = 0, behind = queue_record[QUEUE_HEAD];
     if (behind >= 0 && !is_lower(entries, position, behind)) {
-        before = put_into_tree(entries, &found[QUEUE_RETURNED], entry, &steps);
+        before = put_into_tree(entries, &queue_record[QUEUE_RETURNED], entry, &steps);
         if (before >= 0)
             behind = entries[before + ENTRY_NEXT];
     }
@@ -186,13 +186,13 @@ static int32_t requeue(const leveret_tables *t, int32_t queue, int32_t entry)
     if (before >= 0)
         entries[before + ENTRY_NEXT] = entry;
     else
-        found[QUEUE_HEAD] = entry;
+        queue_record[QUEUE_HEAD] = entry;
     if (behind >= 0)
         entries[behind + ENTRY_PREVIOUS] = entry;
     else
-        found[QUEUE_TAIL] = entry;
-    found[QUEUE_LENGTH] += 1;
-    found[QUEUE_OCTETS] += t->messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
+        queue_record[QUEUE_TAIL] = entry;
+    queue_record[QUEUE_LENGTH] += 1;
+    queue_record[QUEUE_OCTETS] += t->messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
     return steps;
 }
 

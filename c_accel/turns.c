@@ -65,7 +65,7 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
     int32_t place = queue / QUEUE_WIDTH;
     int32_t count = r->row_counts[place];
     const int32_t *row = r->rows + (size_t)place * (size_t)r->row_size;
-    int32_t *found = t->queues + queue;
+    int32_t *queue_record = t->queues + queue;
     r->done = 0;
     r->idle = 0;
     if (count == 0)
@@ -75,12 +75,12 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
         r->done = made < 0 ? -1 - made : made;
         return made < 0;
     }
-    while (r->done < r->turn && r->idle < count && found[QUEUE_HEAD] >= 0) {
-        int32_t next = found[QUEUE_TURN] < count ? found[QUEUE_TURN] : 0;
+    while (r->done < r->turn && r->idle < count && queue_record[QUEUE_HEAD] >= 0) {
+        int32_t next = queue_record[QUEUE_TURN] < count ? queue_record[QUEUE_TURN] : 0;
         int32_t made = deliver(t, r, row[next], 1);
         if (made < 0)
             return 1;
-        found[QUEUE_TURN] = next + 1;
+        queue_record[QUEUE_TURN] = next + 1;
         if (made) {
             r->done += 1;
             r->idle = 0;
