@@ -30,5 +30,5 @@ def row(line: str, kinds: Mapping[str, Kind | Callable[..., Kind]]) -> tuple[Any
     """One of them."""
     name, kind, default, unit, meaning = (part.strip() for part in line.split("|", 4))
     word, *numbers = kind.split()
-    found = kinds[word]
-    return name, found(*map(octets_of, numbers)) if callable(found) else found, json.loads(default) if default else None, unit, meaning
+    maker = kinds[word]
+    return name, maker(*map(octets_of, numbers)) if callable(maker) else maker, json.loads(default) if default else None, unit, meaning

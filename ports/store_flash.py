@@ -70,7 +70,7 @@ class FlashStore:
 
     def look(self) -> None:
         """Find the segments on the device."""
-        found: dict[int, dict[int, int]] = {}  # segment number -> {part: block}
+        segments: dict[int, dict[int, int]] = {}  # segment number -> {part: block}
         unused = []
         attempts: dict[int, int] = {}
         oldest = 0
@@ -82,16 +82,16 @@ class FlashStore:
             number, before, part, attempt = head
             oldest = max(oldest, before)
             if attempt > attempts.get(number, -1):
-                unused.extend(found.pop(number, {}).values())
+                unused.extend(segments.pop(number, {}).values())
                 attempts[number] = attempt
             if attempt == attempts[number]:
-                found.setdefault(number, {})[part] = block
+                segments.setdefault(number, {})[part] = block
             else:
                 unused.append(block)
         self.oldest = oldest
-        for number in sorted(found):
-            parts = sorted(found[number])
-            blocks = array("H", [found[number][part] for part in parts])
+        for number in sorted(segments):
+            parts = sorted(segments[number])
+            blocks = array("H", [segments[number][part] for part in parts])
             if number < oldest:
                 self.free_blocks.extend(blocks)
             else:

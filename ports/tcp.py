@@ -289,17 +289,17 @@ class Loop:
         ready = self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms)
         self.tell_broker(clock.now_ms())  # what is read now has come now, however long nothing has happened
         for key, flags in ready:
-            found = self.by_key.get(key if isinstance(key, int) else key_of(key))
-            if isinstance(found, int):
-                happened.append(found)
-                if found in self.bulky and flags & ~_OUT:
-                    later.append((found, flags))
-                elif flags & ~_OUT or found in self.needy:
-                    self.read(found, flags)
+            owner = self.by_key.get(key if isinstance(key, int) else key_of(key))
+            if isinstance(owner, int):
+                happened.append(owner)
+                if owner in self.bulky and flags & ~_OUT:
+                    later.append((owner, flags))
+                elif flags & ~_OUT or owner in self.needy:
+                    self.read(owner, flags)
                     heard += 1
-            elif found is not None:
+            elif owner is not None:
                 try:
-                    found.accept(self)
+                    owner.accept(self)
                 except Exception as error:  # an error of ours: told, and the others are served
                     self.trouble("a listener", error)
         for slot in unread:
@@ -347,14 +347,14 @@ class Loop:
             else:
                 self.alarms.set(slot, self.uptime_ms + wait_ms)
 
-    def read_bulky(self, found: "list[tuple[int, int]]", heard: int) -> None:
+    def read_bulky(self, streams: "list[tuple[int, int]]", heard: int) -> None:
         """Read streams that have much, (slot, flags) each, behind those that had a little: how many of these there were.
 
         An acknowledgement lets messages out. Its consumer gets them at once and works on them while the publishers are read.
         """
         if heard and self.has_active():
             self.deliver()
-        for slot, flags in found:
+        for slot, flags in streams:
             self.read(slot, flags, _SHARE if heard else None)
 
     def read(self, slot: int, flags: int, most: int | None = None) -> None:
@@ -529,10 +529,10 @@ except NameError:
 
 def resolve(host: str, port: int) -> "tuple[Any, ...]":
     """The first address of a host: (family, type, protocol, name, address). Raises OSError."""
-    found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    if not found:
+    addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+    if not addresses:
         raise OSError("no address for %s" % host)
-    return found[0]
+    return addresses[0]
 
 
 def name_of(address: object) -> str:

@@ -247,8 +247,8 @@ class TlsClientStream(TlsStream):
         if not isinstance(error, ssl.SSLError):
             try:
                 self.pollable.recv(1)
-            except OSError as found:
-                error = found
+            except OSError as behind:
+                error = behind
         if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
             self._failed(self, "the broker says: " + reason(error).partition("alert ")[2])
 

@@ -41,14 +41,14 @@ def put_in(sources):
 def constants(files):
     """{path: {name: number}}."""
     set_outside = {node.attr for file in files.values() for node in file.nodes(ast.Attribute) if not isinstance(node.ctx, ast.Load)}
-    found: dict = {path: {} for path in files}
+    numbers: dict = {path: {} for path in files}
     for _ in range(3):  # a constant made of others', of other files'
         for path, file in files.items():
             for name, value in file.defined.items():
-                number = file.number_of(value, found)
+                number = file.number_of(value, numbers)
                 if number is not None and name not in set_outside and abs(number) < SMALL:
-                    found[path][name] = number
-    return found
+                    numbers[path][name] = number
+    return numbers
 
 
 class File:
@@ -99,34 +99,34 @@ class File:
             elif f"{module}/{alias.name}.py" in self.paths:
                 yield alias.asname or alias.name, ("module", f"{module}/{alias.name}.py")
 
-    def number_of(self, node, found):
+    def number_of(self, node, numbers):
         """What an expression comes to, as far as it is made of whole numbers and known constants; else None."""
         if isinstance(node, ast.Constant):
             return node.value if type(node.value) is int else None
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            number = self.number_of(node.operand, found)
+            number = self.number_of(node.operand, numbers)
             return None if number is None else -number
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "const" and len(node.args) == 1:
-            return self.number_of(node.args[0], found)
+            return self.number_of(node.args[0], numbers)
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
-            pair = [self.number_of(each, found) for each in (node.left, node.right)]
+            pair = [self.number_of(each, numbers) for each in (node.left, node.right)]
             return None if None in pair else OPERATIONS[type(node.op)](*pair)
         if isinstance(node, (ast.Name, ast.Attribute)):
-            return self.constant(node, found)
+            return self.constant(node, numbers)
         return None
 
-    def constant(self, node, found):
+    def constant(self, node, numbers):
         """The number that a name or an attribute stands for; None: it is no constant."""
         if isinstance(node, ast.Attribute):
             meant = self.meaning.get(node.value.id) if isinstance(node.value, ast.Name) else None
-            return found[meant[1]].get(node.attr) if meant and meant[0] == "module" else None
+            return numbers[meant[1]].get(node.attr) if meant and meant[0] == "module" else None
         if node.id in self.defined:
-            return found[self.path].get(node.id)
+            return numbers[self.path].get(node.id)
         meant = self.meaning.get(node.id)
         if meant and meant[0] == "name":
-            return found[meant[1]].get(meant[2])
+            return numbers[meant[1]].get(meant[2])
         star = self.meaning.get("*")
-        return found[star[1]].get(node.id) if star and node.id not in self.meaning else None
+        return numbers[star[1]].get(node.id) if star and node.id not in self.meaning else None
 
     def replace(self, numbers):
         """Note what is to stand for each use of a constant."""
@@ -155,9 +155,9 @@ class File:
 
     def names_left(self):
         """Names by which constants may yet be asked for: in this file's code, and in its texts."""
-        found = {node.attr for node in self.nodes(ast.Attribute) if node not in self.replaced}
-        found |= {node.id for node in self.nodes(ast.Name) if node not in self.replaced and isinstance(node.ctx, ast.Load)}
-        return found | {node.value for node in self.nodes(ast.Constant) if isinstance(node.value, str)}
+        names = {node.attr for node in self.nodes(ast.Attribute) if node not in self.replaced}
+        names |= {node.id for node in self.nodes(ast.Name) if node not in self.replaced and isinstance(node.ctx, ast.Load)}
+        return names | {node.value for node in self.nodes(ast.Constant) if isinstance(node.value, str)}
 
     def modules_used_whole(self):
         """Paths of modules that are used other than by their attributes."""

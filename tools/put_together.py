@@ -84,18 +84,18 @@ class File:
 
     def meanings(self):
         """{name: what is imported as it, or the whole number that it is} at the head."""
-        found: dict = {}
+        meanings: dict = {}
         for node in self.tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 if re.fullmatch(r"const\(\d+\)", ast.unparse(node.value)):  # the compiler's: nobody sets it anew
-                    found[node.targets[0].id] = ast.unparse(node.value)
+                    meanings[node.targets[0].id] = ast.unparse(node.value)
             if isinstance(node, ast.ImportFrom):
-                found.update(
+                meanings.update(
                     {alias.asname or alias.name: (self.base(node) if node.level else node.module, alias.name) for alias in node.names}
                 )
             elif isinstance(node, ast.Import):
-                found.update({alias.asname or alias.name: ("", alias.name) for alias in node.names})
-        return found
+                meanings.update({alias.asname or alias.name: ("", alias.name) for alias in node.names})
+        return meanings
 
     def can_hold(self, other, node, paths):
         """True when `other` can stand where `node` imports it."""

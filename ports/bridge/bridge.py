@@ -83,8 +83,8 @@ class Bridge:
 
     def may_have(self, queue: str) -> bool:
         """False when the local broker is in this process and its queue is empty: then there is no need to ask."""
-        found = None if self._inside is None else self._inside.queues.get(queue)
-        return found is None or found.message_count() > 0
+        inside = None if self._inside is None else self._inside.queues.get(queue)
+        return inside is None or inside.message_count() > 0
 
     def inside(self) -> bool:
         """True when the local broker is in this process."""

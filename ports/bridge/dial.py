@@ -29,27 +29,27 @@ class NetworkDial:
         self.place = url.place()
         self.pipe = None
         self._attempts = 0
-        self._found: "list[Any] | None" = None
+        self._addresses: "list[Any] | None" = None
         self._stream: "Any" = None
 
     def begin(self) -> None:
         """Look up the host."""
-        found: "list[Any]" = []
-        self._found = found
+        addresses: "list[Any]" = []
+        self._addresses = addresses
         self._stream = None
         host, port = self.url.host, self.url.port
         if threading is None or is_numeric(host):
-            look_up(host, port, found)
+            look_up(host, port, addresses)
         else:
-            threading.Thread(target=look_up, args=(host, port, found), daemon=True).start()
+            threading.Thread(target=look_up, args=(host, port, addresses), daemon=True).start()
 
     def finish(self, loop: "Any", client: "Any") -> bool | None:
         """Connect when the address is known."""
-        if not self._found:
+        if not self._addresses:
             return None
-        if isinstance(self._found[0], OSError):
-            raise OSError("%s: no such host: %s" % (self.place, self._found[0]))
-        addresses = self._found[0]
+        if isinstance(self._addresses[0], OSError):
+            raise OSError("%s: no such host: %s" % (self.place, self._addresses[0]))
+        addresses = self._addresses[0]
         family, _, _, _, address = addresses[self._attempts % len(addresses)]
         self._attempts += 1
         connecting = socket.socket(family, socket.SOCK_STREAM)
@@ -94,9 +94,9 @@ def is_numeric(host: str) -> bool:
         return False
 
 
-def look_up(host: str, port: int, found: "list[Any]") -> None:
-    """Put the addresses of a host, or the OSError, into the list `found`."""
+def look_up(host: str, port: int, addresses: "list[Any]") -> None:
+    """Put the addresses of a host, or the OSError, into the list `addresses`."""
     try:
-        found.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+        addresses.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
     except OSError as error:
-        found.append(error)
+        addresses.append(error)

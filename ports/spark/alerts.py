@@ -21,8 +21,8 @@ def publisher(options: Mapping[str, Any], tables: Tables, retry_s: float) -> Cal
     login = sink_login(options)
     exchange, key, folder = options.get("exchange", ""), options["routingkey"], tables.identity()
 
-    def publish(batch: int, found: Any) -> None:
-        publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in found.to_pylist()], retry_s=retry_s)
+    def publish(batch: int, alerts: Any) -> None:
+        publish_epoch(login, folder, batch, [(exchange, key) + message(row) for row in alerts.to_pylist()], retry_s=retry_s)
 
     return publish
 

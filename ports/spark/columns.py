@@ -41,7 +41,7 @@ _WHOLE_NUMBERS = {"b": ">i1", "B": ">u1", "s": ">i2", "u": ">u2", "I": ">i4", "i
 _LONG_MAX = 2**63 - 1
 Array = numpy.ndarray[Any, Any]
 Octets = bytes | memoryview
-Found = list[tuple[Array, Any]]  # the rows of a layout, and what a column has there: an array, or None
+Columns = list[tuple[Array, Any]]  # the rows of a layout, and what a column has there: an array, or None
 
 
 class Chunk:
@@ -133,10 +133,10 @@ class _Cut:
             return self._headers()
         if self._properties is None:
             self._properties = list(self._groups())
-        found = [(rows, _values(name, layout, matrix)) for rows, layout, matrix in self._properties]
+        columns = [(rows, _values(name, layout, matrix)) for rows, layout, matrix in self._properties]
         if name == "timestamp":
-            return self._times(found)
-        return _scatter(found, self._count, pyarrow.int64() if name == "sequence" else pyarrow.string())
+            return self._times(columns)
+        return _scatter(columns, self._count, pyarrow.int64() if name == "sequence" else pyarrow.string())
 
     def _piece(self, place: int) -> Any:
         return self._pieces.take(pyarrow.array(numpy.arange(place, 6 * self._count, 6)))
@@ -168,11 +168,11 @@ class _Cut:
         at = self._given_at[row]
         return self._octets[at : at + self._given_sizes[row]].tobytes()
 
-    def _times(self, found: Found) -> Any:
+    def _times(self, columns: Columns) -> Any:
         """The properties' timestamps where there are any, else the arrivals."""
         arrived = self._chunk.sizes[:, 0].astype(numpy.int64)
         whole = arrived.copy()
-        for rows, array in found:
+        for rows, array in columns:
             if array is not None:
                 whole[rows] = array
         known = (whole > 0) & (whole <= TIMESTAMP_MAX_S)
@@ -214,10 +214,10 @@ def _values(name: str, layout: Layout, matrix: Array) -> Any:
     return numbers if name == "timestamp" else pyarrow.array(numbers)
 
 
-def _scatter(found: Found, count: int, kind: Any) -> Any:
+def _scatter(columns: Columns, count: int, kind: Any) -> Any:
     """One array of `count` out of (rows, array or None)."""
-    rows = numpy.concatenate([rows for rows, _ in found]) if found else numpy.empty(0, numpy.int64)
-    arrays = [pyarrow.nulls(len(rows), kind) if array is None else array for rows, array in found]
+    rows = numpy.concatenate([rows for rows, _ in columns]) if columns else numpy.empty(0, numpy.int64)
+    arrays = [pyarrow.nulls(len(rows), kind) if array is None else array for rows, array in columns]
     if len(arrays) == 1:
         return arrays[0]
     order = numpy.empty(count, numpy.int64)

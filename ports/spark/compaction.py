@@ -68,15 +68,15 @@ def crowded(tables: Tables) -> list[tuple[str, int]]:
     """[(folder, files at which it is merged)] of the folders that batches wrote to, as far as they are worth a look; forgets the others."""
     remove_replaced(tables)
     newest = sorted(name for name in os.listdir(tables.at(RAW)) if name.startswith("date="))[-DAYS_OPEN:]
-    found = []
+    folders = []
     for folder in sorted(tables.written):
         day = os.path.relpath(folder, tables.at(RAW)).split(os.sep)[0]
         over = day.startswith("date=") and day not in newest
         if over or len(parquet_files(folder)) >= FILES:
-            found.append((folder, 2 if over else FILES))
+            folders.append((folder, 2 if over else FILES))
         if over:
             tables.written.discard(folder)
-    return found
+    return folders
 
 
 def span_of(file: str) -> tuple[str, int, int] | None:

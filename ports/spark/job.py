@@ -167,8 +167,8 @@ class BatchWriter:
             write(frame.where("reason is not null").select(*DEAD_LETTER_COLUMNS), staged)
             dead_letters = tables.publish_batch(DEAD_LETTERS, batch, staged)
         if readings + dead_letters + counts["marks"] != counts["all"]:
-            found = f"{readings} readings and {dead_letters} dead letters"
-            raise CountsDiffer(f"batch {batch}: {counts['all'] - counts['marks']} rows, but {found} in the files")
+            written = f"{readings} readings and {dead_letters} dead letters"
+            raise CountsDiffer(f"batch {batch}: {counts['all'] - counts['marks']} rows, but {written} in the files")
         newest = scored_seen.get["newest"]
         self._note(
             batch,
@@ -205,18 +205,18 @@ class BatchWriter:
 
     def _alerts(self, spark: SparkSession, staged: str, batch: int) -> int:
         """Writes and publishes the readings among the staged ones that are alarms. Returns how many."""
-        found = (
+        alerts = (
             spark.read.schema(RAW_SCHEMA)
             .parquet(staged)
             .where(F.col("score") >= self._plan.alarm)
             .orderBy("stream", "offset", "part")
             .toArrow()
         )
-        if not found.num_rows:
+        if not alerts.num_rows:
             return 0
         if self._publish is not None:
-            self._publish(batch, found)
-        return self._tables.publish_table(ALERTS, batch, found)
+            self._publish(batch, alerts)
+        return self._tables.publish_table(ALERTS, batch, alerts)
 
     def _note(self, batch: int, counts: dict[str, Any]) -> None:
         self._tables.record(batch, counts)

@@ -105,9 +105,9 @@ class QueueStreamReader(DataSourceStreamReader):
                 self._connection.consume(self._options.stream(self._label))
             until = time.monotonic() + FETCH_S
             while len(self._waiting) < most and time.monotonic() < until:
-                found = self._connection.poll(int(SETTLE_S * 1000))
-                self._taken_in(found)
-                if not found:
+                messages = self._connection.poll(int(SETTLE_S * 1000))
+                self._taken_in(messages)
+                if not messages:
                     break
             given, self._waiting = self._waiting[:most], self._waiting[most:]
             self._taken += [(self._next + place,) + one for place, one in enumerate(given)]

@@ -31,13 +31,13 @@ def forget(tables: Tables, keep_days: int) -> int:
     """Removes what is older than `keep_days`. Returns how many rows that was. Not while a batch is being written."""
     rows = 0
     for table, path in _old_dates(tables, keep_days) + _old_dead_letters(tables, keep_days):
-        found = sum(map(rows_of, _files_under(path)))
-        name = f"{gone(tables)['number'] + 1:08}-{table}-{found}"
+        count = sum(map(rows_of, _files_under(path)))
+        name = f"{gone(tables)['number'] + 1:08}-{table}-{count}"
         os.makedirs(tables.at(_FOLDER), exist_ok=True)
         os.rename(path, tables.at(_FOLDER, name))
         tables.sync()
         _count_and_remove(tables, name)
-        rows += found
+        rows += count
     return rows
 
 

@@ -69,9 +69,9 @@ def _load(folder: str, batch: int) -> Known:
     known = _known.get(folder)
     if known is not None and known[0] == numbers[-1]:
         return dict(known[1]), known[2].copy(), known[3].copy()
-    with numpy.load(_file(folder, numbers[-1])) as found:
-        keys, octets = json.loads(found["keys"].tobytes()), found["states"].tobytes()
-        seen = found["seen"] if "seen" in found.files else numpy.zeros(len(keys), numpy.int64)
+    with numpy.load(_file(folder, numbers[-1])) as file:
+        keys, octets = json.loads(file["keys"].tobytes()), file["states"].tobytes()
+        seen = file["seen"] if "seen" in file.files else numpy.zeros(len(keys), numpy.int64)
     if len(octets) != len(keys) * STATE.itemsize:
         return nothing  # of another version of the detector: it learns anew
     return {key: place for place, key in enumerate(keys)}, numpy.frombuffer(octets, STATE).copy(), seen

@@ -92,10 +92,10 @@ class _Writer(DataSourceStreamWriter):
         """(exchange, routing key, body, properties) for each row."""
         same: dict[str, int] = {}
         for row in rows:
-            found = row.asDict()
-            body = found["value"].encode() if isinstance(found["value"], str) else bytes(found["value"] or b"")
-            exchange, key = found.get("exchange") or self._exchange, found.get("routing_key") or self._key
-            yield exchange, key, body, _properties(found, exchange, key, body, same)
+            values = row.asDict()
+            body = values["value"].encode() if isinstance(values["value"], str) else bytes(values["value"] or b"")
+            exchange, key = values.get("exchange") or self._exchange, values.get("routing_key") or self._key
+            yield exchange, key, body, _properties(values, exchange, key, body, same)
 
 
 class AtLeastOnceWriter(_Writer):
@@ -225,15 +225,15 @@ def _see_queue(connection: Connection, exchange: str, key: str, known: set[str])
     known.add(key)
 
 
-def _properties(found: dict[str, Any], exchange: str, key: str, body: bytes, same: dict[str, int]) -> dict[str, Any]:
+def _properties(values: dict[str, Any], exchange: str, key: str, body: bytes, same: dict[str, int]) -> dict[str, Any]:
     given: dict[str, Any] = {"delivery_mode": 2}
     for name in ("content_type", "message_id"):
-        if found.get(name):
-            given[name] = found[name]
-    if found.get("headers"):
-        given["headers"] = dict(found["headers"])
-    if found.get("timestamp"):
-        given["timestamp"] = int(found["timestamp"].timestamp())
+        if values.get(name):
+            given[name] = values[name]
+    if values.get("headers"):
+        given["headers"] = dict(values["headers"])
+    if values.get("timestamp"):
+        given["timestamp"] = int(values["timestamp"].timestamp())
     if "message_id" not in given:
         parts = [exchange.encode(), key.encode(), body] + [f"{name}={value}".encode() for name, value in sorted(given.items(), key=str)]
         digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:40]

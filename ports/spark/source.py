@@ -150,8 +150,8 @@ class _Reading:
             return state.next
         if isinstance(wanted, tuple):
             ask = client(self._options.address(label)).offset_since
-            found = patiently(self._options, lambda: ask(self._options.stream(label), wanted[1]))
-            return state.next if found is None else found
+            offset = patiently(self._options, lambda: ask(self._options.stream(label), wanted[1]))
+            return state.next if offset is None else offset
         if wanted > state.next:
             raise StreamError(f"{name}: startingOffsets {wanted} is beyond the next offset {state.next}")
         if wanted < state.first and self._options.fail_on_data_loss:

@@ -125,8 +125,8 @@ class StreamClient:
     def offset_since(self, stream: str, seconds: int) -> int | None:
         """The offset of the first message that came at or after `seconds` since 1970, None when there is none. Raises as `state`."""
         try:
-            found = self._offsets(stream, ("T", seconds), EMPTY_S, 1)
-            return found[0] if found else None
+            offsets = self._offsets(stream, ("T", seconds), EMPTY_S, 1)
+            return offsets[0] if offsets else None
         except ClientError as error:
             self.close()
             raise stream_error(error, stream, self._address) from error

@@ -74,7 +74,7 @@ def test_all_addresses_of_a_name_are_tried_in_turn(monkeypatch, listening):
     addresses = [(family, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in (1, 2)]
     loop = Loop()
     for _ in range(2):
-        dial._found = [addresses]
+        dial._addresses = [addresses]
         with pytest.raises(OSError, match="unreachable"):
             dial.finish(loop, None)
         assert loop.added == [] and connected[-1][1].fileno() == -1

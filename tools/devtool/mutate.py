@@ -106,7 +106,7 @@ def draw(count, seed):
                 by_line[mutation.line].append(mutation)
             places += [(path, source, by_line[line]) for line in sorted(by_line)]
     chosen = random.Random(seed)
-    return [Mutant(path, source, chosen.choice(found)) for path, source, found in chosen.sample(places, min(count, len(places)))]
+    return [Mutant(path, source, chosen.choice(on_line)) for path, source, on_line in chosen.sample(places, min(count, len(places)))]
 
 
 # Copies of the tree, and tests in them
@@ -263,7 +263,7 @@ def _measure(place, path):
         return None
     with open(out) as file:
         files = json.load(file)["files"]
-    return [seconds, {name: found["executed_lines"] for name, found in files.items() if found["executed_lines"]}]
+    return [seconds, {name: lines["executed_lines"] for name, lines in files.items() if lines["executed_lines"]}]
 
 
 def kept(name):
@@ -275,12 +275,12 @@ def kept(name):
         return json.load(file)
 
 
-def keep(name, found):
-    """Put `found` into the cache."""
+def keep(name, answer):
+    """Put `answer` into the cache."""
     path = os.path.join(CACHE, name + ".json")
     os.makedirs(CACHE, exist_ok=True)
     with open(path + ".new", "w") as file:
-        json.dump(found, file)
+        json.dump(answer, file)
     os.replace(path + ".new", path)
 
 
@@ -290,18 +290,18 @@ def measure(copies):
     others = [path for path in check.python_files(*PRODUCT, os.path.join("tests", UNIT)) if path not in files]
     product = "lines-" + _digest(others)
     digests = {name: f"{product}-{_digest([name])}" for name in files}
-    found = {name: kept(digests[name]) for name in files}
-    unknown = [name for name in files if found[name] is None]
+    lines = {name: kept(digests[name]) for name in files}
+    unknown = [name for name in files if lines[name] is None]
     if unknown:
         print(f"Which unit test runs which line: {len(unknown)} files, once for each state of the tree.", flush=True)
 
     def tell(answer):
-        name, found[name] = answer
-        if found[name] is not None:
-            keep(digests[name], found[name])
+        name, lines[name] = answer
+        if lines[name] is not None:
+            keep(digests[name], lines[name])
 
     in_threads(copies.qsize(), lambda name: (name, with_copy(copies, lambda place: _measure(place, name))), unknown, tell)
-    measured = {name: each for name, each in sorted(found.items()) if each is not None}
+    measured = {name: each for name, each in sorted(lines.items()) if each is not None}
     if len(measured) < len(files) // 2 or not files:
         sys.exit("Most unit tests fail in a copy of the tree without a mutant: run `dev.py test unit` first.")
     return measured

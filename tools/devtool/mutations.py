@@ -99,7 +99,7 @@ def mutations_of(source):
     tree = ast.parse(source)
     finder = _Finder(source)
     finder.visit(tree)
-    return sorted(finder.found, key=lambda each: (each.start, each.end, each.kind, each.after))
+    return sorted(finder.mutations, key=lambda each: (each.start, each.end, each.kind, each.after))
 
 
 def _is_text(node):
@@ -131,11 +131,11 @@ class _Finder(ast.NodeVisitor):
 
     def __init__(self, source):
         self.source = source
-        self.found = []
+        self.mutations = []
         self.depth = 0  # functions that we are in
 
     def _add(self, kind, node, after):
-        self.found.append(Mutation(kind, node, after))
+        self.mutations.append(Mutation(kind, node, after))
 
     def _swap(self, kind, node, **fields):
         """The node with other fields, in brackets where it is an expression."""

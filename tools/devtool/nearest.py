@@ -81,16 +81,16 @@ class Nearest:
     def files(self, path):
         """At most so many, the nearest first."""
         places = {test: self.place(test, path) for test in self.tests}
-        found = {test: (place, 0, -self.imported[test].get(path, 0), self.order[test]) for test, place in places.items() if place < 3}
+        tests = {test: (place, 0, -self.imported[test].get(path, 0), self.order[test]) for test, place in places.items() if place < 3}
         folder = os.path.basename(os.path.dirname(path))
         seen, edge, steps = {path}, [path], 0
         while edge:
             names = {os.path.basename(each)[:-3] for each in edge}
             for test, named in self.tests.items():
-                if named & names and test not in found:
+                if named & names and test not in tests:
                     far = steps + (0 if os.path.basename(os.path.dirname(test)) == folder else OTHER_FOLDER)
-                    found[test] = 3, far, -len(named & names), self.order[test]
+                    tests[test] = 3, far, -len(named & names), self.order[test]
             edge = [each for each, named in self.product.items() if named & names and each not in seen]
             seen.update(edge)
             steps += 1
-        return sorted(found, key=lambda test: found[test])[: self.most]
+        return sorted(tests, key=lambda test: tests[test])[: self.most]
