@@ -1,4 +1,5 @@
-"""URLs of listeners: `amqp://HOST:PORT`, `amqps://HOST:PORT?cert=FILE&key=FILE` and `serial:///dev/ttyX?baud=115200`.
+"""URLs of listeners: `amqp://HOST:PORT`, `amqps://HOST:PORT?cert=FILE&key=FILE`, `ws://HOST:PORT`, `wss://HOST:PORT?cert=FILE&key=FILE`
+and `serial:///dev/ttyX?baud=115200`.
 
 Pure text work: nothing is opened here. A listener's URL carries no user, password or path: those belong to a client's URL.
 """
@@ -14,9 +15,11 @@ from .usage import UsageError
 
 AMQP_PORT = 5672
 AMQPS_PORT = 5671
+PORTS = {"amqp": AMQP_PORT, "amqps": AMQPS_PORT, "ws": 80, "wss": 443}
 BAUD_DEFAULT = 115200
 BAUD_MAX = 4000000
-TLS_FORM = "amqps://HOST:PORT?cert=FILE&key=FILE[&ca=FILE[&verify=peer]]"
+TLS_QUERY = "?cert=FILE&key=FILE[&ca=FILE[&verify=peer]]"
+TLS_FORM = "amqps://HOST:PORT" + TLS_QUERY
 SERIAL_SETTINGS = {  # name in the URL: argument of a Link, values it may have, in words
     "speed": ("speed", range(1, BAUD_MAX + 1), f"from 1 to {BAUD_MAX}"),
     "crc": ("check_size", (16, 32), "16 or 32"),
@@ -24,7 +27,7 @@ SERIAL_SETTINGS = {  # name in the URL: argument of a Link, values it may have, 
     "window": ("window_size", WINDOW_SIZES, "one of " + ", ".join(map(str, WINDOW_SIZES))),
     "address": ("address", range(1, 256), "from 1 to 255"),
 }
-FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM} or serial:///dev/ttyX?baud=115200"
+FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM}, ws://HOST:PORT, wss:// as amqps:// or serial:///dev/ttyX?baud=115200"
 
 
 class TcpAddress:
@@ -34,24 +37,42 @@ class TcpAddress:
         self.host = host
         self.port = port
 
+    scheme = "amqp"
+
     def url(self, port=None):
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"amqp://{host}:{self.port if port is None else port}"
+        return url_of(self, port)
+
+
+class WebSocketAddress:
+    """Where to listen for AMQP over WebSocket without TLS."""
+
+    scheme = "ws"
+
+    def __init__(self, host, port):
+        self.host = host
+        self.port = port
+
+    def url(self, port=None):
+        return url_of(self, port)
 
 
 class TlsAddress:
-    """Where to listen with TLS: PEM files. `ca`: clients are asked for a certificate of this authority; `verify`: they must have one."""
+    """Where to listen with TLS: PEM files. `ca`: clients are asked for a certificate of this authority; `verify`: they must have one.
 
-    def __init__(self, host, port, cert, key, ca=None, verify=False):
+    `scheme`: "amqps"; "amqp": TLS for peers that ask for it by AMQP 1.0's TLS header; "wss": AMQP over WebSocket within it.
+    """
+
+    def __init__(self, host, port, cert, key, ca=None, verify=False, scheme="amqps"):
         self.host = host
         self.port = port
+        self.scheme = scheme
         self.cert = cert
         self.key = key
         self.ca = ca
         self.verify = verify
 
     def url(self, port=None):
-        return TcpAddress(self.host, self.port).url(port).replace("amqp:", "amqps:", 1)
+        return url_of(self, port)
 
 
 class SerialAddress:
@@ -69,6 +90,12 @@ class SerialAddress:
             if (value := self.options.get(option)) is not None
         }
         return f"serial://{self.device}?baud={self.baud}" + "".join(f"&{name}={value}" for name, value in said.items())
+
+
+def url_of(place, port):
+    """The URL of a TCP listener, with the port that it became."""
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    return f"{place.scheme}://{host}:{place.port if port is None else port}"
 
 
 def is_open(place):
@@ -89,13 +116,13 @@ def explain(error):
 
 
 def parse(url):
-    """A TcpAddress, a TlsAddress or a SerialAddress. Raises UsageError."""
+    """A TcpAddress, WebSocketAddress, TlsAddress or SerialAddress. Raises UsageError."""
     try:
         parts = urlsplit(url)
-        if parts.scheme == "amqp":
-            return _tcp(url, parts)
-        if parts.scheme == "amqps":
+        if parts.scheme in ("amqps", "wss") or parts.scheme == "amqp" and parts.query:
             return _tls(url, parts)
+        if parts.scheme in ("amqp", "ws"):
+            return _tcp(url, parts)
         if parts.scheme == "serial":
             return _serial(url, parts)
     except ValueError as error:
@@ -105,16 +132,18 @@ def parse(url):
 
 def _tcp(url, parts):
     if parts.username or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise UsageError(f"{url!r} says more than a listener needs; it must be amqp://HOST:PORT")
+        raise UsageError(f"{url!r} says more than a listener needs; it must be {parts.scheme}://HOST:PORT")
     if not parts.hostname:
-        raise UsageError(f"{url!r} names no host; it must be amqp://HOST:PORT, as amqp://127.0.0.1:5672")
+        raise UsageError(f"{url!r} names no host; it must be {parts.scheme}://HOST:PORT, as amqp://127.0.0.1:5672")
     check_host(parts.hostname)
-    return TcpAddress(parts.hostname, AMQP_PORT if parts.port is None else parts.port)
+    kind = WebSocketAddress if parts.scheme == "ws" else TcpAddress
+    return kind(parts.hostname, PORTS[parts.scheme] if parts.port is None else parts.port)
 
 
 def _tls(url, parts):
+    form = f"{parts.scheme}://HOST:PORT{TLS_QUERY}"
     if parts.username or parts.path not in ("", "/") or parts.fragment or not parts.hostname:
-        raise UsageError(f"{url!r} is not a listener's URL with TLS; it must be {TLS_FORM}")
+        raise UsageError(f"{url!r} is not a listener's URL with TLS; it must be {form}")
     query = parts.query.replace("+", "%2B")  # a plus sign in the name of a file is one
     asked = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True, strict_parsing=bool(query)).items()}
     unknown = sorted(set(asked) - {"cert", "key", "ca", "verify"})
@@ -126,11 +155,11 @@ def _tls(url, parts):
             raise UsageError(f"{url!r}: {name} has a NUL, which no file has in its name")
     for name in ("cert", "key"):
         if not asked.get(name):
-            raise UsageError(f"{url!r} names no {name}; it must be {TLS_FORM}")
+            raise UsageError(f"{url!r} names no {name}; it must be {form}")
     if "verify" in asked and (asked["verify"] != "peer" or not asked.get("ca")):
         raise UsageError(f"{url!r}: verify can only be peer, and needs ca, the file of the authority that clients' certificates come from")
-    port = AMQPS_PORT if parts.port is None else parts.port
-    return TlsAddress(parts.hostname, port, asked["cert"], asked["key"], asked.get("ca") or None, "verify" in asked)
+    port = PORTS[parts.scheme] if parts.port is None else parts.port
+    return TlsAddress(parts.hostname, port, asked["cert"], asked["key"], asked.get("ca") or None, "verify" in asked, parts.scheme)
 
 
 def _serial(url, parts):

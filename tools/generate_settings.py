@@ -134,8 +134,8 @@ def url_lines():
     """The settings in a listener's URL."""
     lines = [
         "## A listener's URL",
-        "What stands behind the ? of a `listen` or `--listen`; for `amqps://`: cert, key, ca (files) and "
-        f"verify=peer, as {address.TLS_FORM}; for `serial://`:",
+        "What stands behind the ? of a `listen` or `--listen`; for `amqps://`, `wss://` and `amqp://`: cert, key, ca (files) "
+        f"and verify=peer, as {address.TLS_FORM}; for `serial://`:",
         "",
         "| setting | what it may be |",
         "|---|---|",

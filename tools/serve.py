@@ -7,8 +7,8 @@ Laws: `ready URL` on standard output for every listener that is up, one line eac
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every open connection with the protocol's handshake
 (connection.close 320), wait for it no longer than CLOSE_MS, tell the other ends of serial lines, and exit with 0. A broker that would not
 fit the machine's memory when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with
-TLS. SIGHUP reads certificates, users and policies anew (tools/reload.py) and says what it does not: connections stay, but those of removed
-users, and what cannot be used changes nothing. With --data
+TLS, wsproto only for one with WebSocket. SIGHUP reads certificates, users and policies anew (tools/reload.py) and says what it does not:
+connections stay, but those of removed users, and what cannot be used changes nothing. With --data
 (tools/data.py) a directory that cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and
 synced before the end. What --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users
 in it stand in for the guest that a broker without users has.
@@ -29,7 +29,7 @@ from leveret.core.connection.connection import Connection
 from leveret.core.errors import ProtocolError
 from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
-from leveret.ports.tcp import Loop
+from leveret.ports.tcp import Loop, SocketStream
 
 from . import address, config, data, definitions, memory, reload
 from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
@@ -157,6 +157,8 @@ class Server:
         try:
             if isinstance(place, address.TlsAddress):
                 _, port = self._listen_with_tls(place)
+            elif isinstance(place, address.WebSocketAddress):
+                _, port = self.loop.listen(place.host, place.port, self._accept, self._over_web_socket(place, SocketStream))
             else:
                 _, port = self.loop.listen(place.host, place.port, self._accept)
         except OSError as error:
@@ -165,6 +167,7 @@ class Server:
 
     def _listen_with_tls(self, place):
         from leveret.ports.tls import Certificates, TlsFailed, TlsStream
+        from leveret.ports.tls_header import TlsHeaderStream, is_plain
 
         try:
             certificates = Certificates(place.cert, place.key, place.ca, place.verify)
@@ -172,7 +175,13 @@ class Server:
             raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
 
         def make_stream(connected, name, from_loopback, host):
-            return TlsStream(connected, name, from_loopback, host, certificates.context, self._refused)
+            given = (connected, name, from_loopback, host, certificates.context, self._refused)
+            if place.scheme == "wss":
+                return TlsStream(*given)
+            return TlsHeaderStream(*given, (lambda stream: is_plain(self.loop, stream)) if place.scheme == "amqp" else None)
+
+        if place.scheme == "wss":
+            make_stream = self._over_web_socket(place, make_stream)
 
         def accept(stream):
             return self._taken(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
@@ -180,6 +189,20 @@ class Server:
         listener = self.loop.listen(place.host, place.port, accept, make_stream)
         self._certificates.append(certificates)
         return listener
+
+    def _over_web_socket(self, place, make_stream):
+        """`make_stream` with the WebSocket layer over what it makes. Raises ListenFailed."""
+        try:
+            from leveret.ports.web_socket import WebSocketStream
+        except ImportError:
+            raise ListenFailed(
+                f"cannot listen on {place.url()}: WebSocket needs wsproto, as `pip install leveret[web]` brings it"
+            ) from None
+
+        def refused(stream, reason):
+            self.broker.inform(f"{stream.name}: the WebSocket handshake has failed: {reason}", True)
+
+        return lambda connected, *given: WebSocketStream(make_stream(connected, *given), refused)
 
     def _refused(self, stream, reason):
         self.broker.places.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")

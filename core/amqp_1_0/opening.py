@@ -8,7 +8,7 @@ from ..parts import part
 from ..version import PRODUCT, VERSION
 from . import dispositions, frame, sole
 from .conditions import INVALID_FIELD, error_of, symbol_of
-from .sasl_layer import admit, ask, offer, other_header, refused, sasl_init, sasl_response, without_sasl  # noqa: F401 - actions
+from .sasl_layer import admit, ask, no_tls, offer, other_header, refused, sasl_init, sasl_response, without_sasl  # noqa: F401 - actions
 from .session import begin  # noqa: F401 - an action of states.CONNECTION
 from .spec_1_0 import HEADER_AMQP
 

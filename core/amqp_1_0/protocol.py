@@ -11,7 +11,7 @@ from ..memory import layout
 from . import composites, frame, hot_row, opening, watch
 from .dynamic import Dynamic
 from .sending import Sending
-from .spec_1_0 import HEADER_AMQP, HEADER_SASL
+from .spec_1_0 import HEADER_AMQP, HEADER_SASL, HEADER_TLS
 from .states import CONNECTION
 
 if False:  # for the type checker alone
@@ -19,7 +19,7 @@ if False:  # for the type checker alone
 
 FRAMES_A_TURN = 64  # that are taken before others have their turn
 SILENT = ("transfer", "disposition", "flow")  # taken in while replies wait
-LAYERS = {HEADER_AMQP: "header-amqp", HEADER_SASL: "header-sasl"}
+LAYERS = {HEADER_AMQP: "header-amqp", HEADER_SASL: "header-sasl", HEADER_TLS: "header-tls"}
 HEADER_STATES = ("start", "header")  # what comes next is the header of a layer
 SASL_STATES = ("mechanisms", "challenged")  # what comes next is a SASL frame
 

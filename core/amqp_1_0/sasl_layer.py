@@ -72,6 +72,13 @@ def without_sasl(protocol):
     protocol.write(HEADER_AMQP)
 
 
+def no_tls(protocol):
+    """The peer asks for TLS, which its stream has already or its listener cannot have (section 5.2; ports/tls_header.py has what can)."""
+    name = protocol.connection.name
+    protocol.broker.inform("%s: the peer asks for TLS by its header, and this listener has no certificate for that" % name, True)
+    other_header(protocol)
+
+
 def other_header(protocol):
     """The header of a layer or a version that is not served, here or at all: answered with one that is (section 2.2)."""
     protocol.write(HEADER_AMQP if protocol.user is not None else HEADER_SASL)

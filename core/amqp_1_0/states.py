@@ -1,8 +1,8 @@
 """The states of a 1.0 connection (sections 2.4.6 and 5.3), of its sessions (2.5.5) and of their links (2.6).
 
-Rows as in core/states.py. Inputs: performatives and SASL frames by their names in spec_1_0.COMPOSITES; `header-amqp`, `header-sasl` and
-`header-other`, the eight octets that begin a layer; all others come from this side. A frame of a channel is an input of the session on it
-while the connection is open.
+Rows as in core/states.py. Inputs: performatives and SASL frames by their names in spec_1_0.COMPOSITES; `header-amqp`, `header-sasl`,
+`header-tls` and `header-other`, the eight octets that begin a layer; all others come from this side. A frame of a channel is an input of
+the session on it while the connection is open.
 """
 
 # Actions: opening.py. Given: the protocol; of a frame its channel, its fields, the octets, where the payload begins, and its end.
@@ -15,6 +15,7 @@ CONNECTION = (
     ("login", "refused", "ended", "refused"),
     ("challenged", "sasl-response", "login", "sasl_response"),
     ("header", "header-amqp", "opening", "exchange"),
+    ("*", "header-tls", "ended", "no_tls"),
     ("*", "header-*", "ended", "other_header"),
     ("opening", "open", "open", "open_"),
     ("open", "begin", "open", "begin"),

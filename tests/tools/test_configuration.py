@@ -86,6 +86,33 @@ def test_a_tcp_address(url, host, port, again):
     assert (read.host, read.port, read.url()) == (host, port, again)
 
 
+@pytest.mark.parametrize(
+    "url, kind, again",
+    [
+        ("ws://127.0.0.1:15670", address.WebSocketAddress, "ws://127.0.0.1:15670"),
+        ("ws://[::1]", address.WebSocketAddress, "ws://[::1]:80"),
+        ("wss://h?cert=c&key=k", address.TlsAddress, "wss://h:443"),
+        ("amqp://h?cert=c&key=k", address.TlsAddress, "amqp://h:5672"),
+        ("amqps://h?cert=c&key=k&ca=a&verify=peer", address.TlsAddress, "amqps://h:5671"),
+    ],
+)
+def test_addresses_of_other_layers(url, kind, again):
+    read = address.parse(url)
+    assert type(read) is kind and read.url() == again
+    for wrong in (
+        url + "#x",
+        url.replace("://", "://user@"),
+        "ws://",
+        "ws://h/path",
+        "ws://h?cert=c",
+        "wss://h",
+        "wss://h?cert=c",
+        "amqp://h?key=k",
+    ):
+        with pytest.raises(UsageError):
+            address.parse(wrong)
+
+
 def test_a_serial_address():
     read = address.parse("serial:///dev/ttyUSB0?baud=9600")
     assert (read.device, read.baud, read.url()) == ("/dev/ttyUSB0", 9600, "serial:///dev/ttyUSB0?baud=9600")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from leveret.core.limits import GATEWAY, Limits
-from leveret.tools import config, memory
+from leveret.tools import address, config, memory
 from leveret.tools.usage import UsageError
 
 MIB = 1 << 20
@@ -77,6 +77,14 @@ def test_the_control_group_and_those_above_it_count():
 def test_the_parts_name_limits_that_there_are():
     for what, octets, behind in memory.parts(Limits(), kept=True):
         assert octets >= 0 and all(name in GATEWAY for name in behind), what
+
+
+def test_websocket_is_counted_where_a_listener_has_it():
+    web_socket = pytest.importorskip("leveret.ports.web_socket", reason="the extra `web` is not installed")
+    assert memory.WEB_SOCKET == web_socket.MEMORY
+    for url, there in (("ws://h", True), ("wss://h?cert=c&key=k", True), ("amqp://h", False), ("serial:///dev/ttyUSB0", False)):
+        sizes = {what: octets for what, octets, _ in memory.parts(Limits(), [address.parse(url)])}
+        assert sizes["WebSocket"] == (memory.WEB_SOCKET * Limits().connection_count_max if there else 0), url
 
 
 def test_memory_max_stands_in_the_file_or_on_the_command_line(tmp_path):

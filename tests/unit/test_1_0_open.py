@@ -215,10 +215,12 @@ def test_headers_that_are_not_served_are_answered_with_one_that_is():
     """Section 2.2: TLS where the port has none, another version, AMQP without a log-in."""
     for header in (HEADER_TLS, b"AMQP\x00\x01\x01\x00", b"AMQP\x03\x01\x00\x01", HEADER_AMQP):
         for size in (8, 1):
-            peer = stranger()
+            peer, said = stranger(), []
+            peer.broker.inform = lambda text, is_fault=False: said.append(text)
             for at in range(0, 8, size):
                 peer.give(header[at : at + size])
             assert peer.take(100) == HEADER_SASL and peer.connection.ending, header
+            assert ["asks for TLS by its header" in text for text in said] == [True] * (header == HEADER_TLS)
 
 
 def test_anonymous_by_its_mechanism_and_by_the_plain_header_where_it_is_allowed():

@@ -33,7 +33,7 @@ def venv_python():
 
 def wanted_extras(command):
     """The extras of pyproject.toml that `command` can use on this machine."""
-    extras = ["demo", "flash", "test"] if command in NEEDS_TESTS else ["demo"]
+    extras = ["demo", "flash", "test", "web"] if command in NEEDS_TESTS else ["demo"]
     if command == "site":
         extras.append("site")
     if command in NEEDS_JAVA:
