@@ -7,6 +7,9 @@ from ..broker.incoming import Incoming
 from ..broker.promises import Promises
 from ..memory import layout
 
+if False:  # for the type checker alone
+    from typing import Any
+
 
 class Channel(Incoming):
     """One channel. `number` as on the wire."""
@@ -14,6 +17,14 @@ class Channel(Incoming):
     # In the middle of a queue.purge that takes several turns:
     left = -1  # messages that are to go (of a purge)
     purged = 0  # messages that have gone
+    # What few channels change, and what is read rarely: see core/connection/connection.py.
+    last_queue = ""
+    prefetch = 0  # for consumers to come (basic.qos)
+    tags_made = 0
+    last_words = b""  # channel.close, where it waits behind returns
+    reply_queue: "Any" = None  # the queue behind amq.rabbitmq.reply-to
+    watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
+    watched_since = 0
 
     def __init__(self, session, number):
         Incoming.__init__(self, self)
@@ -22,17 +33,10 @@ class Channel(Incoming):
         self.number = number
         self.handle = layout.NONE  # its record, once it is open
         self.state = "closed"  # states.CHANNEL
-        self.last_queue = ""
-        self.prefetch = 0  # for consumers to come (basic.qos)
-        self.tags_made = 0
         self.consumers = {}
         self.returns = []  # (message, reply code, reply text) that wait to be written
-        self.last_words = b""  # channel.close, where it waits behind returns
-        self.promises = Promises(session)  # of publishes in confirm mode, by the low 30 bits of their number
-        self.reply_queue = None  # the queue behind amq.rabbitmq.reply-to
-        self.watched_tag = -1  # the oldest unsettled delivery, and since when it is that (consumer timeout)
-        self.watched_since = 0
         self.waits_to_write = False  # in session.writing
+        self.promises = Promises(session)  # of publishes in confirm mode, by the low 30 bits of their number
 
     @property
     def closing(self):

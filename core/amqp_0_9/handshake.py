@@ -75,7 +75,6 @@ def secure_ok(session, number, row, octets, at, end):
 def propose(session, user):
     """The log-in has succeeded: propose the tuning."""
     session.broker.places.admit(session.connection, user)
-    session.user = user.name
     session.writable = user.granted[WRITE]
     limits = session.broker.limits
     session.reply(0, "connection_tune", (limits.channel_max, limits.frame_size_max, limits.heartbeat_s))

@@ -21,6 +21,8 @@ class Sending:
     shut_channel: "Any"
     capabilities: "Any"
     dialect: "Any"
+    promised = 0  # the log's number of what the replies to come promise
+    starved = False  # the last delivery found no room
 
     def __init__(self, connection):
         self.connection = connection
@@ -28,10 +30,8 @@ class Sending:
         self.send = connection.send
         self.state = "start"  # of the connection: states.CONNECTION
         self.replies = []  # frames that wait for room, or until what they promise is durable
-        self.promised = 0  # the log's number of what the replies to come promise
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
-        self.starved = False  # the last delivery found no room
 
     def promise(self, number):
         """The replies to come say that what the log has up to record `number` is durable: they wait until it is."""

@@ -50,6 +50,13 @@ class Session(Sending):
 
     has_intake = True
     dialect: "Any" = spec_0_9_1
+    # What few sessions change, and what is read rarely: see core/connection/connection.py.
+    heartbeat_ms = 0
+    login: "Any" = None  # the log-in that is going on
+    leaving: "Any" = ()  # channels of a connection that closes, whose deliveries are on their way back
+    body_size = 0  # of that frame
+    body_channel: "Any" = None  # None: the octets are dropped
+    held_since = 0  # broker.now when `held` was set
 
     def __init__(self, connection):
         Sending.__init__(self, connection)
@@ -58,11 +65,7 @@ class Session(Sending):
         self.receive.start += len(self.dialect.HEADER)
         self.frame_size_max = self.broker.limits.frame_size_max
         self.channel_max = self.broker.limits.channel_max
-        self.heartbeat_ms = 0
         self.capabilities = {}
-        self.user = ""  # the name; connection.user is the whole
-        self.login = None  # the log-in that is going on
-        self.leaving = []  # channels of a connection that closes, whose deliveries are on their way back
         self.writable = ()  # names that the user is known to have the write permission for
         self.channels: "Any" = {}  # by number
         self.closing_method = 0  # class and method that a close names
@@ -72,20 +75,22 @@ class Session(Sending):
         self.numbers_at = None  # the same as the engine wants it
         self.begun = 0  # contents that are taken in frame by frame
         self.route_asked = False  # `ingest` did not know the route of what comes next
-        self.incomplete = False  # `ingest` waits for the rest of a frame or a content
         self.patient = True  # false: what is incomplete is taken in frame by frame
         self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
-        self.body_size = 0  # of that frame
-        self.body_channel = None  # None: the octets are dropped
+        self.incomplete = False  # `ingest` waits for the rest of a frame or a content
         self.unfinished = 0  # contents that have begun
         self.content_moved = self.broker.now
         self.effort = 0  # of the frame that is being taken, beside itself
-        self.held = None  # the channel whose complete content finds no room
-        self.held_since = self.broker.now
+        self.held: "Any" = None  # the channel whose complete content finds no room
         self.told_blocked = False
-        self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
         self.settling = layout.NONE  # in the middle of a method that takes several turns: up to which delivery tag (low 30 bits) it settles
+        self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
         handshake.begin(self)
+
+    @property
+    def user(self):
+        """The name of who has logged in; "" before."""
+        return "" if self.connection.user is None else self.connection.user.name
 
     # Frames in
 
@@ -491,6 +496,7 @@ class Session(Sending):
         for channel in self.channels.values():
             self.release_channel(channel)
             if channel.handle != layout.NONE:
+                self.leaving = self.leaving or []
                 self.leaving.append(channel)
         self.channels = {}
         self.writing = []

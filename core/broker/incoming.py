@@ -21,16 +21,17 @@ if False:  # for the type checker alone
 class Incoming:
     """What a session, or a link of one, publishes next. `sender` is the session (contract.Session)."""
 
+    exchange = ""
+    route = b""
+    copies = b""  # keys that its sender selected beside the routing key (message/route.py)
+    mandatory = False
+    message = layout.NONE  # from `begin` to the end
+    body_left: "Any" = 0  # octets of the body to come; None: nobody knows
+    answer: "Any" = None  # of a service that waits for room or for the log: what it is to be given again
+    transaction: "Any" = None  # transaction.Transaction: a complete content waits for its commit
+
     def __init__(self, sender):
         self.sender = sender
-        self.exchange = ""
-        self.route = b""
-        self.copies = b""  # keys that its sender selected beside the routing key (message/route.py)
-        self.mandatory = False
-        self.message = layout.NONE  # from `begin` to the end
-        self.body_left: "Any" = 0  # octets of the body to come; None: nobody knows
-        self.answer: "Any" = None  # of a service that waits for room or for the log: what it is to be given again
-        self.transaction: "Any" = None  # transaction.Transaction: a complete content waits for its commit
 
     def to(self, route, mandatory):
         """A content for `route` (bytes, message/route.py) begins. Raises ProtocolError where there is no such exchange, or the peer may not

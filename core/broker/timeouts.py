@@ -16,7 +16,8 @@ def overdue(broker, session, now):
     tables = broker.tables
     entry = layout.NONE if session.closing else tables.channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD]
     if entry == layout.NONE:
-        session.watched_tag = -1
+        if session.watched_tag >= 0:
+            session.watched_tag = -1
         return None
     tag = tables.entries[entry + layout.ENTRY_TAG]
     if tag != session.watched_tag:

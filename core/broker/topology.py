@@ -241,6 +241,7 @@ class Definitions:
             raise
         connection.queues_declared += 1
         if exclusive:
+            connection.exclusive_queues = connection.exclusive_queues or []
             connection.exclusive_queues.append(made)
         return made
 

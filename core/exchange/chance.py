@@ -24,9 +24,12 @@ class Chance(Exchange):
 
     def __init__(self, *given):
         Exchange.__init__(self, *given)
-        self.seed = self.nonce
         self.count = 0
         self.destinations = []
+
+    def seed_with(self, nonce):
+        """Keep the seed."""
+        self.seed = nonce
 
     def add(self, binding):
         """Add a destination to choose from."""
