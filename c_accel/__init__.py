@@ -252,9 +252,9 @@ class Engine:
         """See hot.append; `source` is any buffer of octets."""
         lib.leveret_append(self.pointers, message, ffi.from_buffer("uint8_t[]", source), start, size)
 
-    def write_taken(self, target, segment):
+    def write_pushed(self, target, segment):
         """See core/log/flat_records.py."""
-        lib.leveret_write_taken(self.pointers, ffi.from_buffer("uint8_t[]", target), segment)
+        lib.leveret_write_pushed(self.pointers, ffi.from_buffer("uint8_t[]", target), segment)
 
     def gather_settled(self, runs, most):
         """See core/log/flat_records.py."""

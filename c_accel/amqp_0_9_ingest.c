@@ -53,7 +53,7 @@ static int32_t body_end(const leveret_tables *t, const uint8_t *source, int32_t 
     return at;
 }
 
-static int32_t take_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
+static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
 {
     int32_t *state = t->state;
     int32_t start = state[STATE_AT];
@@ -126,7 +126,7 @@ WHOLE void foresee(const leveret_tables *t, const uint8_t *source, int32_t chann
     foresee_blocks(t, channel, tag_ahead(frame, BLOCKS_AHEAD));
 }
 
-static int32_t take_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
+static int32_t ingest_settlement(const leveret_tables *t, const uint8_t *source, int32_t channel)
 {
     int32_t place = t->state[STATE_AT] + 11;
     const uint8_t *at = source + place;
@@ -192,9 +192,9 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
             return ASK;
         int32_t behind;
         if (source[at + 10] == BASIC_PUBLISH)
-            behind = take_publish(t, source, channel, size);
+            behind = ingest_publish(t, source, channel, size);
         else if (size == 13 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
-            behind = take_settlement(t, source, channel);
+            behind = ingest_settlement(t, source, channel);
         else
             return ASK;
         if (behind < 0)

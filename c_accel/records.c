@@ -41,7 +41,7 @@ static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *targe
     return places;
 }
 
-void leveret_write_taken(const leveret_tables *t, uint8_t *target, int32_t segment)
+void leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t segment)
 {
     int32_t entry = t->state[STATE_LOGGED_HEAD];
     int32_t at = 0;

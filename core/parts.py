@@ -26,9 +26,9 @@ def is_absent(whole, text):
     return len(quoted) > 1 and (whole + ".").startswith(quoted[1] + ".")
 
 
-def needed(name, what):
-    """The module core/<name>. Raises not-implemented where this build does not carry it; `what` is the word for it."""
+def needed(name, feature):
+    """The module core/<name>. Raises not-implemented where this build does not carry it; `feature` is the word for it."""
     found = part(name)
     if found is None:
-        raise ProtocolError(NOT_IMPLEMENTED, "this build of the broker does not carry " + what)
+        raise ProtocolError(NOT_IMPLEMENTED, "this build of the broker does not carry " + feature)
     return found

@@ -74,7 +74,7 @@ def end(broker, user):
 class Removal:
     """A job of the broker (Broker.run): not done at once, because it may be one of these connections that asks for the removal."""
 
-    what = "the connections of a removed user%s"
+    subject = "the connections of a removed user%s"
 
     def __init__(self, broker, user):
         self.broker = broker

@@ -123,22 +123,22 @@ def deliver_large(session, consumer):
     return 1
 
 
-def check_header(session, channel, queue, size, what):
+def check_header(session, channel, queue, size, subject):
     """Raise precondition-failed for a content header frame of `size` octets that is larger than negotiated: it cannot be split (section
-    4.2.6), and a peer may end the connection for it (section 4.2.3). `what`: the message, in the sentence."""
+    4.2.6), and a peer may end the connection for it (section 4.2.3). `subject`: the message, in the sentence."""
     if size > session.frame_size_max:
         session.closing_method = 0
         raise ProtocolError(
             PRECONDITION_FAILED,
             "%s in queue '%s' has a content header of %d octets, which is one frame, and frame-max of "
-            "this connection is %d: connect with a larger one" % (what, queue.name[:64], size, session.frame_size_max),
+            "this connection is %d: connect with a larger one" % (subject, queue.name[:64], size, session.frame_size_max),
         )
     return False
 
 
-def refuses_header(session, consumer, size, what):
+def refuses_header(session, consumer, size, subject):
     """True when a consumer's channel was closed because the next content header is too large for it; the message stays for others."""
-    return session.on_channel(consumer.channel, check_header, consumer.queue, size, what)
+    return session.on_channel(consumer.channel, check_header, consumer.queue, size, subject)
 
 
 def start_delivery(session, consumer, entry, message, redelivered):

@@ -47,8 +47,8 @@ def refuse(condition, input_, state, session, channel, row, *payload):
         method.decode(row, *payload)  # what cannot be read is told first
     if state == "closed":
         session.may_be_new(channel.number)
-    what = method.title(row) if row else input_.replace("_", " ")
-    raise ProtocolError(condition, "%s on channel %d in the state '%s'" % (what, getattr(channel, "number", channel), state))
+    input_name = method.title(row) if row else input_.replace("_", " ")
+    raise ProtocolError(condition, "%s on channel %d in the state '%s'" % (input_name, getattr(channel, "number", channel), state))
 
 
 def start_ok(session, number, row, octets, at, end):
@@ -59,7 +59,7 @@ def start_ok(session, number, row, octets, at, end):
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
     session.login = Login(session, MECHANISMS, mechanism, session.step)
-    session.login.take(response)
+    session.login.evaluate(response)
 
 
 def ask(session):
@@ -69,7 +69,7 @@ def ask(session):
 
 def secure_ok(session, number, row, octets, at, end):
     """connection.secure-ok (section 1.4.2.4)."""
-    session.login.take(method.decode(row, octets, at, end)[0])
+    session.login.evaluate(method.decode(row, octets, at, end)[0])
 
 
 def propose(session, user):

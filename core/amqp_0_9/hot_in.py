@@ -45,11 +45,11 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
         if source[at + 7 + size] != 0xCE or source[at + 7] or source[at + 8] != 60 or source[at + 9]:
             return ASK
         if source[at + 10] == 40:
-            behind = take_publish(
+            behind = ingest_publish(
                 arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source, channel, size
             )
         elif size == 13 and (source[at + 10] == 80 or source[at + 10] == 90 or source[at + 10] == 120):
-            behind = take_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel)
+            behind = ingest_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel)
         else:
             return ASK
         if behind < 0:
@@ -58,7 +58,7 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
         state[STATE_LEFT] -= 1
 
 
-def take_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel):
+def ingest_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel):
     """The frame of a basic.ack (80), reject (90) or nack (120) at state[AT]: the position behind it, or ASK.
 
     `how`: 0 accepted, 1 refused, 2 to be requeued.
@@ -95,7 +95,7 @@ def take_settlement(blocks, messages, entries, queues, channels, consumers, stat
     return at + 10 if settle_all(blocks, messages, entries, queues, channels, consumers, state, channel, first, last, how) else ASK
 
 
-def take_publish(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source, channel, size):
+def ingest_publish(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source, channel, size):
     """The publish whose method frame of `size` octets of payload stands at state[AT]: the position behind its content, or why not."""
     start = state[STATE_AT]
     route = start + 13

@@ -302,7 +302,7 @@ def basic_get(session, channel, arguments):
             )
         deliver.get_stream(session, channel, queue)
         return True
-    outcome = getting.look(session.broker, queue)
+    outcome = getting.readiness(session.broker, queue)
     if outcome == getting.LATER:
         return False
     if outcome == getting.READY:
@@ -458,10 +458,10 @@ def answer(session, channel, no_wait, name, arguments):
         session.reply(channel.number, name, arguments)
 
 
-def answer_durably(session, channel, no_wait, name, arguments, what):
-    """The reply, unless the client does not wait for one, once all that was made of the name `what` and has been logged is durable."""
+def answer_durably(session, channel, no_wait, name, arguments, defined):
+    """The reply, unless the client does not wait for one, once all that was made of the name `defined` and has been logged is durable."""
     if not no_wait:
-        promise(session, what)
+        promise(session, defined)
         session.reply(channel.number, name, arguments)
 
 
@@ -472,11 +472,11 @@ def has_to_wait(broker, name, arguments):
     return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
 
 
-def promise(session, what):
-    """The replies to come wait until what the log has of a name, `what`, is durable; with None: all that has happened so far."""
+def promise(session, name):
+    """The replies to come wait until what the log has of `name` is durable; with None: all that has happened so far."""
     journal = session.broker.journal
     if journal is not None:
-        session.promise(journal.promise() if what is None else journal.defined(what))
+        session.promise(journal.promise() if name is None else journal.defined(name))
 
 
 def served(session, name):

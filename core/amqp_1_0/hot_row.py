@@ -112,9 +112,9 @@ def take(protocol, session, link):
     logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
     try:
         if logged:
-            journal.log_taken()
+            journal.log_pushed()
     except Exception:  # all or nothing: what the log has not, no queue keeps
-        journal.take_back()
+        journal.withdraw()
         raise
     if flat.taken:
         took(session, link, flat, logged)

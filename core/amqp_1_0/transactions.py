@@ -277,7 +277,7 @@ class Coordinator(IncomingLink):
 class Failing:
     """A failed transaction of which not all is back yet: a job of the broker."""
 
-    what = "a transaction that failed%s"
+    subject = "a transaction that failed%s"
 
     def __init__(self, broker, work):
         self.broker = broker

@@ -1,8 +1,9 @@
-"""How old things are, by a clock that does not jump: the wall clock less what it has jumped.
+"""Ages of messages by a clock that does not jump: the wall clock less the sum of its jumps.
 
 Messages bear the second of the wall clock at which they came (MESSAGE_ARRIVED), for people and for readers that begin at a time. That
 clock jumps: a Raspberry Pi has none until NTP comes. Between two jumps lies a *frame*: [first second, last second, shift]. A second of a
-frame less its shift is on a scale that only grows, and goes on from frame to frame where it stood: what a jump skips or repeats is no time.
+frame less its shift lies on a scale that only grows and continues from frame to frame without a gap: seconds that a jump skips or repeats
+do not count as time.
 
 A difference of more than JUMP_S between the wall clock and the monotonic one is a jump, however it came about (set by hand, NTP, a
 suspended machine). While the broker does not run nothing is monotonic: up to STOP_S behind the last message in the log counts as time,
@@ -26,11 +27,11 @@ class Ages:
 
     def __init__(self):
         self.frames = [[0, 0, 0]]
-        self.seconds = None  # of the last look at both clocks; None: there was none
+        self.seconds = None  # when both clocks were read last; None: not yet
         self.uptime_ms = 0
 
     def tick(self, seconds, uptime_ms):
-        """Look at both clocks: by how many seconds the wall clock has jumped (ahead, or below 0 back); 0: it has not."""
+        """Read both clocks. Returns by how many seconds the wall clock has jumped (above 0 ahead, below 0 back, 0: no jump)."""
         if seconds == self.seconds:
             return 0
         jump = 0
@@ -53,7 +54,7 @@ class Ages:
             self.frames.pop(0)
 
     def resume(self, frames, last):
-        """Go on from an earlier run: its frames, or None; `last`: when the last message in its log came."""
+        """Continue from an earlier run: its frames, or None; `last`: the second at which the last message in its log came."""
         self.frames = [list(frame) for frame in frames or [[0, 0, 0]]]
         self.frames[-1][_LAST] = max(self.frames[-1][_FIRST], last)
         if self.seconds is not None:
@@ -61,7 +62,7 @@ class Ages:
         return 0
 
     def start(self, seconds):
-        """The first look at the wall clock of a run: by how much it has jumped since the last message."""
+        """Read the wall clock for the first time in a run. Returns by how many seconds it has jumped since the last message."""
         last = self.frames[-1][_LAST]
         if last and not 0 <= seconds - last <= STOP_S:
             self.jumped(seconds, seconds - last)
@@ -70,11 +71,12 @@ class Ages:
         return 0
 
     def age_s(self, arrived):
-        """Seconds that have passed since something came."""
+        """Seconds that have passed since a message came."""
         return max(self.frames[-1][_LAST] - self.frames[-1][_SHIFT] - self.steady(arrived), 0)
 
     def steady(self, arrived):
-        """The place of a second on the scale that only grows; of one in no frame: where the next frame begins, or the last ends."""
+        """The place of a second on the scale that only grows. A second in no frame has the place where the next frame begins, or the last
+        one ends."""
         behind = None
         for frame in reversed(self.frames):
             if frame[_FIRST] <= arrived <= frame[_LAST]:

@@ -27,12 +27,12 @@ from .places import Places
 if False:  # for the type checker alone
     from typing import Any
 
-TURNS = 4  # of connections whose frames are taken one by one, in one `run`
+TURNS = 4  # of connections whose frames are processed one by one, in one `run`
 
-RULES_EVERY_MS = 50  # how often time is told to the rules of queues
-DUE_QUEUES = 64  # queues that are looked at in a millisecond for lifetimes that end between two of those
+RULES_EVERY_MS = 50  # between two runs of the time-based rules of queues
+DUE_QUEUES = 64  # queues that the broker checks in a millisecond for lifetimes that end between two of those runs
 DUE_MAX_MS = 1000
-NOTE_EVERY_MS = 1000  # how often the log is told how far the readers of streams have come
+NOTE_EVERY_MS = 1000  # between two records in the log of the offsets that readers of streams have reached
 
 # where core/management/requests.py is asked: no client can declare such a queue
 MANAGEMENT = b"amq.leveret.management"
@@ -87,55 +87,56 @@ COUNTERS = (
 
 
 def nothing(sentence, is_fault=False):
-    """A log that nobody reads."""
+    """A log function that drops every sentence."""
 
 
 class Broker(Consuming):
     """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `access`:
     core/access/permissions.py, by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
-    name = "leveret"  # which one it is: what clients are told as cluster_name
+    name = "leveret"  # the broker's name; clients see it as cluster_name
 
     def __init__(self, limits, nonce=b"", access=None, log=nothing):
         Consuming.__init__(self, limits, nonce)
         self.access = default_access(limits, nonce) if access is None else access
         self.failures = Failures(limits)
         self.guard = Guard(self)
-        self.jobs = []  # log-ins whose password is being calculated ...: `work` of one of them each time that `run` is called; `what` it is
+        self.jobs = []  # log-ins whose password is being calculated ...: each `run` calls `work` of one; `subject`: its name in the log
         self.log = log
-        self.inform = nothing  # the same for what happens at connections: who comes and goes; `is_fault`: an error that ended something
+        self.inform = nothing  # the same for events of connections: opened, closed; `is_fault`: an error ended the connection
         self.now = 0
         self.seconds = 0  # since 2020-01-01, for MESSAGE_ARRIVED
         self.ages = carried("broker.ages", "Ages")
         self.uptime_ms = 0  # does not wrap
         self.uptime_s = 0
-        self.began_ms = None  # what it was at the first tick
-        self.rules_at = 0  # uptime of the last time that rules were told the time
-        self.ended_at = 0  # uptime of the last time that lifetimes were looked at
+        self.began_ms = None  # uptime_ms began at this `now`: the first tick
+        self.rules_at = 0  # uptime at the last run of the time-based rules
+        self.ended_at = 0  # uptime at the last check of lifetimes
         self.noted_at = 0
         self.commit = None  # the transaction that takes effect in turns
-        self.committing = False  # publishes of one that was found to have room take effect: shares do not count
+        self.committing = False  # a commit with room for all of its publishes is applying them: shares do not count
         self.pressure: "Any" = None  # core/broker/pressure.py, from when a publisher waits; False where it is not carried
         self.waiting = carried("queue.waiting", "Waiting", limits.waiting_count_max)
-        self.dead_letters = carried("queue.dead_letters", "DeadLetters", self.tables)  # that found no room or no route yet
-        self.octets_max = None  # what it takes when every limit is reached, where its port knows better than core/limits.py
+        self.dead_letters = carried("queue.dead_letters", "DeadLetters", self.tables)  # dead letters without room or route so far
+        self.octets_max = None  # octets that the broker uses with every limit reached, where the port knows better than core/limits.py
         self.dead_letters_nested = 0  # each published for the one before
         self.connections = []
         self.held = []  # connections that are not read because a queue or the arena has no room
-        self.behind = []  # connections with frames that were to wait while others have their turn
+        self.behind = []  # connections with unprocessed frames: other connections have their turn first
         self.turns = 0  # of these, in this round
-        self.leaving = []  # channels that are over, whose deliveries are on their way back to their queues
-        self.leaves_at = 0  # uptime before which none of them goes on: each has failed
+        self.leaving = []  # closed channels whose deliveries are on their way back to their queues
+        self.leaves_at = 0  # uptime before which the broker tries none of them: each has failed
         self.stuck = 0  # of them, the last ones, that have failed
         self.places = Places(self)
         self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
         self.counters = dict.fromkeys(COUNTERS, 0)
-        self.bridges = {}  # name -> (uptime of the report, what the bridge says of itself): core/bridge/requests.py
+        self.bridges = {}  # name -> (uptime of the report, the bridge's report): core/bridge/requests.py
 
     def tick(self, now, seconds):
-        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters, tells the rules. Never raises."""
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters and runs time-based rules. Never
+        raises."""
         if self.began_ms is None:
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
@@ -150,7 +151,7 @@ class Broker(Consuming):
             self.fold_counters()
             if self.uptime_ms - self.rules_at >= RULES_EVERY_MS:
                 self.rules_at = self.ended_at = self.uptime_ms
-                self.tell_rules()
+                self.run_rules()
             elif self.due_in(now) == 0:
                 self.ended_at = self.uptime_ms
                 self.end_lifetimes()
@@ -158,7 +159,7 @@ class Broker(Consuming):
             self.guard.trouble("the time%s", "", error)
 
     def clock_jumped(self, jump_s):
-        """The wall clock has jumped: nothing is older or younger by that; the log gets to know it where it has streams."""
+        """The wall clock has jumped: ages of messages stay as they were. A log with streams records the jump."""
         self.log("the clock went %s by %d s: lifetimes and ages do not count that" % ("ahead" if jump_s > 0 else "back", abs(jump_s)))
         if self.journal is not None and [queue for queue in self.queues.values() if queue.is_stream and queue.id_in_log]:
             from ..log import definition_records
@@ -166,7 +167,7 @@ class Broker(Consuming):
             self.journal.define(definition_records.clock_definition(self.ages))
 
     def fold_counters(self):
-        """Bring the counters up to this moment: the frequent ones stand in the flat state."""
+        """Add the frequent counters, which the flat state holds, to the others."""
         state = self.tables.state
         for name, place in (
             ("published", layout.STATE_PUBLISHED),
@@ -195,14 +196,14 @@ class Broker(Consuming):
                     self.guard.queue_failed(queue, error)
 
     def watch_pressure(self):
-        """Publishers wait, or have waited: have it told when that lasts."""
+        """Publishers wait, or have waited: log a sentence if the wait lasts."""
         if self.pressure is None:
             carried = part("broker.pressure")
             self.pressure = False if carried is None else carried.Pressure(self)
         if self.pressure:
             self.pressure.tick()
 
-    def tell_rules(self):
+    def run_rules(self):
         """Run the time-based rules of every queue."""
         if self.held or self.pressure:
             self.watch_pressure()
@@ -212,7 +213,7 @@ class Broker(Consuming):
         self.tables.state[layout.STATE_DUE] = 0
         for queue in list(self.queues.values()):
             if self.queues.get(queue.name) is not queue:
-                continue  # another one's rules have removed it
+                continue  # the rules of another queue have removed this one
             try:
                 if queue.rules is not None:
                     queue.rules.tick(self, queue)
@@ -242,7 +243,7 @@ class Broker(Consuming):
             state[layout.STATE_DUE] = moment
 
     def end_lifetimes(self):
-        """A lifetime or a delay has ended: let go what is too old, hand over what has waited."""
+        """A lifetime or a delay has ended: drop expired messages, give delayed ones to their queues."""
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
         for queue in list(self.queues.values()):
@@ -283,14 +284,14 @@ class Broker(Consuming):
             turns.run(self, left)
 
     def work(self, job):
-        """Do a part of a job: what raises in it is tried again later, behind the others."""
+        """Run one part of a job. A job that raises runs again later, behind the others."""
         try:
             job.work()
         except Exception as error:  # an error of ours: told, and tried again
             self.guard.job_failed(job, error)
 
     def give_turns(self):
-        """Let connections that have frames left go on, in turn."""
+        """Let connections with unprocessed frames continue, in turn."""
         self.turns = TURNS
         while self.behind and self.turns > 0:
             self.turns -= 1
@@ -300,7 +301,7 @@ class Broker(Consuming):
             except Exception as error:  # an error of ours is this connection's alone
                 connection.broke(error)
             if self.tables.state[layout.STATE_LEFT] <= 0:
-                return  # that was a long one
+                return  # this turn was a long one
 
     # Publishing
 
@@ -316,7 +317,7 @@ class Broker(Consuming):
         return self.put(message, targets)
 
     def put_far(self, message, walk):
-        """Put a message on the queues of a Walk; one that was lost on purpose counts as taken."""
+        """Put a message on the queues of a Walk; a message that an x-lossy exchange dropped counts as TAKEN."""
         outcome = self.put(message, walk.queues, walk.delay_ms)
         if outcome != NO_ROOM:
             walk.used()
@@ -342,13 +343,13 @@ class Broker(Consuming):
         return verdict
 
     def put_on(self, queue, message, delay_ms):
-        """Put a message on one queue that has room for it: TAKEN, or what a feature says."""
+        """Put a message on one queue that has room for it: TAKEN, or REFUSED by a feature."""
         if delay_ms and not queue.is_stream:
             self.delay(queue, message, delay_ms)
         elif queue.rules is None:
             queue.push(message)
         else:
-            return queue.rules.take(self, queue, message)
+            return queue.rules.accept(self, queue, message)
         return TAKEN
 
     def published(self, channel, message, mandatory, outcome):
@@ -372,7 +373,7 @@ class Broker(Consuming):
         return self.put_far(message, walk)
 
     def has_entries(self, count):
-        """True when `count` entries are free, perhaps after taking back what the journal was to see."""
+        """True when `count` entries are free, if need be after the journal has released settled entries."""
         state = self.tables.state
         if state[layout.POOL_ENTRIES + 2] < count and self.journal is not None:
             self.journal.gather_settled()
@@ -389,26 +390,26 @@ class Broker(Consuming):
         return logged and self.journal.log.full(block_total * self.tables.block_size)
 
     def delay(self, queue, message, delay_ms):
-        """Give a queue a message that it gets to see in `delay_ms`."""
+        """Give a queue a message that becomes ready in `delay_ms`."""
         entry = queue.push(message)
         queue.unlink(entry)
         try:
             self.waiting.add(self, delay_ms, queue, entry, True)
-        except Exception:  # all or nothing: the entry has no place in a list
+        except Exception:  # all or nothing: the entry is in no list
             self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
             queue.drop(entry)
             raise
         self.counters["delayed"] += 1
 
     def let_expire(self, queue):
-        """A message with an expiration comes to a queue that may not have looked for any so far."""
+        """A message with an expiration comes to a queue that may have no rule of lifetimes so far: add one."""
         if queue.rules is not None and queue.rules.expires:
             return
         before = queue.rules
         queue.rules = with_expiry(before)
         try:
             queue.update_plain()
-        except Exception:  # all of it or nothing: the next such message tries again
+        except Exception:  # all or nothing: the next such message tries again
             queue.rules = before
             if before is not None:
                 without_expiry(before)
@@ -429,8 +430,8 @@ class Broker(Consuming):
                 entry = tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
-        """Have streams and queues that can go on in the log give memory back until `block_total` more blocks have room; other streams
-        let their oldest messages go, as far as they hold more than their share."""
+        """Have streams and queues that can continue in the log release memory until `block_total` more blocks have room; other streams drop
+        their oldest messages, as far as they hold more than their share."""
         for queue in self.queues.values():
             if queue.is_stream:
                 queue.make_room(block_total)
@@ -451,9 +452,9 @@ class Broker(Consuming):
         return Walk(self, exchange_name, key, message).queues if targets is None else targets
 
     def remember_route(self, user, exchange_name, route):
-        """Have `ingest` know where messages of the user with this number go, unless that depends on more than exchange and key.
+        """Tell `ingest` the queues for messages of the user with this number, unless the route depends on more than exchange and key.
 
-        `route`: both as two short strings (bytes). The user may publish there. False: that could not be.
+        `route`: both as two short strings (bytes). The user may publish there. False: the route cannot be cached.
         """
         exchange = self.exchanges.get(exchange_name)
         if exchange_name and (exchange is None or exchange.internal or not exchange.plain or not exchange.by_key):
@@ -467,7 +468,7 @@ class Broker(Consuming):
     def delete_queue(self, connection, name, if_unused, if_empty):
         """Remove a queue (section 1.7.2.9): the number of its ready messages; one that is not there is removed already.
 
-        None: some of many bindings have gone, the rest goes when this is called again.
+        None: only some of many bindings are removed yet; call this again for the rest.
         """
         if name not in self.queues:
             return 0
@@ -481,7 +482,8 @@ class Broker(Consuming):
         return None if self.unbind_many(queue.bound) else self.drop_queue(queue)
 
     def end_some(self, queue):
-        """A queue is removed: let go of as much of it as the turn has left for; true when that was all, and its record is free.
+        """Release as much of a removed queue as this turn has effort left for; true when nothing is left of the queue, and its record is
+        free.
 
         Dead letters that wait come by themselves, and deliveries of channels that are over.
         """
@@ -494,7 +496,7 @@ class Broker(Consuming):
             consumer = queue.consumers[0]
             channel = consumer.channel
             unsettled = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED]
-            state[layout.STATE_LEFT] -= tables.engine.effort // 256 + unsettled // 16  # as long as the end of a consumer takes there
+            state[layout.STATE_LEFT] -= tables.engine.effort // 256 + unsettled // 16  # about the effort of ending a consumer there
             self.counters["consumers_cancelled"] += 1
             self.cancel(consumer)
             try:
@@ -520,7 +522,8 @@ class Broker(Consuming):
         return True
 
     def kept_aside(self):
-        """(queue, entry) of what is neither ready nor unsettled: waiting for a moment, for room as a dead letter, or to be poison."""
+        """(queue, entry) of each entry that is neither ready nor unsettled: it waits for a moment, for room as a dead letter, or to be
+        poison."""
         for each in self.waiting.all(self):
             yield each
         for each in self.dead_letters.all(self):
@@ -529,7 +532,7 @@ class Broker(Consuming):
             yield each
 
     def purge(self, queue, most):
-        """Drop ready messages of a queue, `most` or as many as the turn has left for: how many."""
+        """Drop ready messages of a queue: `most`, or as many as this turn has effort left for. Returns how many."""
         state = self.tables.state
         count = queue.purge(max(min(most, state[layout.STATE_LEFT]), 1))
         state[layout.STATE_LEFT] -= count
@@ -537,9 +540,9 @@ class Broker(Consuming):
         return count
 
     def manage(self, user, message, before):
-        """A complete message for MANAGEMENT: (None, TAKEN), or what is to be given as `before` (None at first) when it is tried
-        again, and NO_ROOM or NOT_YET; (None, UNROUTABLE) where this build has no management. It takes
-        milliseconds: its connection's turn is over, and nobody behind it has one in this round."""
+        """A complete message for MANAGEMENT: (None, TAKEN), or (the `before` for the next attempt (None at first), NO_ROOM or NOT_YET);
+        (None, UNROUTABLE) where this build has no management. A request takes milliseconds: its connection's turn is over, and no
+        connection behind it has a turn in this round."""
         self.turns = 0
         management = part("management.requests")
         if management is None:
@@ -550,19 +553,19 @@ class Broker(Consuming):
 
 
 def carried(name, class_, *arguments):
-    """An object of core/<name>'s class, or `none` where this build carries nothing that has a use for it."""
+    """An object of core/<name>'s class, or `none` where this build carries no part that uses one."""
     module = part(name)
     return none if module is None else getattr(module, class_)(*arguments)
 
 
 class NoneThere:
-    """Stands for messages that wait, dead letters and ages where there can be none."""
+    """Stands for delayed messages, dead letters and ages in a build without them."""
 
     heap = ()
     until = layout.NONE
 
     def tick(self, seconds, uptime_ms):
-        """No clock is looked at."""
+        """Reads no clock."""
         return 0
 
     def run(self, broker):

@@ -1,7 +1,7 @@
 """Sessions, and what their consumers do with deliveries: subscribe, cancel, settle, reject, requeue (0-9-1 section 1.8.3).
 
-A delivery that is not settled is an entry in the list of its channel (layout.py); the functions of hot.py take it out of there. What goes
-back to a queue finds its old place. Here the broker's queues are also told that they may have something to deliver.
+A delivery that is not settled is an entry in the list of its channel (layout.py); the functions of hot.py take it out of there. A message
+that goes back to a queue gets its old place. This file also marks queues that may have something to deliver as active.
 """
 
 from ..errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
@@ -15,22 +15,22 @@ from .message_reading import MessageReading
 if False:  # for the type checker alone
     from typing import Any
 
-AGAIN_MS = 1000  # until what has failed of a channel that leaves is tried again
+AGAIN_MS = 1000  # until the broker tries the failed part of a closed channel again
 
-LOOKED_AT_MAX = 1000  # deliveries that are settled in one turn where the rules of a queue look at each
+LOOKED_AT_MAX = 1000  # deliveries that one turn settles where the rules of a queue see each
 
 
 class Consumer:
     """One subscription. `cursor` and `cursor_offset` say where a stream's consumer stands (the entry, NONE at the end).
 
-    What only a stream's consumer has stands here, so that no other pays for it.
+    Fields of a stream's consumer are attributes of the class, so that other consumers pay nothing for them.
     """
 
     cursor = layout.NONE
     cursor_offset = 0
     wanted: "Any"  # which messages of a stream it gets, where queue/wishes.py says it: a function of the broker and a message
     overtaken = False  # retention moved the cursor
-    strict = False  # the rest: what stream/subscription.py read from the arguments
+    strict = False  # this and the rest: from the arguments, read by stream/subscription.py
     keeps = None
     filter = None
     unfiltered = False
@@ -149,18 +149,18 @@ class Consuming(MessageReading):
             raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
         if queue.exclusive_consumer or (exclusive and queue.consumers):
             raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " in exclusive use")
-        what = self.called("queue", queue.name)
-        check_rows(CONSUMER_ARGUMENTS, what, arguments)
+        subject = self.called("queue", queue.name)
+        check_rows(CONSUMER_ARGUMENTS, subject, arguments)
         if "x-stream-offset" in arguments and not queue.is_stream:
-            invalid(what, "x-stream-offset", "it is no stream")
+            invalid(subject, "x-stream-offset", "it is no stream")
         self.end_unclaimed(queue)
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
-        queue.may_be_read(what, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
+        queue.may_be_read(subject, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
         for each in arguments:
             if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
-                self.tell_unknown("consumer", each)
+                self.log_unknown("consumer", each)
         consumer = Consumer(layout.NONE, tag, queue, channel, no_ack, exclusive)
         if queue.is_stream:
             needed("stream.subscription", "streams").begin(self, consumer, queue, arguments, prefetch)
@@ -360,7 +360,7 @@ class Consuming(MessageReading):
             try:
                 if rule.send(self, queue, entry, reason):
                     return True
-            except MemoryError as error:  # there may be some later
+            except MemoryError as error:  # memory may be free later
                 self.guard.trouble("a dead letter of queue '%s'", queue.name, error)
             self.dead_letters.add(entry, reason)
         except Exception as error:  # an error of ours: the entry is put aside
@@ -381,7 +381,7 @@ class Consuming(MessageReading):
             entry = before
 
     def requeue(self, entries, channel, outcome=MODIFIED):
-        """Requeue unsettled entries, RELEASED or MODIFIED; then queues that hold only so much let go of what is too much."""
+        """Requeue unsettled entries, RELEASED or MODIFIED; then queues with a maximum length drop what exceeds it."""
         limited = {}
         for entry in entries:
             queue = self.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
@@ -434,7 +434,7 @@ class Consuming(MessageReading):
             self.activate(consumer.queue)
 
     def activate(self, queue):
-        """Remember that a queue may have something to deliver."""
+        """Mark a queue that may have something to deliver as active."""
         hot.activate(self.tables.queues, self.tables.state, queue.handle)
 
     def has_active(self):

@@ -1,14 +1,14 @@
-"""Messages that one family published and another delivers: which file of core/ tells other families of them.
+"""Messages that one family published and another delivers: which file of core/ converts them for other families.
 
-What it tells are properties by the names of class basic. Values are those of core/amqp_0_9/field_table.py, numbers with the letter of their
-type: (letter, number); a longstr that is not UTF-8 is ("S", octets). Such a file has
+Converted properties have the names of class basic. Values are those of core/amqp_0_9/field_table.py, numbers with the letter of their
+type: (letter, number); a longstr that is not UTF-8 is ("S", octets). Such a file has:
 
-    exact(octets)                   the properties (bytes) so, as their publisher sent them
+    exact(octets)                   the properties (bytes) with exact types, as their publisher sent them
     payload(octets, size, read)     None: the body, of `size` octets, is payload as it lies. Else ([(position, octets)], type): the pieces
-                                    of it that are, in their order, and what the property type has to be for them, or None;
+                                    of the body that are payload, in order, and the value of the property type for them, or None;
                                     read(position, most): octets of the body
 
-A format that is in no row of SOURCES has both itself.
+A format in no row of SOURCES has both functions itself.
 """
 
 from ..memory import layout
@@ -19,7 +19,7 @@ SOURCES = {BASIC: "amqp_0_9.exact", AMQP_1_0: "amqp_1_0.exact"}
 
 
 def source_of(kind):
-    """What tells other families of messages of this kind."""
+    """The file that converts messages of this kind for other families."""
     number = kind & layout.KIND_FORMAT
     return needed(SOURCES[number], "what other families are told of a message") if number in SOURCES else format_of(kind)
 
@@ -38,14 +38,14 @@ def told(tables, message):
 
 
 def pieces(tables, message):
-    """The second of these alone."""
+    """The pieces alone, or None: all of the body."""
     source = source_of(tables.messages[message + layout.MESSAGE_KIND])
     pieces_and_type = payload(tables, message, source, tables.properties_of(message))
     return None if pieces_and_type is None else pieces_and_type[0]
 
 
 def payload(tables, message, source, octets):
-    """What the file of a message's family says of its body; `octets`: its properties."""
+    """`payload` of a message, by the file of its family; `octets`: its properties."""
     size = tables.messages[message + layout.MESSAGE_BODY]
     return source.payload(octets, size, reader(tables, message))
 

@@ -1,10 +1,10 @@
 """The engine: the hot functions of hot.py and publish.py bound to one broker's tables, so that a call names only what changes.
 
-`Plain` has them as they stand. `chosen` is what tables are made with; the program that starts a broker may put another class there before
-(leveret.c_accel does: the same functions in C over the same memory). Whatever makes a buffer that the functions get keeps `octets(view)` or
-`integers(table)` of it and gives that: in C the look-up of an address costs more than a call.
+`Plain` calls them in Python. `chosen` is what tables are made with; the program that starts a broker may put another class there before
+(leveret.c_accel does: the same functions in C over the same memory). The owner of a buffer calls `octets(view)` or `integers(table)` once
+and gives the result to the functions: in C the look-up of an address costs more than a call.
 
-What is said here is every family's. What reads or writes a family's octets is in its row (`row`).
+These functions are neutral. Functions that read or write a family's octets are in its row (`row`).
 """
 
 from ..memory import hot, layout
@@ -18,8 +18,8 @@ if False:  # for the type checker alone
 class Plain:
     """The functions in Python. `turn`: deliveries of one queue before the next one has its turn; `ingests`: whether rows are to `ingest`.
 
-    `deliveries`: those that need no look in a round of the broker, some milliseconds' work; `effort`: what a turn of a connection takes in
-    and settles, as STATE_LEFT counts it, the same.
+    `deliveries`: in one round of the broker, of those that no rule checks: some milliseconds' work; `effort`: publishes and settlements in
+    one turn of a connection, as STATE_LEFT counts them: as long.
     """
 
     name = "plain Python"
@@ -39,7 +39,7 @@ class Plain:
         return SendBuffer(size, self)
 
     def take_touched(self):
-        """The slots (numbers that the port's loop has given) of the send buffers that were written to since the last time."""
+        """The slots (numbers that the port's loop has assigned) of the send buffers that were written to since the last call."""
         slots = []
         buffer = self.touched
         self.touched = None
@@ -60,10 +60,10 @@ class Plain:
         """A route of the user with this number through an exchange was looked up."""
 
     def forget_ways(self):
-        """What exchanges, bindings or queues there are has changed."""
+        """An exchange, binding or queue was made or removed."""
 
     def begin_round(self, turns, deliveries):
-        """Active queues are to have up to so many turns, with so many deliveries in all."""
+        """Begin a round: active queues have up to `turns` turns, with up to `deliveries` deliveries in all."""
         self.turns = turns
         self.left = deliveries
 
@@ -82,11 +82,11 @@ class Plain:
         self.left -= count
 
     def octets(self, view):
-        """What functions get for a buffer of octets."""
+        """The argument that functions get for a buffer of octets."""
         return view
 
     def integers(self, table):
-        """What functions get for a table of integers."""
+        """The argument that functions get for a table of integers."""
         return table
 
     def row(self, form):
@@ -100,12 +100,12 @@ class Plain:
         tables = self.tables
         hot.append(tables.arena, tables.blocks, tables.messages, tables.state, message, source, start, size)
 
-    def write_taken(self, target, segment):
-        """See flat_records.write_taken; `target` is a bytearray."""
+    def write_pushed(self, target, segment):
+        """See flat_records.write_pushed; `target` is a bytearray."""
         from ..log import flat_records  # boards without a log do not carry it
 
         tables = self.tables
-        flat_records.write_taken(
+        flat_records.write_pushed(
             tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, memoryview(target), segment
         )
 
@@ -122,7 +122,7 @@ class Plain:
         tables = self.tables
         return flat_records.live_in(tables.messages, tables.entries, tables.queues, entry, segment, live, count, most)
 
-    # What a method does to all messages of a queue, or to all deliveries of a channel
+    # Methods on all messages of a queue, or on all deliveries of a channel
 
     def purge(self, queue, most):
         """Drop ready entries of a queue from the head, `most` at most."""
@@ -141,7 +141,7 @@ class Plain:
         hot.expire(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, queue)
 
     def disown(self, channel, consumer):
-        """The deliveries of a channel to a consumer are nobody's in particular from now on."""
+        """Detach a channel's deliveries from a consumer: from now on they belong to the channel alone."""
         entries, none, owner, behind = self.tables.entries, layout.NONE, layout.ENTRY_CONSUMER, layout.ENTRY_NEXT  # near: there may be many
         entry = self.tables.channels[channel + layout.CHANNEL_UNSETTLED_HEAD]
         while entry != none:

@@ -1,8 +1,8 @@
-"""Contents of unknown size, of all sessions: their blocks are put on account as they come, and never so that two wait for each other.
+"""Contents of unknown size, of all sessions: their blocks are reserved as they come, and never so that two contents wait for each other.
 
-Together they have at most half of the arena, so that those of known size, which have their room when they begin, can always come to their
-end. Of that half so much is kept for the oldest that it can become as large as any: the others grow by what is left. So the oldest never
-waits for another one; when it ends the next is the oldest. A session has one of them at a time.
+Together they have at most half of the arena, so that contents of known size, whose room is reserved when they begin, can always be
+completed. In that half the oldest content has enough blocks reserved for the largest size allowed; the others grow into the rest. So the
+oldest content never waits for another one; when it ends, the next one is the oldest. A session has one of them at a time.
 """
 
 from ..errors import CONTENT_TOO_LARGE, RESOURCE_ERROR, ProtocolError
@@ -12,7 +12,7 @@ ROUTE_SIZE_MAX = 512
 
 
 class Growing:
-    """Those of one broker."""
+    """The contents of unknown size of one broker."""
 
     def __init__(self, broker):
         self.broker = broker
@@ -27,7 +27,7 @@ class Growing:
         return self.broker.tables.messages[content.message + layout.MESSAGE_BLOCKS]
 
     def may_have(self, content, blocks):
-        """True when a content may have so many blocks more, as far as the others are concerned."""
+        """True when a content may have so many blocks more without taking the reserve of the oldest."""
         used = sum([self.blocks_of(each) for each in self.contents])
         if self.contents and self.contents[0] is not content:
             used += self.largest - self.blocks_of(self.contents[0])
@@ -41,7 +41,7 @@ class Growing:
         return self.may_have(content, blocks)
 
     def grow(self, content, size):
-        """Put room for `size` octets more on account; false: there is none now. Raises content-too-large."""
+        """Reserve room for `size` octets more; false: there is none now. Raises content-too-large."""
         broker = self.broker
         tables, message = broker.tables, content.message
         messages = tables.messages

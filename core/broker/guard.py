@@ -1,8 +1,10 @@
-"""Whose fault it was: what raises in the broker's own time (`tick`, `run`) costs a message, a queue or a connection, never the broker.
+"""Faults of the broker's own code: an exception in the broker's own time (`tick`, `run`) costs a message, a queue or a connection, never
+the broker.
 
-A fault is counted (`internal_errors`) and told once. A message whose work raised goes to the queue `leveret.poison` (poison.py); when that
-cannot be, its entry stays aside, in a list that takes no memory, and is tried again. A queue whose turn raises is tried again; its head is
-taken out when it keeps raising, and its features are put aside when that does not help. A connection ends by itself (connection.py).
+The guard counts each fault (`internal_errors`) and logs each kind once. A message whose processing raised goes to the queue
+`leveret.poison` (poison.py); while that fails, the guard keeps its entry in a list that takes no memory, and tries again. A queue whose
+turn raises gets another turn; if it raises again, the guard removes its head, and if that does not help, its features. A connection ends
+itself (connection.py).
 """
 
 from .. import shim
@@ -10,7 +12,7 @@ from ..errors import words_of
 from ..memory import layout
 from ..parts import part
 
-TOLD_MAX = 16  # kinds of faults that are not told again
+REPORTED_MAX = 16  # kinds of faults that the guard does not log again
 
 HEAD_AFTER = 2  # faults of a queue in a row, each within AGAIN_MS of the one before, behind which its head is taken out ...
 FEATURES_AFTER = 6  # ... and its features are put aside
@@ -23,54 +25,54 @@ class Guard:
 
     def __init__(self, broker):
         self.broker = broker
-        self.told = []  # (whose work, place) of what was told last
+        self.reported = []  # (subject, place) of the faults logged last
         self.failing = []  # [queue, faults in a row, uptime of the last one]
         self.aside = layout.NONE  # entries whose messages could not be kept as poison, linked by ENTRY_NEXT
         self.tried_at = 0
-        self.ended = []  # connections that are over and could not give back what they held
+        self.ended = []  # closed connections whose records could not be released
         self.jobs = []  # of the broker, that have raised
 
-    def trouble(self, what, name, error):
-        """Count an error of ours and tell it once; `what` with `name` in it says whose work it was."""
+    def trouble(self, subject, name, error):
+        """Count an error of ours and log it once; `subject` with `name` in it names the object that was worked on."""
         broker = self.broker
         broker.counters["internal_errors"] += 1
         try:
             if isinstance(error, MemoryError):
                 shim.collect()
             place = shim.place_of(error)
-            if (what, place) not in self.told:
-                self.told.append((what, place))
-                if len(self.told) > TOLD_MAX:
-                    self.told.pop(0)
-                broker.log("an error of this broker in the work for %s: %s, %s" % (what % name, words_of(error), place))
-        except Exception:  # no memory for the words, or nobody who takes them
+            if (subject, place) not in self.reported:
+                self.reported.append((subject, place))
+                if len(self.reported) > REPORTED_MAX:
+                    self.reported.pop(0)
+                broker.log("an error of this broker in the work for %s: %s, %s" % (subject % name, words_of(error), place))
+        except Exception:  # no memory for the words, or the log function raised
             return
 
     # Messages
 
     def rescue(self, queue, entry, error):
-        """The work for a message has raised; its entry is in no list, or its place in one does not count any more."""
+        """The processing of a message has raised; its entry is in no list, or its place in one does not count any more."""
         self.trouble("a message of queue '%s'", queue.name, error)
         self.put_away(queue, entry, error)
 
     def put_away(self, queue, entry, error):
         """Keep the message of an entry in no list as poison, and drop the entry; else the entry stays aside."""
         try:
-            if queue.is_own or self.broker.queues.get(queue.name) is not queue:  # what a queue has that is removed goes from there
+            if queue.is_own or self.broker.queues.get(queue.name) is not queue:  # entries of a removed queue are dropped by its removal
                 queue.requeue(entry)
                 return
             poison = part("broker.poison")
             if poison is not None and poison.keep(self.broker, queue, entry, words_of(error)):
                 queue.drop(entry)
                 return
-        except Exception as again:  # what guards may raise too: then the entry lies aside
+        except Exception as again:  # the guard itself may raise: then the entry stays in the list `aside`
             self.trouble("the poison of queue '%s'", queue.name, again)
         entries = self.broker.tables.entries
         entries[entry + layout.ENTRY_NEXT] = self.aside
         self.aside = entry
 
     def entries_aside(self):
-        """(queue, entry) of what is aside."""
+        """(queue, entry) of each entry in the list `aside`."""
         entry = self.aside
         while entry != layout.NONE:
             yield self.broker.queue_objects[self.broker.tables.entries[entry + layout.ENTRY_QUEUE]], entry
@@ -79,19 +81,19 @@ class Guard:
     # Queues
 
     def queue_failed(self, queue, error):
-        """A queue's turn, or what time does to it, has raised."""
+        """A queue's turn, or a time-based rule of it, has raised."""
         self.trouble("queue '%s'", queue.name, error)
         try:
             count = self.count_failure(queue)
             if isinstance(error, (MemoryError, OSError)) or queue.is_stream:
-                return  # nothing of the queue's own making: it is tried again
+                return  # not the queue's fault: it gets another turn
             if count >= FEATURES_AFTER:
                 self.put_features_aside(queue)
             elif count >= HEAD_AFTER and queue.head() != layout.NONE:
                 self.rescue(queue, queue.pop(), error)
-        except Exception as again:  # what guards may raise too: told, and the others go on
+        except Exception as again:  # the guard itself may raise: logged, and the others continue
             self.trouble("queue '%s'", queue.name, again)
-            self.broker.activate(queue)  # nothing else may remember that it is to be tried again
+            self.broker.activate(queue)  # or nothing would give the queue another turn
 
     def count_failure(self, queue):
         """Faults of a queue in a row."""
@@ -105,7 +107,7 @@ class Guard:
         return 1
 
     def put_features_aside(self, queue):
-        """Go on without the features of a queue that raise; dead letters stay, for they raise message by message."""
+        """Remove the features of a queue that raise; the dead letter rule stays, for it raises message by message."""
         rules = queue.rules
         if rules is None:
             return
@@ -115,7 +117,7 @@ class Guard:
                 feature.before_delivery(self.broker, queue)
                 feature.tick(self.broker, queue)
                 good.append(feature)
-            except Exception as error:  # an error of ours: the queue goes on without it
+            except Exception as error:  # an error of ours: the queue continues without the feature
                 self.trouble("a feature of queue '%s', which goes on without it", queue.name, error)
         rules.features = good
         rules.groups = None
@@ -124,7 +126,7 @@ class Guard:
     # Connections
 
     def resume(self, connections):
-        """Let connections go on that were held: each of them, whatever raises in one."""
+        """Resume held connections: each of them, even if one raises."""
         for connection in connections:
             try:
                 connection.resume()
@@ -134,18 +136,18 @@ class Guard:
     # Jobs
 
     def job_failed(self, job, error):
-        """A job of the broker has raised: told, and put behind the others when some time has passed."""
-        self.trouble(job.what, "", error)
+        """A job of the broker has raised: log it, and run it again behind the others after a pause."""
+        self.trouble(job.subject, "", error)
         try:
             self.jobs.append(job)
         except MemoryError as again:
-            self.trouble(job.what, "", again)
+            self.trouble(job.subject, "", again)
             self.broker.jobs.append(job)
 
     # Time
 
     def tick(self):
-        """Time passes: what failed is tried again."""
+        """Time passes: try again what has failed."""
         for row in self.failing:
             self.broker.activate(row[0])
         self.failing = [row for row in self.failing if self.broker.uptime_ms - row[2] < AGAIN_MS]

@@ -1,10 +1,10 @@
-"""A content on its way in, for every family: where it goes, its room, its end. Octets go into their blocks as they come.
+"""An incoming content, for every family: its route, its room, its end. `append` writes octets to their blocks as they come.
 
-A family calls `to`, then `begin` with the properties, `append` for each piece of the body, and `complete`. The blocks of a content of known
-size are on account from `begin` on; one of unknown size (1.0 in several transfers, 0-10 without content-length) asks for them as it grows
-(growing.py). Whoever is answered that there is no room lets its octets lie where they are and reads no more of its peer until there is
-some. So that no two contents wait for each other, a connection that has another one under way, or contents that wait for a commit, is
-closed instead.
+A family calls `to`, then `begin` with the properties, `append` for each piece of the body, and `complete`. `begin` reserves the blocks of a
+content of known size; a content of unknown size (1.0 in several transfers, 0-10 without content-length) reserves blocks as it grows
+(growing.py). A family that gets NO_ROOM leaves the octets in its receive buffer and reads no more from its peer until there is room. So
+that no two contents wait for each other, the broker closes a connection that meets NO_ROOM while it has another content under way, or
+contents that wait for a commit.
 """
 
 from ..access.permissions import WRITE, check
@@ -19,15 +19,15 @@ if False:  # for the type checker alone
 
 
 class Incoming:
-    """What a session, or a link of one, publishes next. `sender` is the session (contract.Session)."""
+    """The next publish of a session, or of a link. `sender` is the session (contract.Session)."""
 
     exchange = ""
     route = b""
     copies = b""  # keys that its sender selected beside the routing key (message/route.py)
     mandatory = False
     message = layout.NONE  # from `begin` to the end
-    body_left: "Any" = 0  # octets of the body to come; None: nobody knows
-    answer: "Any" = None  # of a service that waits for room or for the log: what it is to be given again
+    body_left: "Any" = 0  # octets of the body to come; None: not known
+    answer: "Any" = None  # of a service that waits for room or for the log: its `before` for the next attempt
     transaction: "Any" = None  # transaction.Transaction: a complete content waits for its commit
 
     def __init__(self, sender):
@@ -52,7 +52,7 @@ class Incoming:
         self.mandatory = mandatory
 
     def check_user(self, name):
-        """Raise precondition-failed for a message that says it is another user's."""
+        """Raise precondition-failed for a message whose user-id names another user."""
         user = self.sender.connection.user
         if name != user.name and "impersonator" not in user.tags:
             raise ProtocolError(PRECONDITION_FAILED, "user_id property set to '%s' but authenticated user was '%s'" % (name, user.name))
@@ -93,7 +93,7 @@ class Incoming:
             raise ProtocolError(RESOURCE_ERROR, "no room for another unfinished or uncommitted content of this connection", True)
 
     def may_have_spare(self, blocks):
-        """True for what goes to a service, when there is room with what is kept for that: so a bridge can drain a full broker."""
+        """True for a content for a service that fits with the reserve for services: so a bridge can drain a full broker."""
         connection = self.sender.connection
         return self.service() is not None and bool(connection.user.tags) and connection.broker.tables.has_spare(blocks, 1)
 
@@ -124,7 +124,7 @@ class Incoming:
         broker = self.sender.connection.broker
         if self.transaction is not None:
             self.transaction.add(self.message, self.copies, self.mandatory)
-            self.message = layout.NONE  # the transaction's to release, whatever `end` meets
+            self.message = layout.NONE  # the transaction releases the message, even if `end` raises
             self.end()
             return TAKEN
         journal = broker.journal
@@ -144,7 +144,7 @@ class Incoming:
         return outcome
 
     def end(self):
-        """The content is no longer on its way: whoever has its message now releases that."""
+        """End the content; the new owner of its message releases the message."""
         if self.body_left is None:
             self.sender.connection.broker.growing.contents.remove(self)
             self.body_left = 0
@@ -152,7 +152,8 @@ class Incoming:
         self.sender.session.unfinished -= 1
 
     def abandon(self):
-        """Forget a content that will not be completed, what its service has answered, and what waits for a commit that will not come."""
+        """Forget a content that will not be completed, the answer of its service, and the contents that wait for a commit that will not
+        come."""
         broker = self.sender.connection.broker
         message = self.message
         if message != layout.NONE:
@@ -170,7 +171,7 @@ class Incoming:
 
 
 def growing(broker):
-    """What a broker's contents of unknown size share."""
+    """The broker's account of contents of unknown size."""
     if broker.growing is None:
         broker.growing = needed("broker.growing", "contents of unknown size").Growing(broker)
     return broker.growing

@@ -1,6 +1,6 @@
-"""Looking into messages, for rules: properties, headers, what they say of their life, and copies with other annotations.
+"""Reading messages for rules: properties, headers, expiration, and copies with other annotations.
 
-Nothing here is on the way of a message that no rule looks at. Properties are read as the message's kind says (core/message/formats.py),
+A message that no rule reads never passes through this file. Properties are read as the message's kind says (core/message/formats.py),
 with the broker's annotations over them: as receivers get them.
 """
 
@@ -18,12 +18,12 @@ HEADS = 128  # octets of a delivery's method and header frames beside consumer t
 
 
 class MessageReading(Definitions):
-    """What is known of a message by its record."""
+    """Readers of a message by its record."""
 
     seconds: "Any"
 
     def format_of(self, message):
-        """What reads and writes the properties of a message."""
+        """The format that reads and writes the properties of a message."""
         return format_of(self.tables.messages[message + layout.MESSAGE_KIND])
 
     def properties_of(self, message):
@@ -49,14 +49,14 @@ class MessageReading(Definitions):
         return self.properties_of(message).get("headers") or {}
 
     def expiration_of(self, message):
-        """The milliseconds that a message says it lives, or None."""
+        """A message's expiration in milliseconds, or None."""
         lifetime = self.tables.messages[message + layout.MESSAGE_LIFETIME]
         if lifetime < layout.NONE:
             return 1000 * (-2 - lifetime)
         return None if lifetime == layout.NONE else lifetime
 
     def expires(self, queue, message):
-        """True when a message says how long it lives, and its queue does not look at that so far."""
+        """True when a message has an expiration, and its queue has no rule of lifetimes so far."""
         if queue.is_stream or queue.is_own or queue.rules is not None and queue.rules.expires:
             return False
         return self.tables.messages[message + layout.MESSAGE_LIFETIME] != layout.NONE
@@ -71,7 +71,7 @@ class MessageReading(Definitions):
         return exchange_of(route), key_of(route)
 
     def copy_with(self, message, route, octets):
-        """A new message with the content and kind of another and no end of its life, one reference; NONE when there is no room. `route`:
+        """A new message with the content and kind of another, without expiration, with one reference; NONE when there is no room. `route`:
         two short strings in a row; `octets`: its annotations."""
         tables = self.tables
         properties_size = tables.messages[message + layout.MESSAGE_PROPERTIES]
@@ -83,7 +83,7 @@ class MessageReading(Definitions):
         try:
             tables.append(copy, octets, 0, len(octets))
             tables.copy_content(message, copy)
-        except Exception:  # all or nothing: the copy is nobody's
+        except Exception:  # all or nothing: nobody holds the copy
             tables.release(copy)
             raise
         return copy

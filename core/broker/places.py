@@ -1,7 +1,7 @@
-"""The places for connections: who has one, who gives way, and the buffers of those that have gone.
+"""The places for connections: which connection has one, which is closed for another, and the buffers of closed ones.
 
-A connection that has not logged in is a stranger, and gives way to a further one. Beyond connection_count_max a few have a place only to be
-told that there is none for them.
+A connection that has not logged in is a stranger: the broker may close it to make room for a further connection. Beyond
+connection_count_max a few connections get a place only so that the broker can refuse them in their protocol's words.
 """
 
 from ..access.login_failures import most_numerous
@@ -12,15 +12,15 @@ from ..outcomes import nobody
 
 
 class Places:
-    """Those of one broker."""
+    """The places of one broker."""
 
-    what = "queues of connections that have gone%s"
+    subject = "queues of connections that have gone%s"
 
     def __init__(self, broker):
         self.broker = broker
         self.strangers = []  # connections that have not logged in, the oldest first
-        self.surplus = []  # those that have no place, and are told so
-        self.buffers = []  # (receive, send) pairs of connections that are gone
+        self.surplus = []  # connections beyond the maximum, which will be refused
+        self.buffers = []  # (receive, send) pairs of closed connections
         self.surplus_buffers = []
 
     def attach(self, connection):
@@ -73,7 +73,7 @@ class Places:
         self.strangers.remove(connection)
 
     def refuse_surplus(self, connection):
-        """Raise for a connection that has a place only to be told that there is none for it."""
+        """Raise for a connection beyond the maximum, whose place is only for the refusal."""
         if connection in self.surplus:
             raise ProtocolError(
                 RESOURCE_ERROR,
@@ -82,13 +82,13 @@ class Places:
             )
 
     def work(self):
-        """A job, when that has raised: the exclusive queues of connections that have gone go too."""
+        """A job, after an error: remove the exclusive queues of closed connections."""
         for queue in list(self.broker.queues.values()):
             if queue.owner is not None and queue.owner.closed:
                 self.broker.drop_queue(queue)
 
     def detach(self, connection):
-        """A connection has gone: its exclusive queues go too, its buffers come back."""
+        """A connection is closed: remove its exclusive queues, keep its buffers for the next one."""
         for queue in list(connection.exclusive_queues):
             try:
                 self.broker.drop_queue(queue)
@@ -116,7 +116,8 @@ class Places:
         buffers.append((connection.receive, connection.send))
 
     def login_refused(self, address, sentence, name=None, counts=True):
-        """Somebody at `address` could not log in, as `name` where one was claimed: logged, and counted against both if it `counts`."""
+        """A peer at `address` failed to log in, as `name` where it claimed one: log the failure, and count it against both if it
+        `counts`."""
         self.broker.counters["logins_refused"] += 1
         self.broker.log(sentence)
         for told in self.broker.failures.failed(address, name, self.broker.now) if counts else ():

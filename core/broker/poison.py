@@ -1,10 +1,10 @@
-"""The queue `leveret.poison`: messages that this broker's own work has failed on, kept for whoever finds out why.
+"""The queue `leveret.poison`: messages whose processing failed by an error of this broker, kept for diagnosis.
 
-A message keeps its route, properties and body; annotations tell the reason, the queue and the time as headers, where its properties can
-be read and have room for that; expiration is left out, as in a dead letter. In a durable broker the queue is durable, so a persistent
-message stays on disk: it is written here before it is settled where it was. Clients read and purge the queue as their permissions say;
-none declares, binds or deletes it, or publishes to it. It holds a SHARE-th of the arena and of the messages, but at least one: the oldest
-goes, counted, told.
+A message keeps its route, properties and body; annotations add the reason, the queue and the time as headers, where its properties can be
+read and have room for them; expiration is left out, as in a dead letter. In a durable broker the queue is durable, so a persistent message
+stays on disk: the broker writes the copy before it settles the original. Clients read and purge the queue as their permissions say; none
+declares, binds or deletes it, or publishes to it. It holds a SHARE-th of the arena and of the messages, but at least one: beyond that the
+broker drops the oldest, counts it and logs it.
 """
 
 from ..memory import layout
@@ -42,7 +42,7 @@ def keep(broker, queue, entry, reason):
 
 
 def marks(broker, message, route_size, name, reason):
-    """A message's annotations with those that tell what happened; as they are when that cannot be."""
+    """A message's annotations with the headers of poison added; unchanged where they cannot be read or have no room."""
     octets = broker.tables.annotations_of(message)
     try:
         changes = broker.annotations_of(message)
@@ -51,12 +51,12 @@ def marks(broker, message, route_size, name, reason):
         changes["expiration"] = GONE
         merged = broker.format_of(message).merge(broker.tables.properties_of(message), changes)
         return write(changes) if len(merged) <= broker.properties_room(route_size) else octets
-    except Exception:  # whatever it is in them that cannot be read
+    except Exception:  # unreadable annotations or properties may raise anything
         return octets
 
 
 def shorten(broker, queue):
-    """Let the oldest messages go as long as there are too many."""
+    """Drop the oldest messages until the queue is within its share."""
     limits = broker.limits
     while (
         queue.message_count() > 1

@@ -1,8 +1,8 @@
 """Policies: definitions for all queues and exchanges whose name fits a pattern (RabbitMQ's; a template for what is declared later).
 
 The policy with the highest priority among those that fit applies, alone. Its keys are those of RabbitMQ, without x-: message-ttl, expires,
-max-length, dead-letter-exchange, alternate-exchange ... What a declaration says itself counts before the policy; of two lengths or
-lifetimes the smaller one. A policy acts on what is there as soon as it is set or removed.
+max-length, dead-letter-exchange, alternate-exchange ... Arguments of the declaration come before the policy; of two lengths or lifetimes
+the smaller one counts. Setting or removing a policy changes existing queues and exchanges at once.
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
@@ -31,7 +31,7 @@ STREAM_KEYS = ("x-max-length-bytes", "x-max-age")
 
 
 class Policy:
-    """One policy. `definition`: a dict by key, without x-; raises ProtocolError for what cannot be."""
+    """One policy. `definition`: a dict by key, without x-; raises ProtocolError for an invalid one."""
 
     def __init__(self, name, pattern, definition, priority=0, apply_to="all"):
         if apply_to not in APPLY_TO:
@@ -77,8 +77,8 @@ class Policies:
 
     def __init__(self):
         self.by_name = {}
-        self.pending = []  # queues and exchanges that are still to be brought up to date
-        self.failed = []  # those that could not be: tried again a second later
+        self.pending = []  # queues and exchanges that are still to be updated
+        self.failed = []  # those whose update raised: tried again a second later
 
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
@@ -97,9 +97,9 @@ class Policies:
         self.by_name[policy.name] = policy
         try:
             self.apply_to_all(broker)
-            if broker.journal is not None:  # behind what it does: what cannot be applied is not to come back at the next start
+            if broker.journal is not None:  # after applying: a policy that cannot be applied must not return at the next start
                 broker.journal.define(policy_definition(policy))
-        except Exception:  # all of it or nothing: what has it already goes back in the rounds to come
+        except Exception:  # all or nothing: queues that have the policy already lose it in the rounds to come
             if before is None:
                 del self.by_name[policy.name]
             else:
@@ -131,29 +131,30 @@ class Policies:
         return best
 
     def apply_to_all(self, broker):
-        """Bring every queue and exchange up to date: some now, the others in the rounds of the broker to come."""
+        """Update every queue and exchange: some now, the others in the rounds of the broker to come."""
         self.begin(broker)
         self.work(broker)
 
     def begin(self, broker):
-        """From here on every queue and exchange is to be brought up to date."""
+        """Mark every queue and exchange for update."""
         self.pending = everything(broker)
         self.failed = []
 
     def go_on(self, broker):
-        """Go on with that in a round: the others have their turns when one of them raises."""
+        """Update some in a round; when one raises, the others still have their turns."""
         try:
             self.work(broker)
-        except Exception as error:  # an error of ours: what it was about is in `failed`
+        except Exception as error:  # an error of ours: its queue or exchange is in `failed`
             broker.guard.trouble("the policies of '%s'", self.failed[-1].name if self.failed else "", error)
 
     def again(self):
-        """Time has passed: what failed is tried again."""
+        """Time has passed: try again what has failed."""
         self.pending += self.failed
         self.failed = []
 
     def work(self, broker):
-        """Go on with that for one turn: so many comparisons of a name with a pattern. What raises is put aside, and ends the turn."""
+        """Update for one turn: COMPARISONS_MAX comparisons of a name with a pattern. An update that raises goes to `failed` and ends the
+        turn."""
         left = COMPARISONS_MAX
         try:
             while self.pending and left > 0:
@@ -165,7 +166,7 @@ class Policies:
             route_cache.forget(broker.tables)
 
     def apply_to(self, broker, each):
-        """Bring a queue or an exchange up to date, if it is there yet."""
+        """Update a queue or an exchange, if it still exists."""
         if each.is_exchange:
             self.apply_to_exchange(each)
         elif broker.queues.get(each.name) is each:
@@ -179,14 +180,14 @@ class Policies:
         arguments = queue.with_defaults(queue.arguments if policy is None else merged(queue.arguments, policy.arguments))
         if arguments == queue.effective:
             return
-        queue.effective = None  # until all is done: what raises is tried again
+        queue.effective = None  # until all is done: an update that raises is tried again
         if queue.is_stream:
             queue.keep_within({key: arguments[key] for key in STREAM_KEYS if key in arguments})
         else:
             expired_before = queue.rules is not None and queue.rules.expires
             before = queue.rules
             made = rules.rules_of(arguments, before)
-            queue.rules = rules.with_expiry(made) if expired_before else made  # in one: tried again, it would not know of the lifetimes
+            queue.rules = rules.with_expiry(made) if expired_before else made  # in one step: a second attempt would not see the lifetimes
             if before is not None:
                 before.end(() if queue.rules is None else queue.rules.features)
             if queue.rules is not None and queue.rules.expiry is not None:
@@ -205,7 +206,7 @@ class Policies:
 
 
 def everything(broker):
-    """All that a policy can be for."""
+    """Every queue and exchange that a policy can apply to."""
     return list(broker.exchanges.values()) + list(broker.queues.values())
 
 

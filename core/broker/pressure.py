@@ -1,4 +1,5 @@
-"""Publishers that wait for room: since when, what is full, what to do. Told once when it begins and once when it ends.
+"""Publishers that wait for room: since when, what is full, what to do. The broker logs one sentence when a wait begins and one when it
+ends.
 
 A publisher that waits for a moment is how a broker keeps its memory fixed; what lasts longer than BEGINS_MS is the operator's affair, and
 it has ended when nobody has waited for ENDS_MS.
@@ -24,7 +25,7 @@ class Pressure:
         self.last = 0
 
     def tick(self):
-        """Time passes; called often enough while somebody waits."""
+        """Time passes; the broker calls this often enough while a publisher waits."""
         broker = self.broker
         now = broker.uptime_ms
         if broker.held:
@@ -42,7 +43,7 @@ class Pressure:
             self.reason = ""
 
     def shown(self):
-        """For management: how many connections wait now, since when, and for what."""
+        """For management: how many connections wait now, since when, and the reason."""
         return {
             "waiting": len(self.broker.held),
             "reason": self.reason,
@@ -51,7 +52,7 @@ class Pressure:
 
 
 def what_is_full(broker):
-    """What it is that publishers wait for, and what makes room."""
+    """Which pool publishers wait for, and what makes room in it, in words."""
     if broker.journal is not None:
         writer = broker.journal.log
         if writer.trouble:

@@ -1,8 +1,8 @@
-"""What a session's publishes came to, until its peer may be told: an answer says that the log is durable up to what it had got by then.
+"""Outcomes of a session's publishes, until the family may answer them: an answer promises that the log is durable up to that publish.
 
 A family counts its publishes and hands each to `taken`, in their order; `runs` are those that may be answered now, as ranges: 0-9-1 makes
 acknowledgements of them, 1.0 dispositions, 0-10 completed ranges. A publish of which nothing is logged waits for no sync but that of the
-publish before it. Numbers count up by one and wrap at 30 bits; there are fewer than half as many that wait.
+publish before it. Numbers count up by one and wrap at 30 bits; fewer than half as many wait at a time.
 """
 
 from ..memory.layout import MASK
@@ -10,7 +10,7 @@ from ..memory.layout import MASK
 FIRST = 0  # places of a run
 LAST = 1
 OUTCOME = 2
-NEEDS = 3  # what has to be durable in the log before
+NEEDS = 3  # the position up to which the log has to be durable first
 
 
 class Promises:
@@ -20,18 +20,19 @@ class Promises:
         self.protocol = protocol
         self.journal = protocol.connection.broker.journal
         self.needs = 0  # of the last publish
-        self.waiting = []  # runs that nobody was told of
+        self.waiting = []  # runs that the family has not answered
 
     def logged(self):
-        """The log has got something of the publish, or the publishes, that `taken` is to hear of next."""
+        """The log has received a record of the publish, or the publishes, that the next `taken` names."""
         self.needs = self.journal.last()
 
     def taken(self, number, outcome, first=None):
-        """The publishes from `first` (None: this one) to `number` came to `outcome`: whatever of outcomes.py the family tells apart."""
+        """The publishes from `first` (None: this one) to `number` came to `outcome`: any outcome of outcomes.py that the family
+        distinguishes."""
         needs = self.needs
         if self.waiting:
             run = self.waiting[-1]
-            # What the log has not begun to write is written with what it got since then.
+            # Records that the log has not begun to write go out with those it received since.
             if run[OUTCOME] == outcome and (run[NEEDS] == needs or run[NEEDS] > self.journal.log.begun):
                 run[LAST] = number
                 run[NEEDS] = needs
@@ -52,7 +53,7 @@ class Promises:
         return runs
 
     def told(self, number):
-        """The peer was told of all publishes up to this one of the first run."""
+        """The family has answered all publishes of the first run up to this one."""
         while self.waiting and (number - self.waiting[0][LAST]) & MASK <= MASK >> 1:
             self.waiting.pop(0)
         if self.waiting and (number - self.waiting[0][FIRST]) & MASK <= MASK >> 1:

@@ -1,8 +1,8 @@
-"""Publishes and settlements that need no decision, on the flat tables: what every family's `ingest` does with what it has read.
+"""Publishes and settlements that need no decision, on the flat tables: the neutral half of every family's `ingest`.
 
 Written in the viper dialect as core/memory/hot.py is, with the same laws; c_accel/publish.h and settle.c have the same functions in C. A
-family reads its own octets (core/amqp_0_9/hot_in.py); here its routes are found (the route cache, route_cache.py), its queues asked whether
-they take a message without a look at it (QUEUE_PLAIN, QUEUE_LIMITS), and the message pushed.
+family reads its own octets (core/amqp_0_9/hot_in.py); these functions look up the route (the route cache, route_cache.py), check that each
+queue accepts a message unread (QUEUE_PLAIN, QUEUE_LIMITS), and push the message.
 """
 
 from ..memory.hot import activate, drop, next_number, push, settle, unlink_ready, wake_below
@@ -17,7 +17,7 @@ _PLACE_SIZE = const(12)
 def settle_all(blocks, messages, entries, queues, channels, consumers, state, channel, first, last, how):
     """Settle the unsettled entries of a channel from `first` to `last`: 1. Accepted or refused, `first` is the oldest one or `last`.
 
-    `how`: 0 accepted, 1 refused, 2 to be requeued. 0: one of their queues is to see them first, nothing is changed.
+    `how`: 0 accepted, 1 refused, 2 to be requeued. 0: the rules of one of their queues must see them first, and nothing has changed.
     """
     if how > 0 and may_return(entries, queues, first, last, 8 if how == 1 else 16) == 0:
         return 0
@@ -50,7 +50,7 @@ def settle_all(blocks, messages, entries, queues, channels, consumers, state, ch
 
 
 def may_return(entries, queues, entry, last, asks):
-    """1 when the queues of the unsettled entries from `entry` to `last` ask for no look at their return; 0: `asks` is in one's limits."""
+    """1 when no queue of the unsettled entries from `entry` to `last` must see a return; 0: a queue has `asks` in its limits."""
     while True:
         queue = entries[entry + ENTRY_QUEUE]
         if queues[queue + QUEUE_PLAIN] == 0 or queues[queue + QUEUE_LIMITS] & asks:

@@ -68,7 +68,7 @@ class Definitions:
         self.nonce = nonce
         self.names_made = 0
         self.binding_count = 0
-        self.unknown_told = []  # arguments that the log has been told of
+        self.unknown_logged = []  # arguments that the log has been told of
         self.unrestored = []  # definitions of the log that could not be made again, and stay there
         self.journal: "Any" = None  # journal.Journal of a durable broker
         policies = part("broker.policies")
@@ -114,7 +114,7 @@ class Definitions:
         made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
         for each in arguments:
             if each not in class_.arguments_served:
-                self.tell_unknown("exchange", each)
+                self.log_unknown("exchange", each)
         self.policies.apply_to_exchange(made)
         if durable and self.journal is not None:
             from ..log import definition_records
@@ -135,12 +135,12 @@ class Definitions:
 
     def same_exchange(self, exchange, type_, durable, auto_delete, internal, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
-        what = self.called("exchange", exchange.name)
-        self.equivalent("type", what, type_, exchange.type)
-        self.equivalent("durable", what, durable, exchange.durable)
-        self.equivalent("auto_delete", what, auto_delete, exchange.auto_delete)
-        self.equivalent("internal", what, internal, exchange.internal)
-        self.equivalent_arguments(what, arguments, exchange.arguments)
+        subject = self.called("exchange", exchange.name)
+        self.equivalent("type", subject, type_, exchange.type)
+        self.equivalent("durable", subject, durable, exchange.durable)
+        self.equivalent("auto_delete", subject, auto_delete, exchange.auto_delete)
+        self.equivalent("internal", subject, internal, exchange.internal)
+        self.equivalent_arguments(subject, arguments, exchange.arguments)
 
     def delete_exchange(self, name, if_unused):
         """Remove an exchange and its bindings (section 1.6.2.3); one that is not there is removed already.
@@ -203,22 +203,22 @@ class Definitions:
         self.check_queue_room(connection)
         for each in arguments:
             if not rules.is_known(each):
-                self.tell_unknown("queue", each)
+                self.log_unknown("queue", each)
         return self.make_queue(connection, name, durable, exclusive, auto_delete, arguments)
 
     def check_queue_arguments(self, name, durable, exclusive, auto_delete, arguments):
         """Raise precondition-failed for arguments that this broker knows and cannot keep to."""
         self.check_size(arguments)
-        what = self.called("queue", name)
-        rules.check_queue(what, arguments)
+        subject = self.called("queue", name)
+        rules.check_queue(subject, arguments)
         if arguments.get("x-queue-type") == "quorum":
-            needed("queue.quorum", "quorum queues").check_properties(what, durable, exclusive, auto_delete, self.journal)
+            needed("queue.quorum", "quorum queues").check_properties(subject, durable, exclusive, auto_delete, self.journal)
         if arguments.get("x-queue-type") == "stream":
             for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
                 if given:
                     raise ProtocolError(
                         PRECONDITION_FAILED,
-                        "invalid property '%s' for %s: a stream is durable, not exclusive and not auto-delete" % (flag, what),
+                        "invalid property '%s' for %s: a stream is durable, not exclusive and not auto-delete" % (flag, subject),
                     )
 
     def check_queue_room(self, connection):
@@ -271,12 +271,12 @@ class Definitions:
 
     def same_queue(self, queue, durable, exclusive, auto_delete, arguments):
         """Raise precondition-failed when a declaration differs from what is there."""
-        what = self.called("queue", queue.name)
-        self.equivalent("durable", what, durable, queue.durable)
+        subject = self.called("queue", queue.name)
+        self.equivalent("durable", subject, durable, queue.durable)
         if exclusive != (queue.owner is not None):
             self.locked(queue.name)
-        self.equivalent("auto_delete", what, auto_delete, queue.auto_delete)
-        self.equivalent_arguments(what, arguments, queue.arguments)
+        self.equivalent("auto_delete", subject, auto_delete, queue.auto_delete)
+        self.equivalent_arguments(subject, arguments, queue.arguments)
 
     def drop_queue(self, queue):
         """Remove a queue: its name is free, unless it has many bindings; the rest goes in turns. The number of ready messages."""
@@ -418,15 +418,15 @@ class Definitions:
 
     # Guards and names
 
-    def check_new_name(self, what, name):
+    def check_new_name(self, kind, name):
         """Raise when a client may not make something of this name."""
         if name.startswith("amq."):
-            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (what, name))
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (kind, name))
         if name == OWN:
-            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' is the broker's own" % (what, name))
+            raise ProtocolError(ACCESS_REFUSED, "%s name '%s' is the broker's own" % (kind, name))
         if len(name.encode("utf-8")) > self.limits.name_size_max:
             raise ProtocolError(
-                PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes" % (what, self.limits.name_size_max)
+                PRECONDITION_FAILED, "this %s name is longer than the %d octets that this broker takes" % (kind, self.limits.name_size_max)
             )
 
     def locked(self, name):
@@ -437,13 +437,13 @@ class Definitions:
             "connection or the exclusive property value does not match that of the original declaration." % self.called("queue", name),
         )
 
-    def tell_unknown(self, what, name):
+    def log_unknown(self, kind, name):
         """Say once in the log that an argument means nothing to this broker: it is kept with what was declared, and has no effect."""
         name = name[:UNKNOWN_SIZE]
-        if not name.startswith("x-") or name in self.unknown_told or len(self.unknown_told) >= self.limits.unknown_argument_count_max:
+        if not name.startswith("x-") or name in self.unknown_logged or len(self.unknown_logged) >= self.limits.unknown_argument_count_max:
             return
-        self.unknown_told.append(name)
-        self.log("the argument %r of a %s means nothing to this broker: it is kept and has no effect" % (name, what))
+        self.unknown_logged.append(name)
+        self.log("the argument %r of a %s means nothing to this broker: it is kept and has no effect" % (name, kind))
 
     def check_size(self, arguments):
         """Raise when kept arguments are larger than the limit."""
@@ -452,27 +452,27 @@ class Definitions:
                 PRECONDITION_FAILED, "the arguments are larger than the %d octets that this broker keeps" % self.limits.argument_size_max
             )
 
-    def equivalent(self, argument, what, received, current):
+    def equivalent(self, argument, subject, received, current):
         """Raise precondition-failed when a property of a second declaration differs."""
         if not alike(received, current):
             raise ProtocolError(
                 PRECONDITION_FAILED,
-                "inequivalent arg '%s' for %s: received '%s' but current is '%s'" % (argument, what, word(received), word(current)),
+                "inequivalent arg '%s' for %s: received '%s' but current is '%s'" % (argument, subject, word(received), word(current)),
             )
 
-    def equivalent_arguments(self, what, received, current):
+    def equivalent_arguments(self, subject, received, current):
         """Raise precondition-failed when an argument with a meaning to the broker differs."""
         names = [name for name in list(current) + list(received) if name.startswith("x-") or name == ALTERNATE]
         for name in names:
             if name == "x-queue-type" and received.get(name, "classic") == current.get(name, "classic"):
                 continue
             if name in received and name in current:
-                self.equivalent(name, what, received[name], current[name])
+                self.equivalent(name, subject, received[name], current[name])
             elif name in received or name in current:
                 raise ProtocolError(
                     PRECONDITION_FAILED,
                     "inequivalent arg '%s' for %s: received %s but current is %s"
-                    % (name, what, described(received.get(name)), described(current.get(name))),
+                    % (name, subject, described(received.get(name)), described(current.get(name))),
                 )
 
     def generated_name(self, prefix):
@@ -485,7 +485,7 @@ class Definitions:
 class Removal:
     """The removal of a queue: a job of the broker (`jobs`) until nothing of it is left."""
 
-    what = "a queue that is removed%s"
+    subject = "a queue that is removed%s"
 
     def __init__(self, broker, queue):
         self.broker = broker

@@ -266,7 +266,7 @@ class Transaction:
 class Forgotten:
     """Contents that are let go of, so many in each round of the broker."""
 
-    what = "a rollback%s"
+    subject = "a rollback%s"
 
     def __init__(self, broker, messages):
         self.broker = broker

@@ -69,7 +69,7 @@ class Pager(Copies):
 
     # Out
 
-    def take(self, queue, skip, position, message):
+    def page_out(self, queue, skip, position, message):
         """A message was written for this place of a queue, and is not kept in memory."""
         pages = queue.pages
         if pages.count == 0:

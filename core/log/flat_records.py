@@ -32,7 +32,7 @@ def see_position(queues, queue, position):
         queues[queue + layout.QUEUE_LOGGED] = position & layout.MASK
 
 
-def write_taken(arena, blocks, messages, entries, queues, state, target, segment):
+def write_pushed(arena, blocks, messages, entries, queues, state, target, segment):
     """Write the messages of the list STATE_LOGGED_HEAD, in their order, to `target` (STATE_LOGGED_OCTETS octets), note in each that
     `segment` has it, and empty the list."""
     entry = state[layout.STATE_LOGGED_HEAD]

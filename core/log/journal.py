@@ -120,21 +120,21 @@ class Journal:
         self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = before
         return 0
 
-    def log_taken(self):
-        """Log the messages that `ingest` has pushed since it was called, in their order. When that raises, `take_back` is to follow."""
+    def log_pushed(self):
+        """Log the messages that `ingest` has pushed since it was called, in their order. When that raises, `withdraw` is to follow."""
         state = self.broker.tables.state
         count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
         octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
         segment = self.log.current()
         self.touch()
         self.log.append_written(count, octets)
-        self.broker.tables.engine.write_taken(octets, segment.number)
+        self.broker.tables.engine.write_pushed(octets, segment.number)
         self.taken = (self.taken + count) & layout.MASK
         self.message_octets += len(octets) - count * flat_records.RECORD_SIZE - places * message_record.PLACE_SIZE
         segment.live += places
         segment.written += places
 
-    def take_back(self):
+    def withdraw(self):
         """Let go of what `ingest` has pushed and nobody has logged or confirmed."""
         tables = self.broker.tables
         entries, state = tables.entries, tables.state
@@ -329,7 +329,7 @@ class Journal:
         """
         self.gather_settled()
         if self.log.is_busy():
-            if not self.log.look():
+            if not self.log.poll():
                 return
             self.ended()
             if self.log.is_busy():

@@ -52,22 +52,22 @@ def put(broker, message, targets, delay_ms):
         elif places:
             skip = journal.write_message(message, places, segments.TRANSIENT)
     except Exception:  # all or nothing: what the log has not, no queue keeps
-        take_back(tables, message, before, [each[0] for each in out], queue, position)
+        withdraw(tables, message, before, [each[0] for each in out], queue, position)
         raise
     finally:
         state[layout.POOL_ENTRIES + 2] += promised
     for queue, position in out:
         if queue.is_stream:
-            queue.pages.take(skip, message)
+            queue.pages.appended(skip, message)
         else:
-            journal.pager.take(queue, skip, position, message)
+            journal.pager.page_out(queue, skip, position, message)
     for queue, _ in out:
         if not queue.is_stream and queue.rules is not None and queue.rules.length is not None:
             queue.rules.length.trim(broker, queue)
     return verdict
 
 
-def take_back(tables, message, before, grown, queue, position):
+def withdraw(tables, message, before, grown, queue, position):
     """What was done for a message raised at queue `queue`, which had `position` before, behind the queues `grown`: it is not in the log.
 
     Where it lies in memory it stays, as one that is not logged; a stream gives nobody an offset that the log does not know.
@@ -77,7 +77,7 @@ def take_back(tables, message, before, grown, queue, position):
         grown.append(queue)
     for each in reversed(grown):
         if each.is_stream:
-            each.take_back()
+            each.withdraw()
 
 
 def streams_last(targets):

@@ -226,7 +226,7 @@ class Log:
     def commit(self, syncs=True):
         """Write what was appended, and make it durable (unless `syncs` is false): true when that is done.
 
-        False when it failed (`trouble` says why) or is under way (`is_busy`, then `look`).
+        False when it failed (`trouble` says why) or is under way (`is_busy`, then `poll`).
         """
         if not self.parts_count:
             return True
@@ -262,7 +262,7 @@ class Log:
         """True while the store is at work on something that was begun."""
         return self.flight is not None or self.removing is not None
 
-    def look(self):
+    def poll(self):
         """See whether what was begun is done: false while it is under way. It may have failed."""
         try:
             if not self.store.ended():
@@ -283,7 +283,7 @@ class Log:
         """Until nothing is under way any more."""
         while self.is_busy():
             self.store.wait()
-            self.look()
+            self.poll()
 
     def synced_once(self):
         """A sync has succeeded."""

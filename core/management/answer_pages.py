@@ -31,7 +31,7 @@ def read(text):
 def page(head, sections, after, size_max):
     """The JSON text of {head..., "items": {section: [...], "left_out": [sentence...]}, "next": place or null}, at most `size_max` octets.
 
-    `sections`: (name, iterable of (identity, thing), function that makes a thing's item); `after`: the `next` of the page before, or None.
+    `sections`: (name, iterable of (identity, subject), function of a subject: its item); `after`: the `next` of the page before, or None.
     Raises ValueError for a place that does not exist.
     """
     section, place = 0, 0
@@ -41,8 +41,8 @@ def page(head, sections, after, size_max):
             raise ValueError("'after' is not the 'next' of another page")
         section, place = names.index(after[0]), read(after[1])
     filled = Page(size_max - len(json_text(head).encode("utf-8")) - NEXT_SIZE)
-    for name, things, make in sections[section:]:
-        if not filled.take(name, things, make, place):
+    for name, subjects, make in sections[section:]:
+        if not filled.add_section(name, subjects, make, place):
             break
         place = 0
     whole = dict(head)
@@ -61,28 +61,28 @@ class Page:
         self.named = []
         self.next = None
 
-    def take(self, name, things, make, begin):
+    def add_section(self, name, subjects, make, begin):
         """Put the items of a section from the place `begin` on the page; false when the page is full."""
         waiting = []
-        for identity, thing in things:
+        for identity, subject in subjects:
             place = number_of(identity)
             if place >= begin:
-                waiting.append((place, thing))
+                waiting.append((place, subject))
         waiting.sort(key=lambda row: row[0])
         items: list = []
         self.room -= len(name) + 6
         if waiting:
             self.lists.append((name, items))
-        for place, thing in waiting:
-            if not self.put(name, items, make, thing):
+        for place, subject in waiting:
+            if not self.put(name, items, make, subject):
                 self.next = [name, written(place)]
                 return False
         return True
 
-    def put(self, name, items, make, thing):
+    def put(self, name, items, make, subject):
         """Put one item on the page; false when the item belongs on the next page."""
         try:
-            written = json_text(make(thing))
+            written = json_text(make(subject))
         except ValueError as error:
             return self.name(str(error))
         size = len(written.encode("utf-8")) + 1

@@ -117,13 +117,13 @@ def carried_out(broker, user, message):
         return written(broker, target, properties.get("correlation_id"), faulty(broker, "an answer", error), number)
 
 
-def require_tag(broker, user, tags, what):
-    """Raise access-refused unless the user has one of the tags."""
+def require_tag(broker, user, tags, subject):
+    """Raise access-refused unless the user has one of the tags; `subject`: the request, for the text."""
     for tag in tags:
         if tag in user.tags:
             return
     broker.counters["access_refused"] += 1
-    raise ProtocolError(ACCESS_REFUSED, "%s refused for user '%s': it needs the tag %s" % (what, user.name, " or ".join(tags)))
+    raise ProtocolError(ACCESS_REFUSED, "%s refused for user '%s': it needs the tag %s" % (subject, user.name, " or ".join(tags)))
 
 
 def perform(broker, user, message):

@@ -34,7 +34,7 @@ class Pool:
         self.values = 0
         self.holders = []  # each a Recent with at least one identity
 
-    def take(self):
+    def allocate(self):
         """Take a place for a Recent. There is always one: when none is left, the Recent with the most places gives up its oldest."""
         if self.left == 0:
             largest = self.holders[0]
@@ -48,15 +48,15 @@ class Pool:
         """True when there is a place for a last value; last values have half of all places."""
         return self.values < self.most // 2
 
-    def take_value(self):
+    def allocate_value(self):
         """Take a place for a last value; false when the half for last values is taken."""
         if not self.has_value_left():
             return False
-        self.take()
+        self.allocate()
         self.values += 1
         return True
 
-    def give_values(self, count):
+    def free_values(self, count):
         """Give places of last values back."""
         self.values -= count
         self.left += count
@@ -73,7 +73,7 @@ class Recent:
 
     def add(self, identity, number):
         """Remember an identity."""
-        self.pool.take()
+        self.pool.allocate()
         if not self.known:
             self.pool.holders.append(self)
         self.known[identity] = number

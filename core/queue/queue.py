@@ -85,8 +85,8 @@ class Queue:
         """The arguments that rules are made of: those of the declaration, then the policy's."""
         return arguments
 
-    def may_be_read(self, what, prefetch):
-        """Raise when the queue refuses a consumer on a channel with this prefetch (basic.qos global; 0: none). `what` names the queue."""
+    def may_be_read(self, subject, prefetch):
+        """Raise when the queue refuses a consumer on a channel with this prefetch (basic.qos global; 0: none). `subject`: its words."""
 
     def message_count(self):
         """Messages ready (what queue.declare-ok tells), in memory or not."""

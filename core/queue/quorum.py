@@ -38,18 +38,18 @@ class Quorum(Queue):
         return whole
 
     @staticmethod
-    def may_be_read(what, prefetch):
+    def may_be_read(subject, prefetch):
         """Raise not-implemented for a consumer on a channel with a prefetch (basic.qos global) of its own."""
         if prefetch:
-            raise ProtocolError(NOT_IMPLEMENTED, what + " does not support global qos")
+            raise ProtocolError(NOT_IMPLEMENTED, subject + " does not support global qos")
 
 
-def check(what, arguments):
-    """Raise precondition-failed for arguments that a quorum queue does not take. `what` names it for the text."""
-    rules.refuse(what, "quorum", arguments, NOT_OF_QUORUM + rules.OF_STREAMS)
-    rules.check_rows(ARGUMENTS, what, arguments)
+def check(subject, arguments):
+    """Raise precondition-failed for arguments that a quorum queue does not take. `subject` names it for the text."""
+    rules.refuse(subject, "quorum", arguments, NOT_OF_QUORUM + rules.OF_STREAMS)
+    rules.check_rows(ARGUMENTS, subject, arguments)
     rules.check(
-        what,
+        subject,
         {
             name: arguments[name]
             for name in arguments
@@ -58,14 +58,14 @@ def check(what, arguments):
     )
 
 
-def check_properties(what, durable, exclusive, auto_delete, journal):
+def check_properties(subject, durable, exclusive, auto_delete, journal):
     """Raise precondition-failed for a declaration that makes no quorum queue, in RabbitMQ's words, or where nothing is kept."""
     for word, given in (("non-durable", not durable), ("exclusive-owner", exclusive), ("auto-delete", auto_delete)):
         if given:
-            raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for %s" % (word, what))
+            raise ProtocolError(PRECONDITION_FAILED, "invalid property '%s' for %s" % (word, subject))
     if journal is None:
         raise ProtocolError(
             PRECONDITION_FAILED,
             "invalid arg 'x-queue-type' for %s: this broker keeps messages in memory only, and a "
-            "quorum queue is durable: start it with --data DIRECTORY, or declare a classic queue" % what,
+            "quorum queue is durable: start it with --data DIRECTORY, or declare a classic queue" % subject,
         )

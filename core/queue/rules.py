@@ -114,7 +114,7 @@ class Rules:
                 return True
         return False
 
-    def take(self, broker, queue, message):
+    def accept(self, broker, queue, message):
         """Whether the queue accepts a message: TAKEN, or a feature's refusal."""
         for feature in self.features:
             verdict = feature.gate(broker, queue, message)
@@ -173,45 +173,45 @@ class Rules:
                 return  # it has expired
 
 
-def check(what, arguments):
-    """Raise precondition-failed for an argument that is not served or has a wrong value. `what` names the queue for the text."""
+def check(subject, arguments):
+    """Raise precondition-failed for an argument that is not served or has a wrong value. `subject` names the queue for the text."""
     for name in arguments:
         if not name.startswith("x-") or name == "x-queue-type":
             continue
         row = row_of(name)
         if row is None:
             raise ProtocolError(PRECONDITION_FAILED, "this broker does not serve the argument '%s' here" % name)
-        check_value(what, name, row[1], arguments[name])
+        check_value(subject, name, row[1], arguments[name])
         if row[2] and feature_class(row[2]) is None:
             raise ProtocolError(PRECONDITION_FAILED, "this build of the broker does not carry the argument '%s'" % name)
     if "x-dead-letter-routing-key" in arguments and "x-dead-letter-exchange" not in arguments:
-        invalid(what, "x-dead-letter-routing-key", "routing_key_but_no_dlx_defined")
+        invalid(subject, "x-dead-letter-routing-key", "routing_key_but_no_dlx_defined")
     if "x-max-priority" in arguments and ("x-last-value-key" in arguments or "x-group-key" in arguments):
-        invalid(what, "x-max-priority", "not together with x-last-value-key or x-group-key")
+        invalid(subject, "x-max-priority", "not together with x-last-value-key or x-group-key")
 
 
-def check_queue(what, arguments):
+def check_queue(subject, arguments):
     """The same for a queue of any type; arguments that this broker does not know are taken."""
     type_ = arguments.get("x-queue-type", "classic")
     if type_ == "stream":
-        needed("queue.stream_arguments", "streams").check(what, arguments)
+        needed("queue.stream_arguments", "streams").check(subject, arguments)
     elif type_ == "classic":
-        refuse(what, "classic", arguments, OF_STREAMS)
-        check(what, {name: arguments[name] for name in arguments if row_of(name) is not None})
+        refuse(subject, "classic", arguments, OF_STREAMS)
+        check(subject, {name: arguments[name] for name in arguments if row_of(name) is not None})
     elif type_ == "quorum":
         quorum = part("queue.quorum")
         if quorum is None:
-            unacceptable(what, "x-queue-type", type_, "this build of the broker does not carry quorum queues")
-        quorum.check(what, arguments)
+            unacceptable(subject, "x-queue-type", type_, "this build of the broker does not carry quorum queues")
+        quorum.check(subject, arguments)
     else:
-        unacceptable(what, "x-queue-type", type_, "this broker has classic, quorum and stream, not '%s'" % (type_,))
+        unacceptable(subject, "x-queue-type", type_, "this broker has classic, quorum and stream, not '%s'" % (type_,))
 
 
-def refuse(what, type_, arguments, names):
+def refuse(subject, type_, arguments, names):
     """Raise precondition-failed for arguments of other types of queues: they ask for what this type does not do."""
     for name in names:
         if name in arguments:
-            raise ProtocolError(PRECONDITION_FAILED, "invalid arg '%s' for %s of queue type rabbit_%s_queue" % (name, what, type_))
+            raise ProtocolError(PRECONDITION_FAILED, "invalid arg '%s' for %s of queue type rabbit_%s_queue" % (name, subject, type_))
 
 
 def is_known(name):
@@ -222,51 +222,51 @@ def is_known(name):
     return streams is not None and name in streams.names()
 
 
-def check_rows(rows, what, arguments):
+def check_rows(rows, subject, arguments):
     """Raise precondition-failed for an argument of `rows` that has a wrong value."""
     for row in rows:
         if row[0] in arguments:
-            check_value(what, row[0], row[1], arguments[row[0]])
+            check_value(subject, row[0], row[1], arguments[row[0]])
 
 
-def check_value(what, name, kind, value):
+def check_value(subject, name, kind, value):
     """Raise precondition-failed unless a value is of its kind."""
     if kind in (TEXT, NAME):
         if not isinstance(value, str):
-            unacceptable(what, name, value, "expected longstr")
+            unacceptable(subject, name, value, "expected longstr")
         if kind == NAME and len(value.encode("utf-8")) > 255:
-            invalid(what, name, "a name has at most 255 octets")
+            invalid(subject, name, "a name has at most 255 octets")
     elif kind == FLAG:
         if not isinstance(value, bool):
-            unacceptable(what, name, value, "expected boolean")
+            unacceptable(subject, name, value, "expected boolean")
     elif kind == AGE:
         streams = part("stream.stream")
         if streams is None or streams.age_of(value) is None:
-            invalid(what, name, "a number and one of Y M D h m s, as 7D")
+            invalid(subject, name, "a number and one of Y M D h m s, as 7D")
     elif isinstance(kind[0], str):
         if not isinstance(value, str) or value not in kind:
-            unacceptable(what, name, value, "expected one of " + ", ".join(kind))
+            unacceptable(subject, name, value, "expected one of " + ", ".join(kind))
     else:
-        check_number(what, name, value, kind[0], kind[1], kind[2])
+        check_number(subject, name, value, kind[0], kind[1], kind[2])
 
 
-def check_number(what, name, value, least, most, unit):
+def check_number(subject, name, value, least, most, unit):
     """Raise precondition-failed unless a value is a whole number from `least` to `most`. RabbitMQ's words go first."""
     if not isinstance(value, int) or isinstance(value, bool):
-        invalid(what, name, '"expected integer, got %s"' % type_word(value))
+        invalid(subject, name, '"expected integer, got %s"' % type_word(value))
     if not least <= value <= most:
         word = "too_large" if value > most else "zero" if value == 0 else "negative"
-        invalid(what, name, "{value_%s,%d}: it is from %d to %d%s" % (word, value, least, most, unit))
+        invalid(subject, name, "{value_%s,%d}: it is from %d to %d%s" % (word, value, least, most, unit))
 
 
-def unacceptable(what, name, value, expected):
+def unacceptable(subject, name, value, expected):
     """Raise for a value of a wrong type, or one that is not among those that there are."""
-    invalid(what, name, expected if isinstance(value, str) else "{unacceptable_type,%s}: %s" % (type_word(value), expected))
+    invalid(subject, name, expected if isinstance(value, str) else "{unacceptable_type,%s}: %s" % (type_word(value), expected))
 
 
-def invalid(what, name, reason):
+def invalid(subject, name, reason):
     """Raise, as RabbitMQ words it."""
-    raise ProtocolError(PRECONDITION_FAILED, "invalid arg '%s' for %s: %s" % (name, what, reason))
+    raise ProtocolError(PRECONDITION_FAILED, "invalid arg '%s' for %s: %s" % (name, subject, reason))
 
 
 def row_of(name):

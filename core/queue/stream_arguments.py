@@ -21,8 +21,8 @@ def names():
     return [row[0] for row in ROWS]
 
 
-def check(what, arguments):
-    """Raise precondition-failed for an argument of other queues, or one with a wrong value. `what` names the stream for the text."""
+def check(subject, arguments):
+    """Raise precondition-failed for an argument of other queues, or one with a wrong value. `subject` names the stream for the text."""
     of_streams = names()
-    refuse(what, "stream", arguments, [row[0] for row in ARGUMENTS if row[0] not in of_streams])
-    check_rows(ROWS, what, arguments)
+    refuse(subject, "stream", arguments, [row[0] for row in ARGUMENTS if row[0] not in of_streams])
+    check_rows(ROWS, subject, arguments)

@@ -83,7 +83,7 @@ class Rule(Feature):
                 queue.rules = None
             queue.update_plain()
 
-    def look(self, broker, queue):
+    def begin_search(self, broker, queue):
         """Consumers are about to be asked one by one: true."""
         self.put_back(broker, queue)
         return True

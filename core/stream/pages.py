@@ -109,7 +109,7 @@ class StreamPages(chunk_index.Paged):
 
     # In
 
-    def take(self, skip, message):
+    def appended(self, skip, message):
         """The stream's newest message was appended to the log, `skip` octets into what is appended."""
         tables, writer, offset = self.tables, self.pager.log, self.stream.next_offset() - 1
         if tables.chunk_pool[2] == 0 and self.head != layout.NONE:
@@ -541,9 +541,9 @@ class StreamPages(chunk_index.Paged):
         if window.head != layout.NONE:
             count = window.end - window.first
             return (
-                may_take(state[layout.POOL_BLOCKS + 2] - block_total, block_count(limits), count * block_total)
-                and may_take(state[layout.POOL_MESSAGES + 2], limits.message_count_max, count)
-                and may_take(state[layout.POOL_ENTRIES + 2], limits.entry_count_max, count)
+                may_grow(state[layout.POOL_BLOCKS + 2] - block_total, block_count(limits), count * block_total)
+                and may_grow(state[layout.POOL_MESSAGES + 2], limits.message_count_max, count)
+                and may_grow(state[layout.POOL_ENTRIES + 2], limits.entry_count_max, count)
             )
         if not self.tables.has_room(block_total, 2):
             self.give_memory(block_total)
@@ -594,6 +594,6 @@ class StreamPages(chunk_index.Paged):
                 self.overtaken(consumer)
 
 
-def may_take(left, most, held):
+def may_grow(left, most, held):
     """True when a window that holds so much of a pool of `most` may have more of the `left`."""
     return left * FREE_PART > most or left > held * WINDOW_PART

@@ -29,7 +29,7 @@ class Publishers:
             self.seen(octets[start:end], kind)
             self.doubles = doubles
 
-    def take_back(self, octets, kind):
+    def withdraw(self, octets, kind):
         """A message of this kind with these properties was seen just now, and is not appended: its publisher may publish it again."""
         if MARK in octets and self.recent is not None:
             headers = headers_of(octets, kind)

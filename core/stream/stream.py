@@ -146,7 +146,7 @@ class Stream(Queue):
             if consumer.cursor == layout.NONE and consumer.cursor_offset == self.following - 1:
                 consumer.cursor = entry
 
-    def take_back(self):
+    def withdraw(self):
         """Forget the message that was pushed last: it could not be given to the log."""
         entry = self.tables.queues[self.handle + layout.QUEUE_TAIL]
         for consumer in self.consumers:
@@ -158,7 +158,7 @@ class Stream(Queue):
         self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
         self.drop(entry)
         self.following -= 1
-        self.publishers.take_back(octets, kind)
+        self.publishers.withdraw(octets, kind)
         position = self.handle + layout.QUEUE_POSITION
         self.tables.queues[position] = (self.tables.queues[position] - 1) & layout.MASK
 

@@ -1,7 +1,7 @@
 /* Replays calls of the hot functions that the plain form has made (test_builds.py records them) and compares everything afterwards.
  *
  * A file is a row of records of little-endian 32-bit numbers and octets: how many tables (11), for each its octets; the function (0 ingest,
- * 1 pump, 2 append, 3 put_body, 4 write_taken, 5 gather_settled, 9 live_in; of framing.c, with a reader's numbers as the table `state`:
+ * 1 pump, 2 append, 3 put_body, 4 write_pushed, 5 gather_settled, 9 live_in; of framing.c, with a reader's numbers as the table `state`:
  * 6 check_16, 7 unstuff, 8 stuff), its numbers (8), its two buffers (size and octets), then the answer and all tables and both buffers as
  * they have to be.
  * Needs nothing but the C library, so it runs where there is no Python: `selftest FILE` prints how many calls agreed.
@@ -82,7 +82,7 @@ int main(int count, char **arguments)
         else if (function == 2)
             leveret_append(&t, n[0], given[0].octets, n[1], n[2]);
         else if (function == 4)
-            leveret_write_taken(&t, given[1].octets, n[0]);
+            leveret_write_pushed(&t, given[1].octets, n[0]);
         else if (function == 5)
             answer = leveret_gather_settled(&t, (int32_t *)given[1].octets, n[0]);
         else if (function == 9)

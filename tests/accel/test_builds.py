@@ -55,8 +55,8 @@ class Recording(engine.Plain):
     def append(self, message, source, start, size):
         return self._record(APPEND, (message, start, size), source, b"", lambda: engine.Plain.append(self, message, source, start, size))
 
-    def write_taken(self, target, segment):
-        return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_taken(self, target, segment))
+    def write_pushed(self, target, segment):
+        return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_pushed(self, target, segment))
 
     def gather_settled(self, runs, most):
         return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))

@@ -43,7 +43,7 @@ def group_of(is_main, file, symbol):
             return KERNEL_COPY
         return KERNEL_PAGES if re.search("fault|folio|shmem|clear_page|pte", symbol) else KERNEL
     if file.startswith("_hot."):
-        if re.search("write_taken|gather_settled|crc", symbol):
+        if re.search("write_pushed|gather_settled|crc", symbol):
             return RECORDS
         return DELIVER if re.search("pump|put_|next_turn|starve|feed|set_in|sent|room|pending|send", symbol) else SCAN
     return COPY if re.search("memmove|memcpy", symbol) else PYTHON

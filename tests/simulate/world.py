@@ -285,7 +285,7 @@ class World(Deeds, Checks):
 
     def watch_journal(self, journal):
         """Note what comes to the log by way of `ingest`, not of Broker.put."""
-        log_taken = journal.log_taken
+        log_pushed = journal.log_pushed
         tables = self.broker.tables
 
         def noted():
@@ -295,13 +295,13 @@ class World(Deeds, Checks):
                 self.pushes += 1
                 self.pushed_at.setdefault(self.identify(message, self.broker.body_of(message)), self.pushes)
                 entry = tables.entries[entry + layout.ENTRY_CONSUMER]
-            log_taken()
+            log_pushed()
 
-        journal.log_taken = noted
+        journal.log_pushed = noted
 
     def watch_pager(self, pager):
         """Note what goes to the log alone."""
-        take = pager.take
+        take = pager.page_out
 
         def noted(found, skip, position, message):
             transient = not self.broker.tables.is_durable(message) and not self.broker.tables.messages[message + layout.MESSAGE_SEGMENT]
@@ -309,7 +309,7 @@ class World(Deeds, Checks):
             self.counts["paged"] += 1
             take(found, skip, position, message)
 
-        pager.take = noted
+        pager.page_out = noted
         give_back = pager.give_entry_back
 
         def noted_too(found, entry, before):

@@ -102,7 +102,7 @@ def test_a_publish_to_a_stream_that_is_taken_back_may_come_again():
     broker, peer = fresh(("s", {"x-queue-type": "stream"}))
     sequenced(peer, "s", "p", 5)
     stream = broker.queues["s"]
-    stream.take_back()
+    stream.withdraw()
     assert stream.message_count() == 0
     sequenced(peer, "s", "p", 5)
     assert stream.message_count() == 1

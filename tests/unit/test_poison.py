@@ -246,7 +246,7 @@ def test_time_and_rounds_never_raise():
         broker.run()
     assert broker.counters["internal_errors"] == 6 and len(told) == 2, told
     broker.log = raising
-    broker.guard.told = []
+    broker.guard.reported = []
     broker.run()
     assert broker.counters["internal_errors"] == 7
 
@@ -260,14 +260,14 @@ def test_an_error_of_ours_in_a_connection_is_that_connections():
         before = idle(broker)
         peer = Peer(broker)
         peer.consume("q")
-        with Swapped(peer.connection.session, "take_method", error):
+        with Swapped(peer.connection.session, "process_method", error):
             peer.give(encoded("basic_qos", 1, 0, 1, False))
         assert peer.expect("connection_close")[0] == code
         peer.give(encoded("connection_close_ok", 0))
         peer.connection.received(0)
         assert idle(broker) == before and len(broker.connections) == 1
         peer = Peer(broker)
-        with Swapped(peer.connection.session, "take_method", error):
+        with Swapped(peer.connection.session, "process_method", error):
             with Swapped(peer.connection.session, "fail", error):
                 peer.give(encoded("basic_qos", 1, 0, 1, False))
         assert peer.connection.closed and idle(broker) == before and len(broker.connections) == 1

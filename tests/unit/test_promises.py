@@ -66,7 +66,7 @@ def test_what_was_made_while_the_log_was_writing_waits_for_the_write_behind_it()
     for peer, name in ((one, "first"), (two, "second")):
         peer.give(encoded("queue_declare", 1, 0, name, False, True, False, False, False, {}))
     store.stalls = False
-    assert broker.journal.log.look()
+    assert broker.journal.log.poll()
     store.stalls = True
     broker.journal.ended()
     other.give(encoded("queue_declare", 1, 0, "second", False, True, False, False, False, {}))

@@ -50,7 +50,7 @@ def heard(broker):
 class Job:
     """A job that raises so often."""
 
-    what = "a job of the test%s"
+    subject = "a job of the test%s"
 
     def __init__(self, times):
         self.times = times
@@ -244,7 +244,7 @@ def test_a_queue_beyond_memory_that_raises_keeps_no_other_from_being_read_back()
 class Failing:
     """A job of the broker that raises the first time."""
 
-    what = "a test"
+    subject = "a test"
     tries = 0
 
     def work(self):

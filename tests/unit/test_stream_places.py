@@ -7,7 +7,7 @@ from test_stream_pages import CHUNKS, COUNT, RECORD, fill, offsets, reader, rest
 
 from leveret.core.log import chunk_index
 from leveret.core.memory import layout
-from leveret.core.stream.pages import FREE_PART, WINDOW_PART, may_take
+from leveret.core.stream.pages import FREE_PART, WINDOW_PART, may_grow
 
 SECONDS = 1000  # when the message 0 came (layout.EPOCH + that); each further one a second later
 
@@ -157,8 +157,8 @@ def test_neighbouring_chunks_are_joined_as_far_as_they_may_go():
 def test_a_window_may_have_more_while_much_is_left_or_little_is_its_own():
     """pages.FREE_PART of a pool is anybody's; behind that WINDOW_PART times what the window has must be left."""
     most = 10 * FREE_PART
-    assert may_take(11, most, most) and not may_take(10, most, most)
-    assert may_take(WINDOW_PART * 3 + 1, 1 << 20, 3) and not may_take(WINDOW_PART * 3, 1 << 20, 3)
+    assert may_grow(11, most, most) and not may_grow(10, most, most)
+    assert may_grow(WINDOW_PART * 3 + 1, 1 << 20, 3) and not may_grow(WINDOW_PART * 3, 1 << 20, 3)
 
 
 def test_a_stream_with_more_chunks_than_are_free_gives_up_its_oldest_one():

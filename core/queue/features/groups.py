@@ -28,7 +28,7 @@ class Rule(Feature):
         self.owners = {}  # group -> [consumer record, delivery, ...]
         self.swept = []  # groups that are still to be looked at for what can be forgotten
         self.seen = {}  # entry -> (position, group) of messages that were looked at lately
-        self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `look`
+        self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `begin_search`
         self.next = layout.NONE  # where to look further, and how far
         self.left = 0
         self.brought: "Any" = None  # (entry, position, group) of what was put at the head last
@@ -42,7 +42,7 @@ class Rule(Feature):
         broker.tables.entries[entry + layout.ENTRY_TAG] = layout.NONE
         return False
 
-    def look(self, broker, queue):
+    def begin_search(self, broker, queue):
         """Begin a search at the head, before consumers are asked one by one. False when no consumer may have a further message."""
         self.first = {}
         self.next = queue.head()
@@ -50,7 +50,7 @@ class Rule(Feature):
         return queue.unsettled_count() < UNSETTLED_MAX
 
     def bring(self, broker, queue, consumer):
-        """Put the first message that `consumer` may have at the head; false when there is none among the first SCAN_MAX. After `look`."""
+        """Put the first message that `consumer` may have at the head; false: none among the first SCAN_MAX. After `begin_search`."""
         first = self.first
         entries = broker.tables.entries
         while None not in first and consumer.handle not in first and self.left and self.next != layout.NONE:

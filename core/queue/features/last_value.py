@@ -32,7 +32,7 @@ class Rule(Feature):
             return True
         if self.pool is None:
             self.pool = pool_of(broker.tables)
-        if not self.pool.take_value():
+        if not self.pool.allocate_value():
             return False
         self.latest[value] = None
         return True
@@ -81,13 +81,13 @@ class Rule(Feature):
         """Keep `latest` at about the size of the queue."""
         if len(self.latest) > 2 * queue.message_count() + 16:
             kept = {value: newest for value, newest in self.latest.items() if is_ready(entries, queue, newest)}
-            self.pool.give_values(len(self.latest) - len(kept))
+            self.pool.free_values(len(self.latest) - len(kept))
             self.latest = kept
 
     def end(self):
         """Give the places back."""
         if self.pool is not None:
-            self.pool.give_values(len(self.latest))
+            self.pool.free_values(len(self.latest))
             self.latest = {}
 
 

@@ -162,7 +162,7 @@ static void keep_log(const leveret_tables *t)
 {
     int32_t size = t->state[STATE_LOGGED_OCTETS];
     uint8_t *octets = malloc(size ? (size_t)size : 1);
-    leveret_write_taken(t, octets, 5);
+    leveret_write_pushed(t, octets, 5);
     free(octets);
     int32_t *runs = table(12);
     while (leveret_gather_settled(t, runs, 3) == 3)
