@@ -28,7 +28,7 @@ def is_absent(whole, text):
 
 def needed(name, feature):
     """The module core/<name>. Raises not-implemented where this build does not carry it; `feature` is the word for it."""
-    found = part(name)
-    if found is None:
+    module = part(name)
+    if module is None:
         raise ProtocolError(NOT_IMPLEMENTED, "this build of the broker does not carry " + feature)
-    return found
+    return module
