@@ -152,7 +152,14 @@ def deliver(link, most):
     session, consumer = link.session, link.consumer
     protocol, broker, send = session.session, link.broker, session.connection.send
     most = min(most, session.remote_incoming_window, link.left())
-    if link.paired or link.second or link.work is not None or most <= 0 or 0 < link.size_max < protocol.frame_max_out:
+    if (
+        link.paired
+        or link.second
+        or link.resuming is not None
+        or link.work is not None
+        or most <= 0
+        or 0 < link.size_max < protocol.frame_max_out
+    ):
         return 0
     if link.prefix is None:
         handle = b"\x43" if link.handle == 0 else b"\x52" + bytes((link.handle,))

@@ -381,7 +381,10 @@ class IncomingLink(Link):
         return True
 
     def drop(self):
-        """A message that is not whole will not be."""
+        """A message that is not whole will not be; nor one that is and waits."""
+        if self.protocol.held is self:
+            self.protocol.held = None
+            self.connection.wait_for_turn()
         self.abandon()
         delivery, self.delivery = self.delivery, None
         if delivery is not None:

@@ -11,7 +11,7 @@ from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
-from ..parts import needed
+from ..parts import needed, part
 from . import addresses, composites, convert, dispositions, filters, hot_row, nodes, sections, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
@@ -41,7 +41,11 @@ class OutgoingLink(Link):
         # RabbitMQ's clients say so of each link: they rely on annotations of each message.
         self.paired = (fields["properties"] or {}).get(("symbol", "paired")) is True
         self.going: "Any" = None  # while its deliveries go back, in turns: the delivery-id that comes next
-        self.resumed: "Any" = ()  # positions of messages whose deliveries are resumed (resuming.py)
+        # resuming.py, where deliveries outlive the link (receiver-settle-mode second): what it resumes, up to where the log has its queue
+        self.resuming: "Any" = None
+        self.resumed: "Any" = None
+        self.safe: "Any" = None
+        self.asked: "Any" = None
         self.prefix: "Any" = None  # octets of its transfers up to their delivery-id (hot_row.py), and where they lie
         self.prefix_at: "Any" = None
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
@@ -88,6 +92,8 @@ class OutgoingLink(Link):
         if isinstance(priority, tuple) and isinstance(priority[1], int) and not found.is_stream:
             arguments["x-priority"] = priority[1]
         no_ack = self.settled and not found.is_stream
+        if self.second and not found.is_stream:
+            self.resuming = part("amqp_1_0.resuming")
         self.consumer = broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
         broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
         if taken.tests:
@@ -109,12 +115,13 @@ class OutgoingLink(Link):
     def recover(self, fields):
         """Deliveries that another link of this name has left, and their receiver knows (section 2.6.13)."""
         if fields["unsettled"] and not self.consumer.queue.is_stream:
-            self.resumed = needed("amqp_1_0.resuming", "links that are resumed").recover(self, fields["unsettled"])
+            self.resuming = needed("amqp_1_0.resuming", "links that are resumed")
+            self.resumed = self.resuming.recover(self, fields["unsettled"])
 
     def attach_fields(self, fields):
         """Those of our attach."""
         return {
-            "unsettled": needed("amqp_1_0.resuming", "links that are resumed").map_of(self.resumed) if self.resumed else None,
+            "unsettled": self.resuming.map_of(self.resumed) if self.resumed else None,
             "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
             "rcv-settle-mode": fields["rcv-settle-mode"],
             "source": self.source,
@@ -159,6 +166,8 @@ class OutgoingLink(Link):
         if found.is_stream:
             return self.consumer.cursor_offset >= found.readable_offset()
         if not getting.serve(self.broker, found) or self.consumer is None:
+            return False
+        if self.session.unsafe is not None:
             return False
         if self.left() <= 0 or getting.readiness(self.broker, found) == getting.EMPTY:
             return True
@@ -256,6 +265,8 @@ def deliver(link, most, before):
         entry = found.head()
         if entry == layout.NONE:
             break
+        if link.resuming is not None and not link.resuming.is_safe(link, found, entry):
+            break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         noted = route_noted(broker, message) if link.paired else None
         lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255, noted)
@@ -338,12 +349,7 @@ def write(link, message, number, lead, first):
 
 
 def first_of(link, entry, number):
-    """What the first transfer of a delivery says more than others: (number that the delivery-tag is made of, octets of its state, True when
-    it is resumed). With receiver-settle-mode second the tag is the message's position in its queue (resuming.py)."""
-    tag, resume = number, False
-    if link.second and not link.consumer.queue.is_stream:
-        tag = link.broker.tables.entries[entry + layout.ENTRY_POSITION]
-        if tag in link.resumed:
-            resume = True
-            link.resumed.discard(tag)
+    """What the first transfer of a delivery says more than others: (its delivery-tag or a number that this is made of, octets of its state,
+    True when it is resumed)."""
+    tag, resume = (number, False) if link.resuming is None else link.resuming.tag_of(link, entry, number)
     return tag, b"" if link.work is None else transactions().acquired(link, number), resume

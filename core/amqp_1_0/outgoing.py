@@ -5,6 +5,7 @@ import struct
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..shim import const
+from . import types
 
 if False:  # for the type checker alone
     from typing import Any
@@ -13,15 +14,15 @@ _LEAST = const(256)  # octets of a transfer that is not the last: less is worth 
 
 
 def performative(handle, number, settled, more, tag, state=b"", resume=False):
-    """The octets of a transfer (section 2.7.5); `number`: its delivery-id, None: it is not the first of its delivery; `tag`: a number that
-    its delivery-tag is made of; `state`: octets of a delivery state, or none."""
+    """The octets of a transfer (section 2.7.5); `number`: its delivery-id, None: it is not the first of its delivery; `tag`: its
+    delivery-tag, or a number that this is made of; `state`: octets of a delivery state, or none."""
     octets = b"\x43" if handle == 0 else b"\x52" + bytes((handle,))
     flags = (b"\x41" if settled else b"\x42") + (b"\x41" if more else b"\x42")
     if number is None:
         octets += b"\x40\x40\x40" + flags
     else:
         id_ = struct.pack(">I", number)
-        octets += b"\x70" + id_ + b"\xa0\x04" + struct.pack(">I", tag) + b"\x43" + flags
+        octets += b"\x70" + id_ + types.encode(struct.pack(">I", tag) if isinstance(tag, int) else tag) + b"\x43" + flags
     if state or resume:
         octets += b"\x40" + (state or b"\x40") + (b"\x41" if resume else b"\x42")
         return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 9)) + octets

@@ -1,14 +1,23 @@
 """A receiver that attaches again tells what it knows of the deliveries that were not settled (section 2.6.13): those are not sent anew.
 
-The deliveries of a link whose receiver-settle-mode is second have the positions of their messages in the queue as delivery-tags. Messages
-keep these when they come back to their queue and when the broker starts again, so nothing has to be remembered of a source: the map of a
-receiver names messages of the queue. One that it has given an outcome for comes to that outcome now. One that it has got and not decided
-on is resumed: our map has it, and its delivery says resume. Of all others our map says nothing: they are settled, or were never sent.
+    delivery-tag of a link whose receiver-settle-mode is second = position in the queue | mark of the message | delivery-id, 4 octets each
+
+Messages keep their positions when they come back to their queue and when the broker starts again, so nothing has to be remembered of a
+source: the map of a receiver names messages of the queue. The mark tells the message from another one that a position has come to: in a
+queue that was made again, behind transient messages that a restart has lost. The delivery-id tells two deliveries of one message apart: the
+second may come before the receiver knows that the first is settled (section 2.6.12, unique tags).
+
+A message that the receiver has given an outcome for comes to that outcome now. One that it has got and not decided on is resumed: our map
+has it, and its delivery says resume. Of all others our map says nothing: they are settled, or were never sent.
+
+What a receiver knows is not to be forgotten by the broker: a message that is to outlive it goes to such a link when the log has it
+(`is_safe`).
 
 It holds as long as no other receiver has got such a message meanwhile, and RESUMED_MAX deliveries or fewer are unsettled.
 """
 
 import struct
+from binascii import crc32
 
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
@@ -16,24 +25,69 @@ from ..shim import const
 from . import composites, dispositions
 
 RESUMED_MAX = const(4096)  # messages at the head of a queue that are compared with a receiver's map
+TAG_SIZE = const(12)
+LAST = (ACCEPTED, REJECTED)  # outcomes behind which no delivery of the message comes
+_MARKED = const(1024)  # octets of a message that its mark is made of, from its properties on
+
+
+def mark(broker, message):
+    """A number that tells a message from others, 4 octets: of when it came, its size and its first octets."""
+    tables = broker.tables
+    at, size = tables.properties_at(message), tables.size_of(message)
+    octets = tables.octets(message, at, min(size - at, _MARKED))
+    return struct.pack(">I", crc32(octets, crc32(struct.pack(">II", tables.messages[message + layout.MESSAGE_ARRIVED], size - at))))
+
+
+def name_of(broker, entry):
+    """The octets of a delivery-tag that name the message of an entry: its position and its mark."""
+    entries = broker.tables.entries
+    return struct.pack(">I", entries[entry + layout.ENTRY_POSITION]) + mark(broker, entries[entry + layout.ENTRY_MESSAGE])
+
+
+def tag_of(link, entry, number):
+    """(the delivery-tag of a delivery with this delivery-id, True when it is resumed with the tag that its receiver knows)."""
+    name = name_of(link.broker, entry)
+    known = link.resumed.pop(name, None) if link.resumed else None
+    return (name + struct.pack(">I", number), False) if known is None else (known, True)
+
+
+def is_safe(link, queue, entry):
+    """True when a message may go to a link: it need not outlive the broker, or the log has it; else the link's session goes on then."""
+    broker = link.broker
+    tables, journal = broker.tables, broker.journal
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    if journal is None or not queue.id_in_log or not (tables.is_durable(message) or tables.messages[message + layout.MESSAGE_SEGMENT]):
+        return True
+    position = tables.entries[entry + layout.ENTRY_POSITION]
+    for _ in range(2):
+        if link.safe is not None and (link.safe - position - 1) & layout.MASK <= layout.MASK >> 1:
+            return True
+        if link.asked is None:
+            link.asked = tables.queues[queue.handle + layout.QUEUE_POSITION], journal.last()
+        if not journal.durable(link.asked[1]):
+            break
+        link.safe, link.asked = link.asked[0], None
+    link.session.wait_for_log(link.asked[1])
+    return False
 
 
 def recover(link, given):
-    """Bring the messages of a link's queue to the outcomes in its receiver's map `given`: the positions of those to be resumed, a set."""
-    wanted = positions(given)
+    """Bring the messages of a link's queue to the outcomes in its receiver's map `given`: name -> tag of those to be resumed."""
+    wanted = names(given)
     broker, queue = link.broker, link.consumer.queue
     entries = broker.tables.entries
-    resumed: "set" = set()
+    resumed: "dict" = {}
     entry, left = queue.head(), RESUMED_MAX
     while entry != layout.NONE and wanted and left > 0:
         behind = entries[entry + layout.ENTRY_NEXT]
-        position = entries[entry + layout.ENTRY_POSITION]
-        if position in wanted:
-            state = wanted.pop(position)
-            if state is None:
-                resumed.add(position)
+        name = name_of(broker, entry) if struct.pack(">I", entries[entry + layout.ENTRY_POSITION]) in wanted else b""
+        found = wanted[name[:4]].pop(name, None) if name else None
+        if found is not None:
+            tag, outcome = found
+            if outcome is None:
+                resumed[name] = tag
             else:
-                come_to(link, queue, entry, dispositions.outcome_of(link.session, state))
+                come_to(link, queue, entry, outcome)
         entry = behind
         left -= 1
     return resumed
@@ -54,15 +108,26 @@ def come_to(link, queue, entry, outcome):
         broker.tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
 
 
-def positions(given):
-    """A receiver's map by positions, its states as composites.py reads them; what is no tag of ours is left out."""
+def names(given):
+    """A receiver's map: position -> {name of a message: (tag, the broker's outcome, None: it is to be resumed)}. What is no tag of ours is
+    left out, and what has only come in part (received): that comes anew. Of several deliveries of a message one with its last outcome
+    counts, else one that has none."""
     wanted: "dict" = {}
     for tag in given:
-        if isinstance(tag, bytes) and len(tag) == 4 and len(wanted) < RESUMED_MAX:
-            wanted[struct.unpack(">I", tag)[0]] = composites.composite(given[tag])
+        if not isinstance(tag, bytes) or len(tag) != TAG_SIZE or len(wanted) >= RESUMED_MAX:
+            continue
+        outcome, state = None, composites.composite(given[tag])
+        if state is not None and state[0] != "transactional-state":  # that came to nothing: the transaction ended with its session
+            outcome = dispositions.outcome_of(None, state)
+            if outcome is None:
+                continue
+        table = wanted.setdefault(tag[:4], {})
+        before = table.get(tag[:8])
+        if before is None or before[1] not in LAST and (outcome in LAST or outcome is None):
+            table[tag[:8]] = tag, outcome
     return wanted
 
 
 def map_of(resumed):
-    """The field unsettled of our attach, from the positions that are resumed."""
-    return {struct.pack(">I", position): None for position in resumed}
+    """The field unsettled of our attach, from what is resumed."""
+    return {resumed[name]: None for name in resumed}

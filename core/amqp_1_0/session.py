@@ -81,6 +81,7 @@ class Session:
         self.flows: "list" = []  # links whose state the peer is to hear
         self.wants_flow = False  # the peer is to hear of our windows
         self.waits_to_write = False  # in protocol.writing
+        self.unsafe: "Any" = None  # number of the log that a delivery waits for (resuming.py)
         self.responses: "list" = []  # of the management, that wait: (link, octets, number of the log) (link_management.py)
         self.flat: "Any" = None  # what the engine knows of it (hot_row.py)
         self.way_at: "Any" = None
@@ -149,6 +150,12 @@ class Session:
         self.next_outgoing_id = serial.after(self.next_outgoing_id, 1)
         self.remote_incoming_window -= 1
 
+    def wait_for_log(self, number):
+        """A delivery waits until the log is durable up to `number`: then the queues deliver again."""
+        self.unsafe = number
+        self.session.is_durable(number)
+        self.wants_to_write()
+
     def wants_to_write(self):
         """There is something to write."""
         self.session.wants_to_write(self)
@@ -166,6 +173,9 @@ class Session:
         send = self.connection.send
         if self.closing:
             return WRITTEN
+        if self.unsafe is not None and self.session.is_durable(self.unsafe):
+            self.unsafe = None
+            self.wake()
         outcome = dispositions.write(self)
         if outcome == NO_ROOM:
             return NO_ROOM
@@ -182,7 +192,7 @@ class Session:
             outcome = NOT_YET
         if self.outgoing.active() and self.remote_incoming_window > 0:
             return NO_ROOM
-        return NOT_YET if outcome == NOT_YET else WRITTEN
+        return NOT_YET if outcome == NOT_YET or self.unsafe is not None else WRITTEN
 
     def write_flow(self, link):
         """Write a flow (section 2.7.4): the session's state, and a link's. With it our window is whole again."""

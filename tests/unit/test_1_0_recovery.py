@@ -1,6 +1,6 @@
 """Links that are recovered (sections 2.6.5, 2.6.12, 2.6.13): with receiver-settle-mode second each message is taken, and given, once."""
 
-from memory_store import MemoryStore, durable_broker
+from memory_store import MemoryStore, SlowStore, durable_broker
 from peer_1_0 import Peer, body_of, data, declare, new_broker, performative
 
 from leveret.core.amqp_1_0 import composites
@@ -244,14 +244,95 @@ def test_a_receiver_that_comes_again_gets_what_it_does_not_know_and_resumes_what
         peer = Peer(broker)
         given = {tags[0]: ACCEPTED, tags[1]: ACCEPTED, tags[2]: None, tags[3]: RECEIVED}
         assert receiver(peer, given) == {tags[2]}
-        assert deliveries(peer) == [(tags[2], True, b"c"), (tags[3], False, b"d"), deliveries_tail(tags, b"e")]
+        (third, again, c), (fourth, new, d), (fifth, newest, e) = deliveries(peer)
+        assert (third, again, c) == (tags[2], True, b"c") and (new, d, newest, e) == (False, b"d", False, b"e")
+        assert fourth != tags[3] and fourth[:8] == tags[3][:8] and fifth[:4] == b"\0\0\0\4"
         assert broker.queues["q"].unsettled_count() == 3 and broker.counters["internal_errors"] == 0
 
 
-def deliveries_tail(tags, body):
-    """The delivery of a message that nobody had got: its tag goes on from those before."""
-    last = int.from_bytes(tags[-1], "big") + 1
-    return last.to_bytes(4, "big"), False, body
+def test_a_message_that_comes_again_before_its_release_is_settled_has_a_tag_of_its_own():
+    """Section 2.6.12: a tag is unique among all deliveries that either end could hold for unsettled."""
+    broker, _ = durable_broker(MemoryStore())
+    filled(broker, (b"a",))
+    peer = Peer(broker)
+    receiver(peer)
+    ((first, _, _),) = deliveries(peer)
+    peer.settle(1, ("released", {}), settled=False)
+    ((again, _, _),) = deliveries(peer)
+    assert again != first
+    peer.connection.received(0)
+    peer = Peer(broker)
+    assert receiver(peer, {first: composites.described("released", {}), again: None}) == {again}
+    assert deliveries(peer) == [(again, True, b"a")]
+
+
+def test_a_map_is_of_the_messages_that_it_was_made_of():
+    """Another message at the position of one that a restart has lost is no loss of the receiver's."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store)
+    filled(broker, ())
+    passing = Peer(broker, container="filler")
+    passing.sender()
+    passing.send(0, b"transient")
+    peer = Peer(broker)
+    receiver(peer)
+    ((tag, _, _),) = deliveries(peer)
+    broker, _ = durable_broker(store.cut())
+    filler = Peer(broker, container="filler")
+    filler.sender()
+    filler.send(0, b"another", header={"durable": True})
+    peer = Peer(broker)
+    assert receiver(peer, {tag: ACCEPTED}) == set()
+    ((other, resumed, body),) = deliveries(peer)
+    assert body == b"another" and not resumed and other[:4] == tag[:4] and other != tag
+
+
+def test_a_receiver_that_remembers_gets_a_durable_message_when_the_log_has_it():
+    """What the broker could forget with its power and is sent again would be processed twice."""
+    store = SlowStore()
+    broker, _ = durable_broker(store)
+    filled(broker, ())
+    peer = Peer(broker)
+    receiver(peer)
+    store.stalls = True
+    filler = Peer(broker, container="filler")
+    filler.sender()
+    filler.send(0, b"a", header={"durable": True})
+    assert deliveries(peer) == []
+    peer.credit(10, 1, drain=True)
+    assert peer.frames() == []
+    store.stalls = False
+    filler.frames()
+    frames = peer.frames()
+    assert [each[0] for each in frames] == ["transfer", "flow"] and body_of(frames[0][2]) == b"a"
+
+
+def test_a_sender_whose_message_waits_for_room_may_be_stolen():
+    """Its message is not whole for the one that comes: what waited is forgotten, and the connection goes on."""
+    for how in ("stolen", "end"):
+        broker = new_broker(arena_size=16384, content_size_max=4096, message_count_max=20, entry_count_max=16)
+        declare(broker)
+        peer = Peer(broker)
+        sender(peer)
+        filler = Peer(broker, container="filler")
+        filler.sender(name="f")
+        number = 0
+        while peer.connection.session.held is None:
+            post(peer, number, b"%d" % number)
+            peer.frames()
+            settle(peer, number)
+            number += 1
+        other = Peer(broker)
+        if how == "stolen":
+            sender(other)
+            assert [each[0] for each in peer.frames()] == ["detach"]
+        else:
+            peer.connection.session.mapped[0].step("error", "precondition-failed", "a reason")
+            assert [each[0] for each in peer.frames()] == ["end"]
+        broker.queues["q"].purge()
+        broker.run()
+        peer.begin(1)
+        assert broker.counters["internal_errors"] == 0
 
 
 def test_outcomes_in_a_receivers_map_are_those_of_their_messages():
