@@ -1,8 +1,9 @@
 """Runs seeds of the simulation: `python3 tools/dev.py simulate [--seeds N] [--first S] [--cuts N] [--workers N]`.
 
-The broker of odd seeds works in C, where that is built; the story is the same in both forms. A seed that fails prints one line that
-reruns it alone, with its story. The last line is what was done: seeds, power cuts, crashes, messages checked. Exit status 1 when a seed
-failed. `--cuts N`: go on until there were so many power cuts.
+The broker of odd seeds works in C, where that is built; the story is the same in both forms. Seeds from MIXED on have clients of
+AMQP 1.0 beside those of 0-9-1; behind each second seed runs the one of these with its number, so that `--seeds N` takes in both. A seed
+that fails prints one line that reruns it alone, with its story. The last line is what was done: seeds, power cuts, crashes, messages
+checked. Exit status 1 when a seed failed. `--cuts N`: go on until there were so many power cuts.
 """
 
 import argparse
@@ -18,6 +19,7 @@ SEEDS = os.path.join(HERE, "seeds.txt")
 
 sys.path[:0] = [path for path in (HERE, os.path.join(ROOT, "tests", "unit")) if path not in sys.path]
 
+MIXED = 20000000  # seeds from here on are those of a World10
 CHUNK = 10  # seeds that a worker gets at once
 
 
@@ -43,10 +45,11 @@ def form_of(seed):
 def one(seed, printing=False, form=None):
     """(seed, counts, what went wrong or ""). `form`: an engine other than the seed's own."""
     from world import World
+    from world_1_0 import World10
 
     from leveret.core.broker import engine
 
-    world = World(seed, printing=printing)
+    world = (World10 if seed >= MIXED else World)(seed, printing=printing)
     before, engine.chosen = engine.chosen, form or form_of(seed)
     try:
         return seed, world.run(), ""
@@ -75,6 +78,8 @@ def seeds_of(options):
     seed = options.first
     while options.cuts or seed < options.first + options.seeds:
         yield seed
+        if seed < MIXED and seed % 4 < 2:
+            yield MIXED + seed
         seed += 1
 
 
@@ -100,7 +105,8 @@ def summary(total, count, seconds):
         "%d seeds in %.0f s: %d power cuts (%d of them during recovery), %d kills, %d bits flipped, %d segments lost; %d confirms, "
         "%d recovered messages checked, %d deliveries; %d syncs took their time, %d crashes in the middle of one; "
         "%d failed writes and syncs, %d segments freed, %d messages copied forward, %d only in the log and %d given back to it, "
-        "%d of them unreadable; %d read again from streams"
+        "%d of them unreadable; %d read again from streams; AMQP 1.0: %d links attached again, %d deliveries resumed, "
+        "%d messages processed exactly once, %d transactions"
         % (
             count,
             seconds,
@@ -121,6 +127,10 @@ def summary(total, count, seconds):
             total["given_back"],
             total["unreadable"],
             total["read_again"],
+            total.get("attached_again", 0),
+            total.get("resumed", 0),
+            total.get("exactly_once", 0),
+            total.get("transactions", 0),
         )
     )
 

@@ -4,13 +4,15 @@ import multiprocessing
 
 import pytest
 import run
-from canaries import CANARIES, SEEDS_MAX
+from canaries import CANARIES, CANARIES_1_0, SEEDS_MAX
 from model import Wrong
 from world import World
+from world_1_0 import World10
 
 from leveret.core.broker import engine
 
 SEEDS = 400
+SEEDS_1_0 = 60
 FIRST = 100001
 
 
@@ -54,8 +56,31 @@ def test_hundreds_of_seeds():
         assert total[name] > 0, "the seeds try no " + name
 
 
+def test_seeds_with_clients_of_amqp_1_0():
+    """Beside all that: exactly once over cut connections, links that are stolen and power cuts; transactions whole or not at all."""
+    failures, total = in_parallel(range(run.MIXED + FIRST, run.MIXED + FIRST + SEEDS_1_0))
+    print(run.summary(total, SEEDS_1_0, 0))
+    assert not failures, "\n".join(failures)
+    for name in ("cuts", "confirmed", "delivered", "attached_again", "resumed", "exactly_once", "transactions"):
+        assert total[name] > SEEDS_1_0 // 4, "the seeds try no " + name
+
+
+@pytest.mark.parametrize("owner, name, wrong", CANARIES_1_0, ids=[each[1] for each in CANARIES_1_0])
+def test_a_broker_of_amqp_1_0_that_forgets_is_caught(monkeypatch, owner, name, wrong):
+    """What the accounts are for: each of these is caught within so many seeds."""
+    monkeypatch.setattr(owner, name, wrong)
+    for seed in range(run.MIXED + 1, run.MIXED + SEEDS_MAX + 1):
+        try:
+            World10(seed, mode="batch").run()
+        except Wrong as caught:
+            print("%s: caught with seed %d: %s" % (name, seed, str(caught)[:200]))
+            return
+    raise AssertionError("%s went through %d seeds" % (name, SEEDS_MAX))
+
+
 def test_a_seed_reruns_exactly():
     """The same counts, to the last one."""
+    assert World10(run.MIXED + 7).run() == World10(run.MIXED + 7).run()
     for delayed in (False, True):
         assert World(7, delayed=delayed).run() == World(7, delayed=delayed).run()
 

@@ -98,6 +98,11 @@ class WireClient:
             self.connection.sent(size)
             most -= size
             moved = True
+        self.parse()
+        return moved
+
+    def parse(self):
+        """Take the frames that are whole."""
         while len(self.inbox) >= 7:
             size = int.from_bytes(self.inbox[3:7], "big") + 8
             if len(self.inbox) < size:
@@ -105,7 +110,6 @@ class WireClient:
             octets = self.inbox[:size]
             self.inbox = self.inbox[size:]
             self.frame(decoded(octets))
-        return moved
 
     def send(self, number, name, *arguments):
         """A method that is not answered."""
@@ -209,6 +213,17 @@ class WireClient:
     def busy(self):
         """True while answers or confirms are to come."""
         return bool(self.outbox) or any(side.asked or side.unconfirmed for side in self.sides.values())
+
+    def settle_all(self):
+        """Everything that was delivered is acknowledged."""
+        side = self.sides[CONSUMES]
+        if side.unsettled:
+            self.send(CONSUMES, "basic_ack", side.unsettled[-1][0], True)
+            side.unsettled = []
+
+    def open_in_words(self):
+        """What it waits for."""
+        return [(side.asked, side.unconfirmed) for side in self.sides.values()]
 
     def lose(self):
         """The link is gone."""

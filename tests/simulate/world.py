@@ -194,7 +194,7 @@ class World(Deeds, Checks):
             queue = side.consumers.get(arguments[0])
         if offset is not None:
             self.read_from_stream(arguments[0], offset, message)
-        elif queue is not None and not again and name == "basic_deliver" and "x-death" not in given["headers"]:
+        elif queue is not None and not again and name == "basic_deliver" and "x-death" not in (given.get("headers") or {}):
             self.in_order(client, queue, message)
         if queue is None or not queue.startswith("-"):
             side.unsettled.append((tag, message))
