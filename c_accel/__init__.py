@@ -280,9 +280,13 @@ class Engine:
         """See core/broker/engine.py."""
         return lib.leveret_drop_held(self.pointers, channel, queue, most)
 
-    def leave(self, channel, entry):
+    def leave(self, channel, entry, most):
         """See core/broker/engine.py."""
-        lib.leveret_leave(self.pointers, channel, entry)
+        return lib.leveret_leave(self.pointers, channel, entry, most)
+
+    def find_tag(self, channel, tag):
+        """See core/broker/engine.py."""
+        return lib.leveret_find_tag(self.pointers, channel, tag)
 
     def reach_back(self, entry, most):
         """See core/broker/engine.py."""

@@ -6,8 +6,6 @@
 #include "queues.h"
 #include "records.h"
 
-/* See hot.find_tag. */
-int32_t leveret_find_tag(const leveret_tables *t, int32_t channel, int32_t tag);
 
 /* Rule "length": also over in features/length.py and is_over of publish.py; test_homes.py holds them together. */
 static inline int32_t is_over(const int32_t *queue, int32_t count, int32_t size)

@@ -281,9 +281,9 @@ int32_t leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queu
     return count;
 }
 
-void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry)
+int32_t leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int32_t most)
 {
-    for (; entry >= 0; entry = t->entries[entry + ENTRY_PREVIOUS]) {
+    for (; entry >= 0 && most > 0; most--, entry = t->entries[entry + ENTRY_PREVIOUS]) {
         int32_t *place = t->entries + entry;
         int32_t consumer = place[ENTRY_CONSUMER];
         if (consumer == RETURNING)
@@ -295,6 +295,7 @@ void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry)
         if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED && t->consumers[consumer + CONSUMER_MODE] == WINDOW)
             t->consumers[consumer + CONSUMER_CREDIT] += 1;
     }
+    return entry;
 }
 
 int32_t leveret_reach_back(const leveret_tables *t, int32_t entry, int32_t most)

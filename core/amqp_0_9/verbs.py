@@ -7,7 +7,6 @@ from .. import limits
 from ..broker import getting
 from ..errors import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
-from ..memory.hot import find_tag
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
 from ..parts import needed
 from ..queue import turns
@@ -314,12 +313,12 @@ def basic_get(session, channel, arguments):
 def basic_ack(session, channel, arguments):
     """Section 1.8.3.13."""
     tag, multiple = arguments
-    if session.settling >= 0:
+    if session.settling >= 0 and channel.transaction is None:
         return settle_up_to(session, channel, ACCEPTED)
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
-        keep(session, channel, tag, multiple, ACCEPTED)
-    elif last != layout.NONE:
+        return keep(session, channel, tag, multiple, ACCEPTED)
+    if last != layout.NONE:
         if multiple:
             session.settling = session.broker.tables.entries[last + layout.ENTRY_TAG]
             return settle_up_to(session, channel, ACCEPTED)
@@ -347,16 +346,19 @@ def give_back(session, channel, last=None):
         broker.wake_consumers(channel, last, True)
         return True
     if begins:
-        tables.engine.leave(channel.handle, last)
+        tables.engine.leave(channel.handle, last, layout.MASK)
     session.settling = tables.entries[last + layout.ENTRY_TAG]
     return session.go_on_later()
 
 
 def keep(session, channel, tag, multiple, outcome):
-    """Keep a settlement for the commit; tag 0 (all so far) becomes the last tag that it can be about."""
-    tag = tag or channel.transaction.last_open(session.broker.tables, channel)
+    """Keep a settlement for the commit; tag 0 (all so far) becomes the last tag that it can be about; false while that takes turns."""
+    tag = tag or channel.transaction.last_open(session.broker, channel)
+    if tag == layout.NONE:
+        return session.go_on_later()
     if tag:
         channel.transaction.keep(tag, multiple, outcome)
+    return True
 
 
 def basic_reject(session, channel, arguments):
@@ -368,12 +370,12 @@ def basic_reject(session, channel, arguments):
 def basic_nack(session, channel, arguments):
     """RabbitMQ's reject for many."""
     tag, multiple, requeue = arguments
-    if session.settling >= 0:
+    if session.settling >= 0 and channel.transaction is None:
         return give_back(session, channel) if requeue else settle_up_to(session, channel, REJECTED)
     last = unsettled(session, channel, tag, multiple)
     if channel.transaction is not None:
-        keep(session, channel, tag, multiple, MODIFIED if requeue else REJECTED)
-    elif last != layout.NONE:
+        return keep(session, channel, tag, multiple, MODIFIED if requeue else REJECTED)
+    if last != layout.NONE:
         if multiple and requeue:
             return give_back(session, channel, last)
         if multiple:
@@ -397,8 +399,9 @@ def basic_recover_async(session, channel, arguments):
         raise ProtocolError(NOT_IMPLEMENTED, "requeue=false")
     if channel.transaction is None:
         return give_back(session, channel, session.broker.last_unsettled(channel) if session.settling < 0 else None)
+    if not channel.transaction.recover(session.broker, channel):
+        return session.go_on_later()
     session.broker.wake_consumers(channel, layout.NONE, True)
-    channel.transaction.recover(session.broker, channel)
     return None
 
 
@@ -504,7 +507,7 @@ def unsettled(session, channel, tag, multiple):
     entry = layout.NONE
     high = tables.channels[channel.handle + layout.CHANNEL_TAG_HIGH]
     if high - 1 <= tag >> 30 <= high:
-        entry = find_tag(tables.entries, tables.channels, tables.state, channel.handle, tag & layout.MASK)
+        entry = tables.engine.find_tag(channel.handle, tag & layout.MASK)
     if entry == layout.NONE or channel.transaction is not None and channel.transaction.holds(tag):
         raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
     return entry

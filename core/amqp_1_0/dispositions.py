@@ -6,7 +6,7 @@ sender we settle what the receiver has given an outcome for and not settled, whe
 """
 
 from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR
-from ..memory import hot, layout
+from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
 from . import composites, frame, serial
@@ -218,7 +218,7 @@ def entry_from(session, first, last):
         return layout.NONE
     if serial.distance(first, oldest) >= 0:
         return head
-    entry = hot.find_tag(entries, channels, tables.state, session.handle, first & layout.MASK)
+    entry = tables.engine.find_tag(session.handle, first & layout.MASK)
     if entry != layout.NONE:
         return entry
     entry, passed = head, 0

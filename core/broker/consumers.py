@@ -93,7 +93,7 @@ class Consuming(MessageReading):
         consumers = list(channel.consumers.values())
         for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
             self.cancel(consumer, False)
-        self.tables.engine.leave(channel.handle, self.last_unsettled(channel))
+        self.tables.engine.leave(channel.handle, self.last_unsettled(channel), layout.MASK)
         for consumer in [each for each in consumers if not each.queue.is_stream]:
             self.cancel(consumer, False)
 
@@ -289,11 +289,11 @@ class Consuming(MessageReading):
         tables.state[layout.STATE_LEFT] -= count
         return tables.engine.reach(handle, tag, 1) == layout.NONE
 
-    def return_some(self, channel, last):
-        """Requeue deliveries of a channel from the unsettled entry `last` (NONE: none) to older ones, as many as the turn has left for: the
-        entry that is the next one then, NONE when that was all. The newest go first: each then finds its place at the head."""
+    def return_some(self, channel, last, most=layout.MASK):
+        """Requeue deliveries of a channel from the unsettled entry `last` (NONE: none) to older ones, `most` or as many as the turn
+        has left for: the entry that is the next one then, NONE when that was all. The newest go first: each finds its place at the head."""
         tables = self.tables
-        left = tables.state[layout.STATE_LEFT]
+        left = min(tables.state[layout.STATE_LEFT], most)
         if last == layout.NONE or left <= 0:
             return last
         first = tables.engine.reach_back(last, left)

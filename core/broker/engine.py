@@ -171,10 +171,14 @@ class Plain:
         """See hot.reach_back."""
         return hot.reach_back(self.tables.entries, entry, most)
 
-    def leave(self, channel, entry):
+    def find_tag(self, channel, tag):
+        """See hot.find_tag."""
+        return hot.find_tag(self.tables.entries, self.tables.channels, self.tables.state, channel, tag)
+
+    def leave(self, channel, entry, most):
         """See hot.leave."""
         tables = self.tables
-        hot.leave(tables.entries, tables.queues, tables.channels, tables.consumers, channel, entry)
+        return hot.leave(tables.entries, tables.queues, tables.channels, tables.consumers, channel, entry, most)
 
     def settle(self, channel, first, last, how):
         """See publish.settle_all."""

@@ -11,7 +11,6 @@ in their queues. Once it takes effect it comes to its end, also when its connect
 
 from ..errors import RESOURCE_ERROR, ProtocolError
 from ..memory import layout
-from ..memory.hot import find_tag
 from ..message.route import with_copies
 from ..outcomes import NO_ROOM
 
@@ -24,6 +23,7 @@ TURN = 256  # publishes and settlements of a commit before others have their tur
 EFFORT = 4  # places in queues that take as long as one of these
 COPIES_EFFORT = 16  # octets of further routing keys that do
 FORGOTTEN_A_TURN = 4096  # contents that are let go of at once
+TURN_LOOKED_AT = 4096  # kept settlements that are looked at at once
 
 
 class Transaction:
@@ -36,6 +36,8 @@ class Transaction:
         self.settlements = []  # (delivery tag, multiple, ACCEPTED, REJECTED or MODIFIED)
         self.single = set()  # delivery tags of those that are not multiple
         self.kept_to = 0  # the highest tag of those that are: to the client all up to it are settled
+        self.place: "Any" = None  # (unsettled entry, count of what went with its queue) where a walk through these goes on
+        self.marked = False  # all that a recover is about is marked
         self.left = 0  # of this turn
         self.checked = 0  # publishes that have been seen to have room
         self.needed = 0  # places in queues for these; from when they take effect, for those that are still to
@@ -75,26 +77,75 @@ class Transaction:
         """True when a kept acknowledgement covers this delivery tag: to the client it is settled."""
         return tag <= self.kept_to or tag in self.single
 
-    def last_open(self, tables, channel):
+    def last_open(self, broker, channel):
         """The delivery tag of the last unsettled entry that no kept settlement covers; 0 when there is none: so each covers at least one,
-        and there are no more of them than entries."""
-        entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
-        last = 0
-        while entry != layout.NONE:
+        and there are no more of them than entries. NONE: that takes further turns."""
+        tables = broker.tables
+        entry = self.place_in(broker, channel)
+        for _ in range(TURN_LOOKED_AT):
+            if entry == layout.NONE:
+                break
             tag = whole_tag(tables, channel, entry)
-            last = last or tag
             if not self.holds(tag):
                 return tag
-            if tag <= self.kept_to:
-                break
-            entry = tables.entries[entry + layout.ENTRY_PREVIOUS]
-        self.kept_to = max(self.kept_to, last)  # whoever asks again need not look at them again
+            entry = layout.NONE if tag <= self.kept_to else tables.entries[entry + layout.ENTRY_PREVIOUS]
+        if entry != layout.NONE:
+            self.place = entry, broker.counters["dropped_with_queue"]
+            return layout.NONE
+        last = broker.last_unsettled(channel)
+        if last != layout.NONE:
+            self.kept_to = max(self.kept_to, whole_tag(tables, channel, last))  # whoever asks again need not look at them again
         return 0
 
+    def place_in(self, broker, channel):
+        """The unsettled entry where a walk to older ones goes on that takes several turns; the newest where it begins, and where some have
+        gone with their queue since: perhaps that one."""
+        place, self.place = self.place, None
+        if place is not None and place[1] == broker.counters["dropped_with_queue"]:
+            return place[0]
+        return broker.last_unsettled(channel)
+
     def recover(self, broker, channel):
-        """Requeue what no kept settlement covers, the newest first. As in RabbitMQ the others stay for the commit."""
-        unsettled = broker.unsettled_back_from(channel, layout.NONE)
-        broker.requeue((entry for entry in unsettled if not self.holds(whole_tag(broker.tables, channel, entry))), channel)
+        """Requeue what no kept settlement covers, the newest first: false when that takes further turns. As in RabbitMQ the others stay for
+        the commit.
+
+        All that comes back is marked so before the first of it does: its queues deliver nothing before the last has come back.
+        """
+        if not self.marked:
+            if not self.walk(broker, channel, self.mark):
+                return False
+            self.marked = True
+        if not self.walk(broker, channel, self.return_marked):
+            return False
+        self.marked = False
+        return True
+
+    def walk(self, broker, channel, step):
+        """Do `step` with each unsettled entry, from the newest to the oldest that it may be about: true when the turn was enough."""
+        state = broker.tables.state
+        entry = self.place_in(broker, channel)
+        while entry != layout.NONE and whole_tag(broker.tables, channel, entry) > self.kept_to:
+            if state[layout.STATE_LEFT] <= 0:
+                self.place = entry, broker.counters["dropped_with_queue"]
+                return False
+            entry = step(broker, channel, entry)
+            state[layout.STATE_LEFT] -= broker.look_cost()
+        return True
+
+    def mark(self, broker, channel, entry):
+        """An entry is on its way back, unless a kept settlement covers it: the next one."""
+        if not self.holds(whole_tag(broker.tables, channel, entry)):
+            broker.tables.engine.leave(channel.handle, entry, 1)
+        return broker.tables.entries[entry + layout.ENTRY_PREVIOUS]
+
+    def return_marked(self, broker, channel, entry):
+        """Requeue an entry that is marked, and those like it before it as far as the turn goes: the next one."""
+        entries = broker.tables.entries
+        count, before = 0, entry
+        while before != layout.NONE and count < TURN and entries[before + layout.ENTRY_CONSUMER] == layout.RETURNING:
+            count += 1
+            before = entries[before + layout.ENTRY_PREVIOUS]
+        return broker.return_some(channel, entry, count) if count else entries[entry + layout.ENTRY_PREVIOUS]
 
     def give_back(self):
         """Put the reserved entries back into the pool."""
@@ -295,7 +346,7 @@ def whole_tag(tables, channel, entry):
 
 def the_unsettled(tables, channel, tag):
     """The unsettled entry with a delivery tag, or NONE."""
-    return find_tag(tables.entries, tables.channels, tables.state, channel.handle, tag & layout.MASK)
+    return tables.engine.find_tag(channel.handle, tag & layout.MASK)
 
 
 def unsettled_up_to(tables, channel, tag, most):

@@ -403,9 +403,11 @@ def reach_back(entries, entry, most):
     return entry
 
 
-def leave(entries, queues, channels, consumers, channel, entry):
-    """The unsettled entries of a channel up to `entry` are on their way back to their queues: nobody's, and counted for nobody."""
-    while entry >= 0:
+def leave(entries, queues, channels, consumers, channel, entry, most):
+    """The newest `most` of the unsettled entries of a channel up to `entry` are on their way back to their queues: nobody's, and counted
+    for nobody. The entry before them, -1: there is none."""
+    while entry >= 0 and most > 0:
+        most -= 1
         consumer = entries[entry + ENTRY_CONSUMER]
         if consumer != RETURNING:
             entries[entry + ENTRY_CONSUMER] = RETURNING
@@ -415,6 +417,7 @@ def leave(entries, queues, channels, consumers, channel, entry):
             if consumer >= 0 and consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED and consumers[consumer + CONSUMER_MODE] == 0:
                 consumers[consumer + CONSUMER_CREDIT] += 1
         entry = entries[entry + ENTRY_PREVIOUS]
+    return entry
 
 
 def find_tag(entries, channels, state, channel, tag):

@@ -92,6 +92,26 @@ def recover_rules(crowd, n):
     peer.do("basic_recover", True)
 
 
+@row("basic.recover in a transaction that keeps some", 100000)
+def recover_transaction(crowd, n):
+    peer = holding(crowd, n)
+    peer.do("basic_cancel", "c", True)
+    peer.do("tx_select")
+    acknowledge(peer, range(1, n, 1000))
+    yield
+    peer.do("basic_recover", True)
+    assert crowd.broker.queues["q"].message_count() + len(range(1, n, 1000)) == n
+
+
+@row("basic.ack in a transaction, the newest first, then all", 100000)
+def ack_transaction(crowd, n):
+    peer = holding(crowd, n)
+    peer.do("tx_select")
+    yield
+    acknowledge(peer, range(n, 1, -1))
+    peer.do("basic_ack", 0, True)
+
+
 @row("basic.cancel, beside what is unsettled", 100000)
 def cancel(crowd, n):
     peer = holding(crowd, n)

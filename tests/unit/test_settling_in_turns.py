@@ -5,11 +5,19 @@ No peer holds the loop: a turn settles `effort` deliveries at most, here TURN. W
 
 from peer import Peer, assemble, encoded, idle, new_broker, taken
 
+from leveret.core.broker import transaction
 from leveret.core.memory import layout
 
 TURN = 10
 COUNT = 45
-ROOM = {"receive_buffer_size": 8192, "send_buffer_size": 16384, "entry_count_max": 400, "message_count_max": 400, "arena_size": 65536}
+ROOM = {
+    "receive_buffer_size": 8192,
+    "send_buffer_size": 16384,
+    "transaction_count_max": 100,
+    "entry_count_max": 400,
+    "message_count_max": 400,
+    "arena_size": 65536,
+}
 
 
 def prepared(arguments=None):
@@ -265,3 +273,69 @@ def test_what_comes_back_counts_for_the_length_at_once():
             peer.give(octets)
             peer.frames()
             assert broker.queues["q"].message_count() == 2 and [body for _, body in taken(other, "q")] == [b"2", b"3"], (tx, octets)
+
+
+def in_a_transaction(broker, peer):
+    """The peer's consumer has gone, and every tenth delivery is settled in a transaction."""
+    say(peer, encoded("basic_cancel", 1, "c", True))
+    say(peer, encoded("tx_select", 1))
+    peer.frames()
+    say(peer, b"".join([encoded("basic_ack", 1, tag, False) for tag in range(10, COUNT, 10)]))
+
+
+def test_recover_in_a_transaction_goes_over_several_turns_and_leaves_what_is_kept():
+    """As RabbitMQ: what is settled and not committed stays; nobody gets anything of the rest before all of it is back, in order."""
+    for arguments in (None, {"x-delivery-limit": 5}, {"x-last-value-key": "k"}):
+        broker, peer, other = prepared(arguments)
+        in_a_transaction(broker, peer)
+        other.publish("q", b"last")
+        say(peer, encoded("basic_recover", 1, True))
+        say(other, encoded("basic_get", 1, 0, "q", True))
+        count = 0
+        while peer.connection in broker.behind:
+            assert bytes(other.connection.pending()) == b"" and bytes(peer.connection.pending()) == b"", arguments
+            broker.run()
+            count += 1
+        assert count >= 2 * COUNT // TURN - 1, (arguments, count)
+        rounds(broker)
+        assert names(peer) == ["basic_recover_ok"], arguments
+        assert other.contents()[0][3] == b"0", arguments
+        say(other, encoded("basic_consume", 1, 0, "q", "t", False, True, False, True, {}))
+        rounds(broker)
+        kept = [b"%d" % (tag - 1) for tag in range(10, COUNT, 10)]
+        assert bodies(other.contents()) == [body for body in in_order()[1:] + [b"last"] if body not in kept], arguments
+        say(peer, encoded("tx_commit", 1))
+        rounds(broker)
+        assert names(peer) == ["tx_commit_ok"] and broker.queues["q"].unsettled_count() == 0, arguments
+        assert broker.queues["q"].message_count() == 0, arguments
+
+
+def test_a_queue_that_goes_in_the_middle_of_a_recover_in_a_transaction_takes_its_deliveries_along():
+    broker, peer, other = prepared()
+    in_a_transaction(broker, peer)
+    for _ in range(3):
+        say(peer, encoded("basic_recover", 1, True))
+        broker.run()
+        say(other, encoded("queue_delete", 1, 0, "q", False, False, False))
+        rounds(broker)
+        assert names(peer) == ["basic_recover_ok"]
+    say(peer, encoded("tx_commit", 1))
+    rounds(broker)
+    assert names(peer) == ["tx_commit_ok"] and "q" not in broker.queues
+
+
+def test_all_in_a_transaction_that_keeps_many_of_them_one_by_one_is_found_in_turns():
+    """An acknowledgement of all so far covers the last one that is not acknowledged: in front of it is only what is kept already."""
+    broker, peer, _ = prepared()
+    say(peer, encoded("tx_select", 1))
+    peer.frames()
+    transaction.TURN_LOOKED_AT, before = TURN, transaction.TURN_LOOKED_AT
+    try:
+        for tag in range(COUNT, 3, -1):
+            say(peer, encoded("basic_ack", 1, tag, False))
+        say(peer, encoded("basic_ack", 1, 0, True), encoded("tx_commit", 1))
+        assert peer.connection in broker.behind
+        rounds(broker)
+    finally:
+        transaction.TURN_LOOKED_AT = before
+    assert names(peer) == ["tx_commit_ok"] and broker.queues["q"].unsettled_count() == 0
