@@ -1,6 +1,6 @@
 """Sessions, and what their consumers do with deliveries: subscribe, cancel, settle, reject, requeue (0-9-1 section 1.8.3).
 
-A delivery that is not settled is an entry in the list of its channel (layout.py); the functions of hot.py take it out of there. A message
+An unsettled delivery is an entry in the list of its channel (layout.py); the functions of hot.py unlink it. A message
 that goes back to a queue gets its old place. This file also marks queues that may have something to deliver as active.
 """
 
@@ -28,7 +28,7 @@ class Consumer:
 
     cursor = layout.NONE
     cursor_offset = 0
-    wanted: "Any"  # which messages of a stream it gets, where queue/wishes.py says it: a function of the broker and a message
+    wanted: "Any"  # with queue/wishes.py: a function of the broker and a message, true for a message of the stream that this consumer gets
     overtaken = False  # retention moved the cursor
     strict = False  # this and the rest: from the arguments, read by stream/subscription.py
     keeps = None
@@ -36,7 +36,7 @@ class Consumer:
     unfiltered = False
     pack_records = 0
     pack_octets = 0
-    pack_now = 0  # the most octets of the next pack: they grow while the reader takes them
+    pack_now = 0  # the most octets of the next pack, which grows while the reader keeps up
 
     def __init__(self, handle, tag, queue, channel, no_ack, exclusive):
         self.handle = handle
@@ -45,11 +45,11 @@ class Consumer:
         self.channel = channel
         self.no_ack = no_ack
         self.exclusive = exclusive
-        self.priority = 0  # x-priority: those with a higher one are served first
+        self.priority = 0  # x-priority: consumers with a higher one are served first
         self.hungry = False  # its session had no room for a delivery
         self.prefix = b""  # octets that a family's row writes deliveries with (contract.HotRow)
-        self.prefix_at = None  # the same as the engine wants it
-        self.frame_size_max = 0  # the largest frame that its peer takes
+        self.prefix_at = None  # the prefix in the engine's form
+        self.frame_size_max = 0  # the largest frame that its peer accepts
         self.row = None  # the row
 
 
@@ -67,7 +67,7 @@ class Consuming(MessageReading):
     behind: "Any"
 
     def open_session(self):
-        """The record of a session of a peer (0-9-1: a channel), or None when all are taken."""
+        """The record of a session of a peer (0-9-1: a channel), or None when all are in use."""
         tables = self.tables
         if tables.channel_pool[2] < 1:
             return None
@@ -80,18 +80,18 @@ class Consuming(MessageReading):
         return handle
 
     def close_session(self, channel):
-        """A channel's consumers end, what it has not settled goes back to the queues (section 1.8.3.13)."""
+        """End a channel's consumers and requeue its unsettled deliveries (section 1.8.3.13)."""
         if channel.handle == layout.NONE:
-            return  # a call before raised, and the channel has left since
-        self.leaving += [] if channel in self.leaving else [channel]  # first: a queue that goes with its last consumer looks there
+            return  # an earlier call raised, and the channel has been released since
+        self.leaving += [] if channel in self.leaving else [channel]  # first: a queue deleted with its last consumer reads it
         self.end_consumers(channel)
         if self.has_left(channel):
             self.leaving.remove(channel)
 
     def end_consumers(self, channel):
-        """Those of a channel that is over end, and what it has not settled is on its way back."""
+        """End the consumers of a closed channel; its unsettled deliveries are on their way back."""
         consumers = list(channel.consumers.values())
-        for consumer in [each for each in consumers if each.queue.is_stream]:  # which looks at what is not settled
+        for consumer in [each for each in consumers if each.queue.is_stream]:  # a stream reads the unsettled deliveries
             self.cancel(consumer, False)
         self.tables.engine.leave(channel.handle, self.last_unsettled(channel), layout.MASK)
         for consumer in [each for each in consumers if not each.queue.is_stream]:
@@ -102,7 +102,8 @@ class Consuming(MessageReading):
         return self.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
 
     def has_left(self, channel):
-        """A channel is over: requeue what the turn has left for; true when that was all, and its record is free (its handle is NONE)."""
+        """Requeue deliveries of a closed channel, as many as this turn has effort left for; true when none is left, and its record is free
+        (its handle is NONE)."""
         if self.return_some(channel, self.last_unsettled(channel)) != layout.NONE:
             return False
         hot.give(self.tables.channels, self.tables.channel_pool, 0, channel.handle)
@@ -110,11 +111,11 @@ class Consuming(MessageReading):
         return True
 
     def leaving_now(self):
-        """True when a channel that is over goes on in the next round."""
+        """True when a closed channel has deliveries left to requeue in the next round."""
         return len(self.leaving) > 0 and self.uptime_ms >= self.leaves_at
 
     def let_leave(self):
-        """Of the first channel that is over some more deliveries go back; then it is the next one's turn."""
+        """Requeue some more deliveries of the first closed channel; then the next channel has its turn."""
         channel = self.leaving[0]
         try:
             if channel.consumers:  # one of them raised
@@ -134,7 +135,7 @@ class Consuming(MessageReading):
             self.leaving.append(channel)
 
     def open_sessions(self):
-        """The channels that may have unsettled deliveries: those that are open, and those that leave."""
+        """The channels that may have unsettled deliveries: open ones, and closed ones in `leaving`."""
         for connection in self.connections:
             for channel in connection.sessions():
                 if not channel.closing:
@@ -173,24 +174,24 @@ class Consuming(MessageReading):
         tables.consumers[handle + layout.CONSUMER_MODE] = layout.WINDOW
         tables.consumers[handle + layout.CONSUMER_NEXT] = layout.NONE
         hot.link_consumer(tables.channels, tables.consumers, channel.handle, layout.NONE, handle)
-        tables.engine.see_consumer(consumer)  # whom a family gives no prefix Python delivers to
+        tables.engine.see_consumer(consumer)  # without a family's prefix, Python delivers to the consumer
         channel.consumers[tag] = consumer
         queue.exclusive_consumer = exclusive
         try:
             self.line_up(queue, consumer, arguments.get("x-priority", 0))
-        except Exception:  # all or nothing: the consumer is not there
+        except Exception:  # all or nothing: no consumer was made
             self.end_consumer(consumer)
             raise
         self.activate(queue)
         return consumer
 
     def end_unclaimed(self, queue):
-        """Somebody looks at a queue: where it had no consumer to take a message at once a lifetime of 0 is over (RabbitMQ)."""
+        """A client declares or reads a queue: if no consumer could get messages at once, lifetimes of 0 end now (RabbitMQ)."""
         if queue.rules is not None and queue.rules.expiry is not None and not queue.consumers:
             queue.rules.expiry.let_go(self, queue, 1)
 
     def line_up(self, queue, consumer, priority):
-        """Put a consumer among those of its queue: behind all with its priority or a higher one."""
+        """Insert a consumer in its queue's list, behind all with its priority or a higher one."""
         consumer.priority = priority
         if priority:
             queue.prioritised = True
@@ -202,14 +203,14 @@ class Consuming(MessageReading):
         self.tables.engine.see_queue(queue)
 
     def cancel(self, consumer, has_unsettled=True):
-        """End a subscription (section 1.8.3.5); what it has not settled stays with its channel."""
+        """End a subscription (section 1.8.3.5); its unsettled deliveries stay with its channel."""
         queue = consumer.queue
         if queue.is_stream:
             try:
                 queue.keep(consumer)
                 if self.journal is not None:
                     self.journal.kept(queue, consumer.keeps)
-            except Exception as error:  # what was kept before counts
+            except Exception as error:  # the offset that was kept before counts
                 self.guard.queue_failed(queue, error)
         self.end_consumer(consumer, has_unsettled)
         if queue.is_stream and queue.pages is not None:
@@ -218,7 +219,7 @@ class Consuming(MessageReading):
             self.drop_queue(queue)
 
     def end_consumer(self, consumer, has_unsettled=True):
-        """Take a consumer out of everything that knows it; `has_unsettled` false: its deliveries do not know it any more."""
+        """Remove a consumer from every list; `has_unsettled` false: no delivery refers to it any more."""
         queue = consumer.queue
         del consumer.channel.consumers[consumer.tag]
         consumer.channel.connection.send.forget(consumer)
@@ -240,7 +241,7 @@ class Consuming(MessageReading):
 
     def settle(self, channel, first, last, outcome):
         """Settle a session's deliveries from the unsettled entry `first` to `last`, all at once: ACCEPTED, REJECTED, MODIFIED or RELEASED
-        (outcomes.py). Verbs that may meet thousands go by settle_some and return_some, in turns."""
+        (outcomes.py). Verbs on possibly thousands of deliveries use settle_some and return_some, in turns."""
         tables = self.tables
         if outcome in (ACCEPTED, REJECTED) and first != last and first != tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]:
             for entry in list(self.unsettled_back_from(channel, last, first)):
@@ -254,7 +255,7 @@ class Consuming(MessageReading):
         else:
             self.requeue(
                 self.unsettled_back_from(channel, last, first), channel, outcome
-            )  # the newest first: each finds its place at the head
+            )  # the newest first: so each one's place is at the head
 
     def refuse(self, channel, entry, last):
         """Drop or dead-letter the unsettled entries of a channel from `entry` to `last`."""
@@ -269,8 +270,8 @@ class Consuming(MessageReading):
             entry = behind
 
     def settle_some(self, channel, tag, how):
-        """Accept or refuse deliveries of a channel up to a delivery tag (its low 30 bits), the oldest first, as many as the turn has left
-        for: true when none is left. `how`: layout.ACCEPTED or REFUSED."""
+        """Accept or refuse deliveries of a channel up to a delivery tag (its low 30 bits), the oldest first, as many as this turn has
+        effort left for: true when none is left. `how`: layout.ACCEPTED or REFUSED."""
         tables, handle = self.tables, channel.handle
         left = tables.state[layout.STATE_LEFT]
         if left <= 0:
@@ -290,8 +291,8 @@ class Consuming(MessageReading):
         return tables.engine.reach(handle, tag, 1) == layout.NONE
 
     def return_some(self, channel, last, most=layout.MASK):
-        """Requeue deliveries of a channel from the unsettled entry `last` (NONE: none) to older ones, `most` or as many as the turn
-        has left for: the entry that is the next one then, NONE when that was all. The newest go first: each finds its place at the head."""
+        """Requeue deliveries of a channel from the unsettled entry `last` (NONE: none) to older ones, `most` or as many as this turn has
+        effort left for. Returns the next entry, NONE when none is left. The newest come first: so each one's place is at the head."""
         tables = self.tables
         left = min(tables.state[layout.STATE_LEFT], most)
         if last == layout.NONE or left <= 0:
@@ -318,7 +319,8 @@ class Consuming(MessageReading):
         return prefetch == 0 or tables.channels[channel + layout.CHANNEL_UNSETTLED] < prefetch
 
     def add_credit(self, consumer, count):
-        """A consumer that settles asks for `count` more deliveries; from the first time on it gets those it has asked for and no others."""
+        """Grant `count` more deliveries to a consumer that settles; after its first grant a consumer gets only as many deliveries as were
+        granted."""
         consumers, handle = self.tables.consumers, consumer.handle
         if consumers[handle + layout.CONSUMER_MODE] == layout.WINDOW:
             consumers[handle + layout.CONSUMER_MODE] = layout.COUNTED
@@ -327,33 +329,35 @@ class Consuming(MessageReading):
         self.activate(consumer.queue)
 
     def hold(self, consumer, entry):
-        """A consumer that settles gets an entry that is in no list: its session has it, with the last tag, and a credit is used."""
+        """Deliver an entry in no list to a consumer that settles: its session holds the entry under the last tag, and one credit is
+        used."""
         tables = self.tables
         hot.hold(tables.entries, tables.queues, tables.channels, consumer.channel.handle, entry, consumer.handle)
         if tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] != layout.CREDIT_UNLIMITED:
             tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= 1
 
     def count_between(self, first, last):
-        """How many deliveries a channel has between two unsettled entries, or more: it goes by their tags."""
+        """An upper bound for the deliveries of a channel between two unsettled entries, by their tags."""
         entries = self.tables.entries
         return ((entries[last + layout.ENTRY_TAG] - entries[first + layout.ENTRY_TAG]) & layout.MASK) + 1
 
     def look_cost(self):
-        """What a delivery that rules look at takes of a turn."""
+        """The effort, of a turn's, for a delivery that rules see."""
         return max(self.tables.engine.effort // LOOKED_AT_MAX, 1)
 
     def looked_at(self, left):
-        """How many of them a turn has left for."""
+        """How many such deliveries the turn's remaining effort allows."""
         return max(left // self.look_cost(), 1)
 
     def discard(self, queue, entry, reason):
-        """Let go of an entry that is in no list, by way of its queue's dead letters where it has any."""
+        """Drop an entry in no list, or dead-letter it where its queue has a dead letter exchange."""
         rule = None if queue.rules is None else queue.rules.dead_letter
         if rule is None or self.send_dead_letter(rule, queue, entry, reason):
             queue.drop(entry)
 
     def send_dead_letter(self, rule, queue, entry, reason):
-        """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
+        """Have an entry's message published as a dead letter: true when the entry can be dropped; else the entry waits, or its message is
+        kept as poison."""
         try:
             if not self.dead_letters.has_turn(entry, reason):
                 return False
@@ -368,8 +372,8 @@ class Consuming(MessageReading):
         return False
 
     def unsettled_back_from(self, channel, entry, oldest=layout.NONE):
-        """The unsettled entries of a channel, from `entry` (NONE: the newest) to older ones, the last is `oldest`; each may be taken off
-        while it is there."""
+        """The unsettled entries of a channel, from `entry` (NONE: the newest) to older ones, the last is `oldest`; the caller may unlink
+        each one while it is current."""
         tables = self.tables
         if entry == layout.NONE:
             entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
@@ -395,7 +399,7 @@ class Consuming(MessageReading):
                 self.guard.queue_failed(queue, error)
 
     def requeue_entry(self, channel, entry, outcome):
-        """Requeue one unsettled entry; a stream's message is there anyway."""
+        """Requeue one unsettled entry; a stream still has its message."""
         tables = self.tables
         queue = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
         hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
@@ -438,7 +442,7 @@ class Consuming(MessageReading):
         hot.activate(self.tables.queues, self.tables.state, queue.handle)
 
     def has_active(self):
-        """True when `run` may have something to do: a queue to deliver from, a connection that waits for its turn."""
+        """True when `run` may have something to do: a queue with messages to deliver, a connection that waits for its turn."""
         return (
             self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
             or len(self.behind) > 0

@@ -92,7 +92,7 @@ def find_route(state, routes, route_octets, source, at, size):
 
 
 def is_route(state, routes, route_octets, slot, source, at, size):
-    """1 when a slot holds these octets, for this user, and is not from before the cache was emptied; else 0."""
+    """1 when a slot holds these octets, for this user, and was filled since the cache was last emptied; else 0."""
     if routes[slot + ROUTE_SIZE] != size or routes[slot + ROUTE_EPOCH] != state[STATE_ROUTE_EPOCH]:
         return 0
     if routes[slot + ROUTE_USER] != state[STATE_USER]:
@@ -101,10 +101,10 @@ def is_route(state, routes, route_octets, slot, source, at, size):
 
 
 def may_push(messages, entries, queues, state, routes, route_targets, slot, expiration, block_total, body):
-    """1 when there is room for a message of so many blocks, and every queue of its route takes it without a look; 2 when it has to be
-    logged for one of them too, and the log has room; else 0.
+    """1 when there is room for a message of so many blocks, and every queue of its route accepts it unread; 2 when one of them also needs
+    it logged, and the log has room; else 0.
 
-    Each queue's share is at most four times what is left of blocks, messages and entries when the message has its own, as sessions see it.
+    Each queue's share is at most four times the blocks, messages and entries left after the message has its own, as sessions count them.
     Rule "share": also Queue.over_share and may_push of publish.h; test_homes.py holds them together.
     """
     left = routes[slot + ROUTE_COUNT]
@@ -176,7 +176,7 @@ def fits(messages, entries, queues, queue, body):
 
 
 def keep_limits(blocks, messages, entries, queues, state, queue, entry, expiration):
-    """A queue with limits has taken an entry: write its deadline, and let the oldest go that are too many now.
+    """A queue with limits has a new entry: write its deadline, and drop the oldest entries beyond the queue's maximum.
 
     Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of publish.h; test_homes.py holds them together.
     """
@@ -220,7 +220,7 @@ def put_aside(messages, entries, state, entry):
 
 
 def count_publish(channels, state, channel, logged):
-    """Count a publish in confirm mode, and put the channel on the list of those that have something to confirm. `logged`: 2 when the
+    """Count a publish in confirm mode, and put the channel on the list of channels with publishes to confirm. `logged`: 2 when the
     publish is to be logged, else 1."""
     before = channels[channel + CHANNEL_PUBLISHED]
     next_number(channels, channel + CHANNEL_PUBLISHED)
@@ -235,7 +235,7 @@ def count_publish(channels, state, channel, logged):
 
 
 def publish(blocks, messages, entries, queues, channels, state, routes, route_targets, channel, slot, message, logged):
-    """Push a message, whose octets are in its chain, to the queues of a slot of the route cache. `logged`: what may_push has said."""
+    """Push a message, whose octets are in its chain, to the queues of a slot of the route cache. `logged`: the result of may_push."""
     target = routes[slot + ROUTE_TARGETS]
     left = routes[slot + ROUTE_COUNT]
     state[STATE_LEFT] -= left

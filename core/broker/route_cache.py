@@ -1,20 +1,20 @@
 """The route cache: for a user, an exchange and a routing key the queues that a message goes to, flat, for publish.py.
 
-A session puts a route in after a message went that way; any change of what exchanges, bindings and queues there are empties the cache. A
-user whose permissions change gets another number (access/permissions.py), so that what was cached for the old ones is never found again.
+A session caches a route after publishing a message by it; making or removing an exchange, a binding or a queue empties the cache. A
+user whose permissions change gets another number (access/permissions.py), so that routes cached for the old number never match again.
 """
 
 from ..memory import layout
 from ..shim import copy
 from .publish import route_hash
 
-TARGETS_MAX = 64  # a message to more queues than this is worth a look
+TARGETS_MAX = 64  # a message to more queues than this is not cached
 
 
 def remember(tables, user, route, targets):
     """Cache that `route` (bytes: exchange and key as two short strings) of the user with this number leads to the queues `targets`.
 
-    False when that is not worth it.
+    False when the route is not worth a slot.
     """
     state = tables.state
     if not 0 < len(targets) <= min(TARGETS_MAX, len(tables.route_targets)) or len(route) > len(tables.route_octets):
@@ -42,7 +42,7 @@ def remember(tables, user, route, targets):
 
 
 def place_for(tables, route):
-    """The slot for a route: the first empty one where it is looked for, else the first of all."""
+    """The slot for a route: the first empty one of those that a look-up reads, else the first of these."""
     state = tables.state
     slots = state[layout.STATE_ROUTE_SLOTS]
     first = route_hash(route, 0, len(route)) & (slots - 1)
@@ -54,13 +54,13 @@ def place_for(tables, route):
 
 
 def forget(tables):
-    """What exchanges, bindings or queues there are has changed: empty the cache."""
+    """An exchange, a binding or a queue was made or removed: empty the cache."""
     tables.engine.forget_ways()
     empty(tables)
 
 
 def empty(tables):
-    """Have room again."""
+    """Empty every slot."""
     state = tables.state
     if state[layout.STATE_ROUTE_OCTETS]:
         state[layout.STATE_ROUTE_OCTETS] = state[layout.STATE_ROUTE_TARGETS] = 0

@@ -1,18 +1,19 @@
-"""What may not last too long, for every family: a delivery that nobody settles, a content of which nothing more comes.
+"""Time-outs, for every family: of a delivery that no consumer settles, of a content that does not continue.
 
-A family's `tick` asks here, and says what is over in its own words.
+A family's `tick` calls these functions, and reports a time-out in its own words.
 """
 
 from ..errors import RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..shim import elapsed
 
-UNSETTLED_EVERY_MS = 1000  # how often a session's unsettled deliveries are looked at: others can settle them too, and rules change
+UNSETTLED_EVERY_MS = 1000  # between two checks of a session's unsettled deliveries: other sessions can settle them too, and rules change
 
 
 def overdue(broker, session, now):
-    """How long the oldest delivery of a session may stay unsettled, in ms, when it has for longer (RabbitMQ's consumer_timeout): the family
-    closes the session. 0: not yet; None: there is none. The session keeps `watched_tag` and `watched_since` for this."""
+    """The maximum time in ms for which a delivery may stay unsettled (RabbitMQ's consumer_timeout), if the oldest delivery of a session has
+    exceeded it: the family closes the session. 0: not yet; None: no unsettled delivery. The session keeps `watched_tag` and `watched_since`
+    for this."""
     tables = broker.tables
     entry = layout.NONE if session.closing else tables.channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD]
     if entry == layout.NONE:
@@ -33,6 +34,6 @@ def overdue(broker, session, now):
 
 
 def check_moving(broker, moved):
-    """Raise resource-error, for the whole connection, when nothing has come of a content that has begun since `moved` (broker.now then)."""
+    """Raise resource-error, for the whole connection, when no octet of an unfinished content has come since `moved` (broker.now then)."""
     if elapsed(broker.now, moved) > broker.limits.content_timeout_ms:
         raise ProtocolError(RESOURCE_ERROR, "an unfinished content that has not moved for %d ms" % broker.limits.content_timeout_ms, True)

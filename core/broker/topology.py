@@ -1,7 +1,8 @@
-"""What exists in a broker: exchanges, queues, bindings, and the verbs that make and remove them.
+"""The topology of a broker: exchanges, queues, bindings, and the verbs that make and remove them.
 
-Every verb is a ladder of guards: name, exists or passive, permission, limits, act. What a guard refuses is a ProtocolError whose text is
-RabbitMQ's, because clients and their users know those (core/SPEC.md). `connection` is who asks: it owns exclusive queues and has a share.
+Every verb is a ladder of guards: name, exists or passive, permission, limits, act. A guard refuses with a ProtocolError whose text is
+RabbitMQ's, because clients and their users know those (core/SPEC.md). `connection` is the client's: it owns exclusive queues and has a
+share.
 """
 
 import binascii
@@ -27,7 +28,7 @@ if False:  # for the type checker alone
 UNKNOWN_SIZE = 64  # characters of the name of an argument in the log
 
 OWN = "leveret.poison"  # the name of the broker's own queue (poison.py)
-BINDINGS_A_TURN = 512  # that go with what was deleted before others have their turn
+BINDINGS_A_TURN = 512  # bindings of a deleted queue or exchange that one turn removes
 
 
 class NoPolicies:
@@ -46,7 +47,7 @@ class NoPolicies:
         """Nothing has failed."""
 
     def made(self, *given):
-        """The log has a policy, which another build wrote."""
+        """Refuse a policy in the log, which another build wrote."""
         needed("broker.policies", "policies")
 
 
@@ -55,11 +56,11 @@ class Definitions:
 
     log: "Any"
     counters: "Any"
-    jobs: "Any"  # of the broker, which does them with `work`
+    jobs: "Any"  # of the broker, which calls `work` of each
     work: "Any"
     made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
 
-    virtual_host = "/"  # the name of the one that there is
+    virtual_host = "/"  # the name of the only virtual host
     virtual_host_aliases = ()  # other names by which clients may open it
 
     def __init__(self, limits, nonce):
@@ -68,8 +69,8 @@ class Definitions:
         self.nonce = nonce
         self.names_made = 0
         self.binding_count = 0
-        self.unknown_logged = []  # arguments that the log has been told of
-        self.unrestored = []  # definitions of the log that could not be made again, and stay there
+        self.unknown_logged = []  # names of arguments that were logged once
+        self.unrestored = []  # definitions in the log that recovery could not restore; they stay in the log
         self.journal: "Any" = None  # journal.Journal of a durable broker
         policies = part("broker.policies")
         self.policies: "Any" = NoPolicies() if policies is None else policies.Policies()
@@ -95,7 +96,7 @@ class Definitions:
         return exchange
 
     def declare_exchange(self, connection, name, type_, passive, durable, auto_delete, internal, arguments):
-        """Make an exchange, or see that the one there is the same (section 1.6.2.1)."""
+        """Make an exchange, or check that the existing one is equivalent (section 1.6.2.1)."""
         if name == "":
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
         if passive:
@@ -120,11 +121,11 @@ class Definitions:
             from ..log import definition_records
 
             self.journal.define(definition_records.exchange_definition(made))
-        self.exchanges[name] = made  # last: what is declared again, and there, is not logged again
+        self.exchanges[name] = made  # last: a second declaration of an existing exchange is not logged
         return made
 
     def check_exchange_arguments(self, name, class_, arguments):
-        """Raise precondition-failed for arguments that make no sense to the type; what it does not know is taken."""
+        """Raise precondition-failed for arguments that make no sense to the type; unknown arguments are accepted."""
         self.check_size(arguments)
         if not isinstance(arguments.get(ALTERNATE, ""), str):
             raise ProtocolError(
@@ -143,9 +144,9 @@ class Definitions:
         self.equivalent_arguments(subject, arguments, exchange.arguments)
 
     def delete_exchange(self, name, if_unused):
-        """Remove an exchange and its bindings (section 1.6.2.3); one that is not there is removed already.
+        """Remove an exchange and its bindings (section 1.6.2.3); a missing exchange counts as removed.
 
-        False: some of many bindings have gone, the rest goes when this is called again.
+        False: only some of many bindings are removed yet; call this again for the rest.
         """
         if name == "":
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
@@ -159,13 +160,13 @@ class Definitions:
         if self.unbind_many(exchange.bindings) or self.unbind_many(exchange.bound):
             return False
         self.remove_bindings(list(exchange.bindings.values()) + list(exchange.bound.values()))
-        if self.exchanges.get(name) is exchange:  # it has not gone with its last binding
+        if self.exchanges.get(name) is exchange:  # it was not auto-deleted with its last binding
             self.exchange_gone(exchange)
         return True
 
     def exchange_gone(self, exchange):
         """Forget an exchange's name."""
-        if exchange.durable and self.journal is not None:  # first: what is deleted again, and gone, is not logged again
+        if exchange.durable and self.journal is not None:  # first: a second deletion is not logged
             from ..log import definition_records
 
             self.journal.define(definition_records.gone(definition_records.exchange_definition(exchange)))
@@ -184,7 +185,7 @@ class Definitions:
         return queue
 
     def declare_queue(self, connection, name, passive, durable, exclusive, auto_delete, arguments):
-        """Make a queue, or see that the one there is the same (section 1.7.2.1). An empty name asks for a generated one."""
+        """Make a queue, or check that the existing one is equivalent (section 1.7.2.1). An empty name asks for a generated one."""
         if passive:
             queue = self.queue(name, connection)
             queue.used = True
@@ -207,7 +208,7 @@ class Definitions:
         return self.make_queue(connection, name, durable, exclusive, auto_delete, arguments)
 
     def check_queue_arguments(self, name, durable, exclusive, auto_delete, arguments):
-        """Raise precondition-failed for arguments that this broker knows and cannot keep to."""
+        """Raise precondition-failed for arguments that this broker knows and cannot satisfy."""
         self.check_size(arguments)
         subject = self.called("queue", name)
         rules.check_queue(subject, arguments)
@@ -246,7 +247,7 @@ class Definitions:
         return made
 
     def queue_at(self, handle, connection, name, durable, exclusive, auto_delete, arguments):
-        """A queue on a free record, known by its name and in the log."""
+        """Make a queue on a free record, by its name, and log it."""
         tables = self.tables
         if arguments.get("x-queue-type") == "stream":
             made = needed("stream.stream", "streams").Stream(
@@ -279,7 +280,8 @@ class Definitions:
         self.equivalent_arguments(subject, arguments, queue.arguments)
 
     def drop_queue(self, queue):
-        """Remove a queue: its name is free, unless it has many bindings; the rest goes in turns. The number of ready messages."""
+        """Remove a queue: its name is free at once, unless it has many bindings; a job removes the rest in turns. The number of ready
+        messages."""
         count = queue.message_count()
         self.jobs.append(Removal(self, queue))  # first: nothing is half done when there is no memory for it
         try:

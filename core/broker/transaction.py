@@ -17,13 +17,13 @@ from ..outcomes import NO_ROOM
 if False:  # for the type checker alone
     from typing import Any
 
-COPIES_SIZE = 64  # octets of further routing keys that count as one thing more
+COPIES_SIZE = 64  # octets of further routing keys that count as one more publish or settlement
 
 TURN = 256  # publishes and settlements of a commit before others have their turn
-EFFORT = 4  # places in queues that take as long as one of these
-COPIES_EFFORT = 16  # octets of further routing keys that do
-FORGOTTEN_A_TURN = 4096  # contents that are let go of at once
-TURN_LOOKED_AT = 4096  # kept settlements that are looked at at once
+EFFORT = 4  # places in queues whose effort equals one publish or settlement
+COPIES_EFFORT = 16  # octets of further routing keys whose effort does
+FORGOTTEN_A_TURN = 4096  # contents that one round releases
+TURN_LOOKED_AT = 4096  # kept settlements that one turn checks
 
 
 class Transaction:
@@ -39,12 +39,12 @@ class Transaction:
         self.place: "Any" = None  # (unsettled entry, count of what went with its queue) where a walk through these goes on
         self.marked = False  # all that a recover is about is marked
         self.left = 0  # of this turn
-        self.checked = 0  # publishes that have been seen to have room
-        self.needed = 0  # places in queues for these; from when they take effect, for those that are still to
+        self.checked = 0  # publishes for which room was reserved
+        self.needed = 0  # places in queues for these; once the commit takes effect, for the remaining ones
         self.reserved = 0  # of these, entries that are taken out of the pool, so that nobody else has them between two turns
         self.sender: "Any" = None  # the session, from when the commit takes effect to its end
         self.done = self.settled = 0  # publishes and settlements that have taken effect
-        self.error = None  # the first one that was met since then
+        self.error = None  # the first error since then
 
     def check_room(self):
         """Raise resource-error when no more may be kept."""
@@ -54,12 +54,12 @@ class Transaction:
             )
 
     def took(self, count):
-        """So many more are kept."""
+        """Count so many more as kept."""
         self.count += count
         self.tables.transactions_left -= count
 
     def add(self, message, copies, mandatory):
-        """Keep a content that is complete, with the caller's reference; there was room when it began."""
+        """Keep a content that is complete, with the caller's reference; its room was reserved when it began."""
         self.took(1 + len(copies) // COPIES_SIZE)
         self.publishes.append((message, copies, mandatory))
 
@@ -153,7 +153,7 @@ class Transaction:
         self.reserved = 0
 
     def clear(self):
-        """Nothing is kept any more, but for what `publishes` has."""
+        """Forget all but `publishes`."""
         self.sender = None
         self.give_back()
         self.settlements = []
@@ -162,7 +162,7 @@ class Transaction:
         self.took(-self.count)
 
     def commit(self, channel):
-        """Go on with a commit: true when all has taken effect, in order; else call this again. Raises what was met, at the end."""
+        """Continue a commit: true when all has taken effect, in order; else call this again. At the end it raises the first error."""
         connection = channel.connection
         broker = connection.broker
         self.left = TURN
@@ -182,7 +182,7 @@ class Transaction:
         return False
 
     def find_room(self, broker):
-        """True when all kept contents have been seen to have room."""
+        """True when all kept contents have room reserved."""
         while self.checked < len(self.publishes):
             if self.left <= 0:
                 return False
@@ -198,15 +198,15 @@ class Transaction:
         return broker.has_entries(self.needed)
 
     def may_begin(self, broker):
-        """True when it may take effect now: one after the other does that in turns, and the log gets to write between two of them."""
+        """True when the commit may take effect now: only one at a time takes effect in turns, and the log can write between two commits."""
         if not self.kept_to and len(self.publishes) + len(self.settlements) + self.needed // EFFORT <= self.left:
-            return True  # it takes no further turn
+            return True  # the commit needs no further turn
         if broker.commit is not None:
             return False
         return broker.journal is None or broker.journal.may_hold()
 
     def take_effect(self, broker):
-        """Take a turn's part of what was kept, publishes first: true when nothing is left."""
+        """Apply a turn's part of what was kept, publishes first: true when nothing is left."""
         state = broker.tables.state
         if self.done < len(self.publishes):
             self.give_back()
@@ -227,8 +227,8 @@ class Transaction:
         return self.done >= len(self.publishes) and self.settled >= len(self.settlements)
 
     def publish_next(self, broker):
-        """Let the next publish take effect. What queues and exchanges there are may have changed since it was seen to have room: then it
-        goes to those that have some."""
+        """Publish the next kept message. If queues and exchanges have changed since its room was reserved, the message goes to those queues
+        that have room."""
         message, copies, mandatory = self.publishes[self.done]
         self.done += 1
         left = broker.tables.state[layout.POOL_ENTRIES + 2]
@@ -249,7 +249,7 @@ class Transaction:
             self.failed(error)
 
     def settle_next(self, broker):
-        """Let the next settlement take effect, or as much of it as there is a turn for."""
+        """Apply the next kept settlement, or as much of it as this turn has effort left for."""
         channel = self.sender
         tables = broker.tables
         tag, multiple, outcome = self.settlements[self.settled]
@@ -264,16 +264,16 @@ class Transaction:
             self.left -= count
             if multiple or tables.channels[channel.handle + layout.CHANNEL_PREFETCH]:
                 self.left -= len(channel.consumers) // EFFORT
-            if entry != layout.NONE:  # else its queue has gone meanwhile
+            if entry != layout.NONE:  # else its queue was removed meanwhile
                 first = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else entry
                 broker.settle(channel, first, entry, outcome)
             if multiple and count >= left:
-                self.settled -= 1  # only now: what raises is not met again and again
+                self.settled -= 1  # only now: so a settlement that raises is not repeated for ever
         except Exception as error:  # an error of ours: the commit is told, the others go on
             self.failed(error)
 
     def failed(self, error):
-        """Remember what was met: the others are to take effect all the same."""
+        """Remember the first error: the others take effect all the same."""
         if self.error is None:
             self.error = error
 
@@ -288,14 +288,14 @@ class Transaction:
             raise error
 
     def let_others(self, broker):
-        """The log may begin a group, and the next commit take effect in turns."""
+        """Allow the log to begin a group, and the next commit to take effect in turns."""
         if broker.commit is self:
             broker.commit = None
             if broker.journal is not None:
                 broker.journal.held()
 
     def finish(self, broker):
-        """Come to the end at once with what has begun to take effect, if anything has."""
+        """Complete at once a commit that has begun to take effect, if one has."""
         if self.sender is not None:
             self.left = layout.MASK
             while not self.take_effect(broker):
@@ -303,7 +303,7 @@ class Transaction:
             self.end(broker)
 
     def rollback(self, broker):
-        """Forget everything that was kept: after an error of ours in the middle of a commit what has not taken effect."""
+        """Forget everything that was kept: after an error of ours in the middle of a commit, the part that has not taken effect."""
         forgotten = Forgotten(broker, [kept[0] for kept in self.publishes[self.done :]])
         self.publishes = []
         try:
@@ -315,7 +315,7 @@ class Transaction:
 
 
 class Forgotten:
-    """Contents that are let go of, so many in each round of the broker."""
+    """Kept contents to release, FORGOTTEN_A_TURN in each round of the broker."""
 
     subject = "a rollback%s"
 
@@ -324,7 +324,7 @@ class Forgotten:
         self.messages = messages
 
     def work(self):
-        """Let go of some more."""
+        """Release some more."""
         for _ in range(min(len(self.messages), FORGOTTEN_A_TURN)):
             self.broker.tables.release(self.messages.pop())
         if self.messages:

@@ -1,11 +1,11 @@
-"""Dead letters that found no room or no route wait in a list that takes no memory; so do those that are more than a round's part.
+"""Dead letters without room or route wait in a list that takes no memory; so do those beyond a round's part.
 
 Boards without the rule dead_letter do not carry this file.
 """
 
 from ..memory import layout
 
-LETTERS_MAX = 64  # dead letters in a round, so that a queue that lets go of thousands does not keep everybody waiting
+LETTERS_MAX = 64  # dead letters in a round, so that a queue that drops thousands does not delay every connection
 
 REASONS = ("expired", "maxlen", "rejected", "delivery_limit")
 
@@ -13,7 +13,7 @@ REASONS = ("expired", "maxlen", "rejected", "delivery_limit")
 class DeadLetters:
     """Entries, in no list of a queue, whose dead letters are to be tried again: linked by ENTRY_NEXT, the reason in ENTRY_PREVIOUS.
 
-    Those up to `until` are tried in the rounds to come, `left` more of them in this one; NONE: the others wait for time to pass.
+    The rounds to come try those up to `until`, this round `left` more of them; NONE: all wait for time to pass.
     """
 
     def __init__(self, tables):
@@ -48,11 +48,11 @@ class DeadLetters:
             entry = self.entries[entry + layout.ENTRY_NEXT]
 
     def retry(self):
-        """Time has passed: publish each dead letter again; those that no queue has memory for wait on."""
+        """Time has passed: publish each dead letter again; a letter for which no queue has room stays in the list."""
         self.until = self.last if self.first != layout.NONE else layout.NONE
 
     def turn(self, broker):
-        """A round begins: publish some of the dead letters that are to be tried. While any are left, no new one is published."""
+        """A round begins: publish some of the dead letters up to `until`. While any are left, no new one is published."""
         self.left = LETTERS_MAX
         while self.until != layout.NONE and self.left > 0:
             entry = self.first

@@ -1,11 +1,10 @@
-"""Dead letters: what a queue lets go (expired, maxlen, rejected, delivery_limit) is published to x-dead-letter-exchange.
+"""Dead letters: a queue publishes the messages that it drops (expired, maxlen, rejected, delivery_limit) to x-dead-letter-exchange.
 
-The new message has the old body and properties; annotations (core/message/annotations.py) tell its history, which receivers get as the
-header x-death, as RabbitMQ writes it, and take its expiration away.
-A message that comes round to a queue where it died before, and was never rejected on the way, is dropped: it would circle for ever.
-When there is no room for it, it waits and is tried again; x-dead-letter-strategy at-least-once also keeps it while it has no route.
-A dead letter may push another one out of its queue, and so on: the one behind NESTED_MAX of them waits, so that no stack is as deep as
-queues are long.
+The new message has the old body and properties; annotations (core/message/annotations.py) hold its history, which receivers get as the
+header x-death, as RabbitMQ writes it, and remove its expiration. A message that returns to a queue where it died before, without a
+rejection since, is dropped: it would circle for ever. When there is no room for it, it waits and is tried again; x-dead-letter-strategy
+at-least-once also keeps it while it has no route. A dead letter may push another one out of its queue, and so on: after NESTED_MAX of them
+the next one waits, so that the depth of the stack does not depend on the length of queues.
 """
 
 from ...memory import layout
@@ -17,7 +16,7 @@ from .feature import Feature
 
 COUNT_MAX = (1 << 63) - 1  # of the field that has it on the wire
 NESTED_MAX = 4
-ANNOTATIONS_MAX = 65000  # octets of a history with what it comes to: it must stay possible to take a header away
+ANNOTATIONS_MAX = 65000  # octets of a history in annotations: headers must stay removable
 
 
 class Rule(Feature):
@@ -29,7 +28,7 @@ class Rule(Feature):
         self.keeps = arguments.get("x-dead-letter-strategy") == "at-least-once"
 
     def flat(self):
-        """It looks at none of them."""
+        """The rule reads no message on its way in."""
         return True
 
     def send(self, broker, queue, entry, reason):
@@ -86,7 +85,8 @@ class Rule(Feature):
 
 def annotated(reader, octets, changes, told, size_max):
     """Annotations (octets): `changes` with the headers `told` among them. Of a history with which the properties `octets` would be more
-    than `size_max` octets for a receiver, or the annotations too many, the oldest deaths are left out; where none fits, all of `told`."""
+    than `size_max` octets for a receiver, or the annotations too many, the oldest deaths are left out; where none fits, all headers of
+    `told`."""
     deaths = told["x-death"]
     written = attempt(reader, octets, changes, told, size_max)
     if written is not None:
@@ -128,7 +128,7 @@ def copies_of(headers):
 def history(broker, queue, properties, headers, exchange, keys, reason):
     """The x-death list with this death in front: one table for each (queue, reason), with a count. `keys`: the message's, with CC.
 
-    What is there already may be of a publisher's making: only tables in a list are taken over, their counts are whole numbers.
+    An x-death already present may be a publisher's: only tables in a list are kept, with their counts as whole numbers.
     """
     old = headers.get("x-death")
     deaths = [taken_over(each) for each in old if isinstance(each, dict)] if isinstance(old, list) else []
@@ -153,7 +153,7 @@ def history(broker, queue, properties, headers, exchange, keys, reason):
 
 
 def taken_over(death):
-    """A death as it is written again: its count as a number, 0 where there is none, its keys as longstr."""
+    """A death ready to be written again: its count as a number, 0 where it has none, its keys as longstr."""
     count = death.get("count")
     if isinstance(count, tuple):  # a timestamp
         count = count[1]

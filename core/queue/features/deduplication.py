@@ -1,7 +1,8 @@
-"""De-duplication: x-deduplication is how many message-ids a queue remembers; a message whose id is among them is taken and not kept.
+"""De-duplication: x-deduplication is how many message-ids a queue remembers; the queue accepts a message whose id is among them and does
+not keep it.
 
-The publisher gets its confirm: for it the message has arrived. A message without a message-id is always kept. What all queues remember
-together is bounded (identities.py).
+The publisher gets its confirm: for it the message has arrived. A message without a message-id is always kept. The ids that all queues
+together remember are bounded (identities.py).
 """
 
 from ...outcomes import SWALLOWED, TAKEN

@@ -13,11 +13,11 @@ class Rule(Feature):
         self.most_ms = max(arguments.get("x-delayed-retry-max", self.least_ms), self.least_ms)
 
     def flat(self):
-        """It looks at none of them."""
+        """The rule reads no message on its way in."""
         return True
 
     def came_back(self, broker, queue, entry):
-        """Keep the entry aside until its time has come."""
+        """Keep the entry in no list until its delay has passed."""
         count = broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255
         broker.waiting.add(broker, min(self.least_ms * count, self.most_ms), queue, entry)
         return True

@@ -11,11 +11,11 @@ class Rule(Feature):
         self.limit = arguments["x-delivery-limit"]
 
     def flat(self):
-        """It looks at none of them."""
+        """The rule reads no message on its way in."""
         return True
 
     def came_back(self, broker, queue, entry):
-        """Let a message go that has come back too often."""
+        """Drop or dead-letter a message that has come back too often."""
         if (broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255) <= min(self.limit, 254):
             return False
         broker.counters["delivery_limit"] += 1

@@ -1,8 +1,8 @@
 """Messages that live only so long: x-message-ttl of the queue, the expiration property of the message (the shorter counts).
 
-Only the head is looked at, as in RabbitMQ's classic queues: a message behind a longer-lived one goes when its turn comes, and is never
-delivered late. The deadline stands in the entry: milliseconds (wrapping), or, when it is more than three days away, minus a second of the
-broker's uptime. So none follows the wall clock.
+The queue checks only its head, as RabbitMQ's classic queues do: a message behind a longer-lived one expires when it reaches the head, and
+is never delivered late. The deadline stands in the entry: milliseconds (wrapping), or, when it is more than three days away, minus a second
+of the broker's uptime. So none follows the wall clock.
 """
 
 from ...memory import layout
@@ -12,19 +12,19 @@ from .feature import Feature
 FAR_MS = 1 << 28
 
 
-EXPIRED_MAX = 1000  # messages that are let go one after the other before others have their turn
+EXPIRED_MAX = 1000  # expired messages that one turn drops before other queues have theirs
 
 
 class Rule(Feature):
     """x-message-ttl; `ttl_ms` None: only what messages say themselves."""
 
-    behind = False  # there are more at the head than one turn lets go: none may be delivered
+    behind = False  # more expired messages at the head than one turn drops: none may be delivered
 
     def __init__(self, arguments):
         self.ttl_ms = arguments.get("x-message-ttl")
 
     def flat(self):
-        """Deadlines that are far away are written here."""
+        """The flat form cannot write deadlines that are far away: this rule does."""
         return self.ttl_ms is None or self.ttl_ms < FAR_MS
 
     def pushed(self, broker, queue, message, entry):
@@ -45,7 +45,7 @@ class Rule(Feature):
         broker.note_due(moment)
 
     def begin_anew(self, broker, queue):
-        """The rule comes to a queue that has messages: their lifetimes begin now. A message without a deadline has no lifetime of
+        """The rule is added to a queue with messages: their lifetimes begin now. A message without a deadline has no lifetime of
         its own either: else the queue would have had such a rule."""
         if queue.pages is not None:
             queue.pages.since = broker.uptime_s
@@ -59,7 +59,7 @@ class Rule(Feature):
                 self.pushed(broker, queue, entries[entry + layout.ENTRY_MESSAGE], entry)
 
     def recovered(self, broker, queue):
-        """Time stood still while the broker was down: lifetimes begin again."""
+        """The time while the broker was down does not count: lifetimes begin again."""
         if queue.pages is not None:
             queue.pages.since = broker.uptime_s
         for entry in broker.entries_of(queue):
