@@ -3,6 +3,7 @@
 A filter is a described value under any name. By descriptor:
 
     apache.org:selector-filter:string              0x468C00000004   a text: a JMS selector (patterns/selector.py)
+    apache.org:no-local-filter:list                0x468C00000003   anything: not what the link's own container publishes (no_local.py)
     apache.org:legacy-amqp-direct-binding:string   0x468C00000000   a text: the key that a private queue is bound with to an exchange
     apache.org:legacy-amqp-topic-binding:string    0x468C00000001   the same
     amqp:properties-filter                         0x173            a map: fields of the section properties
@@ -30,6 +31,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 SELECTOR = 0x0000468C00000004
+NO_LOCAL = 0x0000468C00000003
 DIRECT_BINDING = 0x0000468C00000000
 TOPIC_BINDING = 0x0000468C00000001
 PROPERTIES = 0x173
@@ -45,6 +47,7 @@ FILTERS_MAX = 16  # in a set
 
 NAMES = {
     "apache.org:selector-filter:string": SELECTOR,
+    "apache.org:no-local-filter:list": NO_LOCAL,
     "apache.org:legacy-amqp-direct-binding:string": DIRECT_BINDING,
     "apache.org:legacy-amqp-topic-binding:string": TOPIC_BINDING,
     "amqp:properties-filter": PROPERTIES,
@@ -110,9 +113,9 @@ class Taken:
         return True
 
 
-def taken(given, is_stream, is_bound, seconds):
-    """Taken of a filter set (a map as types.py gives it, or None). `is_bound`: a private queue is bound to an exchange for it; `seconds`:
-    the wall clock. Raises ProtocolError, invalid-field, for a selector without sense."""
+def taken(given, is_stream, is_bound, seconds, is_local=False):
+    """Taken of a filter set (a map as types.py gives it, or None). `is_bound`: a private queue is bound to an exchange for it; `is_local`:
+    no-local is kept to; `seconds`: the wall clock. Raises ProtocolError, invalid-field, for a selector without sense."""
     made = Taken()
     for name in sorted(given or {}, key=repr):
         if len(made.echo) == FILTERS_MAX:
@@ -123,7 +126,9 @@ def taken(given, is_stream, is_bound, seconds):
                 continue
             value = ("described", name, value)  # RabbitMQ takes what is not described too
         kind = kind_of(value[1])
-        if kind in (DIRECT_BINDING, TOPIC_BINDING):
+        if kind == NO_LOCAL:
+            is_taken = is_local
+        elif kind in (DIRECT_BINDING, TOPIC_BINDING):
             is_taken = is_bound and isinstance(value[2], str)
         elif isinstance(kind, str):
             is_taken = is_stream and take_for_stream(made, kind, value[2], seconds)
@@ -142,6 +147,13 @@ def binding_key(given):
             if isinstance(value[2], str):
                 return value[2].encode("utf-8")
     return None
+
+
+def wants_no_local(given):
+    """True when a filter set has the filter no-local."""
+    return bool(
+        [name for name in given or {} if isinstance(given[name], tuple) and len(given[name]) == 3 and kind_of(given[name][1]) == NO_LOCAL]
+    )
 
 
 def kind_of(descriptor):

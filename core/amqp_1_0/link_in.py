@@ -11,7 +11,7 @@ from ..memory import layout
 from ..message.route import PART_MAX, pack
 from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
-from . import addresses, nodes, sections, serial, termini
+from . import addresses, no_local, nodes, sections, serial, termini
 from .body import begun
 from .bounds import ATTACH_ROOM, TAG_MAX, credit_of
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
@@ -98,6 +98,7 @@ class IncomingLink(Link):
             node = addresses.target(given["address"])
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
         self.needs_queue = not ("topic" in given["capabilities"] or "temporary-topic" in given["capabilities"])
+        no_local.look_for_kept(self.broker)
         self.source, self.target = fields["source"], ("target", given)
         self.second = self.second and may_resume(given, fields["unsettled"])
         return True
@@ -315,7 +316,7 @@ class IncomingLink(Link):
             return
         state = self.broker.tables.state
         entries = state[layout.POOL_ENTRIES + 2]
-        outcome = self.incoming.complete()
+        outcome = no_local.publishing(self.protocol, self.incoming.complete)
         state[layout.STATE_LEFT] -= max(entries - state[layout.POOL_ENTRIES + 2], 0)  # a place in a queue counts as a frame
         if outcome == NO_ROOM:
             self.protocol.hold(self)

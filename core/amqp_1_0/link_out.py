@@ -12,7 +12,7 @@ from ..limits import REPLY_ROOM
 from ..memory import hot, layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
-from . import addresses, composites, convert, dispositions, filters, hot_row, nodes, sections, serial
+from . import addresses, composites, convert, dispositions, filters, hot_row, no_local, nodes, sections, serial
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
 from .link_in import text_of, transactions
@@ -64,10 +64,11 @@ class OutgoingLink(Link):
             return False
         lasts = bool(given["durable"]) and given["expiry-policy"] == "never"
         key = filters.binding_key(given["filter"])
-        terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"], lasts, key)
+        owner = no_local.owner_of(self.protocol) if filters.wants_no_local(given["filter"]) else None
+        terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"], lasts, key, owner)
         reading = self.reading = nodes.reading(self.broker, self.protocol.connection, node, terminus)
         try:
-            self.subscribe(given, fields["properties"] or {})
+            self.subscribe(given, fields["properties"] or {}, owner)
         except ProtocolError:
             self.end_reading()
             raise
@@ -78,15 +79,16 @@ class OutgoingLink(Link):
         self.source, self.target = ("source", given), fields["target"]
         return True
 
-    def subscribe(self, given, properties):
-        """Make the consumer; `given`, the fields of the source, becomes what was taken of them."""
+    def subscribe(self, given, properties, owner):
+        """Make the consumer; `given`, the fields of the source, becomes what was taken of them; `owner`: whose messages it does not get."""
         broker, reading = self.broker, self.reading
         found = broker.queues[reading.queue]
         mode = given["distribution-mode"]
         # A queue that is a subscription has a copy of each message already: then both modes are the same.
         if mode not in (None, "move", "copy") or mode == "copy" and not (found.is_stream or reading.bound):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
-        taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH)
+        is_noted = owner is not None and not (found.is_stream or reading.bound)
+        taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
         arguments = taken.arguments
         priority = properties.get(("symbol", "rabbitmq:priority"))
         if isinstance(priority, tuple) and isinstance(priority[1], int) and not found.is_stream:
@@ -96,6 +98,10 @@ class OutgoingLink(Link):
             self.resuming = part("amqp_1_0.resuming")
         self.consumer = broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
         broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        if is_noted:
+            noted = no_local.Noted(broker, found, owner)
+            noted.consumer = self.consumer
+            taken.tests.append(noted.fits)
         if taken.tests:
             needed("queue.wishes", "filters").attach(broker, self.consumer, taken.fits, reading.private)
         given["outcomes"] = [each for each in SYMBOLS if each in given["outcomes"]] or SYMBOLS

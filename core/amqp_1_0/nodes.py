@@ -12,6 +12,7 @@ first that fits the name counts; a kind is a word of KINDS. Boards have no such 
 
 from ..access.permissions import CONFIGURE, READ, WRITE, check
 from ..errors import ACCESS_REFUSED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_LOCKED, ProtocolError
+from . import no_local
 from .addresses import EXCHANGE, LINK, MADE, NAME, OWN, QUEUE, TOPIC, queue_address, subscription_name
 
 KINDS = ("queue", "quorum", "stream", "direct", "fanout", "headers", "topic")  # the last four: exchanges
@@ -26,14 +27,15 @@ _OWN_SIZE = len(_DYNAMIC) + 22  # octets of a dynamic node's name beside those o
 class Terminus:
     """What a source is for: who attaches it, and how long it is to last. `durable`: the subscription stays when its link detaches, and with
     its container's next one (terminus-durability and the expiry policy never). `key`: octets that a binding is made with, from a filter, or
-    None: as the address says."""
+    None: as the address says. `owner`: whose messages a subscription of its own is not to get (no_local.py), or None."""
 
-    def __init__(self, container, link, capabilities=(), durable=False, key=None):
+    def __init__(self, container, link, capabilities=(), durable=False, key=None, owner=None):
         self.container = container
         self.link = link
         self.capabilities = capabilities
         self.durable = durable
         self.key = key
+        self.owner = owner
 
 
 class Reading:
@@ -45,9 +47,17 @@ class Reading:
     bound = False  # the queue was bound to an exchange for it
     private = False  # the queue is for this subscription alone: what its filter does not want nobody wants
 
+    local = False  # the filter no-local is kept to
+
     def __init__(self, queue, address):
         self.queue = queue
         self.address = address
+
+    def keeps_out(self, broker, owner):
+        """Have the subscription's queue get no messages of `owner`, None: it gets all."""
+        if owner is not None:
+            no_local.keep_out(broker, broker.queues[self.queue], owner)
+            self.local = True
 
 
 def route(broker, connection, node):
@@ -168,24 +178,28 @@ def subscribed(broker, connection, exchange, key, address, terminus):
         bind(broker, connection, queue, exchange, key)
         made = Reading(queue, address)
         made.bound = made.private = True
+        made.keeps_out(broker, terminus.owner)
         return made
     queue = subscription_name(terminus.container, terminus.link, terminus.capabilities, terminus.durable)
     check(broker, user, CONFIGURE, "queue", queue)
     check(broker, user, READ, "queue", queue)
     there = broker.queues.get(queue)
-    if there is not None and bindings_of(there) != [(exchange, key)]:
+    owner = None if shared or not isinstance(terminus.owner, str) else terminus.owner
+    if there is not None and (bindings_of(there) != [(exchange, key)] or there.arguments.get(no_local.ARGUMENT) != owner):
         if there.consumers:
             raise ProtocolError(RESOURCE_LOCKED, "the subscription '%s' is to another topic, and in use" % terminus.link)
         broker.drop_queue(broker.queue(queue, connection))
         there = None
     if there is None:
-        broker.declare_queue(connection, queue, False, terminus.durable, False, not terminus.durable, {})
+        arguments = {} if owner is None else {no_local.ARGUMENT: owner}
+        broker.declare_queue(connection, queue, False, terminus.durable, False, not terminus.durable, arguments)
         bind(broker, connection, queue, exchange, key)
     made = Reading(queue, address)
     made.bound = True
     made.exclusive = not shared
     made.ends = terminus.durable
     made.private = not shared
+    made.keeps_out(broker, owner)
     return made
 
 

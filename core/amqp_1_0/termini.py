@@ -87,6 +87,9 @@ class Termini:
         self.broker = broker
         self.targets: "dict[Any, Any]" = {}
         self.count = 0  # deliveries of all of them
+        self.local_rules = 0  # of no_local.py, which knows by the next two what a rule has to know
+        self.publisher: "Any" = None  # the protocol that publishes just now
+        self.has_looked = False
 
     # Links
 

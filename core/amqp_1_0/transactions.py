@@ -18,7 +18,7 @@ from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolErr
 from ..memory import layout
 from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
-from . import composites, dispositions, serial, types
+from . import composites, dispositions, no_local, serial, types
 from .conditions import ILLEGAL_STATE, INVALID_FIELD, ROLLED_BACK, UNKNOWN_ID, LinkError, SessionError
 from .link_in import IncomingLink, Rejected
 
@@ -95,7 +95,7 @@ class Work(Transaction):
     def discharge(self):
         """Let all of it take effect; false: not yet, call again. Raises Rejected, with nothing done, where a queue
         would refuse a message."""
-        if not self.commit(View(self)):
+        if not no_local.publishing(self.session.session, lambda: self.commit(View(self))):
             return False
         for number, _, state, settled in self.retired:
             if not settled:

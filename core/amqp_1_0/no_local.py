@@ -1,0 +1,137 @@
+"""The filter no-local (`apache.org:no-local-filter:list`): messages that a link's own container has published do not go to the link.
+
+Who publishes is known while a message is put into its queues (Termini.publisher); a message is a container's own when it comes over any
+connection of that container, or, of one that has no name, over the same connection. Messages that the broker publishes by itself (dead
+letters) are nobody's. Two rules:
+
+    Kept       of a queue that is one subscription's: an own message is taken and not kept. A durable subscription says it in its argument
+               `no-local`, with its container's name, and so it holds while the link is away, and after a start of the broker.
+    Noted      of any other queue: own messages stay for others. It notes them as they come, while its link is attached.
+"""
+
+from ..outcomes import SWALLOWED, TAKEN
+from ..queue.features.feature import Feature
+from ..queue.rules import Rules
+from . import termini
+
+if False:  # for the type checker alone
+    from typing import Any
+
+ARGUMENT = "no-local"  # of a subscription's queue: the container whose messages it does not get
+
+
+class Rule(Feature):
+    """What both have. `owner`: a container's name, or the protocol (contract.Protocol) of a peer without one."""
+
+    def __init__(self, broker, queue, owner):
+        self.broker = broker
+        self.queue = queue
+        self.owner = owner
+        termini.of(broker).local_rules += 1
+        self.install()
+
+    def install(self):
+        """Become a rule of the queue."""
+        queue = self.queue
+        if queue.rules is None:
+            queue.rules = Rules({})
+        queue.rules.features.append(self)
+        queue.update_plain()
+
+    def is_own(self, broker):
+        """True while the owner publishes."""
+        publisher = termini.of(broker).publisher
+        return publisher is not None and self.owner in (publisher.container_id or publisher, publisher)
+
+    def is_over(self):
+        """True when nobody needs it any more."""
+        return self.broker.queues.get(self.queue.name) is not self.queue
+
+    def end(self):
+        """The queue has other rules now, and this one again; or it is deleted."""
+        if self.is_over():
+            termini.of(self.broker).local_rules -= 1
+        elif self.queue.rules is None or self not in self.queue.rules.features:
+            self.install()
+
+
+class Kept(Rule):
+    """Of a subscription's queue."""
+
+    def gate(self, broker, queue, message):
+        """An own message is not kept."""
+        return SWALLOWED if self.is_own(broker) else TAKEN
+
+
+class Noted(Rule):
+    """Of a queue that others read too, for one consumer. A message is noted by its record, which holds one message as long as the queue has
+    it: whatever comes next in that record is seen here first."""
+
+    def __init__(self, broker, queue, owner):
+        self.own: "dict[int, None]" = {}
+        self.consumer: "Any" = None
+        Rule.__init__(self, broker, queue, owner)
+
+    def gate(self, broker, queue, message):
+        """Note an own message."""
+        if self.is_own(broker):
+            self.own[message] = None
+        else:
+            self.own.pop(message, None)
+        return TAKEN
+
+    def fits(self, facts):
+        """True for a message that is not the owner's own (filters.Taken.tests)."""
+        return facts.message not in self.own
+
+    def is_over(self):
+        """True when its consumer has gone."""
+        return Rule.is_over(self) or self.consumer not in self.queue.consumers
+
+    def tick(self, broker, queue):
+        """Time has passed: a rule whose consumer has gone goes."""
+        if self.is_over():
+            self.remove()
+
+    def remove(self):
+        """It is a rule of its queue no more."""
+        queue = self.queue
+        termini.of(self.broker).local_rules -= 1
+        queue.rules.features.remove(self)
+        if not queue.rules.features and not queue.rules.consumer_timeout_ms:
+            queue.rules = None
+        queue.update_plain()
+
+
+def owner_of(protocol):
+    """Whose messages a peer's links with the filter do not get."""
+    return protocol.container_id or protocol
+
+
+def keep_out(broker, queue, owner):
+    """Have a subscription's queue get no messages of `owner`: once."""
+    if queue.rules is None or not [rule for rule in queue.rules.features if isinstance(rule, Kept)]:
+        Kept(broker, queue, owner)
+
+
+def look_for_kept(broker):
+    """Subscriptions that a start of the broker has found in the log have their rule again: called before anything is published by a
+    container, and of use once."""
+    kept = termini.of(broker)
+    if not kept.has_looked:
+        kept.has_looked = True
+        for queue in list(broker.queues.values()):
+            if isinstance(queue.arguments.get(ARGUMENT), str) and not queue.is_stream:
+                keep_out(broker, queue, queue.arguments[ARGUMENT])
+
+
+def publishing(protocol, publish):
+    """What publish() answers, while the peer of `protocol` is known to be the publisher."""
+    kept = protocol.broker.kept
+    if kept is None or not kept.local_rules:
+        return publish()
+    kept.publisher = protocol
+    try:
+        return publish()
+    finally:
+        kept.publisher = None
