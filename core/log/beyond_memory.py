@@ -1,13 +1,13 @@
 """Messages beyond memory: which go to the log alone, and when they come back.
 
-A queue that the log knows and whose features look only at the head and the tail (`can_page`) takes messages as long as the log has room.
+A queue in the log whose features read only the head and the tail (`can_page`) accepts messages as long as the log has room.
 When it holds its share of memory, a message that comes is written and not kept (`Queue.must_page`); so is every later one, until the
 last of them has been read back: the order stays. Transient messages are written too then, under a type that recovery passes over.
 
-They are read back when the part in memory gets short, a piece at a time and queues in turn, only what is committed; a queue that has
-nothing else has the journal commit at once. What cannot be read any more is counted, told and settled: the next message is there.
+The pager reads them back when the part in memory gets short, a piece at a time and queues in turn, only committed ones; for a queue with no
+others it has the journal commit at once. A message that can no longer be read is counted, logged and settled: the next message follows.
 
-Readers of streams that stand far from the end `ask` for what they need next; they are served in turn too (stream/pages.py).
+Readers of streams far from the end `ask` for the messages that they need next; the pager serves them in turn too (stream/pages.py).
 """
 
 from ..memory import hot, layout
@@ -23,7 +23,7 @@ TURN_OCTETS = 1 << 18
 ROUND_TURNS = 8  # turns in one round of the broker
 PIECE = 65536  # octets read from the store at once
 
-TRIES = 10  # then what it fails to read is given up
+TRIES = 10  # then the pager gives up the messages that it fails to read
 
 
 def can_page(queue):
@@ -86,7 +86,7 @@ class Pager(Copies):
             queue.update_plain()
 
     def make_room(self, block_total):
-        """Have queues, the largest first, give messages in memory to the log alone until a message of so many blocks has room."""
+        """Have queues, the largest first, leave messages in memory to the log alone until a message of so many blocks has room."""
         queues = self.tables.queues
         refused = []
         while not self.tables.has_room(block_total, 1) and not self.log.full():
@@ -107,7 +107,8 @@ class Pager(Copies):
                 refused.append(most)
 
     def give_back(self, queue, block_total):
-        """Write the last messages that a queue has in memory again, as many as take so many blocks, and keep them no more: how many."""
+        """Write the last messages that a queue has in memory again, as many as fill so many blocks, and drop them from memory. Returns how
+        many."""
         tables = self.tables
         entries, messages = tables.entries, tables.messages
         chosen = []
@@ -134,7 +135,7 @@ class Pager(Copies):
         )
 
     def give_entry_back(self, queue, entry, before):
-        """Write a ready entry's message again, behind the chunk `before`, and drop the entry: the chunk that it is in."""
+        """Write a ready entry's message again, behind the chunk `before`, and drop the entry. Returns the message's chunk."""
         tables, journal = self.tables, self.journal
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         position = tables.entries[entry + layout.ENTRY_POSITION]
@@ -160,7 +161,7 @@ class Pager(Copies):
             self.log.marks.append((queue.pages, made))
             before = made
         queue.unlink(entry)
-        tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
+        tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # so that hot.drop does not settle the message in the journal
         queue.drop(entry)
         return before
 
@@ -197,8 +198,8 @@ class Pager(Copies):
             self.busy = True
 
     def serve_readers(self, tries):
-        """Give those who have asked what they need, some in each round; who cannot have it now keeps asking. Once the store has failed
-        more than `tries` times, nobody asks it again in this round."""
+        """Read for the readers that have asked, for some in each round; a reader that cannot be served now keeps asking. Once the store has
+        failed more than `tries` times, the pager does not read again in this round."""
         turn, self.readers = self.readers[:ROUND_TURNS], self.readers[ROUND_TURNS:]
         self.busy = bool(self.readers)
         for consumer in turn:
@@ -220,7 +221,7 @@ class Pager(Copies):
         if pages is None or not pages.count:
             return 0
         chunks = self.tables.chunks
-        self.reader.known = {}  # what was good in an earlier turn is looked at again
+        self.reader.known = {}  # records that were good in an earlier turn are checked again
         count, octets = 0, 0
         while pages.head != layout.NONE and count < TURN_MESSAGES and octets < TURN_OCTETS:
             if chunks[pages.head + chunk_index.OFFSET] < 0:
@@ -255,7 +256,7 @@ class Pager(Copies):
         pages.remove(chunk)
 
     def bring_chunk(self, queue, chunk, count_max, octets_max):
-        """Read back what is left of a chunk, as far as there is room: (messages, octets)."""
+        """Read back the rest of a chunk, as far as there is room: (messages, octets)."""
         chunks = self.tables.chunks
         segment = self.log.by_number.get(chunks[chunk + chunk_index.SEGMENT])
         if segment is None:
@@ -332,7 +333,7 @@ class Pager(Copies):
         )
 
     def enter(self, queue, chunk, walk, position, heads, segment):
-        """Make a message of what a walk stands at, and put it at the tail of the part of its queue that is in memory."""
+        """Make a message of the record at which a walk stands, and put it at the tail of the part of its queue that is in memory."""
         arrived, body = heads[1], heads[5]
         tables = self.tables
         message = self.message_of(walk, heads)
@@ -360,7 +361,7 @@ class Pager(Copies):
             queue.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))
 
     def message_of(self, walk, heads):
-        """A message, with one reference, of what a walk stands at; there is room. Raises Damaged, OSError."""
+        """A message, with one reference, of the record at which a walk stands; there is room. Raises Damaged, OSError."""
         places, arrived, route, annotations, properties, body, kind, lifetime = heads
         tables, reader = self.tables, walk.reader
         at = message_record.route_at(walk.at, places)
@@ -401,7 +402,7 @@ class Pager(Copies):
             self.log.counters["log_unreadable"] += count
             self.broker.log("%d messages of queue '%s' could not be read back from the log" % (count, queue.name))
 
-    # What else happens to a queue
+    # Other events of a queue
 
     def purge(self, queue):
         """Settle everything of a queue that is only in the log: how many."""

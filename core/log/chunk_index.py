@@ -1,7 +1,7 @@
 """The index of messages that are only in the log: a queue's paged tail, in chunks of neighbours.
 
 A chunk says where in the log a run of a queue's messages begins and how many there are; the messages themselves take no memory. A chunk
-lies in one segment, its positions rise, and what is missing between its first and its last position is settled (`holes`). While the record
+lies in one segment, its positions rise, and positions missing between its first and its last one are settled (`holes`). While the record
 that has them is not written OFFSET is below 0 and tells its group (`unwritten`); the log calls `landed` then, and chunks that go on where
 the one before ends are joined.
 
@@ -60,7 +60,7 @@ class Paged:
         return MESSAGES << shift, SIZE << shift
 
     def full(self):
-        """True when there is no chunk for another message, but for a few that copies and transactions may take."""
+        """True when there is no chunk for another message, but for a few reserved for copies and transactions."""
         return self.tables.chunk_pool[2] <= max(self.tables.chunk_count >> 4, 4)
 
     def insert(self, before):
@@ -81,7 +81,7 @@ class Paged:
         return chunk
 
     def remove(self, chunk):
-        """Take a chunk out of the index; what it still counts is gone."""
+        """Remove a chunk from the index, with the messages that it still counts."""
         chunks = self.tables.chunks
         before, behind = chunks[chunk + PREVIOUS], chunks[chunk + NEXT]
         if before == NONE:
@@ -127,7 +127,7 @@ class Paged:
         """A message that the log writes in `group` goes behind the chunk `before`: the chunk when it is new, else NONE.
 
         `gap`: all positions between the last of that chunk and this one are known to be settled. A message can be written after one of a
-        later position: a dead letter that was let go for it, on the way to the same queue.
+        later position: a dead letter that the queue dropped to make room for it, on the way to the same queue.
         """
         chunks = self.tables.chunks
         if (
@@ -144,7 +144,7 @@ class Paged:
         return self.begin(before, segment, unwritten(group), skip, position, octets, come_back)
 
     def landed(self, chunk, writer, segment, offset):
-        """The record with a chunk's messages is in `segment` at `offset`; it is joined to the one before where it goes on there."""
+        """The record with a chunk's messages is in `segment` at `offset`; it is joined to the one before where it continues that one."""
         chunks = self.tables.chunks
         if chunks[chunk + SEGMENT] != segment.number:
             before = writer.by_number.get(chunks[chunk + SEGMENT])
@@ -159,7 +159,7 @@ class Paged:
             self.join(before, chunk)
 
     def continues(self, before, chunk):
-        """True when a written chunk goes on where the one before ends, and both together are not too large for one.
+        """True when a written chunk continues where the one before ends, and both together are not too large for one.
 
         Not within one group of the log: there the messages of a queue can lie in another order than their positions (see `add`).
         """
@@ -187,11 +187,12 @@ class Paged:
         self.remove(chunk)
 
     def moved(self, chunk, size):
-        """What was to be written before was not: so many octets go in front of a chunk's record."""
+        """An earlier record was not written: a chunk's record moves by so many octets."""
         self.tables.chunks[chunk + SKIP] += size
 
     def take_off(self, chunk, position, octets, offset, skip):
-        """The first message of a chunk, at `position`, is no longer only in the log; the next is looked for at (offset, skip)."""
+        """The first message of a chunk, at `position`, is no longer only in the log; the search for the next one begins at (offset,
+        skip)."""
         chunks = self.tables.chunks
         ahead = ((position - chunks[chunk + POSITION]) & MASK) + 1
         chunks[chunk + POSITION] = (position + 1) & MASK
@@ -248,7 +249,8 @@ class Paged:
         return chunk
 
     def goes_on(self, chunk, position):
-        """True when everything between a chunk's last position and this one is settled, or is nowhere in the log: then it is a hole too."""
+        """True when everything between a chunk's last position and this one is settled, or is nowhere in the log: then the gap is a hole
+        too."""
         chunks = self.tables.chunks
         ahead = (position - chunks[chunk + POSITION] - chunks[chunk + SPAN]) & MASK
         if ahead == 0 or self.holes is not None and self.holes.covers(position - ahead, position):
@@ -267,7 +269,7 @@ class Paged:
 
 
 def unwritten(group):
-    """What stands in OFFSET while a group of the log is not written."""
+    """The value of OFFSET while a group of the log is not written."""
     return -2 - (group & MASK)
 
 

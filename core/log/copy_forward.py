@@ -1,5 +1,5 @@
-"""Copying what is still wanted out of a segment that is to be freed, with all places that are still wanted: what is only in the log
-record by record, then what is in memory. It goes in turns; all of it is durable before the segment is removed.
+"""Copying live messages out of a segment that is to be freed, with all of their live places: those only in the log record by record, then
+those in memory. It goes in turns; all of it is durable before the segment is removed.
 
 A part of Pager. The index follows: a chunk in front of the old one says where the copy is; a crash before the segment is removed leaves
 doubles, which recovery knows by their positions.
@@ -19,7 +19,7 @@ KIB = 1024  # octets of a message that are as much work as one more message
 
 
 class Copies:
-    """What Pager (beyond_memory.py) does with chunks in a segment; the attributes are Pager's."""
+    """Pager's (beyond_memory.py) work on chunks in a segment; the attributes are Pager's."""
 
     tables: "Any"
     broker: "Any"
@@ -32,7 +32,7 @@ class Copies:
     see_empty: "Any"
 
     left = 0  # messages that may be copied yet in this turn; a KiB of one counts as one more
-    walk: "Any" = None  # where the copying of a segment goes on
+    walk: "Any" = None  # where the copying of a segment continues
     known: "Any" = None  # see `in_memory`
 
     def chunks_in(self, segment):
@@ -48,7 +48,7 @@ class Copies:
         return here
 
     def may_copy(self, here):
-        """True when the index has room for what `chunks_in` gave to be copied, and the store has not failed to read just now."""
+        """True when the index has room for copies of the chunks `here` (chunks_in), and the store has not failed to read just now."""
         if self.tries and elapsed(self.broker.now, self.failed_at) < READ_RETRY_MS:
             return False
         return sum([len(mine) for _, mine in here.values()]) < self.tables.chunk_pool[2]
@@ -66,7 +66,7 @@ class Copies:
         return True
 
     def copy_from_memory(self, segment):
-        """The same for what is in memory: a message goes with all of its places."""
+        """The same for messages in memory: each is copied with all of its places."""
         entries, messages = self.tables.entries, self.tables.messages
         most = self.left
         live, count = self.live_in(segment.number, most)
@@ -121,17 +121,18 @@ class Copies:
         return queue.id_in_log, self.journal.position(queue, self.tables.entries[entry + layout.ENTRY_POSITION])
 
     def in_memory(self, segment):
-        """{place: message} of what is in memory of a segment."""
+        """{place: message} of a segment's messages in memory."""
         if self.known is None:
             live, count = self.live_in(segment.number, len(self.tables.entries) // layout.ENTRY_WIDTH)
             self.known = {self.place_of(live[at]): self.tables.entries[live[at] + layout.ENTRY_MESSAGE] for at in range(count)}
         return self.known
 
     def copy(self, segment, here):
-        """Write again what a segment holds that is only there, with its places in memory, as much as `left` says: true when all is.
+        """Write the messages again that only this segment holds, with their places in memory, as many as `left` says; true when all are
+        written.
 
-        `here`: what `chunks_in` gave. A walk through the segment that has had its turn goes on in the next one; after a failure it begins
-        anew: what it has copied is no longer in these chunks.
+        `here`: the result of `chunks_in`. A walk through the segment continues in the next turn; after a failure it begins anew: messages
+        already copied are no longer in these chunks.
         """
         chunks = self.tables.chunks
         self.reader.known = {}
@@ -160,7 +161,7 @@ class Copies:
                     for chunk in mine
                     if chunks[chunk + chunk_index.COUNT] and chunks[chunk + chunk_index.END] >= walk.offset
                 ]:
-                    break  # what a failed write has left
+                    break  # the remains of a failed write
                 self.broker.log("while it was copied: %s" % (error,))
                 self.pass_over(walk, here)
         self.tries = 0
@@ -172,14 +173,14 @@ class Copies:
         return True
 
     def remove_emptied(self, here):
-        """Take chunks of which all has been copied out of the index: whoever looks into it before the next turn meets none."""
+        """Remove fully copied chunks from the index, so that no reader of the index meets them before the next turn."""
         for queue, mine in here.values():
             for chunk in mine:
                 if self.tables.chunks[chunk + chunk_index.SPAN] == 0:
                     queue.pages.remove(chunk)
 
     def pass_over(self, walk, here):
-        """Pass over what cannot be read: to the record behind it, or the next that the index knows."""
+        """Pass over an unreadable record: to the record behind it, or the next that the index knows."""
         chunks = self.tables.chunks
         bad = walk.offset
         walk.pass_over()
@@ -188,7 +189,7 @@ class Copies:
             walk.go_to(min([offset for offset in known if offset > bad] + [walk.end]))
 
     def copy_message(self, walk, segment, here):
-        """Write the message that a walk stands at again if it is only here in some place, in those of its places that are still wanted."""
+        """Write the message again at which a walk stands, if some live place has no other copy, with its live places."""
         heads = walk.heads()
         count, arrived, body = heads[0], heads[1], heads[5]
         size = message_record.size_of(heads)

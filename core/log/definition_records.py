@@ -37,7 +37,7 @@ def queue_definition(queue):
 
 
 def binding_definition(binding):
-    """A binding between durable things."""
+    """A binding between durable queues or exchanges."""
     return {
         "kind": "binding",
         "source": binding.exchange.name,
@@ -66,7 +66,7 @@ def clock_definition(ages):
 
 
 def gone(definition):
-    """The removal of what a definition made."""
+    """The record that removes a definition."""
     removal = {name: definition[name] for name in definition if name != "kind"}
     removal["gone"] = definition["kind"]
     return removal
@@ -85,8 +85,8 @@ def is_made(broker, definition):
 
 
 def all_definitions(broker):
-    """Every durable definition of a broker. Others may make and remove things between two of them: each is as it is when it is asked for,
-    and what is not there any more is passed over."""
+    """Every durable definition of a broker. Others may make and remove things between two of them: each definition is current when it is
+    yielded, and removed ones are passed over."""
     for definition in broker.unrestored:
         if not is_made(broker, definition):
             yield definition
@@ -113,10 +113,11 @@ def all_definitions(broker):
 
 
 def restore(broker, definitions, nobody, faults, watch):
-    """Make what is defined in an empty broker, for nobody's account: queues by their id in the log, and bindings without their ends.
+    """Restore all definitions in an empty broker, on no connection's account: queues by their id in the log, and bindings without their
+    ends.
 
-    `watch(queue)` is called for each queue. What raises is left out and told in `faults`; it stays in the log (Broker.unrestored). Raises
-    ProtocolError when the limits or the parts of this build are too small for what is defined.
+    `watch(queue)` is called for each queue. A definition that raises is left out and described in `faults`; it stays in the log
+    (Broker.unrestored). Raises ProtocolError when the limits or the parts of this build are too small for the definitions.
     """
     by_id: dict = {}
     loose: list = []
@@ -124,7 +125,7 @@ def restore(broker, definitions, nobody, faults, watch):
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
-            except Exception as error:  # what is wrong with one keeps no other from coming back
+            except Exception as error:  # a bad definition does not prevent the others
                 if isinstance(error, ProtocolError) and error.condition in (RESOURCE_ERROR, NOT_IMPLEMENTED):
                     raise
                 broker.unrestored.append(each)
@@ -135,7 +136,7 @@ def restore(broker, definitions, nobody, faults, watch):
 
 
 def restore_one(broker, each, nobody, by_id, loose, watch):
-    """Make one thing again."""
+    """Restore one definition."""
     kind = each["kind"]
     if kind == "policy":
         restore_policy(broker, each)
@@ -180,7 +181,7 @@ def restore_queue(broker, each, nobody, by_id, watch):
 
 
 def restore_policy(broker, each):
-    """Set a policy again; one that is not taken any more (an earlier version has logged it) is told and left out."""
+    """Restore a policy; one that this version refuses (an earlier version has logged it) is described in `faults` and left out."""
     try:
         made = broker.policies.made(each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
     except ProtocolError as error:
@@ -192,8 +193,8 @@ def restore_policy(broker, each):
 
 
 def acceptable(broker, name, arguments):
-    """The arguments of a logged queue or stream less those that would be refused now (an earlier version has logged them), which are told:
-    better without them than without its messages."""
+    """The arguments of a logged queue or stream less those that this version refuses (an earlier version has logged them), which are
+    described in `faults`: better without them than without its messages."""
     sound: dict = {}
     # The type decides how others are read, and the dead letter exchange comes before its routing key.
     for argument in sorted(arguments, key=lambda each: (each != "x-queue-type", each)):
@@ -210,7 +211,7 @@ def acceptable(broker, name, arguments):
 
 
 def restore_binding(broker, each, nobody):
-    """Make a binding again; false when damage has taken one of its ends, or left it with another exchange of that name."""
+    """Restore a binding; false when damage has removed one of its ends, or another exchange has that name now."""
     destination = (broker.exchanges if each["to"] == "exchange" else broker.queues).get(each["name"])
     if destination is None or each["source"] not in broker.exchanges:
         return False
@@ -224,7 +225,7 @@ def restore_binding(broker, each, nobody):
 
 
 def of_kind(definitions, kind):
-    """Those definitions that are of a kind."""
+    """The definitions of one kind."""
     return [each for each in definitions if each["kind"] == kind]
 
 
@@ -234,7 +235,7 @@ def written(definition):
 
 
 def plain(item):
-    """A definition with what JSON does not have written as lists: tuples as ["$t", ...], octets as ["$x", hex]."""
+    """A definition with values that JSON lacks written as lists: tuples as ["$t", ...], octets as ["$x", hex]."""
     if isinstance(item, dict):
         return {name: plain(item[name]) for name in item}
     if isinstance(item, tuple):
@@ -247,7 +248,7 @@ def plain(item):
 
 
 def rich(item):
-    """What `plain` was given."""
+    """The inverse of `plain`."""
     if isinstance(item, dict):
         return {name: rich(item[name]) for name in item}
     if isinstance(item, list):

@@ -1,4 +1,4 @@
-"""What the log writes, and how long a flash medium bears that: figures for the operator.
+"""Figures for the operator: how much the log writes, and how long a flash medium lasts.
 
 The estimate of life takes the rate since start for the rate of the future, spreads the wear over the whole medium, and asks the store:
     medium_octets   octets that the medium had to write or erase: whole pages, not what we gave it
@@ -65,7 +65,7 @@ def shown(journal):
 
 
 def life_years(capacity, cycles, medium_octets, time_ms):
-    """Years that a medium lasts when `medium_octets` are what it is written in `time_ms`; None when that cannot be said."""
+    """Years that a medium lasts when it is written `medium_octets` in `time_ms`; None when the store has no estimate."""
     if not capacity or not cycles or not medium_octets or time_ms < _RATE_MS:
         return None
     return capacity / medium_octets * cycles * (time_ms / 1000) / _YEAR_S

@@ -1,4 +1,4 @@
-"""What the log gets of messages that `ingest` has taken, and of places that are settled: from the flat tables, in one go.
+"""Records for the log of messages that `ingest` has pushed, and of settled places: from the flat tables, in one pass.
 
 The functions that an engine (engine.py) has in C too, over the same memory; c_accel/records.c writes the same
 octets and leaves the same tables.
@@ -26,7 +26,7 @@ def whole_position(queues, queue, low):
 
 
 def see_position(queues, queue, position):
-    """The log has got a whole position of a queue: it is the last one, unless a later one was seen."""
+    """Note a whole position of a queue that the log has received; the queue keeps the latest."""
     if position > queues[queue + layout.QUEUE_LOGGED_HIGH] * _BIG + queues[queue + layout.QUEUE_LOGGED]:
         queues[queue + layout.QUEUE_LOGGED_HIGH] = position // _BIG
         queues[queue + layout.QUEUE_LOGGED] = position & layout.MASK
@@ -62,7 +62,7 @@ def write_pushed(arena, blocks, messages, entries, queues, state, target, segmen
 
 
 def gather_settled(entries, state, runs, most):
-    """Take entries off the list STATE_SETTLED_LIST, free them, and say in `runs` which places they were: how many runs, at most `most`.
+    """Unlink entries from the list STATE_SETTLED_LIST, free them, and write their places to `runs`. Returns how many runs, at most `most`.
 
     A run is four integers: queue, low 30 bits of its first position, how many positions in a row, segment. With
     `most` there may be more left.

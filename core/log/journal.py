@@ -1,10 +1,10 @@
-"""The journal: what of the broker goes into the log, and when a confirm may leave.
+"""The journal: which changes of the broker go into the log, and when a confirm may leave.
 
 Messages that are persistent and lie in durable queues, everything in streams, settlements as ranges, and definitions. A confirm leaves
-after the sync that covers its message (`durable`), and so does the reply to what makes or removes something or commits (`promised`); a
-stream shows its readers only what is durable, because they remember offsets. Each commit holds all that has happened since the one before,
-so that what the log holds is always a state that the broker was in; nothing is committed in the middle of a verb, nor while a transaction
-takes effect in turns: all others wait with it for one group.
+after the sync that covers its message (`durable`), and so does the reply to a method that makes, removes or commits (`promised`); a stream
+shows its readers only durable messages, because they remember offsets. Each commit holds all that has happened since the one before, so
+that the log always holds a state that the broker was in; nothing is committed in the middle of a verb, nor while a transaction takes effect
+in turns: all others wait with it for one group.
 
 Places: a message in a queue is (queue id, position); ids are never given twice, positions count up by one for each message of the queue.
 """
@@ -25,7 +25,7 @@ NONE = "none"
 
 IDLE_MS = 1000  # how often the journal is run when nothing happens
 
-RUNS = 32  # of settled places that are taken from the engine at once
+RUNS = 32  # of settled places that one call gets from the engine
 
 RANGES_MAX = 256  # settled ranges that are gathered before they are written
 
@@ -56,27 +56,27 @@ class Journal:
         self.batch_ms = batch_ms
         self.batch_size = batch_size
         self.began_ms = broker.uptime_ms
-        self.message_octets = 0  # octets of the messages logged in this run, without what the log adds
+        self.message_octets = 0  # octets of the messages logged in this run, without the log's own octets
         self.dirty_since = 0
         self.was_dirty = False
         self.queue_ids = 0  # given so far
         self.settled = {}  # queue id -> list of [first, end) positions
         self.settled_count = 0
         self.waiting = []  # sessions that have something to write when the log is durable
-        self.promised = 0  # the number of the newest thing that somebody waits for: no batch makes it wait
-        self.held_to = 0  # the number of the last thing of a transaction that took effect in turns
+        self.promised = 0  # the number of the newest change that a client waits for: a batch does not delay it
+        self.held_to = 0  # the number of the last change of a transaction that took effect in turns
         self.defining: dict = {}  # name -> number of the newest definition of it, of those that may not be durable yet
-        self.window_ms = 0 if mode != NONE else None  # of what was confirmed, a power cut takes no more than this; None: not known
+        self.window_ms = 0 if mode != NONE else None  # a power cut loses confirmed changes of no more than this time; None: not known
         self.failed_at = 0  # when a write failed
-        self.taken = 0  # counts up, in 30 bits, with what the log takes of publishes, also when it has that already
+        self.taken = 0  # counts up, in 30 bits, with each publish that the log gets, also when it has the message already
         self.definitions_size = 0  # octets of the last snapshot
         self.grown = []  # streams with messages that are not written yet
-        self.written = []  # (stream, the offset behind its last message then) of what the log was given and is not durable yet
+        self.written = []  # (stream, the offset behind its last message then) of messages in the log that are not durable yet
         self.runs = table(4 * RUNS)  # see flat_records.gather_settled
         self.runs_at = broker.tables.engine.integers(self.runs)
-        self.run_at = self.run_end = 0  # of `runs`, what is to be noted yet
+        self.run_at = self.run_end = 0  # the runs in `runs` still to be noted
         self.settled_in = []  # segments of which something is in `settled`
-        self.turns = 0  # segments that may still go behind the newest, until there is something new to write
+        self.turns = 0  # segments that may still be copied behind the newest, until there is a new record to write
         self.may_snapshot = False
         self.turning = 0  # the segment that is being copied, or was last
         self.goes_on = False  # copying, or writing definitions anew, has had its turn and is not done
@@ -101,11 +101,12 @@ class Journal:
         return flat_records.whole_position(self.broker.tables.queues, queue.handle, low)
 
     def begin_message(self, message):
-        """A message is about to be pushed that is to be logged: what its queues' rules drop of it at once is known to the log."""
+        """A message is about to be pushed that is to be logged: so that the log knows the message even if its queues' rules drop it at
+        once."""
         self.broker.tables.messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
 
     def pushed(self, queue, low):
-        """A queue in the log has taken a message at the position with these low bits: its place."""
+        """A queue in the log has a new message at the position with these low bits. Returns its place."""
         position = self.position(queue, low)
         flat_records.see_position(self.broker.tables.queues, queue.handle, position)
         if queue.is_stream and queue not in self.grown:

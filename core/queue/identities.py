@@ -1,16 +1,16 @@
-"""What queues remember of messages that have gone by: message ids (x-deduplication), publishers (x-publisher-id), last values.
+"""Identities that queues remember of past messages: message ids (x-deduplication), publishers (x-publisher-id), last values.
 
-One pool for the whole broker, identity_count_max: a queue takes a place for each one that comes, and where none is left the queue or stream
-that remembers most forgets its oldest. So who remembers much makes way for who remembers little, and nobody's arguments reserve memory.
-Values of last-value queues stand for messages that are there and are not forgotten: they have half of the pool at most.
-An identity is kept as DIGEST_SIZE octets of its SHA-256, whatever its length.
+One pool for the whole broker, identity_count_max: a queue allocates a place for each new one, and where none is left the queue or stream
+with the most places forgets its oldest. So queues that remember much yield to queues that remember little, and no queue's arguments reserve
+memory. Values of last-value queues stand for messages that are there and are not forgotten: they have half of the pool at most. An identity
+is kept as DIGEST_SIZE octets of its SHA-256, whatever its length.
 """
 
 import hashlib
 
 from ..shim import const
 
-DIGEST_SIZE = const(15)  # with it an object of octets is 32 octets on a 32-bit MicroPython, and nobody finds two of the same digest
+DIGEST_SIZE = const(15)  # with it an object of octets is 32 octets on a 32-bit MicroPython, and no peer can find two of the same digest
 
 
 def digest(value):
@@ -26,7 +26,7 @@ def pool_of(tables):
 
 
 class Pool:
-    """How many places are left, and which Recent has places that may be taken back."""
+    """How many places are left, and which Recent has places that may be freed for others."""
 
     def __init__(self, most):
         self.most = most
@@ -35,7 +35,7 @@ class Pool:
         self.holders = []  # each a Recent with at least one identity
 
     def allocate(self):
-        """Take a place for a Recent. There is always one: when none is left, the Recent with the most places gives up its oldest."""
+        """Allocate a place for a Recent. This always succeeds: when none is left, the Recent with the most places frees its oldest."""
         if self.left == 0:
             largest = self.holders[0]
             for each in self.holders:
@@ -49,7 +49,7 @@ class Pool:
         return self.values < self.most // 2
 
     def allocate_value(self):
-        """Take a place for a last value; false when the half for last values is taken."""
+        """Allocate a place for a last value; false when the half for last values is in use."""
         if not self.has_value_left():
             return False
         self.allocate()
@@ -57,7 +57,7 @@ class Pool:
         return True
 
     def free_values(self, count):
-        """Give places of last values back."""
+        """Free places of last values."""
         self.values -= count
         self.left += count
 
@@ -80,7 +80,7 @@ class Recent:
         self.order.append(identity)
 
     def forget_oldest(self):
-        """Give the place of the oldest back."""
+        """Free the place of the oldest."""
         del self.known[self.order[self.first]]
         self.order[self.first] = None
         self.first += 1
@@ -92,7 +92,7 @@ class Recent:
             self.pool.holders.remove(self)
 
     def end(self):
-        """The queue is deleted: give all places back."""
+        """The queue is deleted: free all places."""
         if self.known:
             self.pool.left += len(self.known)
             self.pool.holders.remove(self)

@@ -1,7 +1,7 @@
 """A queue: messages in order, ready for one of its consumers.
 
-The order is flat (records of layout.QUEUE and layout.ENTRY); the object here holds what is decided rarely: names, arguments,
-consumers. A message that comes back (reject, recover, a channel that closes) goes back to where it stood, as in RabbitMQ.
+The order is flat (records of layout.QUEUE and layout.ENTRY); the object here holds fields off the hot path: names, arguments, consumers. A
+requeued message (reject, recover, a closed channel) returns to its old place, as in RabbitMQ.
 """
 
 from ..memory import hot, layout, returned
@@ -9,7 +9,7 @@ from ..memory import hot, layout, returned
 if False:  # for the type checker alone
     from typing import Any
 
-STEPS_A_TURN = 50000  # of Python from an entry to the next one, on the way to an old place: so many take a turn
+STEPS_A_TURN = 50000  # in Python from an entry to the next one, on the way to an old place: together one turn
 
 
 class Queue:
@@ -19,12 +19,12 @@ class Queue:
     is_exchange = False
     type = "classic"
     is_own = False  # the broker's own (poison.py): clients only read it
-    # What few queues change stands here: on a board an attribute costs 8 octets of each queue.
+    # Attributes that few queues change are the class's: on a board an attribute costs 8 octets of each queue.
     policy = None  # the name of the policy that applies
     pages: "Any" = None  # chunk_index.Paged: its messages that are only in the log; None: it keeps all in memory
-    id_in_log = 0  # 0: nothing of it is logged
+    id_in_log = 0  # 0: the log does not know the queue
     prioritised = False  # a consumer has a priority of its own
-    needs_care = False  # its rules want to see each message before it is delivered
+    needs_care = False  # its rules must see each message before delivery
 
     def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
         self.tables = tables
@@ -39,7 +39,7 @@ class Queue:
         self.bound = {}  # its bindings, by the identity of the object
         self.exclusive_consumer = False
         self.rules = None  # core/queue/rules.py; None: nothing but first in, first out
-        self.effective = arguments  # what `rules` was made of: arguments and policy
+        self.effective = arguments  # the arguments and policy that `rules` was made of
         self.used = True  # declared or read since the last tick (features/unused.py)
         queues = tables.queues
         for field in range(layout.QUEUE_WIDTH):
@@ -51,9 +51,9 @@ class Queue:
         self.update_plain()
 
     def update_plain(self):
-        """Write into the flat record which messages the queue accepts without a look at them (QUEUE_PLAIN): ingest pushes those itself.
+        """Write into the flat record which messages the queue accepts unread (QUEUE_PLAIN): ingest pushes those itself.
 
-        To be called whenever `rules`, `id_in_log` or anything else changes that wants to see what is pushed.
+        Call this after every change of `rules`, `id_in_log` or another field that decides whether Python must see a push.
         """
         plain = layout.PLAIN
         limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
@@ -89,7 +89,7 @@ class Queue:
         """Raise when the queue refuses a consumer on a channel with this prefetch (basic.qos global; 0: none). `subject`: its words."""
 
     def message_count(self):
-        """Messages ready (what queue.declare-ok tells), in memory or not."""
+        """Messages ready (the message-count of queue.declare-ok), in memory or not."""
         count = self.tables.queues[self.handle + layout.QUEUE_LENGTH]
         return count if self.pages is None else count + self.pages.count
 
@@ -119,9 +119,9 @@ class Queue:
         return self.over_share(block_total)
 
     def over_share(self, block_total):
-        """True when the queue with `block_total` more blocks would be over its share: four times what is left of blocks, entries, messages.
+        """True when the queue with `block_total` more blocks would be over its share: four times the blocks, entries or messages left.
 
-        So one queue alone gets four fifths of the arena, two get four ninths each, and there is always something left for another.
+        So one queue alone gets four fifths of the arena, two get four ninths each, and some is always left for another.
         Rule "share": also may_push in publish.py and in publish.h; test_homes.py holds them together.
         """
         queues = self.tables.queues
@@ -145,14 +145,14 @@ class Queue:
         return self.tables.queues[self.handle + layout.QUEUE_HEAD]
 
     def pop(self):
-        """Take the entry at the head off the ready list; NONE: the queue is empty."""
+        """Unlink the entry at the head of the ready list and return it; NONE: the queue is empty."""
         entry = self.head()
         if entry != layout.NONE:
             self.unlink(entry)
         return entry
 
     def unlink(self, entry):
-        """Take an entry off the ready list."""
+        """Unlink an entry from the ready list."""
         tables = self.tables
         hot.unlink_ready(tables.messages, tables.entries, tables.queues, self.handle, entry)
 
@@ -192,7 +192,7 @@ class Queue:
         tables.state[layout.STATE_LEFT] -= steps * tables.engine.effort // STEPS_A_TURN
 
     def purge(self, most=layout.MASK):
-        """Drop ready messages (0-9-1 section 1.7.2.7: not what is unsettled), and of those in memory `most` at most: how many."""
+        """Drop ready messages (0-9-1 section 1.7.2.7: not unsettled ones), of those in memory at most `most`. Returns how many."""
         count = self.message_count()
         if self.is_paging():
             self.pages.pager.purge(self)

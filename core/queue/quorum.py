@@ -1,7 +1,7 @@
 """Quorum queues (`x-queue-type=quorum`) where there is one node: durable queues with the defaults of RabbitMQ's.
 
-What a quorum is for, messages that outlive a disk, one node cannot give; clients declare them as a matter of course, and what they rely on
-is here: a durable queue whose messages come back at most DELIVERY_LIMIT times, on a broker that keeps a log. A board may leave this out.
+One node cannot give the purpose of a quorum, messages that outlive a disk; but clients declare quorum queues as a matter of course, and get
+the rest: a durable queue whose messages come back at most DELIVERY_LIMIT times, on a broker that keeps a log. A board may leave this out.
 """
 
 from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, ProtocolError
@@ -10,12 +10,12 @@ from .queue import Queue
 
 DELIVERY_LIMIT = 20  # RabbitMQ 4's; 3.10 has none
 
-UNLIMITED = -1  # what RabbitMQ 4 takes as x-delivery-limit for none
+UNLIMITED = -1  # RabbitMQ 4's x-delivery-limit for no limit
 
-# What RabbitMQ's do not take.
+# Arguments that RabbitMQ's quorum queues refuse.
 NOT_OF_QUORUM = ("x-max-priority", "x-queue-mode", "x-queue-version", "x-queue-master-locator")
 
-# Argument and kind of value, beside those that all queues have: what is about nodes and memory has no effect.
+# Argument and kind of value, beside those of all queues; those about nodes and memory have no effect.
 ARGUMENTS = (
     ("x-quorum-initial-group-size", (1, rules.NUMBER_MAX, " nodes")),
     ("x-queue-leader-locator", stream_arguments.LOCATORS),
@@ -31,7 +31,7 @@ class Quorum(Queue):
 
     @staticmethod
     def with_defaults(arguments):
-        """What its rules are made of, from what it was declared with and its policy."""
+        """The arguments for its rules, from its declaration and its policy."""
         whole = dict(arguments)
         if whole.setdefault("x-delivery-limit", DELIVERY_LIMIT) == UNLIMITED:
             del whole["x-delivery-limit"]
@@ -45,7 +45,7 @@ class Quorum(Queue):
 
 
 def check(subject, arguments):
-    """Raise precondition-failed for arguments that a quorum queue does not take. `subject` names it for the text."""
+    """Raise precondition-failed for arguments that a quorum queue refuses. `subject` names it for the text."""
     rules.refuse(subject, "quorum", arguments, NOT_OF_QUORUM + rules.OF_STREAMS)
     rules.check_rows(ARGUMENTS, subject, arguments)
     rules.check(

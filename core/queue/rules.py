@@ -1,6 +1,6 @@
 """The rules of a queue: its arguments, and the policy that fits its name, turned into features.
 
-ARGUMENTS is the table of what is served: argument, what a value must be, the feature's file. A value that makes no sense is refused when
+ARGUMENTS is the table of served arguments: name, kind of value, the feature's file. A value that makes no sense is refused when
 the queue is declared, or a policy is set, with RabbitMQ's words; a feature whose file a board does not carry is refused too.
 """
 
@@ -55,7 +55,7 @@ ARGUMENTS = (
 
 OF_STREAMS = ("x-max-age", "x-stream-max-segment-size-bytes", "x-stream-hold")  # a limit that no other queue keeps: refused there
 
-# For basic.consume; those of streams are looked at by stream/subscription.py.
+# For basic.consume; stream/subscription.py checks those of streams.
 CONSUMER_ARGUMENTS = (
     ("x-priority", (-NUMBER_MAX - 1, NUMBER_MAX, "")),
     ("x-cancel-on-ha-failover", FLAG),
@@ -67,7 +67,7 @@ LASTING = ("priority", "last_value", "groups", "deduplication")  # features that
 
 
 class Rules:
-    """The features of one queue. `expires`: messages may have deadlines, so that each is looked at before it is delivered."""
+    """The features of one queue. `expires`: messages may have deadlines, so that the rules check each one before delivery."""
 
     def __init__(self, arguments):
         self.expires = False
@@ -78,13 +78,12 @@ class Rules:
         self.groups = None
         self.length = None
         self.priority = None
-        self.looks_at_all = False  # a feature looks at messages that are not at the head: all must be in memory
+        self.looks_at_all = False  # a feature reads messages behind the head: all must be in memory
         self.counts_returns = False  # a feature counts how often a message has come back
         self.features = []
 
     def flat(self):
-        """What QUEUE_LIMITS and the three fields behind it are to be so that nothing else has to look at the messages; None: something
-        has to."""
+        """The values of QUEUE_LIMITS and the three fields behind it with which no rule has to see the messages; None: a rule has to."""
         refuses = drops = False
         ttl = messages_max = octets_max = None
         for feature in self.features:
@@ -191,7 +190,7 @@ def check(subject, arguments):
 
 
 def check_queue(subject, arguments):
-    """The same for a queue of any type; arguments that this broker does not know are taken."""
+    """The same for a queue of any type; arguments that this broker does not know are accepted."""
     type_ = arguments.get("x-queue-type", "classic")
     if type_ == "stream":
         needed("queue.stream_arguments", "streams").check(subject, arguments)
@@ -208,14 +207,14 @@ def check_queue(subject, arguments):
 
 
 def refuse(subject, type_, arguments, names):
-    """Raise precondition-failed for arguments of other types of queues: they ask for what this type does not do."""
+    """Raise precondition-failed for arguments of other types of queues: they ask for features that this type lacks."""
     for name in names:
         if name in arguments:
             raise ProtocolError(PRECONDITION_FAILED, "invalid arg '%s' for %s of queue type rabbit_%s_queue" % (name, subject, type_))
 
 
 def is_known(name):
-    """True for an argument of queues that means something to this broker, or is at least looked at."""
+    """True for an argument of queues that means something to this broker, or is at least checked."""
     if row_of(name) is not None:
         return True
     streams = part("queue.stream_arguments")
@@ -299,7 +298,7 @@ def rules_of(arguments, before=None):
 
 
 def add_feature(rules, name, arguments, before=None):
-    """Attach one feature: the one `before`, when it is one that only a declaration can set."""
+    """Attach one feature: the object of the rules `before`, for a feature that only a declaration can set."""
     class_ = feature_class(name)
     same = [each for each in before.features if isinstance(each, class_)] if before is not None and name in LASTING else []
     made = same[0] if same else class_(arguments)
@@ -331,7 +330,7 @@ def with_expiry(rules):
 
 
 def without_expiry(rules):
-    """Take back what with_expiry has just added."""
+    """Remove the rule that with_expiry has just added."""
     rules.features.pop()
     rules.expiry = None
     rules.expires = False

@@ -1,8 +1,8 @@
-"""Who gets the next message: queues in turn, and each queue's consumers in turn.
+"""Which consumer gets the next message: queues in turn, and each queue's consumers in turn.
 
-A queue is in the list of active queues (layout.STATE_ACTIVE_HEAD) when something changed for it: a message came, a consumer has credit or
-its session's send buffer has space again. Each turn is short, so that a busy queue does not keep another waiting. A session whose send
-buffer is full delivers nothing; its queues are activated again when its peer has read.
+A queue is in the list of active queues (layout.STATE_ACTIVE_HEAD) after a change that may allow a delivery: a message came, a consumer has
+credit or its session's send buffer has space again. Each turn is short, so that a busy queue does not keep another waiting. A session whose
+send buffer is full delivers nothing; its queues are activated again when its peer has read.
 """
 
 from ..memory import hot, layout
@@ -10,16 +10,17 @@ from ..shim import const
 
 _TURNS = const(64)  # turns before everything else that the broker does has its turn
 _SERVED_TURNS = const(8)  # of one queue before a basic.get from it
-_CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose messages are looked at
-# Deliveries in a round of queues that all need a look, that have groups, and of streams: as long as engine.deliveries of others.
+_CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose rules see each message
+# Deliveries in a round of queues whose rules see all messages, of queues with groups, and of streams: as long as engine.deliveries of
+# others.
 _CAREFUL_DELIVERIES = const(256)
 _GROUPED_DELIVERIES = const(48)
 _STREAM_DELIVERIES = const(400)
-_ASKED = const(8192)  # consumers that are asked in a row whether they can take the message of such a queue
+_ASKED = const(8192)  # consumers that one turn asks whether they can get the message of such a queue
 
 
 def run(broker, left):
-    """Give the active queues their turns, one after the other, `left` deliveries in all: how many are left then.
+    """Run the turns of the active queues, one after the other, with `left` deliveries in all. Returns how many deliveries are left.
 
     Queues that are still active after that, or after _TURNS turns, go on in the next round.
     """
@@ -28,7 +29,7 @@ def run(broker, left):
 
 
 def serve(broker, queue):
-    """Deliver a queue's ready messages to consumers that can take them, before basic.get takes one or a method counts them."""
+    """Deliver a queue's ready messages to consumers with credit and room, before basic.get removes one or a method counts them."""
     queues, state = broker.tables.queues, broker.tables.state
     for _ in range(_SERVED_TURNS):
         if not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
@@ -43,7 +44,7 @@ def serve(broker, queue):
 
 
 def go_round(broker, turns, deliveries):
-    """Give turns to active queues in their order, `turns` at most."""
+    """Run turns of active queues in their order, `turns` at most."""
     engine = broker.tables.engine
     engine.begin_round(turns, deliveries)
     while True:
@@ -52,7 +53,7 @@ def go_round(broker, turns, deliveries):
             return
         queue = broker.queue_objects[handle]
         if broker.tables.queues[handle + layout.QUEUE_RETURNING]:
-            continue  # what comes back goes first; then the queue is active again
+            continue  # returning messages come first; then the queue is active again
         try:
             again = take_turn(broker, queue, engine)
         except Exception as error:  # an error of ours is this queue's alone
@@ -72,7 +73,7 @@ def take_turn(broker, queue, engine):
 
 
 def cost_of(queue, deliveries):
-    """How many deliveries of a plain queue take as long as one delivery of this queue, whose messages are looked at."""
+    """How many deliveries of a plain queue take as long as one delivery of this queue, whose rules see each message."""
     in_a_round = _CAREFUL_DELIVERIES
     if queue.is_stream:
         in_a_round = _STREAM_DELIVERIES
@@ -84,7 +85,7 @@ def cost_of(queue, deliveries):
 
 
 def careful_most(queue):
-    """Deliveries in a row of a queue whose messages are looked at: fewer when each may have to ask many consumers."""
+    """Deliveries in a row of a queue whose rules see each message: fewer when each may have to ask many consumers."""
     return max(min(_CAREFUL_TURN, _ASKED // (len(queue.consumers) or 1)), 1)
 
 
@@ -98,7 +99,7 @@ def turn(queue, engine):
         return done + consumer.channel.session.deliver(consumer, engine.turn - done, done)
     idle = engine.idle
     while done < engine.turn and idle < len(consumers) and (queue.is_stream or queue.head() != layout.NONE):
-        consumer = consumers[next_place(queue, len(consumers))]  # one whose channel fails meanwhile is gone
+        consumer = consumers[next_place(queue, len(consumers))]  # a consumer whose channel fails meanwhile is removed
         if consumer.channel.session.deliver(consumer, 1):
             done += 1
             idle = 0
@@ -118,7 +119,7 @@ def next_place(queue, count):
 
 
 def careful_turn(broker, queue, most):
-    """As `turn`, for a queue with rules or consumer priorities, up to `most` deliveries: each message is looked at first."""
+    """As `turn`, for a queue with rules or consumer priorities, up to `most` deliveries: the rules see each message first."""
     for done in range(most):
         if queue.rules is not None:
             queue.rules.before_delivery(broker, queue)
@@ -131,7 +132,7 @@ def careful_turn(broker, queue, most):
 
 
 def one_delivery(broker, queue):
-    """Deliver the head to the first consumer that can take it: the highest priority first, those of one priority in turn."""
+    """Deliver the head to the first consumer with credit and room: the highest priority first, those of one priority in turn."""
     consumers = queue.consumers
     if not consumers:
         return False
@@ -160,7 +161,7 @@ def one_delivery(broker, queue):
                     groups.delivered(broker, queue, consumer)
                 queue.tables.queues[queue.handle + layout.QUEUE_TURN] = (turn_of + 1 + step) & layout.MASK
                 return True
-            if len(consumers) != count:  # its channel has failed: the others have their turn with what is left
+            if len(consumers) != count:  # its channel has failed: the others share the remaining deliveries
                 broker.activate(queue)
                 return False
         start = end

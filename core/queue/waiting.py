@@ -41,7 +41,7 @@ class Waiting:
             state[layout.STATE_LEFT] -= broker.look_cost()
 
     def hand_over(self, broker, queue, entry, arrives):
-        """Give an entry to its queue."""
+        """Move an entry to its queue."""
         try:
             if arrives:
                 queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
@@ -94,7 +94,7 @@ class Waiting:
                                 lambda message=message: broker.properties_of(message),
                                 broker.tables.messages[message + layout.MESSAGE_ARRIVED],
                             )
-                    except Exception as error:  # it is delivered at once
+                    except Exception as error:  # the message is delivered at once
                         broker.guard.trouble("a message of queue '%s'", queue.name, error)
                     if left > 0:
                         queue.unlink(entry)
@@ -107,6 +107,7 @@ class Waiting:
 
 
 def left_of(broker, properties, arrived):
-    """Milliseconds that a recovered message of an exchange that delays has to wait yet; `properties`: a function that gives them."""
+    """Milliseconds that a recovered message of an exchange that delays has to wait yet; `properties`: a function that returns its
+    properties."""
     waited_s = max(broker.seconds - arrived, 0)  # the clock may have been set back
     return delay_of(properties) - 1000 * waited_s

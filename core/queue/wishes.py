@@ -1,10 +1,11 @@
 """Consumers that want only some of a queue's messages, as AMQP 1.0's filters ask for. Boards do not carry it.
 
-A wish is what one consumer wants: `fits(broker, message)` says whether a message is for it. What does not fit stays where it is, for
-others; where nobody else reads the queue (`alone`) it is let go. A wish goes through the queue once: it remembers how far it has looked,
-and looks anew only at what comes back; where that waits first (x-delayed-retry-min) it looks at the first SCAN_MAX each time.
+A wish is one consumer's filter: `fits(broker, message)` says whether the consumer gets a message. Other messages stay in place for other
+consumers; where no other consumer reads the queue (`alone`) they are dropped. A wish goes through the queue once: it remembers the last
+message that it has read, and reads only returning messages again; where these wait first (x-delayed-retry-min) it reads the first SCAN_MAX
+each time.
 
-Only messages in memory are looked at: those of a queue that keeps more in the log come up when others have gone. A queue without wishes
+A wish reads only messages in memory: a queue with more in the log brings these into memory as others leave. A queue without wishes
 pays for none of this.
 """
 
@@ -13,8 +14,8 @@ from ..memory import layout
 from .features.feature import Feature
 from .rules import Rules
 
-LOOKS_MAX = 64  # messages that are asked about for one delivery, before others have their turn
-STEPS_MAX = 4096  # messages that are passed by for one delivery, which the wish has seen before
+LOOKS_MAX = 64  # messages that `fits` is called for in one delivery, before others have their turn
+STEPS_MAX = 4096  # messages, already read, that one delivery passes by
 MARK_STEPS = 64  # messages between two places that a wish remembers
 SCAN_MAX = 256
 
@@ -22,15 +23,15 @@ OTHERS = ("x-single-active-consumer", "x-group-key", "x-max-priority")  # queues
 
 
 class Wish:
-    """What one consumer wants. `fits`: a function of the broker and a message."""
+    """The filter of one consumer. `fits`: a function of the broker and a message."""
 
     def __init__(self, consumer, fits, alone):
         self.consumer = consumer
         self.fits = fits
         self.alone = alone
-        self.passed = layout.NONE  # the position up to which it has looked; NONE: it has not begun
+        self.passed = layout.NONE  # the position up to which it has read; NONE: it has not begun
         self.marks = []  # (entry, position) of messages on that way, in order
-        self.returned = {}  # entry -> position of those that came back to a place where it has looked
+        self.returned = {}  # entry -> position of messages that returned to a place behind `passed`
 
 
 class Rule(Feature):
@@ -50,7 +51,7 @@ class Rule(Feature):
             queue.rules = Rules({})
         queue.rules.groups = self
         queue.rules.features.append(self)
-        self.broker.tables.queues[queue.handle + layout.QUEUE_RETURNED] = layout.NONE  # in the tree of what came back there are tags
+        self.broker.tables.queues[queue.handle + layout.QUEUE_RETURNED] = layout.NONE  # the tree of returned messages uses the tags
 
     def end(self):
         """The queue has other rules now, and this one again; or it is deleted."""
@@ -62,7 +63,7 @@ class Rule(Feature):
         return "x-delayed-retry-min" not in self.queue.effective
 
     def came_back(self, broker, queue, entry):
-        """A message comes back: whoever has looked beyond its place looks at it again."""
+        """A message returns: every wish that has read beyond its place reads it again."""
         entries = broker.tables.entries
         entries[entry + layout.ENTRY_TAG] = layout.NONE
         position = entries[entry + layout.ENTRY_POSITION]
@@ -72,7 +73,7 @@ class Rule(Feature):
         return False
 
     def tick(self, broker, queue):
-        """Forget the wishes of consumers that have gone, and, with the last of them, this rule."""
+        """Forget the wishes of removed consumers, and, with the last of them, this rule."""
         for handle in list(self.wishes):
             if self.wishes[handle].consumer not in queue.consumers:
                 del self.wishes[handle]
@@ -89,7 +90,7 @@ class Rule(Feature):
         return True
 
     def put_back(self, broker, queue):
-        """What was put at the head and not delivered goes to its place."""
+        """Move the message that was put at the head and not delivered back to its place."""
         entry, position = self.moved, self.moved_position
         self.moved = layout.NONE
         if entry != layout.NONE and entry == queue.head() and broker.tables.entries[entry + layout.ENTRY_POSITION] == position:
@@ -119,7 +120,7 @@ class Rule(Feature):
         return True
 
     def delivered(self, broker, queue, consumer):
-        """What `bring` put at the head was delivered."""
+        """The message that `bring` put at the head was delivered."""
         self.moved = layout.NONE
 
     def first(self, broker, queue, wish):
@@ -149,13 +150,13 @@ class Rule(Feature):
                 mark(entries, wish, entry, position)
             if looks >= (LOOKS_MAX if ordered else SCAN_MAX) or steps >= STEPS_MAX:
                 if ordered and behind != layout.NONE:
-                    broker.activate(queue)  # it goes on in the next round
+                    broker.activate(queue)  # the search continues in the next round
                 return layout.NONE
             entry = behind
         return layout.NONE
 
     def among_returned(self, broker, queue, wish):
-        """The first message that came back to a place where the wish has looked already, and that it wants; NONE: there is none."""
+        """The first message that returned to a place that the wish has passed, and that fits; NONE: there is none."""
         entries = broker.tables.entries
         best = layout.NONE
         for entry in list(wish.returned):
@@ -198,7 +199,8 @@ def is_ready(broker, queue, entry, position):
 
 
 def attach(broker, consumer, fits, alone):
-    """A consumer that was just subscribed gets only messages that `fits(broker, message)` takes. `alone`: nobody else gets the others.
+    """A consumer that was just subscribed gets only messages for which `fits(broker, message)` is true. `alone`: no other consumer gets the
+    rest.
 
     Its wish ends with it. Raises not-implemented for a queue that chooses by itself; the caller cancels the consumer. A stream's reader
     passes the others by: `consumer.wanted`.

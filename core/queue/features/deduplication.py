@@ -34,6 +34,6 @@ class Rule(Feature):
         return TAKEN
 
     def end(self):
-        """Give the places back."""
+        """Free the places."""
         if self.recent is not None:
             self.recent.end()

@@ -16,7 +16,7 @@ EXPIRED_MAX = 1000  # expired messages that one turn drops before other queues h
 
 
 class Rule(Feature):
-    """x-message-ttl; `ttl_ms` None: only what messages say themselves."""
+    """x-message-ttl; `ttl_ms` None: only messages' own expiration counts."""
 
     behind = False  # more expired messages at the head than one turn drops: none may be delivered
 

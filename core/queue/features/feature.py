@@ -1,4 +1,4 @@
-"""What every feature of a queue may do; each overrides only what it needs. A queue without features pays for none of this."""
+"""The hooks of a queue's features; each feature overrides those that it needs. A queue without features pays for none of this."""
 
 from ...outcomes import TAKEN
 
@@ -7,7 +7,7 @@ class Feature:
     """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records."""
 
     def flat(self):
-        """True when what the feature does to messages that come and go is in the queue's flat record, or it does nothing then."""
+        """True when the queue's flat record holds all that the feature does as messages come and go, or the feature does nothing then."""
         return False
 
     def gate(self, broker, queue, message):
@@ -35,4 +35,4 @@ class Feature:
         """Time has passed."""
 
     def end(self):
-        """The queue is deleted, or a policy takes the feature away."""
+        """The queue is deleted, or a policy removes the feature."""

@@ -1,10 +1,11 @@
 """Message groups: messages with the same value of one header (x-group-key) go to one consumer at a time, in order.
 
-A group belongs to the consumer that has an unsettled message of it; without one it is free for the next. Before a delivery the first
-message that the consumer may have is brought to the head; at most SCAN_MAX messages are looked at for that, once for all consumers.
+A group belongs to the consumer that has an unsettled message of it; without one it is free for the next. Before a delivery the rule moves
+the first message that the consumer may have to the head; it reads at most SCAN_MAX messages, once for all consumers.
 
-What each group's owner has is remembered when it is delivered, as one number a message, and looked at when the group is: what is settled by
-then is forgotten from the end, so the cost of a delivery does not grow with what is unsettled. UNSETTLED_MAX bounds what is remembered.
+The rule remembers each delivery of a group's owner, as one number a message, and checks them when it meets the group: it forgets settled
+ones from the end, so the cost of a delivery does not grow with the number of unsettled ones. UNSETTLED_MAX bounds the remembered
+deliveries.
 """
 
 from ...memory import layout
@@ -26,12 +27,12 @@ class Rule(Feature):
     def __init__(self, arguments):
         self.header = arguments["x-group-key"]
         self.owners = {}  # group -> [consumer record, delivery, ...]
-        self.swept = []  # groups that are still to be looked at for what can be forgotten
-        self.seen = {}  # entry -> (position, group) of messages that were looked at lately
+        self.swept = []  # groups still to be checked for deliveries to forget
+        self.seen = {}  # entry -> (position, group) of messages read lately
         self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `begin_search`
-        self.next = layout.NONE  # where to look further, and how far
+        self.next = layout.NONE  # the entry where the search continues, and the number left
         self.left = 0
-        self.brought: "Any" = None  # (entry, position, group) of what was put at the head last
+        self.brought: "Any" = None  # (entry, position, group) of the message last moved to the head
 
     def pushed(self, broker, queue, message, entry):
         """A message that is not delivered has no tag."""
@@ -61,7 +62,7 @@ class Rule(Feature):
                 first[owner] = looked
             self.next = entries[looked + layout.ENTRY_NEXT]
             self.left -= 1
-        entry = first.get(consumer.handle, first.get(None))  # what anybody may have was found last
+        entry = first.get(consumer.handle, first.get(None))  # a message that any consumer may have was the last one read
         if entry is None:
             return False
         if entry != queue.head():
@@ -102,7 +103,7 @@ class Rule(Feature):
                 held.pop()
 
     def sweep(self, broker, queue):
-        """Look up the owners of two groups, which forgets a group that no consumer holds: no message of it may ever come again."""
+        """Look up the owners of two groups, which forgets a group without owner: perhaps no message of the group ever comes again."""
         for _ in range(2):
             if not self.swept:
                 self.swept = list(self.owners)
@@ -135,6 +136,6 @@ class Rule(Feature):
         return known[1]
 
     def group_of(self, broker, message):
-        """What stands for the value of the header, or None."""
+        """The digest of the value of the header, or None."""
         value = broker.headers_of(message).get(self.header)
         return None if value is None or isinstance(value, (list, dict)) else digest(value)

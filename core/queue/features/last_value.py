@@ -22,7 +22,7 @@ class Rule(Feature):
         self.pool: "Any" = None
 
     def value_of(self, broker, message):
-        """What stands for the value of a message's header, or None."""
+        """The digest of the value of a message's header, or None."""
         value = broker.headers_of(message).get(self.header)
         return None if value is None or isinstance(value, (list, dict)) else digest(value)
 
@@ -85,7 +85,7 @@ class Rule(Feature):
             self.latest = kept
 
     def end(self):
-        """Give the places back."""
+        """Free the places."""
         if self.pool is not None:
             self.pool.free_values(len(self.latest))
             self.latest = {}

@@ -1,6 +1,6 @@
-"""A queue that holds only so much: x-max-length (messages ready) and x-max-length-bytes (octets of their bodies), and what happens then.
+"""Maximum length: x-max-length (messages ready), x-max-length-bytes (octets of their bodies), and x-overflow beyond it.
 
-x-overflow: drop-head (the default) lets the oldest go, so that the queue is a ring; reject-publish gives the publisher a negative confirm;
+x-overflow: drop-head (the default) drops the oldest, so that the queue is a ring; reject-publish gives the publisher a negative confirm;
 reject-publish-dlx does that and dead-letters the message; block has the publisher wait until the queue is down to four fifths.
 """
 
@@ -8,7 +8,7 @@ from ...memory import layout
 from ...outcomes import REFUSED, TAKEN
 from .feature import Feature
 
-TRIMMED_MAX = 1000  # messages that go at once where a policy makes a long queue short; the rest goes with time
+TRIMMED_MAX = 1000  # messages that one turn drops where a policy shortens a long queue; later turns drop the rest
 
 
 class Rule(Feature):

@@ -1,6 +1,6 @@
 """Priorities: x-max-priority levels; a message with a higher priority property goes before all of lower ones.
 
-The queue stays one list, ordered by level and then by age, so that delivery is what it is without priorities. Messages leave only at the
+The queue stays one list, ordered by level and then by age, so that delivery is the same as without priorities. Messages leave only at the
 head, so a level above the head's is empty; the last entry of each other level is remembered.
 """
 

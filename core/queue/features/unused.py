@@ -1,4 +1,4 @@
-"""A queue that nobody uses goes away: x-expires, in milliseconds without a consumer, a declaration or a basic.get."""
+"""An unused queue is deleted: x-expires, in milliseconds without a consumer, a declaration or a basic.get."""
 
 from ...shim import elapsed
 from .feature import Feature
@@ -13,7 +13,7 @@ class Rule(Feature):
         self.seen = None
 
     def flat(self):
-        """It looks at none of them."""
+        """The rule reads no message on its way in."""
         return True
 
     def tick(self, broker, queue):
