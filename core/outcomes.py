@@ -7,7 +7,7 @@ REFUSED = 3  # by a rule of a queue: the publisher gets a negative confirm
 SWALLOWED = 4  # taken by a rule of a queue, and not kept
 NOT_YET = 5  # of management: the answer leaves when the log has what it says
 
-# What a consumer says of deliveries (Broker.settle). The first three have the numbers that the engine knows (layout.ACCEPTED ...).
+# What a consumer says of deliveries (Consumers.settle). The first three have the numbers that the engine knows (layout.ACCEPTED ...).
 ACCEPTED = 0
 REJECTED = 1  # dropped, or dead-lettered
 MODIFIED = 2  # back to the queue; it counts as a delivery that has failed: 0-9-1's requeue

@@ -109,7 +109,7 @@ def text_of(node):
     if isinstance(node, ast.JoinedStr):
         return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "called":
-        kind = text_of(node.args[0])  # Definitions.called
+        kind = text_of(node.args[0])  # Topology.called
         return f"{'{}' if kind is None else kind} '{{}}' in vhost '{{}}'"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return filled_in(text_of(node.left), node.right.elts if isinstance(node.right, ast.Tuple) else [node.right])

@@ -157,7 +157,9 @@ def check(broker, user, permission, kind, name):
     """Raise access-refused, in RabbitMQ's words, unless `user` has the permission on the `kind` ("exchange", "queue") called `name`."""
     if not user.may(permission, name):
         broker.counters["access_refused"] += 1
-        raise ProtocolError(ACCESS_REFUSED, "access to %s refused for user '%s'" % (broker.called(kind, name or "amq.default"), user.name))
+        raise ProtocolError(
+            ACCESS_REFUSED, "access to %s refused for user '%s'" % (broker.topology.called(kind, name or "amq.default"), user.name)
+        )
 
 
 def pattern(expression, size_max):

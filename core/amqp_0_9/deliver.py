@@ -10,6 +10,7 @@ from .. import limits
 from ..broker import getting
 from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import hot, layout
+from ..message import reading
 from ..outcomes import REFUSED
 from . import field_table, frame, properties
 from .outgoing import foreign
@@ -62,7 +63,12 @@ def deliver(session, consumer, most):
             )
         )
         count += (state[layout.STATE_DELIVERED] - before) & layout.MASK
-        if count == most or tables.queues[length] == 0 or not session.broker.has_credit(consumer) or not deliver_large(session, consumer):
+        if (
+            count == most
+            or tables.queues[length] == 0
+            or not session.broker.consumers.has_credit(consumer)
+            or not deliver_large(session, consumer)
+        ):
             return count
         count += 1
         if count == most or session.outgoing.active():
@@ -75,7 +81,7 @@ def reworked_properties(broker, message):
     kind = broker.tables.messages[message + layout.MESSAGE_KIND]
     if kind & layout.KIND_FORMAT:
         return foreign().reworked(broker, message)[0]
-    return broker.merged(message) if kind & layout.KIND_REWORKED else None
+    return reading.merged(broker.tables, message) if kind & layout.KIND_REWORKED else None
 
 
 def reworked_header(session, number, message):
@@ -148,7 +154,7 @@ def start_delivery(session, consumer, entry, message, redelivered):
     payload = DELIVER + field_table.shortstr(consumer.tag) + count_tag(tables, channel) + bytes((redelivered,)) + tables.route_of(message)
     octets = frame.encode(frame.METHOD, channel.number, payload)
     if not consumer.no_ack:
-        session.broker.hold(consumer, entry)
+        session.broker.consumers.hold(consumer, entry)
     return octets
 
 

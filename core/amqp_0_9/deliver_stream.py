@@ -8,6 +8,7 @@ import struct
 
 from .. import limits
 from ..memory import layout
+from ..message import reading
 from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
 from . import frame, packed, properties
@@ -32,10 +33,12 @@ def deliver_stream(session, consumer, most):
     count = 0
     looked_at = 0
     end = consumer.queue.readable_offset()
-    while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and session.broker.has_credit(consumer):
+    while (
+        count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and session.broker.consumers.has_credit(consumer)
+    ):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
         octets = tables.properties_of(message)
-        if consumer.filter is not None and not subscription.fits(consumer, octets, session.broker.format_of(message).decode):
+        if consumer.filter is not None and not subscription.fits(consumer, octets, reading.format_of(tables, message).decode):
             move_on(tables, consumer)
             looked_at += 1
             if looked_at == FILTER_TURN:
@@ -57,7 +60,7 @@ def deliver_stream(session, consumer, most):
             return count
         tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
         count += 1
-    if consumer.cursor == layout.NONE and consumer.cursor_offset < end and session.broker.has_credit(consumer):
+    if consumer.cursor == layout.NONE and consumer.cursor_offset < end and session.broker.consumers.has_credit(consumer):
         session.broker.journal.pager.ask(consumer)
     return count
 

@@ -3,9 +3,8 @@
 from ..wire.family import Family
 from ..wire.registry import register
 from . import properties
-from .hot_row import Row
 from .session import Session
 
-FAMILY = Family("AMQP 0-9-1", Session.dialect.HEADER, Session, properties, Row)
+FAMILY = Family("AMQP 0-9-1", Session.dialect.HEADER, Session, properties)
 
 register(FAMILY)

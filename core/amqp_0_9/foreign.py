@@ -5,6 +5,7 @@ A build of one family does without it.
 
 from ..broker import crossing
 from ..memory import layout
+from ..message import reading
 from . import frame, properties
 
 
@@ -15,9 +16,9 @@ def reworked(broker, message):
     tables = broker.tables
     given, pieces = crossing.told(tables, message)
     given = {name: given[name] for name in properties.known() if name in given}
-    changes = broker.annotations_of(message)
+    changes = reading.annotations_of(broker.tables, message)
     octets = merged(given, changes)
-    size_max = broker.properties_room(tables.messages[message + layout.MESSAGE_ROUTE])
+    size_max = reading.properties_room(broker.limits, tables.messages[message + layout.MESSAGE_ROUTE])
     for table in (given, changes):
         if len(octets) > size_max and table.pop("headers", None):
             octets = merged(given, changes)

@@ -14,6 +14,7 @@ import struct
 
 from ..memory import layout
 from ..memory.layout import EPOCH
+from ..message import reading
 from . import field_table, frame, properties
 from .outgoing import foreign
 
@@ -92,7 +93,7 @@ def reworked_content(broker, message):
     if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
         return foreign().content(broker, message)
     size = tables.messages[message + layout.MESSAGE_BODY]
-    return broker.merged(message), tables.octets(message, tables.size_of(message) - size, size)
+    return reading.merged(broker.tables, message), tables.octets(message, tables.size_of(message) - size, size)
 
 
 def header(channel_number, size, offset, count):

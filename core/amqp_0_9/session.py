@@ -406,7 +406,7 @@ class Session(Sending):
     def open_channel(self, channel):
         """channel.open (section 1.5.2.1)."""
         number = channel.number
-        handle = self.broker.open_session()
+        handle = self.broker.consumers.open_session()
         if handle is None:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d channels at most" % self.broker.limits.channel_count_max)
         channel.handle = handle

@@ -57,7 +57,7 @@ def release(session, channel):
     """An open channel gives back what it holds."""
     session.number_channel(channel.number, layout.NONE)
     content.abandon(session, channel)
-    session.broker.close_session(channel)
+    session.broker.consumers.close_session(channel)
 
 
 def release_content(session, channel):
@@ -117,14 +117,14 @@ def access_request(session, channel, arguments):
 def exchange_declare(session, channel, arguments):
     """Section 1.6.2.1."""
     _, name, type_, passive, durable, auto_delete, internal, no_wait, table = arguments
-    session.broker.declare_exchange(session.connection, name, type_, passive, durable, auto_delete, internal, table)
+    session.broker.topology.declare_exchange(session.connection, name, type_, passive, durable, auto_delete, internal, table)
     answer_durably(session, channel, no_wait, "exchange_declare_ok", (), name)
 
 
 def exchange_delete(session, channel, arguments):
     """Section 1.6.2.3."""
     _, name, if_unused, no_wait = arguments
-    if not session.broker.delete_exchange(name, if_unused):
+    if not session.broker.topology.delete_exchange(name, if_unused):
         return False  # more bindings than one turn is for
     answer_durably(session, channel, no_wait, "exchange_delete_ok", (), name)
     return True
@@ -133,14 +133,14 @@ def exchange_delete(session, channel, arguments):
 def exchange_bind(session, channel, arguments):
     """RabbitMQ's exchange to exchange binding."""
     _, destination, source, key, no_wait, table = arguments
-    session.broker.bind_exchange(session.connection, destination, source, key.encode("utf-8"), table)
+    session.broker.topology.bind_exchange(session.connection, destination, source, key.encode("utf-8"), table)
     answer_durably(session, channel, no_wait, "exchange_bind_ok", (), destination)
 
 
 def exchange_unbind(session, channel, arguments):
     """The end of such a binding."""
     _, destination, source, key, no_wait, table = arguments
-    session.broker.unbind_exchange(destination, source, key.encode("utf-8"), table)
+    session.broker.topology.unbind_exchange(destination, source, key.encode("utf-8"), table)
     answer_durably(session, channel, no_wait, "exchange_unbind_ok", (), destination)
 
 
@@ -152,12 +152,14 @@ def queue_declare(session, channel, arguments):
     _, name, passive, durable, exclusive, auto_delete, no_wait, table = arguments
     if name.startswith(content.REPLY_QUEUE):
         if name not in session.broker.queues and name != content.REPLY_QUEUE:
-            session.broker.queue(name, session.connection)
+            session.broker.topology.queue(name, session.connection)
         answer(session, channel, no_wait, "queue_declare_ok", (name, 0, 1))
         return
-    queue = session.broker.declare_queue(session.connection, served(session, name), passive, durable, exclusive, auto_delete, table)
+    queue = session.broker.topology.declare_queue(
+        session.connection, served(session, name), passive, durable, exclusive, auto_delete, table
+    )
     channel.last_queue = queue.name
-    session.broker.end_unclaimed(queue)
+    session.broker.consumers.end_unclaimed(queue)
     answer_durably(session, channel, no_wait, "queue_declare_ok", (queue.name, queue.message_count(), len(queue.consumers)), queue.name)
 
 
@@ -167,7 +169,7 @@ def queue_bind(session, channel, arguments):
     queue = current_queue(channel, name)
     if name == "" and key == "":
         key = queue
-    session.broker.bind(session.connection, queue, exchange, key.encode("utf-8"), table)
+    session.broker.topology.bind(session.connection, queue, exchange, key.encode("utf-8"), table)
     answer_durably(session, channel, no_wait, "queue_bind_ok", (), queue)
 
 
@@ -177,7 +179,7 @@ def queue_unbind(session, channel, arguments):
     queue = current_queue(channel, name)
     if name == "" and key == "":
         key = queue
-    session.broker.unbind(session.connection, queue, exchange, key.encode("utf-8"), table)
+    session.broker.topology.unbind(session.connection, queue, exchange, key.encode("utf-8"), table)
     answer_durably(session, channel, False, "queue_unbind_ok", (), queue)
 
 
@@ -189,7 +191,7 @@ def queue_purge(session, channel, arguments):
     name = current_queue(channel, name)
     left = channel.left
     if left < 0 or name in broker.queues:
-        queue = broker.queue(name if left >= 0 else served(session, name), session.connection)
+        queue = broker.topology.queue(name if left >= 0 else served(session, name), session.connection)
         if left < 0:
             left = queue.message_count()
         count = broker.purge(queue, left)
@@ -207,7 +209,7 @@ def queue_delete(session, channel, arguments):
     """Section 1.7.2.9. The consumers of the connection that deletes hear of it after delete-ok, as from RabbitMQ."""
     _, name, if_unused, if_empty, no_wait = arguments
     name = served(session, current_queue(channel, name))
-    count = session.broker.delete_queue(session.connection, name, if_unused, if_empty)
+    count = session.broker.topology.delete_queue(session.connection, name, if_unused, if_empty)
     if count is None:  # more bindings than one turn is for
         return session.go_on_later()
     answer_durably(session, channel, no_wait, "queue_delete_ok", (count,), name)
@@ -242,7 +244,7 @@ def basic_consume(session, channel, arguments):
     size_max = session.broker.limits.name_size_max
     if len(tag.encode("utf-8")) > size_max:
         raise ProtocolError(PRECONDITION_FAILED, "this consumer tag is longer than the %d octets that this broker takes" % size_max)
-    consumer = session.broker.subscribe(channel, queue, tag, no_ack, exclusive, table, channel.prefetch)
+    consumer = session.broker.consumers.subscribe(channel, queue, tag, no_ack, exclusive, table, channel.prefetch)
     consumer.prefix = deliver.prefix(channel.number, tag)
     consumer.prefix_at = session.broker.tables.engine.octets(consumer.prefix)
     consumer.frame_size_max = session.frame_size_max
@@ -257,9 +259,9 @@ def reply_queue(session, channel, no_ack):
         raise ProtocolError(PRECONDITION_FAILED, "reply consumer cannot acknowledge")
     if channel.reply_queue is not None:
         raise ProtocolError(PRECONDITION_FAILED, "reply consumer already set")
-    name = session.broker.generated_name(content.REPLY_QUEUE + ".")
-    session.broker.check_queue_room(session.connection)
-    session.broker.make_queue(session.connection, name, False, True, True, {})
+    name = session.broker.topology.generated_name(content.REPLY_QUEUE + ".")
+    session.broker.topology.check_queue_room(session.connection)
+    session.broker.topology.make_queue(session.connection, name, False, True, True, {})
     channel.reply_queue = name
     return name
 
@@ -275,7 +277,7 @@ def basic_cancel(session, channel, arguments):
             len(channel.consumers) // 4
             + 40 * session.broker.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED] // session.broker.tables.engine.effort
         )
-        session.broker.cancel(consumer)
+        session.broker.consumers.cancel(consumer)
     answer(session, channel, no_wait, "basic_cancel_ok", (tag,))
 
 
@@ -286,7 +288,7 @@ def basic_cancel_ok(session, channel, arguments):
 def basic_get(session, channel, arguments):
     """Section 1.8.3.10. A stream answers with its state."""
     _, name, no_ack = arguments
-    queue = session.broker.queue(current_queue(channel, name), session.connection)
+    queue = session.broker.topology.queue(current_queue(channel, name), session.connection)
     served = getting.serve(session.broker, queue)
     if session.state == "closing":
         return True  # that broke it
@@ -322,13 +324,13 @@ def basic_ack(session, channel, arguments):
         if multiple:
             session.settling = session.broker.tables.entries[last + layout.ENTRY_TAG]
             return settle_up_to(session, channel, ACCEPTED)
-        session.broker.settle(channel, last, last, ACCEPTED)
+        session.broker.consumers.settle(channel, last, last, ACCEPTED)
     return None
 
 
 def settle_up_to(session, channel, how):
     """Settle what a channel has up to the delivery tag session.settling, the oldest first; false while that takes further turns."""
-    return session.broker.settle_some(channel, session.settling, how) or session.go_on_later()
+    return session.broker.consumers.settle_some(channel, session.settling, how) or session.go_on_later()
 
 
 def give_back(session, channel, last=None):
@@ -338,12 +340,12 @@ def give_back(session, channel, last=None):
     tables = broker.tables
     begins = last is not None
     if not begins:
-        last = broker.last_unsettled(channel)
+        last = broker.consumers.last_unsettled(channel)
         while last != layout.NONE and (session.settling - tables.entries[last + layout.ENTRY_TAG]) & 0x20000000:
             last = tables.entries[last + layout.ENTRY_PREVIOUS]
-    last = broker.return_some(channel, last)
+    last = broker.consumers.return_some(channel, last)
     if last == layout.NONE:
-        broker.wake_consumers(channel, last, True)
+        broker.consumers.wake_consumers(channel, last, True)
         return True
     if begins:
         tables.engine.leave(channel.handle, last, layout.MASK)
@@ -381,7 +383,7 @@ def basic_nack(session, channel, arguments):
         if multiple:
             session.settling = session.broker.tables.entries[last + layout.ENTRY_TAG]
             return settle_up_to(session, channel, REJECTED)
-        session.broker.settle(channel, last, last, MODIFIED if requeue else REJECTED)
+        session.broker.consumers.settle(channel, last, last, MODIFIED if requeue else REJECTED)
     return None
 
 
@@ -398,10 +400,10 @@ def basic_recover_async(session, channel, arguments):
     if not arguments[0]:
         raise ProtocolError(NOT_IMPLEMENTED, "requeue=false")
     if channel.transaction is None:
-        return give_back(session, channel, session.broker.last_unsettled(channel) if session.settling < 0 else None)
+        return give_back(session, channel, session.broker.consumers.last_unsettled(channel) if session.settling < 0 else None)
     if not channel.transaction.recover(session.broker, channel):
         return session.go_on_later()
-    session.broker.wake_consumers(channel, layout.NONE, True)
+    session.broker.consumers.wake_consumers(channel, layout.NONE, True)
     return None
 
 

@@ -60,7 +60,7 @@ class BrowsingLink(Link):
         text_of(given["address"])
         name = name_of(given)
         check(self.broker, self.protocol.connection.user, READ, "queue", name)
-        self.queue = self.broker.queue(name, self.protocol.connection)
+        self.queue = self.broker.topology.queue(name, self.protocol.connection)
         taken = filters.taken(given["filter"], False, False, self.broker.seconds + layout.EPOCH)
         self.fits = taken.fits if taken.tests else None
         given["filter"] = taken.echo or None

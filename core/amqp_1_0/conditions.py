@@ -44,12 +44,9 @@ SYMBOLS = {
 
 # Conditions that only AMQP 1.0 has.
 INVALID_FIELD = "amqp:invalid-field"
-RESOURCE_DELETED = "amqp:resource-deleted"
 ILLEGAL_STATE = "amqp:illegal-state"
 WINDOW_VIOLATION = "amqp:session:window-violation"
 HANDLE_IN_USE = "amqp:session:handle-in-use"
-UNATTACHED_HANDLE = "amqp:session:unattached-handle"
-DETACH_FORCED = "amqp:link:detach-forced"
 TRANSFER_LIMIT_EXCEEDED = "amqp:link:transfer-limit-exceeded"
 STOLEN = "amqp:link:stolen"
 UNKNOWN_ID = "amqp:transaction:unknown-id"

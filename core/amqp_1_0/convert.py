@@ -8,6 +8,7 @@ import struct
 
 from ..broker import crossing
 from ..memory import layout
+from ..message import reading
 from ..message.annotations import GONE
 from ..message.formats import AMQP_1_0
 from . import addresses, body, composites, sections, types
@@ -164,7 +165,7 @@ def map_section(code, count, pairs):
 
 def annotations_of(broker, message):
     """The broker's annotations of a message, by symbol, as types.py has values."""
-    changes = broker.annotations_of(message)
+    changes = reading.annotations_of(broker.tables, message)
     return noted_of(changes, broker.tables.messages[message + layout.MESSAGE_ARRIVED]) if changes else {}
 
 
@@ -269,7 +270,7 @@ def converted(broker, message, failed, noted):
     messages = tables.messages
     kind = messages[message + layout.MESSAGE_KIND]
     given, _ = crossing.told(tables, message)
-    exchange, key = broker.names_of(message)
+    exchange, key = reading.names_of(broker.tables, message)
     changes = annotations_of(broker, message)
     changes["x-exchange"] = exchange
     changes["x-routing-key"] = key if sections.utf8(key) is None else sections.utf8(key)
@@ -278,7 +279,7 @@ def converted(broker, message, failed, noted):
     fields = {
         "durable": kind & layout.KIND_DURABLE != 0,
         "priority": kind >> layout.KIND_PRIORITY & 255 if kind & layout.KIND_HAS_PRIORITY else None,
-        "ttl": broker.expiration_of(message),
+        "ttl": reading.expiration_of(broker.tables, message),
     }
     octets = header(fields, failed, passed_ms(broker, message)) + sections_of(given, changes)
     size = messages[message + layout.MESSAGE_BODY]

@@ -5,6 +5,7 @@ The message stays in the stream; the delivery gets an entry of its own until it 
 
 from ..errors import PRECONDITION_FAILED
 from ..memory import layout
+from ..message import reading
 from ..outcomes import ACCEPTED
 from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
@@ -45,7 +46,7 @@ def deliver_stream(link, most, before):
         entry = stream_entry(tables, consumer, message)
         send(link, entry, message, lead)
         if link.settled:
-            broker.settle(session, entry, entry, ACCEPTED)
+            broker.consumers.settle(session, entry, entry, ACCEPTED)
         move_on(tables, consumer)
         count += 1
     if consumer.cursor == layout.NONE and consumer.cursor_offset < end and can_go_on(link):
@@ -57,7 +58,7 @@ def is_wanted(broker, consumer, message):
     """True for a message that a consumer's filters take."""
     if consumer.filter is not None:
         octets = broker.tables.properties_of(message)
-        if not subscription.fits(consumer, octets, broker.format_of(message).decode):
+        if not subscription.fits(consumer, octets, reading.format_of(broker.tables, message).decode):
             return False
     wanted = getattr(consumer, "wanted", None)  # only a consumer with filters has it: boards' consumers are as small as can be
     return wanted is None or wanted(broker, message)
@@ -65,4 +66,4 @@ def is_wanted(broker, consumer, message):
 
 def can_go_on(link):
     """True when the link has credit and its session may begin a delivery."""
-    return link.consumer is not None and link.broker.has_credit(link.consumer) and link.session.may_send()
+    return link.consumer is not None and link.broker.consumers.has_credit(link.consumer) and link.session.may_send()

@@ -246,7 +246,7 @@ def settle_run(session, entry, last, outcome):
         left -= 1
         behind = entries[behind + layout.ENTRY_NEXT]
     tables.state[layout.STATE_LEFT] = left
-    session.broker.settle(session, entry, end, chosen)
+    session.broker.consumers.settle(session, entry, end, chosen)
     if behind == layout.NONE or serial.distance(number_of(session, behind), last) < 0:
         return layout.NONE
     return behind

@@ -95,8 +95,8 @@ JMS_NAMES = {
 
 
 class Taken:
-    """What was taken of a filter set. `arguments`: for Broker.subscribe; `tests`: functions of a message's facts; `echo`: the filters, for
-    the source that goes back, or None where there were none."""
+    """What was taken of a filter set. `arguments`: for Consumers.subscribe; `tests`: functions of a message's facts; `echo`: the filters,
+    for the source that goes back, or None where there were none."""
 
     def __init__(self):
         self.arguments: "dict" = {}

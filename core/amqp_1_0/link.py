@@ -15,7 +15,6 @@ FIRST = 0  # receiver-settle-mode (section 2.8.3)
 SECOND = 1
 UNSETTLED = 0  # sender-settle-mode (section 2.8.2)
 SETTLED = 1
-MIXED = 2
 
 
 class Link:

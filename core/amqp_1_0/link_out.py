@@ -10,6 +10,7 @@ from ..broker import getting
 from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout
+from ..message.reading import names_of
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
 from . import addresses, composites, convert, dispositions, filters, hot_row, no_local, nodes, sections, serial
@@ -96,8 +97,8 @@ class OutgoingLink(Link):
         no_ack = self.settled and not found.is_stream
         if self.second and not found.is_stream:
             self.resuming = part("amqp_1_0.resuming")
-        self.consumer = broker.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
-        broker.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        self.consumer = broker.consumers.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
+        broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
         if is_noted:
             noted = no_local.Noted(broker, found, owner)
             noted.consumer = self.consumer
@@ -114,7 +115,7 @@ class OutgoingLink(Link):
         consumer, reading = self.consumer, self.reading
         self.consumer = None
         if consumer is not None:
-            self.broker.cancel(consumer, False)
+            self.broker.consumers.cancel(consumer, False)
         elif reading.own or reading.private and not reading.ends:
             nodes.close(self.broker, self.protocol.connection, reading.queue, True)
 
@@ -146,7 +147,7 @@ class OutgoingLink(Link):
     def flow(self, fields):
         """The receiver's state: its credit, and whether it wants what there is at once (drain)."""
         if fields["link-credit"] is not None and self.consumer is not None:
-            self.broker.add_credit(self.consumer, min(self.granted(fields), layout.CREDIT_UNLIMITED - 1) - self.left())
+            self.broker.consumers.add_credit(self.consumer, min(self.granted(fields), layout.CREDIT_UNLIMITED - 1) - self.left())
         self.work = None if fields["properties"] is None else transactions().acquiring(self.session, fields["properties"])
         self.drain = fields["drain"]
         if self.drain and self.protocol.drains(self):
@@ -162,7 +163,7 @@ class OutgoingLink(Link):
             if not self.has_all():
                 return False
             self.delivery_count = serial.after(self.delivery_count, self.left())
-            self.broker.add_credit(self.consumer, -self.left())
+            self.broker.consumers.add_credit(self.consumer, -self.left())
         self.session.say_flow(self)  # with drain as the receiver said it last (section 2.7.4): rhea waits for that
         return True
 
@@ -203,7 +204,7 @@ class OutgoingLink(Link):
             self.session.wake()
         if consumer is None:
             return True
-        self.broker.add_credit(consumer, -self.left())
+        self.broker.consumers.add_credit(consumer, -self.left())
         tables = self.broker.tables
         entries = tables.entries
         entry = tables.channels[self.session.handle + layout.CHANNEL_UNSETTLED_HEAD]
@@ -216,10 +217,10 @@ class OutgoingLink(Link):
             behind = entries[entry + layout.ENTRY_NEXT]
             tables.state[layout.STATE_LEFT] -= 1
             if entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
-                self.broker.settle(self.session, entry, entry, RELEASED)
+                self.broker.consumers.settle(self.session, entry, entry, RELEASED)
             entry = behind
         self.consumer = None
-        self.broker.cancel(consumer, False)
+        self.broker.consumers.cancel(consumer, False)
         return True
 
     def close(self):
@@ -260,7 +261,7 @@ def deliver(link, most, before):
     found = consumer.queue
     count = 0
     takes = session.session.hot is not None
-    while count < most and broker.has_credit(consumer) and session.may_send():
+    while count < most and broker.consumers.has_credit(consumer) and session.may_send():
         if takes:
             quick = hot_row.deliver(link, most - count)
             if quick:
@@ -291,7 +292,7 @@ def deliver(link, most, before):
 
 def route_noted(broker, message):
     """The annotations that RabbitMQ 4 adds to each delivery: where the message was published to."""
-    exchange, key = broker.names_of(message)
+    exchange, key = names_of(broker.tables, message)
     noted: "dict" = {"x-exchange": exchange}
     text = sections.utf8(key)
     if text is not None:
@@ -328,7 +329,7 @@ def send(link, entry, message, lead):
     if link.consumer.no_ack:
         tables.consumers[link.consumer.handle + layout.CONSUMER_CREDIT] -= 1
     else:
-        broker.hold(link.consumer, entry)
+        broker.consumers.hold(link.consumer, entry)
     number = dispositions.tail_number(session)
     write(link, message, number, lead, first_of(link, entry, number))
 

@@ -180,7 +180,7 @@ def check_letters(name):
 def check_prefix(request, kind, name):
     """Refuse a name that only the broker gives."""
     if name.startswith("amq."):
-        raise Refused("403", "%s starts with reserved prefix 'amq.'" % request.broker.called(kind, name))
+        raise Refused("403", "%s starts with reserved prefix 'amq.'" % request.broker.topology.called(kind, name))
 
 
 def check_default(name):
@@ -197,7 +197,7 @@ def get_queue(request, segment):
     name = name_of(segment)
     broker = request.broker
     if name not in broker.queues:
-        raise Refused("404", broker.called("queue", name) + " not found")
+        raise Refused("404", broker.topology.called("queue", name) + " not found")
     if not any(request.connection.user.may(permission, name) for permission in (READ, WRITE, CONFIGURE)):
         request.allow(CONFIGURE, "queue", name)
     found = broker.queues[name]
@@ -224,7 +224,7 @@ def put_queue(request, segment):
         request.allow(READ, "queue", name)
         request.allow(WRITE, "exchange", target)
     durable, exclusive = given.get("durable", True), given.get("exclusive", False)
-    found = broker.declare_queue(request.connection, name, False, durable, exclusive, given.get("auto_delete", False), arguments)
+    found = broker.topology.declare_queue(request.connection, name, False, durable, exclusive, given.get("auto_delete", False), arguments)
     if there:
         turns.serve(broker, found)
     request.promise(name)
@@ -257,7 +257,7 @@ def delete_queue(request, segment):
     there = broker.queues.get(name)
     if there is not None:
         turns.serve(broker, there)
-    count = broker.delete_queue(request.connection, name, False, False)
+    count = broker.topology.delete_queue(request.connection, name, False, False)
     if count is None:
         return NOT_YET  # more bindings than one turn is for
     request.promise(name)
@@ -271,11 +271,11 @@ def purge_queue(request, segment):
     if request.left < 0:
         request.allow(READ, "queue", name)
         if name not in broker.queues:
-            raise Refused("404", "no " + broker.called("queue", name))
+            raise Refused("404", "no " + broker.topology.called("queue", name))
     if name in broker.queues:
-        found = broker.queue(name, request.connection)
+        found = broker.topology.queue(name, request.connection)
         if found.is_stream:
-            raise Refused("400", "purge not supported by " + broker.called("queue", name))
+            raise Refused("400", "purge not supported by " + broker.topology.called("queue", name))
         if request.left < 0:
             turns.serve(broker, found)
             request.left = found.message_count()
@@ -311,7 +311,7 @@ def put_exchange(request, segment):
         request.allow(WRITE, "exchange", target)
     durable, internal = given.get("durable", True), given.get("internal", False)
     type_ = given.get("type", "direct")
-    broker.declare_exchange(request.connection, name, type_, False, durable, given.get("auto_delete", False), internal, arguments)
+    broker.topology.declare_exchange(request.connection, name, type_, False, durable, given.get("auto_delete", False), internal, arguments)
     request.promise(name)
     return "204", None
 
@@ -323,7 +323,7 @@ def delete_exchange(request, segment):
     check_default(name)
     check_prefix(request, "exchange", name)
     request.allow(CONFIGURE, "exchange", name)
-    if not request.broker.delete_exchange(name, False):
+    if not request.broker.topology.delete_exchange(name, False):
         return NOT_YET
     request.promise(name)
     return "204", None
@@ -347,9 +347,9 @@ def post_binding(request, _):
     key = given.get("binding_key", "").encode("utf-8")
     try:
         if to_queue:
-            broker.bind(request.connection, destination, source, key, arguments)
+            broker.topology.bind(request.connection, destination, source, key, arguments)
         else:
-            broker.bind_exchange(request.connection, destination, source, key, arguments)
+            broker.topology.bind_exchange(request.connection, destination, source, key, arguments)
     except ProtocolError as error:
         raise Refused("400" if error.condition != RESOURCE_ERROR else "403", error.text) from None
     request.promise(destination)
@@ -368,10 +368,10 @@ def delete_binding(request, segment):
     check_ends(request, source, to_queue, destination)
     broker = request.broker
     if to_queue and destination in broker.queues:
-        broker.queue(destination, request.connection)  # another connection's is locked
+        broker.topology.queue(destination, request.connection)  # another connection's is locked
     for binding in bindings(broker, source, to_queue, destination, key):
         if hash_of(binding.arguments) == parts[3][2]:
-            broker.remove_bindings((binding,))
+            broker.topology.remove_bindings((binding,))
             break
     request.promise(destination)
     return "204", None

@@ -32,7 +32,7 @@ def attach(session, fields, octets, at, end):
     target = fields["target"]
     if not fields["role"] and isinstance(target, tuple) and target[0] == "coordinator":
         kind = link_in.transactions().Coordinator
-    if fields["unsettled"] and session.broker.leaving:
+    if fields["unsettled"] and session.broker.consumers.leaving:
         return session.session.go_on_later()  # deliveries of another connection are on their way back: perhaps those of this link
     link = session.links[handle] = kind(session, fields)
     if link.attach(fields):
@@ -131,7 +131,7 @@ def release(session):
     session.answers = {}
     session.flows = []
     session.responses = []
-    session.broker.close_session(session)
+    session.broker.consumers.close_session(session)
 
 
 def ignore(session, *given):

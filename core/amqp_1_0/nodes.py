@@ -74,8 +74,8 @@ def route(broker, connection, node):
     else:
         exchange, key = name, None if node[0] in (NAME, TOPIC) else key
     check(broker, connection.user, WRITE, "exchange", exchange)
-    if exchange and broker.exchange(exchange).internal:
-        raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal " + broker.called("exchange", exchange))
+    if exchange and broker.topology.exchange(exchange).internal:
+        raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal " + broker.topology.called("exchange", exchange))
     return exchange, key
 
 
@@ -91,10 +91,10 @@ def seen(broker, connection, kind, name):
         return QUEUE
     if made is not None and made not in _QUEUES:
         check(broker, connection.user, CONFIGURE, "exchange", name)
-        broker.declare_exchange(connection, name, made, False, True, False, False, {})
+        broker.topology.declare_exchange(connection, name, made, False, True, False, False, {})
         return EXCHANGE
     if kind == NAME:
-        raise ProtocolError(NOT_FOUND, "no queue and no " + broker.called("exchange", name))
+        raise ProtocolError(NOT_FOUND, "no queue and no " + broker.topology.called("exchange", name))
     return TOPIC
 
 
@@ -111,10 +111,10 @@ def make_queue(broker, connection, kind, name):
     made = kind_made(broker, name)
     if made not in _QUEUES:
         if kind != MADE:
-            raise ProtocolError(NOT_FOUND, "no " + broker.called("queue", name))
+            raise ProtocolError(NOT_FOUND, "no " + broker.topology.called("queue", name))
         made = "queue"
     check(broker, connection.user, CONFIGURE, "queue", name)
-    broker.declare_queue(connection, name, False, True, False, False, {} if made == "queue" else {"x-queue-type": made})
+    broker.topology.declare_queue(connection, name, False, True, False, False, {} if made == "queue" else {"x-queue-type": made})
 
 
 def make_own(broker, connection, node, container, link):
@@ -124,10 +124,10 @@ def make_own(broker, connection, node, container, link):
     """
     if node[2] is not None:
         return "", "/topic/" + own_name(broker, container, link)
-    name = broker.generated_name(_REPLIES) if node[1] else own_name(broker, container, link)
+    name = broker.topology.generated_name(_REPLIES) if node[1] else own_name(broker, container, link)
     check(broker, connection.user, CONFIGURE, "queue", name)
-    broker.check_queue_room(connection)
-    broker.make_queue(connection, name, False, True, False, {})
+    broker.topology.check_queue_room(connection)
+    broker.topology.make_queue(connection, name, False, True, False, {})
     return name, queue_address(name)
 
 
@@ -135,7 +135,7 @@ def own_name(broker, container, link):
     """A name for a dynamic node; with container and link in it, where they are short, "for ease of identification" (section 3.5.3)."""
     label = "%s-%s-" % (container, link)
     short = len(label.encode("utf-8")) <= broker.limits.name_size_max - _OWN_SIZE
-    return broker.generated_name(_DYNAMIC + (label if short and "/" not in label else ""))
+    return broker.topology.generated_name(_DYNAMIC + (label if short and "/" not in label else ""))
 
 
 def reading(broker, connection, node, terminus):
@@ -155,14 +155,14 @@ def reading(broker, connection, node, terminus):
         kind = seen(broker, connection, kind, name)
         if kind == TOPIC:
             return subscribed(broker, connection, _TOPICS, key, address, terminus)
-        key = b"#" if kind == EXCHANGE and broker.exchange(name).type == "topic" else b""
+        key = b"#" if kind == EXCHANGE and broker.topology.exchange(name).type == "topic" else b""
     if kind == EXCHANGE:
-        broker.exchange(name)
+        broker.topology.exchange(name)
         return subscribed(broker, connection, name, key, address, terminus)
     if name not in broker.queues:
         make_queue(broker, connection, kind, name)
     check(broker, connection.user, READ, "queue", name)
-    broker.queue(name, connection)
+    broker.topology.queue(name, connection)
     return Reading(name, address)
 
 
@@ -174,7 +174,7 @@ def subscribed(broker, connection, exchange, key, address, terminus):
     check(broker, user, READ, "exchange", exchange)
     shared = "shared" in terminus.capabilities
     if not (shared or terminus.durable):
-        queue = broker.declare_queue(connection, "", False, False, True, True, {}).name
+        queue = broker.topology.declare_queue(connection, "", False, False, True, True, {}).name
         bind(broker, connection, queue, exchange, key)
         made = Reading(queue, address)
         made.bound = made.private = True
@@ -188,11 +188,11 @@ def subscribed(broker, connection, exchange, key, address, terminus):
     if there is not None and (bindings_of(there) != [(exchange, key)] or there.arguments.get(no_local.ARGUMENT) != owner):
         if there.consumers:
             raise ProtocolError(RESOURCE_LOCKED, "the subscription '%s' is to another topic, and in use" % terminus.link)
-        broker.drop_queue(broker.queue(queue, connection))
+        broker.topology.drop_queue(broker.topology.queue(queue, connection))
         there = None
     if there is None:
         arguments = {} if owner is None else {no_local.ARGUMENT: owner}
-        broker.declare_queue(connection, queue, False, terminus.durable, False, not terminus.durable, arguments)
+        broker.topology.declare_queue(connection, queue, False, terminus.durable, False, not terminus.durable, arguments)
         bind(broker, connection, queue, exchange, key)
     made = Reading(queue, address)
     made.bound = True
@@ -206,7 +206,7 @@ def subscribed(broker, connection, exchange, key, address, terminus):
 def bind(broker, connection, queue, exchange, key):
     """Bind a subscription's queue, which needs write on it."""
     check(broker, connection.user, WRITE, "queue", queue)
-    broker.bind(connection, queue, exchange, key, {})
+    broker.topology.bind(connection, queue, exchange, key, {})
 
 
 def bindings_of(queue):
@@ -241,4 +241,4 @@ def close(broker, connection, queue, own):
         return True
     if not own:
         check(broker, connection.user, CONFIGURE, "queue", queue)
-    return broker.delete_queue(connection, queue, False, False) is not None
+    return broker.topology.delete_queue(connection, queue, False, False) is not None

@@ -102,7 +102,7 @@ def check_host(protocol, hostname):
 def close(protocol, channel, fields, octets, at, end):
     """The peer's close (section 2.7.9): answered when the deliveries of its sessions have gone back; false until then."""
     protocol.release_all()
-    if [each for each in protocol.broker.leaving if each.connection is protocol.connection]:
+    if [each for each in protocol.broker.consumers.leaving if each.connection is protocol.connection]:
         return protocol.go_on_later()
     protocol.reply(0, "close", {})
     protocol.connection.end(True)

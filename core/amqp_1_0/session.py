@@ -32,7 +32,7 @@ def begin(protocol, channel, fields, octets, at, end):
         raise ProtocolError(CHANNEL_ERROR, "a begin on channel %d, where a session has begun" % channel)
     if fields["remote-channel"] is not None:
         raise ProtocolError(CHANNEL_ERROR, "a begin that answers one of ours on channel %d: there is none" % fields["remote-channel"])
-    handle = protocol.broker.open_session()
+    handle = protocol.broker.consumers.open_session()
     if handle is None:
         raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % protocol.broker.limits.channel_count_max)
     session = protocol.mapped[channel] = Session(protocol, channel, handle, fields)

@@ -16,6 +16,7 @@ import struct
 from ..broker.transaction import Transaction, the_unsettled, whole_tag
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
+from ..message import reading
 from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
 from . import composites, dispositions, no_local, serial, types
@@ -66,7 +67,7 @@ class Work(Transaction):
 
     def tally(self, broker, message):
         """Count a message in the queues that it goes to."""
-        exchange, key = broker.names_of(message)
+        exchange, key = reading.names_of(broker.tables, message)
         octets = broker.tables.messages[message + layout.MESSAGE_BODY]
         for queue in broker.route(exchange, key, message):
             rules = queue.rules
@@ -139,7 +140,7 @@ class Work(Transaction):
                 if outcome == RELEASED or each[3]:
                     entry = the_unsettled(tables, session, each if outcome == RELEASED else each[1])
                     if entry != layout.NONE:
-                        session.broker.settle(session, entry, entry, outcome)
+                        session.broker.consumers.settle(session, entry, entry, outcome)
         self.ended()
         return True
 

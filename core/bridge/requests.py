@@ -70,7 +70,7 @@ def named(broker, request, key):
     """The queue that a request names."""
     name = request.get(key)
     if not isinstance(name, str) or name not in broker.queues:
-        raise ProtocolError(NOT_FOUND, "no " + broker.called("queue", name))
+        raise ProtocolError(NOT_FOUND, "no " + broker.topology.called("queue", name))
     return broker.queues[name]
 
 

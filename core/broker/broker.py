@@ -3,26 +3,27 @@
 A wire folder calls the verbs here; the broker calls back on a protocol and its connection: core/wire/contract.pyi says what.
 Nothing here blocks: a publisher that finds no room is `held` and tried again by `run`.
 
-One object, in the order of its files: topology.py (exchanges, queues, bindings), message_reading.py (what is in a message),
-consumers.py (what consumers do), and this.
+Two parts of it have verbs of their own: `topology` (topology.py: exchanges, queues, bindings) and `consumers` (consumers.py: what
+sessions and their consumers do). What is in a message is read with core/message/reading.py.
 """
 
 from ..access.login_failures import Failures
 from ..access.permissions import default as default_access
-from ..errors import ACCESS_REFUSED, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from ..exchange.walk import Walk, near
 from ..memory import hot, layout
 from ..memory.layout import EPOCH
+from ..memory.tables import Tables
 from ..message.route import key_of
 from ..outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
 from ..parts import part
 from ..queue import turns
 from ..queue.rules import with_expiry, without_expiry
 from ..shim import elapsed
-from . import route_cache
-from .consumers import Consuming
+from . import engine, route_cache
+from .consumers import Consumers
 from .guard import Guard
 from .places import Places
+from .topology import NoPolicies, Topology
 
 if False:  # for the type checker alone
     from typing import Any
@@ -90,14 +91,29 @@ def nothing(sentence, is_fault=False):
     """A log function that drops every sentence."""
 
 
-class Broker(Consuming):
+class Broker:
     """One broker with one virtual host. `limits`: core/limits.py; `nonce`: bytes that differ from run to run; `access`:
     core/access/permissions.py, by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
+    made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
+
     name = "leveret"  # the broker's name; clients see it as cluster_name
+    virtual_host = "/"  # the name of the one that there is
+    virtual_host_aliases = ()  # other names by which clients may open it
 
     def __init__(self, limits, nonce=b"", access=None, log=nothing):
-        Consuming.__init__(self, limits, nonce)
+        self.limits = limits
+        self.nonce = nonce
+        self.tables = Tables(limits, engine.chosen)
+        self.exchanges: "Any" = {}  # by name
+        self.queues: "Any" = {}
+        self.queue_objects: "Any" = {}  # by record handle
+        self.topology = Topology(self)
+        self.consumers = Consumers(self)
+        policies = part("broker.policies")
+        self.policies: "Any" = NoPolicies() if policies is None else policies.Policies()
+        self.journal: "Any" = None  # journal.Journal of a durable broker
+        self.unrestored = []  # definitions of the log that could not be made again, and stay there
         self.access = default_access(limits, nonce) if access is None else access
         self.failures = Failures(limits)
         self.guard = Guard(self)
@@ -124,9 +140,6 @@ class Broker(Consuming):
         self.held = []  # connections that are not read because a queue or the arena has no room
         self.behind = []  # connections with unprocessed frames: other connections have their turn first
         self.turns = 0  # of these, in this round
-        self.leaving = []  # closed channels whose deliveries are on their way back to their queues
-        self.leaves_at = 0  # uptime before which the broker tries none of them: each has failed
-        self.stuck = 0  # of them, the last ones, that have failed
         self.places = Places(self)
         self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
@@ -266,8 +279,8 @@ class Broker(Consuming):
         if self.jobs:
             self.work(self.jobs.pop(0))
         self.dead_letters.turn(self)
-        if self.leaving_now():
-            self.let_leave()
+        if self.consumers.leaving_now():
+            self.consumers.let_leave()
         if self.policies.pending:
             self.policies.go_on(self)
         left = turns.run(self, self.tables.engine.deliveries)
@@ -302,6 +315,22 @@ class Broker(Consuming):
                 connection.broke(error)
             if self.tables.state[layout.STATE_LEFT] <= 0:
                 return  # this turn was a long one
+
+    def activate(self, queue):
+        """Mark a queue that may have something to deliver as active."""
+        hot.activate(self.tables.queues, self.tables.state, queue.handle)
+
+    def has_active(self):
+        """True when `run` may have something to do: a queue with messages to deliver, a connection that waits for its turn."""
+        return (
+            self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
+            or len(self.behind) > 0
+            or self.consumers.leaving_now()
+            or self.dead_letters.until != layout.NONE
+            or len(self.policies.pending) > 0
+            or self.journal is not None
+            and self.journal.pager.busy
+        )
 
     # Publishing
 
@@ -372,6 +401,28 @@ class Broker(Consuming):
         walk.queues = [queue for queue in walk.queues if not circles(queue.name)]
         return self.put_far(message, walk)
 
+    def discard(self, queue, entry, reason):
+        """Drop an entry in no list, or dead-letter it where its queue has a dead letter exchange."""
+        rule = None if queue.rules is None else queue.rules.dead_letter
+        if rule is None or self.send_dead_letter(rule, queue, entry, reason):
+            queue.drop(entry)
+
+    def send_dead_letter(self, rule, queue, entry, reason):
+        """Have an entry's message published as a dead letter: true when the entry can be dropped; else the entry waits, or its message is
+        kept as poison."""
+        try:
+            if not self.dead_letters.has_turn(entry, reason):
+                return False
+            try:
+                if rule.send(self, queue, entry, reason):
+                    return True
+            except MemoryError as error:  # memory may be free later
+                self.guard.trouble("a dead letter of queue '%s'", queue.name, error)
+            self.dead_letters.add(entry, reason)
+        except Exception as error:  # an error of ours: the entry is put aside
+            self.guard.rescue(queue, entry, error)
+        return False
+
     def has_entries(self, count):
         """True when `count` entries are free, if need be after the journal has released settled entries."""
         state = self.tables.state
@@ -401,6 +452,13 @@ class Broker(Consuming):
             raise
         self.counters["delayed"] += 1
 
+    def see_lifetime(self, queue, message):
+        """A message has come to a queue from the log: add a rule of lifetimes to the queue when the message has one, and answer true."""
+        if self.tables.messages[message + layout.MESSAGE_LIFETIME] == layout.NONE or queue.is_stream or queue.is_own:
+            return False
+        self.let_expire(queue)
+        return True
+
     def let_expire(self, queue):
         """A message with an expiration comes to a queue that may have no rule of lifetimes so far: add one."""
         if queue.rules is not None and queue.rules.expires:
@@ -422,7 +480,7 @@ class Broker(Consuming):
         while entry != layout.NONE:
             yield entry
             entry = tables.entries[entry + layout.ENTRY_NEXT]
-        for channel in self.open_sessions():
+        for channel in self.consumers.open_sessions():
             entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
             while entry != layout.NONE:
                 if tables.entries[entry + layout.ENTRY_QUEUE] == queue.handle:
@@ -462,64 +520,6 @@ class Broker(Consuming):
         if exchange_name:
             self.tables.engine.see_way(user, exchange)
         return route_cache.remember(self.tables, user, route, near(self, exchange_name, key_of(route), layout.NONE))
-
-    # Queues that go
-
-    def delete_queue(self, connection, name, if_unused, if_empty):
-        """Remove a queue (section 1.7.2.9): the number of its ready messages; one that is not there is removed already.
-
-        None: only some of many bindings are removed yet; call this again for the rest.
-        """
-        if name not in self.queues:
-            return 0
-        queue = self.queue(name, connection)
-        if queue.is_own:
-            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " is the broker's own")
-        if if_unused and queue.consumers:
-            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
-        if if_empty and queue.message_count():
-            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
-        return None if self.unbind_many(queue.bound) else self.drop_queue(queue)
-
-    def end_some(self, queue):
-        """Release as much of a removed queue as this turn has effort left for; true when nothing is left of the queue, and its record is
-        free.
-
-        Dead letters that wait come by themselves, and deliveries of channels that are over.
-        """
-        tables, state, queues = self.tables, self.tables.state, self.tables.queues
-        if self.queues.get(queue.name) is queue:  # it had many bindings
-            if self.unbind_many(queue.bound):
-                return False
-            self.forget_queue(queue)
-        while queue.consumers and state[layout.STATE_LEFT] > 0:
-            consumer = queue.consumers[0]
-            channel = consumer.channel
-            unsettled = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED]
-            state[layout.STATE_LEFT] -= tables.engine.effort // 256 + unsettled // 16  # about the effort of ending a consumer there
-            self.counters["consumers_cancelled"] += 1
-            self.cancel(consumer)
-            try:
-                channel.session.cancelled(consumer, NOT_FOUND)
-            except Exception as error:  # an error of ours is that connection's alone
-                channel.connection.broke(error)
-        most = max(state[layout.STATE_LEFT], 0)
-        count = queue.purge(most)
-        count += self.waiting.drop(queue, min(most - count, self.looked_at(most)))
-        for channel in self.open_sessions() if queue.unsettled_count() else ():
-            if count < most and channel not in self.leaving:
-                count += tables.engine.drop_held(channel.handle, queue.handle, most - count)
-        state[layout.STATE_LEFT] -= count
-        self.counters["dropped_with_queue"] += count
-        if queue.consumers or queues[queue.handle + layout.QUEUE_BLOCKS]:
-            self.dead_letters.retry()
-            return False
-        if self.journal is not None:
-            self.journal.gather_settled()
-        hot.deactivate(queues, state, queue.handle)  # its record may soon be another queue's
-        del self.queue_objects[queue.handle]
-        hot.give(queues, tables.queue_pool, 0, queue.handle)
-        return True
 
     def kept_aside(self):
         """(queue, entry) of each entry that is neither ready nor unsettled: it waits for a moment, for room as a dead letter, or to be

@@ -10,7 +10,6 @@ from ..memory.tables import clear
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
 from ..queue.rules import CONSUMER_ARGUMENTS, check_rows, invalid
-from .message_reading import MessageReading
 
 if False:  # for the type checker alone
     from typing import Any
@@ -53,18 +52,15 @@ class Consumer:
         self.row = None  # the row
 
 
-class Consuming(MessageReading):
-    """The verbs of consumers; `Broker` has the rest."""
+class Consumers:
+    """The verbs of a broker's consumers and of their sessions."""
 
-    guard: "Any"
-    connections: "Any"
-    leaving: "Any"
-    leaves_at: "Any"
-    stuck: "Any"
-    uptime_ms: "Any"
-    counters: "Any"
-    dead_letters: "Any"
-    behind: "Any"
+    def __init__(self, broker):
+        self.broker = broker
+        self.tables = broker.tables
+        self.leaving = []  # closed channels whose deliveries are on their way back to their queues
+        self.leaves_at = 0  # uptime before which the broker tries none of them: each has failed
+        self.stuck = 0  # of them, the last ones, that have failed
 
     def open_session(self):
         """The record of a session of a peer (0-9-1: a channel), or None when all are in use."""
@@ -112,21 +108,22 @@ class Consuming(MessageReading):
 
     def leaving_now(self):
         """True when a closed channel has deliveries left to requeue in the next round."""
-        return len(self.leaving) > 0 and self.uptime_ms >= self.leaves_at
+        return len(self.leaving) > 0 and self.broker.uptime_ms >= self.leaves_at
 
     def let_leave(self):
         """Requeue some more deliveries of the first closed channel; then the next channel has its turn."""
+        broker = self.broker
         channel = self.leaving[0]
         try:
             if channel.consumers:  # one of them raised
                 self.end_consumers(channel)
             gone = self.has_left(channel)
         except Exception as error:  # an error of ours: told, and tried again
-            self.guard.trouble("a channel of connection %s", channel.connection.name, error)
+            broker.guard.trouble("a channel of connection %s", channel.connection.name, error)
             gone = False
             self.stuck += 1
             if self.stuck >= len(self.leaving):
-                self.leaves_at = self.uptime_ms + AGAIN_MS
+                self.leaves_at = broker.uptime_ms + AGAIN_MS
                 self.stuck = 0
         else:
             self.stuck = 0
@@ -136,7 +133,7 @@ class Consuming(MessageReading):
 
     def open_sessions(self):
         """The channels that may have unsettled deliveries: open ones, and closed ones in `leaving`."""
-        for connection in self.connections:
+        for connection in self.broker.connections:
             for channel in connection.sessions():
                 if not channel.closing:
                     yield channel
@@ -145,26 +142,27 @@ class Consuming(MessageReading):
 
     def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
         """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
-        queue = self.queue(name, channel.connection)
+        broker = self.broker
+        queue = broker.topology.queue(name, channel.connection)
         if tag in channel.consumers:
             raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
         if queue.exclusive_consumer or (exclusive and queue.consumers):
-            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " in exclusive use")
-        subject = self.called("queue", queue.name)
+            raise ProtocolError(ACCESS_REFUSED, broker.topology.called("queue", name) + " in exclusive use")
+        subject = broker.topology.called("queue", queue.name)
         check_rows(CONSUMER_ARGUMENTS, subject, arguments)
         if "x-stream-offset" in arguments and not queue.is_stream:
             invalid(subject, "x-stream-offset", "it is no stream")
         self.end_unclaimed(queue)
         tables = self.tables
         if tables.consumer_pool[2] < 1:
-            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % self.limits.consumer_count_max)
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % broker.limits.consumer_count_max)
         queue.may_be_read(subject, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
         for each in arguments:
             if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
-                self.log_unknown("consumer", each)
+                broker.topology.log_unknown("consumer", each)
         consumer = Consumer(layout.NONE, tag, queue, channel, no_ack, exclusive)
         if queue.is_stream:
-            needed("stream.subscription", "streams").begin(self, consumer, queue, arguments, prefetch)
+            needed("stream.subscription", "streams").begin(broker, consumer, queue, arguments, prefetch)
         handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         consumer.handle = handle
         tables.consumers[handle + layout.CONSUMER_QUEUE] = queue.handle
@@ -182,13 +180,13 @@ class Consuming(MessageReading):
         except Exception:  # all or nothing: no consumer was made
             self.end_consumer(consumer)
             raise
-        self.activate(queue)
+        broker.activate(queue)
         return consumer
 
     def end_unclaimed(self, queue):
         """A client declares or reads a queue: if no consumer could get messages at once, lifetimes of 0 end now (RabbitMQ)."""
         if queue.rules is not None and queue.rules.expiry is not None and not queue.consumers:
-            queue.rules.expiry.let_go(self, queue, 1)
+            queue.rules.expiry.let_go(self.broker, queue, 1)
 
     def line_up(self, queue, consumer, priority):
         """Insert a consumer in its queue's list, behind all with its priority or a higher one."""
@@ -204,19 +202,20 @@ class Consuming(MessageReading):
 
     def cancel(self, consumer, has_unsettled=True):
         """End a subscription (section 1.8.3.5); its unsettled deliveries stay with its channel."""
+        broker = self.broker
         queue = consumer.queue
         if queue.is_stream:
             try:
                 queue.keep(consumer)
-                if self.journal is not None:
-                    self.journal.kept(queue, consumer.keeps)
+                if broker.journal is not None:
+                    broker.journal.kept(queue, consumer.keeps)
             except Exception as error:  # the offset that was kept before counts
-                self.guard.queue_failed(queue, error)
+                broker.guard.queue_failed(queue, error)
         self.end_consumer(consumer, has_unsettled)
         if queue.is_stream and queue.pages is not None:
             queue.pages.prune()
         if queue.auto_delete and not queue.consumers:
-            self.drop_queue(queue)
+            broker.topology.drop_queue(queue)
 
     def end_consumer(self, consumer, has_unsettled=True):
         """Remove a consumer from every list; `has_unsettled` false: no delivery refers to it any more."""
@@ -259,12 +258,12 @@ class Consuming(MessageReading):
 
     def refuse(self, channel, entry, last):
         """Drop or dead-letter the unsettled entries of a channel from `entry` to `last`."""
-        tables = self.tables
+        broker, tables = self.broker, self.tables
         while True:
             behind = tables.entries[entry + layout.ENTRY_NEXT]
             hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
-            self.counters["rejected"] += 1
-            self.discard(self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
+            broker.counters["rejected"] += 1
+            broker.discard(broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]], entry, "rejected")
             if entry == last:
                 return
             entry = behind
@@ -326,7 +325,7 @@ class Consuming(MessageReading):
             consumers[handle + layout.CONSUMER_MODE] = layout.COUNTED
             consumers[handle + layout.CONSUMER_CREDIT] = 0
         consumers[handle + layout.CONSUMER_CREDIT] = min(consumers[handle + layout.CONSUMER_CREDIT] + count, layout.CREDIT_UNLIMITED - 1)
-        self.activate(consumer.queue)
+        self.broker.activate(consumer.queue)
 
     def hold(self, consumer, entry):
         """Deliver an entry in no list to a consumer that settles: its session holds the entry under the last tag, and one credit is
@@ -349,28 +348,6 @@ class Consuming(MessageReading):
         """How many such deliveries the turn's remaining effort allows."""
         return max(left // self.look_cost(), 1)
 
-    def discard(self, queue, entry, reason):
-        """Drop an entry in no list, or dead-letter it where its queue has a dead letter exchange."""
-        rule = None if queue.rules is None else queue.rules.dead_letter
-        if rule is None or self.send_dead_letter(rule, queue, entry, reason):
-            queue.drop(entry)
-
-    def send_dead_letter(self, rule, queue, entry, reason):
-        """Have an entry's message published as a dead letter: true when the entry can be dropped; else the entry waits, or its message is
-        kept as poison."""
-        try:
-            if not self.dead_letters.has_turn(entry, reason):
-                return False
-            try:
-                if rule.send(self, queue, entry, reason):
-                    return True
-            except MemoryError as error:  # memory may be free later
-                self.guard.trouble("a dead letter of queue '%s'", queue.name, error)
-            self.dead_letters.add(entry, reason)
-        except Exception as error:  # an error of ours: the entry is put aside
-            self.guard.rescue(queue, entry, error)
-        return False
-
     def unsettled_back_from(self, channel, entry, oldest=layout.NONE):
         """The unsettled entries of a channel, from `entry` (NONE: the newest) to older ones, the last is `oldest`; the caller may unlink
         each one while it is current."""
@@ -386,69 +363,56 @@ class Consuming(MessageReading):
 
     def requeue(self, entries, channel, outcome=MODIFIED):
         """Requeue unsettled entries, RELEASED or MODIFIED; then queues with a maximum length drop what exceeds it."""
+        broker = self.broker
         limited = {}
         for entry in entries:
-            queue = self.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
+            queue = broker.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
             self.requeue_entry(channel, entry, outcome)
             if queue.rules is not None:
                 limited[queue.handle] = queue
         for queue in limited.values():
             try:
-                queue.rules.trim(self, queue)
+                queue.rules.trim(broker, queue)
             except Exception as error:  # an error of ours is this queue's alone
-                self.guard.queue_failed(queue, error)
+                broker.guard.queue_failed(queue, error)
 
     def requeue_entry(self, channel, entry, outcome):
         """Requeue one unsettled entry; a stream still has its message."""
-        tables = self.tables
-        queue = self.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+        broker, tables = self.broker, self.tables
+        queue = broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
         hot.unhold(tables.entries, tables.queues, tables.channels, tables.consumers, tables.state, channel.handle, entry)
         if queue.is_stream:
             queue.drop(entry)
         else:
-            self.counters["redelivered"] += 1
+            broker.counters["redelivered"] += 1
             if outcome == MODIFIED and tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
                 tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
             if queue.rules is None:
                 queue.requeue(entry)
             else:
                 self.come_back(queue, entry)
-        self.activate(queue)
+        broker.activate(queue)
 
     def come_back(self, queue, entry):
         """An entry, in no list, comes back to a queue with rules."""
+        broker = self.broker
         try:
-            kept = queue.rules.came_back(self, queue, entry)
+            kept = queue.rules.came_back(broker, queue, entry)
         except Exception as error:  # an error of ours: told, and the entry comes back
-            self.guard.trouble("queue '%s'", queue.name, error)
+            broker.guard.trouble("queue '%s'", queue.name, error)
             kept = False
         try:
             if not kept:
                 queue.requeue(entry)
         except Exception as error:  # an error of ours: the entry is put aside
-            self.guard.rescue(queue, entry, error)
+            broker.guard.rescue(queue, entry, error)
 
     def wake_consumers(self, channel, last, multiple):
         """Settling gives credit: the queues of the channel's consumers may deliver again."""
+        broker = self.broker
         if not multiple and self.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] == 0:
-            queue = self.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
-            self.activate(queue)
+            queue = broker.queue_objects[self.tables.entries[last + layout.ENTRY_QUEUE]]
+            broker.activate(queue)
             return
         for consumer in channel.consumers.values():
-            self.activate(consumer.queue)
-
-    def activate(self, queue):
-        """Mark a queue that may have something to deliver as active."""
-        hot.activate(self.tables.queues, self.tables.state, queue.handle)
-
-    def has_active(self):
-        """True when `run` may have something to do: a queue with messages to deliver, a connection that waits for its turn."""
-        return (
-            self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
-            or len(self.behind) > 0
-            or self.leaving_now()
-            or self.dead_letters.until != layout.NONE
-            or len(self.policies.pending) > 0
-            or self.journal is not None
-            and self.journal.pager.busy
-        )
+            broker.activate(consumer.queue)

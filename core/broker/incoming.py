@@ -44,9 +44,9 @@ class Incoming:
             check(broker, user, WRITE, "exchange", self.exchange)
         exchange = broker.exchanges.get(self.exchange)
         if exchange is None and self.exchange:
-            raise ProtocolError(NOT_FOUND, "no " + broker.called("exchange", self.exchange))
+            raise ProtocolError(NOT_FOUND, "no " + broker.topology.called("exchange", self.exchange))
         if exchange is not None and exchange.internal:
-            raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal " + broker.called("exchange", self.exchange))
+            raise ProtocolError(ACCESS_REFUSED, "cannot publish to internal " + broker.topology.called("exchange", self.exchange))
         if self.transaction is not None:
             self.transaction.check_room()
         self.mandatory = mandatory

@@ -85,13 +85,13 @@ class Places:
         """A job, after an error: remove the exclusive queues of closed connections."""
         for queue in list(self.broker.queues.values()):
             if queue.owner is not None and queue.owner.closed:
-                self.broker.drop_queue(queue)
+                self.broker.topology.drop_queue(queue)
 
     def detach(self, connection):
         """A connection is closed: remove its exclusive queues, keep its buffers for the next one."""
         for queue in list(connection.exclusive_queues):
             try:
-                self.broker.drop_queue(queue)
+                self.broker.topology.drop_queue(queue)
             except Exception as error:  # an error of ours: told, and tried again
                 self.broker.guard.job_failed(self, error)
         for queue in self.broker.queues.values():

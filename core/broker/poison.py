@@ -9,6 +9,7 @@ broker drops the oldest, counts it and logs it.
 
 from ..memory import layout
 from ..memory.layout import EPOCH
+from ..message import reading
 from ..message.annotations import GONE, write
 from .topology import OWN
 
@@ -24,11 +25,11 @@ def keep(broker, queue, entry, reason):
     tables = broker.tables
     poison = broker.queues.get(NAME)
     if poison is None:
-        broker.check_queue_room(nobody)
-        poison = broker.make_queue(nobody, NAME, True, False, False, {})
+        broker.topology.check_queue_room(nobody)
+        poison = broker.topology.make_queue(nobody, NAME, True, False, False, {})
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     route = tables.route_of(message)
-    copy = broker.copy_with(message, route, marks(broker, message, len(route), queue.name, reason))
+    copy = reading.copy_with(broker.tables, message, route, marks(broker, message, len(route), queue.name, reason))
     if copy == layout.NONE:
         return False
     try:
@@ -45,12 +46,12 @@ def marks(broker, message, route_size, name, reason):
     """A message's annotations with the headers of poison added; unchanged where they cannot be read or have no room."""
     octets = broker.tables.annotations_of(message)
     try:
-        changes = broker.annotations_of(message)
+        changes = reading.annotations_of(broker.tables, message)
         headers = {"x-poison-reason": reason[:REASON_MAX], "x-poison-queue": name, "x-poison-time": ("T", broker.seconds + EPOCH)}
         changes.setdefault("headers", {}).update(headers)
         changes["expiration"] = GONE
-        merged = broker.format_of(message).merge(broker.tables.properties_of(message), changes)
-        return write(changes) if len(merged) <= broker.properties_room(route_size) else octets
+        merged = reading.format_of(broker.tables, message).merge(broker.tables.properties_of(message), changes)
+        return write(changes) if len(merged) <= reading.properties_room(broker.limits, route_size) else octets
     except Exception:  # unreadable annotations or properties may raise anything
         return octets
 

@@ -82,7 +82,7 @@ class Policies:
 
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
-        broker.check_size(policy.definition)
+        broker.topology.check_size(policy.definition)
         if max(len(policy.name.encode("utf-8")), len(policy.pattern.encode("utf-8"))) > broker.limits.name_size_max:
             bad(policy.name, "its name or its pattern is longer than %d octets" % broker.limits.name_size_max)
         if policy.expression.size > pattern_size_max(broker.limits):

@@ -14,16 +14,12 @@ from ..exchange.base import ALTERNATE, Binding
 from ..exchange.registry import PREDECLARED, SYSTEM, type_named
 from ..limits import cost
 from ..memory import layout
-from ..memory.hot import give, take
-from ..memory.tables import Tables
+from ..memory.hot import deactivate, give, take
 from ..message.type_words import alike, type_word
-from ..parts import needed, part
+from ..parts import needed
 from ..queue import rules
 from ..queue.queue import Queue
-from . import engine, route_cache
-
-if False:  # for the type checker alone
-    from typing import Any
+from . import route_cache
 
 UNKNOWN_SIZE = 64  # characters of the name of an argument in the log
 
@@ -37,46 +33,29 @@ class NoPolicies:
     by_name: dict = {}
     pending = failed = ()
 
-    def apply_to_queue(self, broker, queue):
-        """Nothing."""
+    def again(self, *given):
+        """There is nothing to do."""
 
-    def apply_to_exchange(self, exchange):
-        """Nothing."""
-
-    def again(self):
-        """Nothing has failed."""
+    apply_to_queue = apply_to_exchange = again
 
     def made(self, *given):
         """Refuse a policy in the log, which another build wrote."""
         needed("broker.policies", "policies")
 
 
-class Definitions:
-    """Exchanges and queues by name. `nonce` (bytes) makes generated names differ between runs."""
+class Topology:
+    """Exchanges and queues by name, and their bindings; its verbs are a broker's."""
 
-    log: "Any"
-    counters: "Any"
-    jobs: "Any"  # of the broker, which calls `work` of each
-    work: "Any"
-    made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
-
-    virtual_host = "/"  # the name of the only virtual host
-    virtual_host_aliases = ()  # other names by which clients may open it
-
-    def __init__(self, limits, nonce):
-        self.limits = limits
-        self.tables = Tables(limits, engine.chosen)
-        self.nonce = nonce
+    def __init__(self, broker):
+        self.broker = broker
+        self.limits = broker.limits
+        self.tables = broker.tables
+        self.exchanges = broker.exchanges
+        self.queues = broker.queues
+        self.queue_objects = broker.queue_objects
         self.names_made = 0
         self.binding_count = 0
-        self.unknown_logged = []  # names of arguments that were logged once
-        self.unrestored = []  # definitions in the log that recovery could not restore; they stay in the log
-        self.journal: "Any" = None  # journal.Journal of a durable broker
-        policies = part("broker.policies")
-        self.policies: "Any" = NoPolicies() if policies is None else policies.Policies()
-        self.exchanges: "Any" = {}
-        self.queues: "Any" = {}
-        self.queue_objects: "Any" = {}  # by record handle
+        self.unknown_logged = []  # arguments that the log has been told of
         for name, type_ in PREDECLARED:
             class_ = type_named(type_)
             if class_ is not None:
@@ -84,7 +63,7 @@ class Definitions:
 
     def called(self, kind, name):
         """A queue or exchange as error texts name it."""
-        return "%s '%s' in vhost '%s'" % (kind, name, self.virtual_host)
+        return "%s '%s' in vhost '%s'" % (kind, name, self.broker.virtual_host)
 
     # Exchanges (0-9-1 section 1.6)
 
@@ -97,6 +76,7 @@ class Definitions:
 
     def declare_exchange(self, connection, name, type_, passive, durable, auto_delete, internal, arguments):
         """Make an exchange, or check that the existing one is equivalent (section 1.6.2.1)."""
+        broker = self.broker
         if name == "":
             raise ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange")
         if passive:
@@ -112,15 +92,15 @@ class Definitions:
         self.check_exchange_arguments(name, class_, arguments)
         if len(self.exchanges) >= self.limits.exchange_count_max:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d exchanges at most" % self.limits.exchange_count_max)
-        made = class_(name, durable, auto_delete, internal, arguments, self.nonce + name.encode("utf-8"))
+        made = class_(name, durable, auto_delete, internal, arguments, broker.nonce + name.encode("utf-8"))
         for each in arguments:
             if each not in class_.arguments_served:
                 self.log_unknown("exchange", each)
-        self.policies.apply_to_exchange(made)
-        if durable and self.journal is not None:
+        broker.policies.apply_to_exchange(made)
+        if durable and broker.journal is not None:
             from ..log import definition_records
 
-            self.journal.define(definition_records.exchange_definition(made))
+            broker.journal.define(definition_records.exchange_definition(made))
         self.exchanges[name] = made  # last: a second declaration of an existing exchange is not logged
         return made
 
@@ -166,10 +146,11 @@ class Definitions:
 
     def exchange_gone(self, exchange):
         """Forget an exchange's name."""
-        if exchange.durable and self.journal is not None:  # first: a second deletion is not logged
+        broker = self.broker
+        if exchange.durable and broker.journal is not None:  # first: a second deletion is not logged
             from ..log import definition_records
 
-            self.journal.define(definition_records.gone(definition_records.exchange_definition(exchange)))
+            broker.journal.define(definition_records.gone(definition_records.exchange_definition(exchange)))
         del self.exchanges[exchange.name]
         route_cache.forget(self.tables)
 
@@ -197,7 +178,7 @@ class Definitions:
             return queue
         if name == "":
             name = self.generated_name("amq.gen-")
-            check(self, connection.user, CONFIGURE, "queue", name)
+            check(self.broker, connection.user, CONFIGURE, "queue", name)
         else:
             self.check_new_name("queue", name)
         self.check_queue_arguments(name, durable, exclusive, auto_delete, arguments)
@@ -213,7 +194,7 @@ class Definitions:
         subject = self.called("queue", name)
         rules.check_queue(subject, arguments)
         if arguments.get("x-queue-type") == "quorum":
-            needed("queue.quorum", "quorum queues").check_properties(subject, durable, exclusive, auto_delete, self.journal)
+            needed("queue.quorum", "quorum queues").check_properties(subject, durable, exclusive, auto_delete, self.broker.journal)
         if arguments.get("x-queue-type") == "stream":
             for flag, given in (("durable", not durable), ("exclusive", exclusive), ("auto-delete", auto_delete)):
                 if given:
@@ -248,7 +229,7 @@ class Definitions:
 
     def queue_at(self, handle, connection, name, durable, exclusive, auto_delete, arguments):
         """Make a queue on a free record, by its name, and log it."""
-        tables = self.tables
+        broker, tables = self.broker, self.tables
         if arguments.get("x-queue-type") == "stream":
             made = needed("stream.stream", "streams").Stream(
                 tables, handle, name, durable, arguments, self.generated_name("stream-"), self.limits
@@ -263,9 +244,9 @@ class Definitions:
         made.declared_by = connection
         self.queues[name] = made
         self.queue_objects[handle] = made
-        self.policies.apply_to_queue(self, made)
-        if durable and not exclusive and self.journal is not None:
-            self.journal.queue_made(made)
+        broker.policies.apply_to_queue(broker, made)
+        if durable and not exclusive and broker.journal is not None:
+            broker.journal.queue_made(made)
         else:
             made.update_plain()
         return made
@@ -279,30 +260,48 @@ class Definitions:
         self.equivalent("auto_delete", subject, auto_delete, queue.auto_delete)
         self.equivalent_arguments(subject, arguments, queue.arguments)
 
+    def delete_queue(self, connection, name, if_unused, if_empty):
+        """Remove a queue (section 1.7.2.9): the number of its ready messages; one that is not there is removed already.
+
+        None: only some of many bindings are removed yet; call this again for the rest.
+        """
+        if name not in self.queues:
+            return 0
+        queue = self.queue(name, connection)
+        if queue.is_own:
+            raise ProtocolError(ACCESS_REFUSED, self.called("queue", name) + " is the broker's own")
+        if if_unused and queue.consumers:
+            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " in use")
+        if if_empty and queue.message_count():
+            raise ProtocolError(PRECONDITION_FAILED, self.called("queue", name) + " not empty")
+        return None if self.unbind_many(queue.bound) else self.drop_queue(queue)
+
     def drop_queue(self, queue):
         """Remove a queue: its name is free at once, unless it has many bindings; a job removes the rest in turns. The number of ready
         messages."""
+        broker = self.broker
         count = queue.message_count()
-        self.jobs.append(Removal(self, queue))  # first: nothing is half done when there is no memory for it
+        broker.jobs.append(Removal(broker, queue))  # first: nothing is half done when there is no memory for it
         try:
             is_first = not self.unbind_many(queue.bound)
             if is_first:
                 self.forget_queue(queue)
         except Exception:  # all or nothing: the queue is there yet
-            self.jobs.pop()
+            broker.jobs.pop()
             raise
         if is_first and not queue.consumers:  # who deletes a queue hears of its own consumers after delete-ok, as from RabbitMQ
-            self.work(self.jobs.pop())
+            broker.work(broker.jobs.pop())
         return count
 
     def forget_queue(self, queue):
-        """Take a queue out of everything that knows its name, with what is only in the log; the rest is for `Broker.end_some`."""
+        """Take a queue out of everything that knows its name, with what is only in the log; the rest is for `end_some`."""
+        broker = self.broker
         queue.auto_delete = False
-        self.counters["dropped_with_queue"] += queue.purge(0)
+        broker.counters["dropped_with_queue"] += queue.purge(0)
         queue.end()
         self.remove_bindings(queue.bound.values())
-        if self.journal is not None:
-            self.journal.queue_gone(queue)
+        if broker.journal is not None:
+            broker.journal.queue_gone(queue)
         queue.declared_by.queues_declared -= 1
         if queue.owner is not None:
             queue.owner.exclusive_queues.remove(queue)
@@ -311,6 +310,46 @@ class Definitions:
         queue.update_plain()
         self.tables.queues[queue.handle + layout.QUEUE_IDENTITY] = 0  # no copy is made of what is left
         route_cache.forget(self.tables)
+
+    def end_some(self, queue):
+        """Release as much of a removed queue as this turn has effort left for; true when nothing is left of the queue, and its record is
+        free.
+
+        Dead letters that wait come by themselves, and deliveries of channels that are over.
+        """
+        broker, tables, state, queues = self.broker, self.tables, self.tables.state, self.tables.queues
+        if self.queues.get(queue.name) is queue:  # it had many bindings
+            if self.unbind_many(queue.bound):
+                return False
+            self.forget_queue(queue)
+        while queue.consumers and state[layout.STATE_LEFT] > 0:
+            consumer = queue.consumers[0]
+            channel = consumer.channel
+            unsettled = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED]
+            state[layout.STATE_LEFT] -= tables.engine.effort // 256 + unsettled // 16  # about the effort of ending a consumer there
+            broker.counters["consumers_cancelled"] += 1
+            broker.consumers.cancel(consumer)
+            try:
+                channel.session.cancelled(consumer, NOT_FOUND)
+            except Exception as error:  # an error of ours is that connection's alone
+                channel.connection.broke(error)
+        most = max(state[layout.STATE_LEFT], 0)
+        count = queue.purge(most)
+        count += broker.waiting.drop(queue, min(most - count, broker.consumers.looked_at(most)))
+        for channel in broker.consumers.open_sessions() if queue.unsettled_count() else ():
+            if count < most and channel not in broker.consumers.leaving:
+                count += tables.engine.drop_held(channel.handle, queue.handle, most - count)
+        state[layout.STATE_LEFT] -= count
+        broker.counters["dropped_with_queue"] += count
+        if queue.consumers or queues[queue.handle + layout.QUEUE_BLOCKS]:
+            broker.dead_letters.retry()
+            return False
+        if broker.journal is not None:
+            broker.journal.gather_settled()
+        deactivate(queues, state, queue.handle)  # its record may soon be another queue's
+        del self.queue_objects[queue.handle]
+        give(queues, tables.queue_pool, 0, queue.handle)
+        return True
 
     # Bindings
 
@@ -329,6 +368,7 @@ class Definitions:
 
     def bind_to(self, connection, destination, exchange, key, arguments):
         """Bind a queue or an exchange to an exchange."""
+        broker = self.broker
         if not destination.is_exchange and destination.is_own:
             raise ProtocolError(ACCESS_REFUSED, self.called("queue", destination.name) + " is the broker's own")
         exchange.check_binding(destination, key, arguments)
@@ -345,11 +385,11 @@ class Definitions:
         binding.weight = weight
         exchange.bind(binding)
         try:
-            if self.journal is not None:
+            if broker.journal is not None:
                 from ..log import definition_records
 
                 if definition_records.is_durable(binding):
-                    self.journal.define(definition_records.binding_definition(binding))
+                    broker.journal.define(definition_records.binding_definition(binding))
         except Exception:  # all of it or nothing
             exchange.unbind(binding)
             raise
@@ -395,6 +435,7 @@ class Definitions:
 
         Auto-delete looks only at the bindings of which an exchange is the source, as in RabbitMQ.
         """
+        broker = self.broker
         waiting = list(bindings)
         route_cache.forget(self.tables)
         while waiting:
@@ -404,11 +445,11 @@ class Definitions:
                 continue  # an exchange that was bound to itself
             exchange.unbind(binding)
             try:
-                if self.journal is not None:
+                if broker.journal is not None:
                     from ..log import definition_records
 
                     if definition_records.is_durable(binding):
-                        self.journal.define(definition_records.gone(definition_records.binding_definition(binding)))
+                        broker.journal.define(definition_records.gone(definition_records.binding_definition(binding)))
             except Exception:  # all of it or nothing: what is removed again, and gone, is not logged again
                 exchange.bind(binding)
                 raise
@@ -445,7 +486,7 @@ class Definitions:
         if not name.startswith("x-") or name in self.unknown_logged or len(self.unknown_logged) >= self.limits.unknown_argument_count_max:
             return
         self.unknown_logged.append(name)
-        self.log("the argument %r of a %s means nothing to this broker: it is kept and has no effect" % (name, kind))
+        self.broker.log("the argument %r of a %s means nothing to this broker: it is kept and has no effect" % (name, kind))
 
     def check_size(self, arguments):
         """Raise when kept arguments are larger than the limit."""
@@ -480,7 +521,7 @@ class Definitions:
     def generated_name(self, prefix):
         """A name that this broker has not given before."""
         self.names_made += 1
-        digest = hashlib.sha256(self.nonce + str(self.names_made).encode()).digest()
+        digest = hashlib.sha256(self.broker.nonce + str(self.names_made).encode()).digest()
         return prefix + str(binascii.hexlify(digest[:11]), "utf-8")
 
 
@@ -495,7 +536,7 @@ class Removal:
 
     def work(self):
         """Let go of some more."""
-        if self.broker.queue_objects.get(self.queue.handle) is self.queue and not self.broker.end_some(self.queue):
+        if self.broker.queue_objects.get(self.queue.handle) is self.queue and not self.broker.topology.end_some(self.queue):
             self.broker.jobs.append(self)
 
 

@@ -11,6 +11,7 @@ in their queues. Once it takes effect it comes to its end, also when its connect
 
 from ..errors import RESOURCE_ERROR, ProtocolError
 from ..memory import layout
+from ..message import reading
 from ..message.route import with_copies
 from ..outcomes import NO_ROOM
 
@@ -92,7 +93,7 @@ class Transaction:
         if entry != layout.NONE:
             self.place = entry, broker.counters["dropped_with_queue"]
             return layout.NONE
-        last = broker.last_unsettled(channel)
+        last = broker.consumers.last_unsettled(channel)
         if last != layout.NONE:
             self.kept_to = max(self.kept_to, whole_tag(tables, channel, last))  # whoever asks again need not look at them again
         return 0
@@ -103,7 +104,7 @@ class Transaction:
         place, self.place = self.place, None
         if place is not None and place[1] == broker.counters["dropped_with_queue"]:
             return place[0]
-        return broker.last_unsettled(channel)
+        return broker.consumers.last_unsettled(channel)
 
     def recover(self, broker, channel):
         """Requeue what no kept settlement covers, the newest first: false when that takes further turns. As in RabbitMQ the others stay for
@@ -129,7 +130,7 @@ class Transaction:
                 self.place = entry, broker.counters["dropped_with_queue"]
                 return False
             entry = step(broker, channel, entry)
-            state[layout.STATE_LEFT] -= broker.look_cost()
+            state[layout.STATE_LEFT] -= broker.consumers.look_cost()
         return True
 
     def mark(self, broker, channel, entry):
@@ -145,7 +146,7 @@ class Transaction:
         while before != layout.NONE and count < TURN and entries[before + layout.ENTRY_CONSUMER] == layout.RETURNING:
             count += 1
             before = entries[before + layout.ENTRY_PREVIOUS]
-        return broker.return_some(channel, entry, count) if count else entries[entry + layout.ENTRY_PREVIOUS]
+        return broker.consumers.return_some(channel, entry, count) if count else entries[entry + layout.ENTRY_PREVIOUS]
 
     def give_back(self):
         """Put the reserved entries back into the pool."""
@@ -266,7 +267,7 @@ class Transaction:
                 self.left -= len(channel.consumers) // EFFORT
             if entry != layout.NONE:  # else its queue was removed meanwhile
                 first = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD] if multiple else entry
-                broker.settle(channel, first, entry, outcome)
+                broker.consumers.settle(channel, first, entry, outcome)
             if multiple and count >= left:
                 self.settled -= 1  # only now: so a settlement that raises is not repeated for ever
         except Exception as error:  # an error of ours: the commit is told, the others go on
@@ -333,7 +334,7 @@ class Forgotten:
 
 def names_of(broker, message, copies):
     """The exchange's name and the key or keys of a kept content."""
-    exchange, key = broker.names_of(message)
+    exchange, key = reading.names_of(broker.tables, message)
     return exchange, with_copies(key, copies)
 
 

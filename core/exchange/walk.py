@@ -5,6 +5,7 @@ bound to exchanges, to alternate exchanges, with the keys that a sender selected
 each exchange once, so cycles end; it changes nothing until `used`, so a message that finds no room is routed again with the same draw.
 """
 
+from ..message import reading
 from .base import delay_of
 
 
@@ -24,7 +25,7 @@ def near(broker, exchange_name, key, message):
         return ()
     if not exchange.plain or isinstance(key, tuple):
         return None
-    queues = exchange.match(key, None if exchange.by_key else lambda: broker.properties_of(message))
+    queues = exchange.match(key, None if exchange.by_key else lambda: reading.properties_of(broker.tables, message))
     return queues if len(queues) < 2 else each_once(queues)
 
 
@@ -111,7 +112,7 @@ class Walk:
     def read_properties(self):
         """The message's properties, read at most once."""
         if self.read is None:
-            self.read = self.broker.properties_of(self.message)
+            self.read = reading.properties_of(self.broker.tables, self.message)
         return self.read
 
     def used(self):

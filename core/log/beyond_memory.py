@@ -338,8 +338,7 @@ class Pager(Copies):
         tables = self.tables
         message = self.message_of(walk, heads)
         try:
-            if self.broker.expires(queue, message):
-                self.broker.let_expire(queue)
+            self.broker.see_lifetime(queue, message)
         except Exception:  # all or nothing: the message is nobody's
             tables.release(message)
             raise

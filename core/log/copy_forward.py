@@ -103,7 +103,7 @@ class Copies:
         for queue in self.broker.queues.values():
             if queue.id_in_log and not queue.is_stream:
                 count = tables.engine.live_in(queue.head(), number, at, count, most)
-        for channel in self.broker.open_sessions():
+        for channel in self.broker.consumers.open_sessions():
             count = tables.engine.live_in(tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD], number, at, count, most)
         for queue, entry in self.broker.kept_aside():
             if (

@@ -141,7 +141,9 @@ def restore_one(broker, each, nobody, by_id, loose, watch):
     if kind == "policy":
         restore_policy(broker, each)
     elif kind == "exchange":
-        broker.declare_exchange(nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"])
+        broker.topology.declare_exchange(
+            nobody, each["name"], each["type"], False, True, each["auto_delete"], each["internal"], each["arguments"]
+        )
     elif kind == "queue":
         restore_queue(broker, each, nobody, by_id, watch)
     elif kind == "binding":
@@ -164,8 +166,10 @@ def waits_for_other(broker, binding):
 
 def restore_queue(broker, each, nobody, by_id, watch):
     """Make a queue or a stream again."""
-    broker.check_queue_room(nobody)
-    queue = broker.make_queue(nobody, each["name"], True, False, each["auto_delete"], acceptable(broker, each["name"], each["arguments"]))
+    broker.topology.check_queue_room(nobody)
+    queue = broker.topology.make_queue(
+        nobody, each["name"], True, False, each["auto_delete"], acceptable(broker, each["name"], each["arguments"])
+    )
     queue.id_in_log = each["id"]
     queue.update_plain()
     if queue.is_stream:
@@ -175,7 +179,7 @@ def restore_queue(broker, each, nobody, by_id, watch):
     try:
         watch(queue)
     except Exception:  # all or nothing: the queue is not there
-        broker.drop_queue(queue)
+        broker.topology.drop_queue(queue)
         raise
     by_id[queue.id_in_log] = queue
 
@@ -216,7 +220,7 @@ def restore_binding(broker, each, nobody):
     if destination is None or each["source"] not in broker.exchanges:
         return False
     try:
-        broker.bind_to(nobody, destination, broker.exchanges[each["source"]], each["key"], each["arguments"])
+        broker.topology.bind_to(nobody, destination, broker.exchanges[each["source"]], each["key"], each["arguments"])
     except ProtocolError as error:
         if error.condition != PRECONDITION_FAILED:
             raise  # the limits are too small

@@ -55,7 +55,7 @@ def totals(broker):
         "consumers": limits.consumer_count_max - tables.consumer_pool[2],
         "queues": len(broker.queues),
         "exchanges": len(broker.exchanges),
-        "bindings": broker.binding_count,
+        "bindings": broker.topology.binding_count,
         "policies": len(broker.policies.by_name),
         "users": len(broker.access.users),
     }

@@ -158,7 +158,7 @@ def load_policy(broker, item):
 
 def load_exchange(broker, item):
     """An exchange, or the same one that is there."""
-    broker.declare_exchange(
+    broker.topology.declare_exchange(
         nobody,
         name_of(item, "name"),
         text(item, "type", 255),
@@ -180,7 +180,7 @@ def load_queue(broker, item):
     name = name_of(item, "name")
     if name == "":
         raise ValueError("it has no name")
-    broker.declare_queue(nobody, name, False, flag(item, "durable"), False, flag(item, "auto_delete"), arguments)
+    broker.topology.declare_queue(nobody, name, False, flag(item, "durable"), False, flag(item, "auto_delete"), arguments)
     return ""
 
 
@@ -194,11 +194,11 @@ def load_binding(broker, item):
     if kind not in ("queue", "exchange"):
         raise ValueError("its destination_type is neither queue nor exchange")
     if source == "" and kind == "queue" and destination.encode("utf-8") == key:
-        broker.queue(destination, nobody)
+        broker.topology.queue(destination, nobody)
     elif kind == "queue":
-        broker.bind(nobody, destination, source, key, arguments)
+        broker.topology.bind(nobody, destination, source, key, arguments)
     else:
-        broker.bind_exchange(nobody, destination, source, key, arguments)
+        broker.topology.bind_exchange(nobody, destination, source, key, arguments)
     return ""
 
 

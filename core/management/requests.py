@@ -22,6 +22,7 @@ from ..broker.guard import words_of
 from ..broker.policies import Policy
 from ..errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, INTERNAL_ERROR, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
+from ..message import reading
 from ..message.formats import BASIC, format_of
 from ..message.route import pack
 from ..outcomes import NO_ROOM, NOT_YET
@@ -102,12 +103,12 @@ def carried_out(broker, user, message):
         raise ProtocolError(
             CONTENT_TOO_LARGE, "a management request of %d octets; this broker takes %d" % (size, broker.limits.management_size_max)
         )
-    properties = broker.properties_of(message)
+    properties = reading.properties_of(broker.tables, message)
     target = properties.get("reply_to")
     if not isinstance(target, str) or target == "":
         raise ProtocolError(PRECONDITION_FAILED, "a management request needs reply-to")
     if target not in broker.queues:
-        raise ProtocolError(NOT_FOUND, "no %s to answer a management request to" % broker.called("queue", target))
+        raise ProtocolError(NOT_FOUND, "no %s to answer a management request to" % broker.topology.called("queue", target))
     text, number = perform(broker, user, message)
     if text is None:
         return None

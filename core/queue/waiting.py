@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 
 from ..exchange.base import delay_of
 from ..memory import layout
+from ..message import reading
 
 
 class Waiting:
@@ -38,7 +39,7 @@ class Waiting:
         while self.heap and self.heap[0][0] <= broker.uptime_ms and state[layout.STATE_LEFT] > 0:
             _, _, queue, entry, arrives = heappop(self.heap)
             self.hand_over(broker, queue, entry, arrives)
-            state[layout.STATE_LEFT] -= broker.look_cost()
+            state[layout.STATE_LEFT] -= broker.consumers.look_cost()
 
     def hand_over(self, broker, queue, entry, arrives):
         """Move an entry to its queue."""
@@ -88,10 +89,10 @@ class Waiting:
                     message = broker.tables.entries[entry + layout.ENTRY_MESSAGE]
                     left = 0
                     try:
-                        if broker.names_of(message)[0] in names:
+                        if reading.names_of(broker.tables, message)[0] in names:
                             left = left_of(
                                 broker,
-                                lambda message=message: broker.properties_of(message),
+                                lambda message=message: reading.properties_of(broker.tables, message),
                                 broker.tables.messages[message + layout.MESSAGE_ARRIVED],
                             )
                     except Exception as error:  # the message is delivered at once

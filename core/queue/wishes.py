@@ -99,7 +99,7 @@ class Rule(Feature):
 
     def bring(self, broker, queue, consumer):
         """Put the first message that `consumer` wants at the head; false: it wants none of those that are there, or may have none."""
-        if not broker.has_credit(consumer) or consumer.hungry:
+        if not broker.consumers.has_credit(consumer) or consumer.hungry:
             return False
         self.put_back(broker, queue)
         wish = self.wishes.get(consumer.handle)
@@ -213,7 +213,7 @@ def attach(broker, consumer, fits, alone):
     for argument in OTHERS:
         if argument in queue.effective:
             raise ProtocolError(
-                NOT_IMPLEMENTED, "no filter for consumers of %s, which has %s" % (broker.called("queue", queue.name), argument)
+                NOT_IMPLEMENTED, "no filter for consumers of %s, which has %s" % (broker.topology.called("queue", queue.name), argument)
             )
     if rule is None:
         rule = Rule(broker, queue)

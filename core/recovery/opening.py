@@ -43,7 +43,6 @@ def let_expire(broker, queue):
     entries = broker.tables.entries
     entry = queue.head()
     while entry != layout.NONE:
-        if broker.expires(queue, entries[entry + layout.ENTRY_MESSAGE]):
-            broker.let_expire(queue)
+        if broker.see_lifetime(queue, entries[entry + layout.ENTRY_MESSAGE]):
             return
         entry = entries[entry + layout.ENTRY_NEXT]

@@ -13,7 +13,7 @@ from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, Proto
 from ..limits import cost
 from ..memory import hot, layout
 
-FILTER_PART = 4  # of argument_size_max: what a consumer's filter may take, as Definitions.check_size counts it
+FILTER_PART = 4  # of argument_size_max: what a consumer's filter may take, as Topology.check_size counts it
 
 KEPT_MAX = 256  # names of consumers whose offset a stream keeps
 

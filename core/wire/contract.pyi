@@ -24,13 +24,11 @@ from typing import Any
 from typing import Protocol as Structure
 
 class Family(Structure):
-    """One row of core/wire/registry.py. `format` reads and writes properties of messages, `hot` is a row of functions of the hot path or
-    None."""
+    """One row of core/wire/registry.py. `format` reads and writes properties of messages."""
 
     name: str
     header: bytes
     format: Any
-    hot: type[HotRow] | None
     def sniff(self, octets: bytes) -> int:
         """NO, MORE or MATCH (core/wire/family.py)."""
     def protocol(self, connection: Connection) -> Protocol:
@@ -103,7 +101,7 @@ class Session(Structure):
     """What the broker knows of a family's session; the family may keep more in it."""
 
     handle: int
-    """Its record (layout.CHANNEL_*), from Broker.open_session."""
+    """Its record (layout.CHANNEL_*), from Consumers.open_session."""
     session: Protocol
     connection: Connection
     closing: bool
@@ -203,25 +201,9 @@ class Places(Structure):
     def admit(self, connection: Connection, user: Any) -> None:
         """It has logged in."""
 
-class Broker(Structure):
-    """The verbs. Names are texts, routing keys bytes; messages, entries and records are handles (core/memory/layout.py)."""
+class Topology(Structure):
+    """Broker.topology (broker/topology.py): what exists."""
 
-    tables: Any
-    limits: Any
-    journal: Any
-    held: list[Connection]
-    places: Places
-    services: dict[bytes, Service]
-    """By routing key, behind the default exchange: no client can declare such a queue."""
-    growing: Any
-    """Contents of unknown size (broker/growing.py); None: there was none yet."""
-
-    # Sessions
-    def open_session(self) -> int | None:
-        """A record; None: the broker holds as many as it may."""
-    def close_session(self, channel: Session) -> None: ...
-
-    # What exists
     def declare_exchange(
         self,
         connection: Connection,
@@ -238,18 +220,15 @@ class Broker(Structure):
         self, connection: Connection, name: str, passive: bool, durable: bool, exclusive: bool, auto_delete: bool, arguments: dict[str, Any]
     ) -> Any: ...
     def delete_queue(self, connection: Connection, name: str, if_unused: bool, if_empty: bool) -> int: ...
-    def purge(self, queue: Any, most: int) -> int:
-        """Drop ready messages of a queue, `most` or as many as the turn has left for: how many. It is called again for the rest."""
     def bind(self, connection: Connection, queue_name: str, exchange_name: str, key: bytes, arguments: dict[str, Any]) -> None: ...
     def unbind(self, connection: Connection, queue_name: str, exchange_name: str, key: bytes, arguments: dict[str, Any]) -> None: ...
 
-    # Publishing: Incoming makes the message, publishes it, and has it answered by `published`
-    def publish(self, message: int, exchange_name: str, key: bytes | tuple[bytes, ...]) -> int: ...
-    def published(self, channel: Session, message: int, mandatory: bool, outcome: int) -> None: ...
+class Consumers(Structure):
+    """Broker.consumers (broker/consumers.py): sessions, their consumers, and what these do with deliveries."""
 
-    # One message for who asks for it: broker/getting.py. What lasts too long: broker/timeouts.py.
-
-    # Consuming
+    def open_session(self) -> int | None:
+        """A record; None: the broker holds as many as it may."""
+    def close_session(self, channel: Session) -> None: ...
     def subscribe(
         self, channel: Session, name: str, tag: str, no_ack: bool, exclusive: bool, arguments: dict[str, Any], prefetch: int
     ) -> Consumer:
@@ -259,5 +238,28 @@ class Broker(Structure):
     def cancel(self, consumer: Consumer, has_unsettled: bool = True) -> None: ...
     def settle(self, channel: Session, first: int, last: int, outcome: int) -> None:
         """Deliveries from one unsettled entry to another: outcomes.ACCEPTED, REJECTED, MODIFIED (it counts as a failed delivery) or
-        RELEASED (as if
-        it had not been delivered)."""
+        RELEASED (as if it had not been delivered)."""
+
+class Broker(Structure):
+    """The verbs. Names are texts, routing keys bytes; messages, entries and records are handles (core/memory/layout.py)."""
+
+    tables: Any
+    limits: Any
+    journal: Any
+    held: list[Connection]
+    places: Places
+    topology: Topology
+    consumers: Consumers
+    services: dict[bytes, Service]
+    """By routing key, behind the default exchange: no client can declare such a queue."""
+    growing: Any
+    """Contents of unknown size (broker/growing.py); None: there was none yet."""
+
+    def purge(self, queue: Any, most: int) -> int:
+        """Drop ready messages of a queue, `most` or as many as the turn has left for: how many. It is called again for the rest."""
+
+    # Publishing: Incoming makes the message, publishes it, and has it answered by `published`
+    def publish(self, message: int, exchange_name: str, key: bytes | tuple[bytes, ...]) -> int: ...
+    def published(self, channel: Session, message: int, mandatory: bool, outcome: int) -> None: ...
+
+    # One message for who asks for it: broker/getting.py. What lasts too long: broker/timeouts.py.

@@ -16,15 +16,14 @@ SNIFF_MAX = const(16)  # octets that are shown to families at most: who answers 
 class Family:
     """`name`: for people. `header`: octets that every connection of the family begins with; a peer that speaks nothing known here is
     answered with the header of the first family. `protocol`: class of contract.Protocol; it finds the first octets in the buffer.
-    `format`: the reader and writer of its messages' properties. `hot`: its row of functions for the hot path, or None.
+    `format`: the reader and writer of its messages' properties.
     """
 
-    def __init__(self, name: str, header: bytes, protocol: "Any", format_: "Any", hot: "Any" = None) -> None:
+    def __init__(self, name: str, header: bytes, protocol: "Any", format_: "Any") -> None:
         self.name = name
         self.header = header
         self.protocol = protocol
         self.format = format_
-        self.hot = hot
 
     def sniff(self, octets: bytes) -> int:
         """NO, MORE or MATCH for the first octets of a connection: at most SNIFF_MAX, at least one."""

@@ -95,7 +95,7 @@ def auto_delete_bound(crowd, n):
     peer.read("q")
     yield
     peer.do("basic_cancel", "c", True)
-    assert crowd.broker.binding_count == 0
+    assert crowd.broker.topology.binding_count == 0
 
 
 @row("channel.close", 100000)

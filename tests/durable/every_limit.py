@@ -40,7 +40,7 @@ def name_of(kind, number, size):
 
 
 def arguments_of(size):
-    """The table that costs `size` octets at most by Definitions.check_size and takes most memory: tables within tables."""
+    """The table that costs `size` octets at most by Topology.check_size and takes most memory: tables within tables."""
     chain = {}
     for _ in range(DEPTH):
         chain = {"ab": chain}

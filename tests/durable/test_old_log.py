@@ -10,6 +10,7 @@ from peer import Peer, content, taken
 
 from leveret.core.log import segments
 from leveret.core.memory import layout
+from leveret.core.message import reading
 
 
 def version_of(octets):
@@ -28,7 +29,11 @@ def test_a_log_of_an_earlier_version_opens_and_goes_on_in_this_one(version):
     assert (stream.first_offset, stream.next_offset()) == (0, 10)
     dead = broker.tables.queues[broker.queues["q"].handle + layout.QUEUE_TAIL]
     whole = broker.tables.entries[broker.tables.entries[dead + layout.ENTRY_PREVIOUS] + layout.ENTRY_MESSAGE]
-    assert (broker.priority_of(whole), broker.expiration_of(whole), broker.tables.is_durable(whole)) == (200, 9999999000, True)
+    assert (reading.priority_of(broker.tables, whole), reading.expiration_of(broker.tables, whole), broker.tables.is_durable(whole)) == (
+        200,
+        9999999000,
+        True,
+    )
     peer = Peer(broker)
     peer.give(content(1, "", "q", b"of today", PERSISTENT))
     broker.run()

@@ -157,7 +157,7 @@ def test_what_is_under_way_at_the_end_is_waited_for(tmp_path):
     broker = new_broker()
     store = SlowStore(str(tmp_path))
     make_durable(broker, store, "each", 5, 65536, 65536, 1 << 20)
-    broker.make_queue(Peer(broker).connection, "q", True, False, False, {})
+    broker.topology.make_queue(Peer(broker).connection, "q", True, False, False, {})
     broker.run()
     assert broker.journal.log.is_busy()
     assert broker.journal.finish() and not broker.journal.log.is_busy()

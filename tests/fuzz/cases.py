@@ -211,7 +211,7 @@ class Healthy:
             if name and not name.startswith("amq."):
                 self.ask(amqp_wire.method(1, "exchange.delete", exchange=name), "exchange.delete-ok")
         # What is left binds predeclared exchanges to each other, with arguments that only the broker still knows.
-        broker.remove_bindings([binding for exchange in broker.exchanges.values() for binding in exchange.bindings.values()])
+        broker.topology.remove_bindings([binding for exchange in broker.exchanges.values() for binding in exchange.bindings.values()])
 
 
 def new_broker(**overrides):
@@ -237,7 +237,7 @@ def free_places(broker):
         "exchanges": len(broker.exchanges),
         "queue objects": len(broker.queues),
         "held": len(broker.held),
-        "bindings": broker.binding_count,
+        "bindings": broker.topology.binding_count,
         "bindings of exchanges": sum(len(exchange.bindings) for exchange in broker.exchanges.values()),
     }
 

@@ -131,7 +131,7 @@ def fill(directory, count, half):
     broker = Broker(Limits())
     store = FileStore(directory)
     opening.make_durable(broker, store, "none", 5, 1 << 18, 8 << 20, 1 << 40)
-    found = broker.make_queue(nobody, QUEUE, True, False, False, {})
+    found = broker.topology.make_queue(nobody, QUEUE, True, False, False, {})
     broker.journal.queue_made(found)
     tables = broker.tables
     route = b"\x00" + bytes([len(QUEUE)]) + QUEUE.encode()

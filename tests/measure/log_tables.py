@@ -39,7 +39,7 @@ def amplification(store, group, acknowledges, segment_size, size_max):
     """Octets on the medium for each of a message, `group` of them in a sync."""
     broker = Broker(Limits())
     opening.make_durable(broker, store, "each", 5, 1 << 18, segment_size, size_max)
-    queue = broker.make_queue(nobody, QUEUE, True, False, False, {})
+    queue = broker.topology.make_queue(nobody, QUEUE, True, False, False, {})
     tables = broker.tables
     route = b"\x00" + bytes([len(QUEUE)]) + QUEUE.encode()
     octets = memoryview(struct.pack(">HB", 0x1000, 2) + bytes(BODY_SIZE))

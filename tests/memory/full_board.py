@@ -14,7 +14,7 @@ from leveret.core.connection.connection import Connection
 from leveret.core.limits import Limits, pattern_size_max
 from leveret.core.parts import part
 
-TEXT_COST = 66  # octets that Definitions.check_size counts for a table with one text, beside the text itself
+TEXT_COST = 66  # octets that Topology.check_size counts for a table with one text, beside the text itself
 WORD_SIZE = 84  # octets of each of three words of a binding's topic pattern: together the 255 of the longest key, weighing one binding
 
 

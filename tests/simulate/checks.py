@@ -208,9 +208,9 @@ class Checks:
             client.lose()
         broker = self.broker
         for name in sorted(broker.queues):
-            broker.delete_queue(None, name, False, False)
+            broker.topology.delete_queue(None, name, False, False)
         for name in EXCHANGES:
-            broker.delete_exchange(name, False)
+            broker.topology.delete_exchange(name, False)
         broker.policies.remove(broker, "p")
         for _ in range(30):
             self.now += 300

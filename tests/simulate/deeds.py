@@ -235,7 +235,7 @@ class Deeds:
     def do_bind(self, client):
         """A binding of a queue or between exchanges."""
         queue, exchange = self.chance.pick(QUEUES), self.chance.pick(EXCHANGES)
-        if queue in self.broker.queues and exchange in self.broker.exchanges and self.broker.binding_count < 25:
+        if queue in self.broker.queues and exchange in self.broker.exchanges and self.broker.topology.binding_count < 25:
             self.ask(
                 client,
                 "queue_bind",

@@ -269,7 +269,7 @@ class Deeds10:
     def make_queue(self, name, former):
         """A queue of nobody's, and the end of former ones."""
         while former:
-            self.broker.delete_queue(None, former.pop(), False, False)
+            self.broker.topology.delete_queue(None, former.pop(), False, False)
         try:
             declare(self.broker, name)
         except ProtocolError:

@@ -63,7 +63,7 @@ class Steps:
 
 def consumers_of(broker):
     """All consumers, in the order of their channels."""
-    return [consumer for channel in broker.open_sessions() for consumer in channel.consumers.values()]
+    return [consumer for channel in broker.consumers.open_sessions() for consumer in channel.consumers.values()]
 
 
 def entries_aside(broker):
@@ -123,7 +123,7 @@ def messages_of_1_0(protocol):
 def handles_of_objects(broker):
     """Queues, channels and consumers are objects, each with a record of its own, and no record is without."""
     tables = broker.tables
-    channels = list(broker.open_sessions())
+    channels = list(broker.consumers.open_sessions())
     for what, wanted, table, width, pool, size in (
         (
             "queue",

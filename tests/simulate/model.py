@@ -118,7 +118,7 @@ def places(broker):
             while entry != layout.NONE:
                 yield found, entry
                 entry = tables.entries[entry + layout.ENTRY_NEXT]
-    for channel in broker.open_sessions():
+    for channel in broker.consumers.open_sessions():
         entry = tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
         while entry != layout.NONE:
             found = broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]

@@ -357,7 +357,7 @@ REQUESTS = (
     {"request": "remove-user", "name": "u"},
 )
 TO_WHOM = (
-    "MessageReading.",
+    "message.reading.",
     "Tables.",
     "amqp_0_9.properties.",
     "amqp_0_9.field_table.",

@@ -230,7 +230,7 @@ class World:
         entries = [entry for _, entry in broker.kept_aside()]
         for table, head, handles in (
             (tables.queues, layout.QUEUE_HEAD, [found.handle for found in broker.queues.values()]),
-            (tables.channels, layout.CHANNEL_UNSETTLED_HEAD, [channel.handle for channel in broker.open_sessions()]),
+            (tables.channels, layout.CHANNEL_UNSETTLED_HEAD, [channel.handle for channel in broker.consumers.open_sessions()]),
         ):
             for handle in handles:
                 entry = table[handle + head]
@@ -318,7 +318,7 @@ class World:
         if self.broker.connections:
             raise Wrong("%d connections are left" % len(self.broker.connections))
         for name in list(self.broker.queues):
-            self.broker.drop_queue(self.broker.queues[name])
+            self.broker.topology.drop_queue(self.broker.queues[name])
         self.time(1300)  # what lies aside of a queue that was removed goes when the guard tries it again (AGAIN_MS)
         invariants.check(self.broker)
         fresh = Broker(self.limits, b"fresh")

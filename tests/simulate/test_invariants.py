@@ -36,7 +36,7 @@ def working():
     for number in range(24):
         writer.give(content(1, "", "q", b"%d" % number * 30))
     broker.run()
-    tables, channel = broker.tables, next(each for each in broker.open_sessions() if each.consumers)
+    tables, channel = broker.tables, next(each for each in broker.consumers.open_sessions() if each.consumers)
     assert (
         hot.find_tag(tables.entries, tables.channels, tables.state, channel.handle, 9) != layout.NONE
     )  # in the middle of the list: the index has it and those before it
@@ -51,7 +51,7 @@ def records(broker):
     tables = broker.tables
     queue = broker.queues["q"].handle
     entry = tables.entries[tables.queues[queue + layout.QUEUE_HEAD] + layout.ENTRY_NEXT]
-    channel = next(each for each in broker.open_sessions() if each.consumers)
+    channel = next(each for each in broker.consumers.open_sessions() if each.consumers)
     return {
         "MESSAGE": tables.entries[entry + layout.ENTRY_MESSAGE],
         "ENTRY": entry,

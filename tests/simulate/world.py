@@ -14,6 +14,7 @@ from wire_client import WireClient
 from leveret.core.amqp_0_9 import packed
 from leveret.core.broker import transaction
 from leveret.core.broker.broker import Broker
+from leveret.core.broker.consumers import Consumers
 from leveret.core.limits import BOARD, Limits
 from leveret.core.log import journal
 from leveret.core.memory import layout
@@ -32,10 +33,24 @@ class Read:
         self.unsettled = []
 
 
+class SimulatedConsumers(Consumers):
+    """Tells the world which stream is read by which tag; changes nothing."""
+
+    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
+        found = self.broker.topology.queue(name, channel.connection)
+        if found.is_stream:
+            self.broker.world.read_by[tag] = found.id  # another stream may have the name by the time that a delivery has arrived
+        return Consumers.subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch)
+
+
 class SimulatedBroker(Broker):
     """Tells the world which message came when; changes nothing."""
 
     world = None
+
+    def __init__(self, *given, **named):
+        Broker.__init__(self, *given, **named)
+        self.consumers = SimulatedConsumers(self)
 
     def put(self, message, targets, delay_ms=0):
         tables = self.tables
@@ -55,12 +70,6 @@ class SimulatedBroker(Broker):
             name = self.world.identify(message, self.body_of(message))
             self.world.paged_ids[found.id_in_log, found.next_offset() - 1 & layout.MASK] = name
         return outcome
-
-    def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
-        found = self.queue(name, channel.connection)
-        if found.is_stream:
-            self.world.read_by[tag] = found.id  # another stream may have the name by the time that a delivery has arrived
-        return Broker.subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch)
 
     def body_of(self, message):
         """A message's body."""

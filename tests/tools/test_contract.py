@@ -53,6 +53,8 @@ def players():
         "Service": next(iter(broker.services.values())),
         "Connection": connection,
         "Places": broker.places,
+        "Topology": broker.topology,
+        "Consumers": broker.consumers,
         "Broker": broker,
     }
 

@@ -234,7 +234,7 @@ def test_a_consumer_whose_queue_goes_is_told(inside):
     client, _, broker = inside
     client.queue_declare("q")
     tag = client.consume("q")
-    broker.drop_queue(broker.queues["q"])
+    broker.topology.drop_queue(broker.queues["q"])
     client.step(0)
     assert client.cancelled_consumers == [tag]
 

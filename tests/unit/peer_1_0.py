@@ -182,7 +182,7 @@ def declare(broker, name="q", arguments=None, durable=True):
     """A queue, made on behalf of nobody."""
     from leveret.core.outcomes import nobody
 
-    return broker.declare_queue(nobody, name, False, durable, False, False, arguments or {})
+    return broker.topology.declare_queue(nobody, name, False, durable, False, False, arguments or {})
 
 
 def ways(octets):

@@ -127,7 +127,7 @@ def test_a_filter_of_a_browser():
 def test_a_queue_that_is_deleted_and_permissions():
     peer = ready()
     browse(peer)
-    peer.broker.delete_queue(nobody, "q", False, False)
+    peer.broker.topology.delete_queue(nobody, "q", False, False)
     peer.broker.tick(1000, 0)
     peer.connection.tick(1000)
     assert error_in(peer.frames(), "detach")[0] == "amqp:resource-deleted"
@@ -146,6 +146,6 @@ def test_a_browser_that_ends_in_the_middle_of_a_message():
     peer.frames()
     peer.give(performative("detach", handle=1, closed=True) + performative("end"))
     assert [each[0] for each in peer.frames()][-1] == "end"
-    peer.broker.delete_queue(nobody, "q", False, False)
+    peer.broker.topology.delete_queue(nobody, "q", False, False)
     invariants.check(peer.broker.tables)
     assert peer.broker.counters["internal_errors"] == 0

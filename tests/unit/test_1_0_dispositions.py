@@ -360,5 +360,5 @@ def test_nothing_is_kept_of_a_session_that_has_ended():
     peer.give(performative("end"))
     peer.frames()
     assert left(peer) == (3, 0)
-    peer.broker.delete_queue(nobody, "q", False, False)
+    peer.broker.topology.delete_queue(nobody, "q", False, False)
     assert peer.broker.counters["internal_errors"] == 0

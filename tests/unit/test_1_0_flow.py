@@ -3,6 +3,7 @@
 from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, one_by_one, performative
 
 from leveret.core.memory import layout
+from leveret.core.message import reading
 
 
 def ready(messages=0, **limits):
@@ -154,7 +155,7 @@ def test_a_message_in_any_number_of_transfers_is_one_message():
         peer.receiver()
         assert [each[1] for each in peer.messages()] == [b"0123456789"]
         message = peer.broker.tables.entries[peer.broker.tables.channels[peer.connection.session.mapped[0].handle]]
-        assert peer.broker.tables.is_durable(message) and peer.broker.priority_of(message) == 7
+        assert peer.broker.tables.is_durable(message) and reading.priority_of(peer.broker.tables, message) == 7
 
 
 def test_transfers_octet_by_octet_and_at_every_split():

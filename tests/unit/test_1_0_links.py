@@ -94,7 +94,7 @@ def test_an_exclusive_queue_of_another_connection_is_locked():
     """Section 2.8.15, resource-locked."""
     peer = ready()
     other = Peer(peer.broker)
-    peer.broker.declare_queue(other.connection, "own", False, False, True, False, {})
+    peer.broker.topology.declare_queue(other.connection, "own", False, False, True, False, {})
     peer.give(performative("attach", name="a", handle=0, role=True, source=("source", {"address": "/queues/own"})))
     assert error_in(peer.frames(), "detach")[0] == "amqp:resource-locked"
 
@@ -141,7 +141,7 @@ def test_a_link_whose_queue_is_deleted_is_detached():
     """Section 2.8.15, resource-deleted."""
     peer = ready()
     peer.receiver()
-    peer.broker.delete_queue(nobody, "q", False, False)
+    peer.broker.topology.delete_queue(nobody, "q", False, False)
     assert error_in(peer.frames(), "detach") == ("amqp:resource-deleted", "the queue 'q' was deleted")
     peer.give(performative("detach", handle=1, closed=True))
     assert peer.frames() == []

@@ -46,8 +46,8 @@ def bindings(broker, queue):
 
 def test_a_target_is_an_exchange_and_a_key():
     broker, connection = world()
-    broker.declare_queue(connection, "q", False, False, False, False, {})
-    broker.declare_exchange(connection, "e", "fanout", False, False, False, False, {})
+    broker.topology.declare_queue(connection, "q", False, False, False, False, {})
+    broker.topology.declare_exchange(connection, "e", "fanout", False, False, False, False, {})
     assert route(broker, connection, "/queues/q") == ("", b"q")
     assert route(broker, connection, "q") == ("", b"q")
     assert route(broker, connection, "e") == ("e", None)
@@ -144,13 +144,13 @@ def test_a_dynamic_source_is_an_exclusive_queue_under_a_name_that_says_whose():
     assert topic.address.startswith("/topic/amq.dyn-") and bindings(broker, topic.queue) == [("amq.topic", topic.address[7:].encode())]
     assert addresses.target(topic.address) == ("exchange", "amq.topic", topic.address[7:].encode())
     broker, connection = world(queue_share_max=1)
-    broker.declare_queue(connection, "q", False, False, False, False, {})
+    broker.topology.declare_queue(connection, "q", False, False, False, False, {})
     assert "declares 1 queues at most" in refused(RESOURCE_ERROR, reading, broker, connection, None, (), "l", False, True)
 
 
 def test_permissions_are_those_of_0_9_1():
     broker, connection = world()
-    broker.declare_queue(connection, "q", False, False, False, False, {})
+    broker.topology.declare_queue(connection, "q", False, False, False, False, {})
     connection.user = User("u", None, (), ("", "", ""))
     called = "access to %s refused for user 'u'"
     assert refused(ACCESS_REFUSED, route, broker, connection, "q") == called % "exchange 'amq.default' in vhost '/'"
@@ -169,9 +169,9 @@ def test_permissions_are_those_of_0_9_1():
 
 def test_an_internal_exchange_and_another_connections_queue_are_refused():
     broker, connection = world()
-    broker.declare_exchange(connection, "i", "fanout", False, False, False, True, {})
+    broker.topology.declare_exchange(connection, "i", "fanout", False, False, False, True, {})
     assert "internal exchange 'i'" in refused(ACCESS_REFUSED, route, broker, connection, "/exchanges/i")
-    broker.declare_queue(Peer(broker).connection, "theirs", False, False, True, False, {})
+    broker.topology.declare_queue(Peer(broker).connection, "theirs", False, False, True, False, {})
     assert refused(RESOURCE_LOCKED, reading, broker, connection, "/queues/theirs")
     assert route(broker, connection, "/queues/theirs") == ("", b"theirs")
     assert "longer than" in refused(PRECONDITION_FAILED, reading, broker, connection, "t", ["topic"], "s" * 300, True)

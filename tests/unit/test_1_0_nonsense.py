@@ -223,11 +223,11 @@ def run(seed, mutate):
                 each.peer.connection.received(0)
         for _ in range(20):
             broker.run()
-        assert not broker.leaving and not broker.connections, seed
+        assert not broker.consumers.leaving and not broker.connections, seed
         invariants.check(broker.tables)
     for found in list(broker.queues.values()):
         assert not found.unsettled_count() and not found.consumers, (seed, found.name)
-        broker.drop_queue(found)
+        broker.topology.drop_queue(found)
     broker.dead_letters.turn(broker)
     assert [broker.tables.state[at] for at in (2, 5, 8)] == before, seed
     assert not broker.connections and not broker.held and not broker.behind

@@ -104,7 +104,7 @@ def test_a_stream_that_is_deleted():
     peer.attach("in", 1, True, None, source=from_offset("first"))
     peer.credit(2)
     peer.frames()
-    peer.broker.delete_queue(nobody, "s", False, False)
+    peer.broker.topology.delete_queue(nobody, "s", False, False)
     assert error_in(peer.frames(), "detach")[0] == "amqp:resource-deleted"
     peer.give(performative("detach", handle=1, closed=True))
     assert peer.broker.counters["internal_errors"] == 0

@@ -126,7 +126,7 @@ def test_publishes_to_many_queues_leave_turns_to_others():
     peer = ready(queue_count_max=40, queue_share_max=40, binding_count_max=100, binding_share_max=100)
     for number in range(20):
         declare(peer.broker, "f%d" % number)
-        peer.broker.bind(nobody, "f%d" % number, "amq.fanout", b"", {})
+        peer.broker.topology.bind(nobody, "f%d" % number, "amq.fanout", b"", {})
     peer.sender("/exchanges/amq.fanout")
     peer.broker.tables.engine.effort = 50
     octets = b"".join(

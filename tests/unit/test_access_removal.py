@@ -39,7 +39,7 @@ def test_a_consumer_of_a_removed_user_gets_nothing_more_and_what_it_had_goes_bac
     assert ended(sensor)
     assert [each[3] for each in root.consume("q", "r", no_ack=True)] == [b"before", b"behind"]
     root.connection.finish()
-    broker.drop_queue(broker.queues["q"])
+    broker.topology.drop_queue(broker.queues["q"])
     assert idle(broker) == empty, "what the removed user's connection held is free"
 
 

@@ -7,7 +7,7 @@ from toy_family import ToyPeer, installed
 
 from leveret.core.amqp_0_9 import packed, properties
 from leveret.core.memory import invariants, layout
-from leveret.core.message import annotations
+from leveret.core.message import annotations, reading
 from leveret.core.message.annotations import GONE
 from leveret.core.recovery import record_check
 from leveret.core.stream.stream import EPOCH
@@ -145,7 +145,7 @@ def test_ten_dead_letters_leave_the_publishers_octets_as_they_are():
             assert [each["queue"] for each in deaths] == names[:number][::-1]
             assert octets_of(broker, names[number + 1]) == octets and is_annotated(broker, names[number + 1])
             invariants.check(broker.tables)
-        merged = broker.merged(head_of(broker, names[-1]))
+        merged = reading.merged(broker.tables, head_of(broker, names[-1]))
         assert b"\x05countl\x00" in merged and b"\x04timeT" in merged and b"\x0crouting-keysA\x00\x00\x00\x13S\x00\x00\x00\x02h0S" in merged
         [(given, body)] = taken(peer, names[-1])
         assert body == b"body" * 100

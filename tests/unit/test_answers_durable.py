@@ -219,11 +219,11 @@ def user(name, tags, stored=None):
 
 
 def exchange(broker):
-    broker.declare_exchange(nobody, "e", "topic", False, True, False, False, {})
+    broker.topology.declare_exchange(nobody, "e", "topic", False, True, False, False, {})
 
 
 def bound(source):
-    return lambda broker: broker.bind(nobody, "q", source, b"a.#", {})
+    return lambda broker: broker.topology.bind(nobody, "q", source, b"a.#", {})
 
 
 def policy(length):
@@ -235,7 +235,7 @@ def made(*tags, name="u"):
 
 
 def queue(name, arguments):
-    return lambda broker: broker.declare_queue(nobody, name, False, True, False, False, arguments)
+    return lambda broker: broker.topology.declare_queue(nobody, name, False, True, False, False, arguments)
 
 
 # (what is there before, what fails once and is asked for again)
@@ -244,8 +244,8 @@ DEEDS = (
     ((), queue("q2", {})),
     ((), queue("s", {"x-queue-type": "stream"})),
     ((), bound("amq.topic")),
-    ((bound("amq.topic"),), lambda broker: broker.unbind(nobody, "q", "amq.topic", b"a.#", {})),
-    ((exchange, bound("e")), lambda broker: broker.delete_exchange("e", False)),
+    ((bound("amq.topic"),), lambda broker: broker.topology.unbind(nobody, "q", "amq.topic", b"a.#", {})),
+    ((exchange, bound("e")), lambda broker: broker.topology.delete_exchange("e", False)),
     ((), made("monitoring")),
     ((made(),), made("monitoring")),
     ((made(),), lambda broker: users.permit(broker, broker.access.users["u"], ["a", "b", "c"])),

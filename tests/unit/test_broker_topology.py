@@ -94,7 +94,7 @@ def test_a_queue_bound_twice_gets_one_copy():
         peer.ask("queue_bind", "queue_bind_ok", 0, "q", "amq.topic", key, False, {})
     peer.publish("a.b", b"x", "amq.topic")
     assert peer.ask("queue_purge", "queue_purge_ok", 0, "q", False) == [1]
-    assert broker.binding_count == 4
+    assert broker.topology.binding_count == 4
 
 
 def test_publishing_to_an_unknown_or_internal_exchange():
@@ -159,7 +159,7 @@ def test_auto_delete_queues_and_exchanges_go_with_their_last_use():
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "ex", "k", False, {})
     peer.consume("q")
     peer.ask("basic_cancel", "basic_cancel_ok", "c", False)
-    assert "q" not in broker.queues and "ex" not in broker.exchanges and broker.binding_count == 0
+    assert "q" not in broker.queues and "ex" not in broker.exchanges and broker.topology.binding_count == 0
 
 
 def test_what_a_queue_that_goes_with_a_closing_channel_has_delivered_goes_with_it():

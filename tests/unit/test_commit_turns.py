@@ -322,7 +322,7 @@ def test_a_settlement_that_raises_whenever_it_is_tried_ends_no_commit_and_keeps_
         assert broker.queues["q"].unsettled_count() == MANY
         peer.ask("tx_select", "tx_select_ok")
         peer.give(content(1, "", "p", b"y", PERSISTENT) * MANY + encoded("basic_ack", 1, MANY, True))
-        owner = broker if owner is None else owner
+        owner = broker.consumers if owner is None else owner
         before = getattr(owner, name)
         setattr(owner, name, always)
         try:
@@ -425,7 +425,7 @@ def test_a_fault_between_two_publishes_of_a_commit_leaves_no_entry_reserved():
         transaction.Transaction.publish_next = publish_next
     assert peer.expect("connection_close")[0] == 541
     peer.give(encoded("connection_close_ok", 0))
-    broker.drop_queue(broker.queues["q"])
+    broker.topology.drop_queue(broker.queues["q"])
     for _ in range(3):
         broker.run()
     assert broker.connections == [] and idle(broker) == before, (idle(broker), before)

@@ -211,7 +211,7 @@ def test_a_queue_that_lets_go_of_hundreds_has_a_part_of_each_round():
             first, last = [
                 broker.tables.channels[channel.handle + field] for field in (layout.CHANNEL_UNSETTLED_HEAD, layout.CHANNEL_UNSETTLED_TAIL)
             ]
-            broker.settle(channel, first, last, REJECTED)
+            broker.consumers.settle(channel, first, last, REJECTED)
         elif way == "expired":
             for _ in range(13):
                 broker.tick((broker.now + 100) & 0x3FFFFFFF, EPOCH + broker.seconds)

@@ -72,11 +72,11 @@ def test_a_binding_stays_one_and_unbind_is_idempotent():
     queue(peer, "q", "b")
     for _ in range(2):
         bind(peer, "b", "a", "k")
-    assert broker.binding_count == 2
+    assert broker.topology.binding_count == 2
     assert not broker.exchanges["a"].plain
     for _ in range(2):
         unbind(peer, "b", "a", "k")
-    assert broker.binding_count == 1
+    assert broker.topology.binding_count == 1
     assert broker.exchanges["a"].plain, "without bindings to exchanges the short way of routing is back"
     peer.publish("k", b"x", "a")
     assert arrived(peer, "q") == [0]
@@ -108,7 +108,7 @@ def test_deleting_a_destination_takes_its_bindings_and_auto_delete_sources_along
     for destination, source in (("b", "a"), ("c", "b"), ("d", "c")):
         bind(peer, destination, source)
     peer.ask("exchange_delete", "exchange_delete_ok", 0, "d", False, False)
-    assert [name for name in ("a", "b", "c", "d") if name in broker.exchanges] == [] and broker.binding_count == 0
+    assert [name for name in ("a", "b", "c", "d") if name in broker.exchanges] == [] and broker.topology.binding_count == 0
 
 
 def test_a_cycle_of_auto_delete_exchanges_goes_in_one_go():
@@ -123,7 +123,7 @@ def test_a_cycle_of_auto_delete_exchanges_goes_in_one_go():
     peer.ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False)
     assert "a" in broker.exchanges and "b" in broker.exchanges, "both are still sources"
     peer.ask("exchange_delete", "exchange_delete_ok", 0, "a", False, False)
-    assert "a" not in broker.exchanges and "b" not in broker.exchanges and broker.binding_count == 0
+    assert "a" not in broker.exchanges and "b" not in broker.exchanges and broker.topology.binding_count == 0
     peer.connection.received(0)
     assert idle(broker) == before
 
@@ -141,7 +141,7 @@ def test_being_a_destination_does_not_keep_an_exchange():
     )
     queue(peer, "q", "target")
     peer.ask("queue_unbind", "queue_unbind_ok", 0, "q", "target", "", {})
-    assert "target" not in broker.exchanges and broker.binding_count == 0
+    assert "target" not in broker.exchanges and broker.topology.binding_count == 0
     peer.ask("exchange_delete", "exchange_delete_ok", 0, "source", True, False)
 
 
@@ -166,9 +166,9 @@ def test_bindings_between_exchanges_count_on_the_share_of_who_makes_them():
         bind(peer, "b", "a", str(number))
     peer.give(encoded("exchange_bind", 1, 0, "b", "a", "8", False, {}))
     assert peer.frames()[0][2][0] == 506
-    assert broker.binding_count == 8
+    assert broker.topology.binding_count == 8
     Peer(broker).ask("exchange_delete", "exchange_delete_ok", 0, "b", False, False)
-    assert broker.binding_count == 0
+    assert broker.topology.binding_count == 0
 
 
 def test_bindings_of_all_connections_together_have_a_limit():
@@ -179,16 +179,16 @@ def test_bindings_of_all_connections_together_have_a_limit():
         exchange(peers[0], name, "direct")
     for number in range(10):
         bind(peers[number // 6], "b", "a", str(number))
-    assert broker.binding_count == 10
+    assert broker.topology.binding_count == 10
     for peer in peers[1:]:
         peer.give(encoded("exchange_bind", 1, 0, "b", "a", "10", False, {}))
         code, text = peer.frames()[0][2][:2]
         assert code == 506 and "this broker holds 10 bindings at most" in text, (code, text)
-    assert broker.binding_count == 10
+    assert broker.topology.binding_count == 10
     peers[0].ask("exchange_unbind", "exchange_unbind_ok", 0, "b", "a", "0", False, {})
     third = Peer(broker)
     bind(third, "b", "a", "10")
-    assert broker.binding_count == 10
+    assert broker.topology.binding_count == 10
 
 
 def test_a_queue_that_goes_takes_its_bindings_along():
@@ -198,7 +198,7 @@ def test_a_queue_that_goes_takes_its_bindings_along():
     queue(peer, "q", "a", "k")
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "a", "l", False, {})
     peer.ask("queue_delete", "queue_delete_ok", 0, "q", False, False, False)
-    assert broker.binding_count == 0 and not broker.exchanges["a"].bindings
+    assert broker.topology.binding_count == 0 and not broker.exchanges["a"].bindings
 
 
 def test_what_has_many_bindings_is_deleted_in_turns():
@@ -217,10 +217,10 @@ def test_what_has_many_bindings_is_deleted_in_turns():
             left = []
             peer.connection.received(len(ask))
             for _ in range(40):
-                left.append(broker.binding_count)
+                left.append(broker.topology.binding_count)
                 broker.run()
             assert peer.frames()[0][0] == what + "_delete_ok"
-            assert broker.binding_count == 0 and len(set(left)) >= 4, left
+            assert broker.topology.binding_count == 0 and len(set(left)) >= 4, left
             assert arguments[0] not in broker.queues if what == "queue" else arguments[0] not in broker.exchanges
             other.declare("q2")
     finally:

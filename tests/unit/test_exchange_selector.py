@@ -299,12 +299,12 @@ def test_a_long_statement_counts_for_more_than_one_binding():
     peer.declare("q")
     text = {"x-selector": " OR ".join(["n = 1"] * 50)}
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "s", "", False, text)
-    assert broker.binding_count == 1 + 199 // 4
+    assert broker.topology.binding_count == 1 + 199 // 4
     peer.give(encoded("queue_bind", 1, 0, "q", "s", "second", False, text))
     assert peer.frames()[0][2][0] == 506
     peer = Peer(broker)
     peer.ask("queue_unbind", "queue_unbind_ok", 0, "q", "s", "", text)
-    assert broker.binding_count == 0
+    assert broker.topology.binding_count == 0
 
 
 def test_a_wrong_statement_is_refused_when_it_is_bound():
@@ -316,4 +316,4 @@ def test_a_wrong_statement_is_refused_when_it_is_bound():
         other = Peer(broker)
         other.give(encoded("queue_bind", 1, 0, "q", "s", "", False, {"x-selector": value}))
         assert other.expect("channel_close")[:2] == [406, "PRECONDITION_FAILED - " + text]
-    assert broker.binding_count == 0
+    assert broker.topology.binding_count == 0

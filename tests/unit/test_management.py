@@ -323,7 +323,7 @@ def test_definitions_come_out_and_go_into_another_broker():
     assert ask(second, "import", definitions=items)["left_out"] == []  # the same again changes nothing
     assert other.queues["q"].policy == "p" and other.exchanges["i"].internal and other.queues["s"].is_stream
     second.connection.received(0)
-    assert "q" in other.queues and other.binding_count == 3
+    assert "q" in other.queues and other.topology.binding_count == 3
 
 
 def test_an_import_whose_report_is_full_says_where_it_stopped():

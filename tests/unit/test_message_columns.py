@@ -6,7 +6,7 @@ from peer import Peer, new_broker, taken
 
 from leveret.core.amqp_0_9 import properties
 from leveret.core.memory import layout
-from leveret.core.message import formats
+from leveret.core.message import formats, reading
 from leveret.core.outcomes import TAKEN
 
 GIVEN = (
@@ -41,7 +41,11 @@ def said(broker, name):
         message = broker.tables.entries[entry + layout.ENTRY_MESSAGE]
         kind = broker.tables.messages[message + layout.MESSAGE_KIND]
         assert kind & formats.NUMBER == formats.BASIC
-        columns = (broker.priority_of(message), broker.tables.is_durable(message), broker.expiration_of(message))
+        columns = (
+            reading.priority_of(broker.tables, message),
+            broker.tables.is_durable(message),
+            reading.expiration_of(broker.tables, message),
+        )
         found.append((columns, kind & layout.KIND_HAS_PRIORITY != 0))
     return found
 
@@ -95,9 +99,9 @@ def test_messages_of_two_formats_in_one_queue_are_each_read_by_their_own():
         put(broker, "q", b"ONE", OTHER)  # swallowed, as it was there already
         put(broker, "q", properties.encode({"message_id": "two"}), formats.BASIC)
         assert broker.queues["q"].message_count() == 2
-        assert broker.properties_of(other) == {"message_id": "two"}
+        assert reading.properties_of(broker.tables, other) == {"message_id": "two"}
         first = broker.tables.entries[broker.queues["q"].head() + layout.ENTRY_MESSAGE]
-        assert broker.properties_of(first) == {"message_id": "one"}
+        assert reading.properties_of(broker.tables, first) == {"message_id": "one"}
     finally:
         del formats.known[OTHER]
 
@@ -123,6 +127,6 @@ def test_a_logged_message_of_a_format_that_is_not_carried_stays_in_the_log_in_it
         formats.known[OTHER] = OtherFormat()
         more, _ = durable_broker(store.cut())
         message = more.tables.entries[more.queues["q"].head() + layout.ENTRY_MESSAGE]
-        assert more.queues["q"].message_count() == 1 and more.properties_of(message) == {"message_id": "two"}
+        assert more.queues["q"].message_count() == 1 and reading.properties_of(more.tables, message) == {"message_id": "two"}
     finally:
         del formats.known[OTHER]

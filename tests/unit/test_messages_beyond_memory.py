@@ -66,7 +66,7 @@ def test_far_more_than_memory_is_taken_and_delivered_in_order():
     assert found.octets() == COUNT * 4 * 106
     assert numbers(drain(peer, "q")) == list(range(COUNT * 4))
     assert not found.is_paging() and found.tables.queues[found.handle + layout.QUEUE_PLAIN] == layout.PLAIN_LOGGED
-    broker.delete_queue(None, "q", False, False)
+    broker.topology.delete_queue(None, "q", False, False)
     broker.run()
     assert idle(broker) == before and broker.tables.chunk_pool[2] == broker.limits.chunk_count_max
 

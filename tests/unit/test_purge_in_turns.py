@@ -125,7 +125,7 @@ def test_a_queue_that_somebody_deletes_in_the_middle_is_answered_with_what_has_g
     broker, peer, other = prepared()
     say(peer, PURGE)
     gone = COUNT - left(broker)
-    broker.drop_queue(broker.queues["q"])
+    broker.topology.drop_queue(broker.queues["q"])
     rounds(broker)
     assert peer.expect("queue_purge_ok") == [gone]
 

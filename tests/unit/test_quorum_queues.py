@@ -189,7 +189,7 @@ def test_the_virtual_host_has_a_name_and_aliases():
     assert peer.expect("channel_close")[1] == "NOT_FOUND - no queue 'none' in vhost '/production'"
     name, _, arguments = opened(broker, "other")
     assert name == "connection_close" and arguments[:2] == [530, "NOT_ALLOWED - vhost other not found"]
-    broker.declare_queue(nobody, "here", False, True, False, False, {})
+    broker.topology.declare_queue(nobody, "here", False, True, False, False, {})
     assert rabbitmq_definitions.a_queue(broker.virtual_host, broker.queues["here"])["vhost"] == "/production"
     document = {"queues": [{"name": "a", "vhost": "/production"}, {"name": "b", "vhost": "/"}, {"name": "c"}]}
     assert [each["name"] for each in rabbitmq_definitions.ours(document["queues"], broker.virtual_host)] == ["a", "c"]

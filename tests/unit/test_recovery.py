@@ -51,7 +51,7 @@ def test_definitions_come_back():
     broker.policies.set(broker, Policy("p", "q", {"message-ttl": 60000}))
     broker.run()
     again, _ = durable_broker(store.cut())
-    assert sorted(again.queues) == ["q"] and "dropped" not in again.exchanges and again.binding_count == 2
+    assert sorted(again.queues) == ["q"] and "dropped" not in again.exchanges and again.topology.binding_count == 2
     assert again.queues["q"].effective == {"x-max-length": 3, "x-message-ttl": 60000}
     peer = Peer(again)
     peer.publish("a.b", b"x", "ex")

@@ -18,7 +18,7 @@ from leveret.core.queue.dead_letters import LETTERS_MAX
 def pools(broker):
     """Blocks, messages, entries, queues, bindings that are free."""
     state = broker.tables.state
-    return [state[2], state[5], state[8], broker.tables.queue_pool[2], -broker.binding_count]
+    return [state[2], state[5], state[8], broker.tables.queue_pool[2], -broker.topology.binding_count]
 
 
 def made(arguments=None, **flags):
@@ -180,7 +180,7 @@ def test_many_bindings_go_in_turns_too():
             peer.connection.finish()
         else:
             say(peer, encoded("basic_cancel", 1, "c", True))
-        assert broker.binding_count > BINDINGS_A_TURN
+        assert broker.topology.binding_count > BINDINGS_A_TURN
         goes_in_turns(broker, before)
         assert "q" not in broker.queues
 
@@ -234,11 +234,11 @@ def test_a_removal_that_raises_is_tried_again():
         def fails(found):
             raise MemoryError
 
-        setattr(broker, place, fails)
+        setattr(broker.topology, place, fails)
         other.connection.received(0)
         assert ("q" in broker.queues) is is_there and not broker.jobs and len(broker.guard.jobs) == 1
         assert other.connection not in broker.connections
-        delattr(broker, place)
+        delattr(broker.topology, place)
         for _ in range(AGAIN_MS // 50 + 2):
             broker.tick(broker.now + 60, 0)
             broker.run()

@@ -56,7 +56,7 @@ def test_returns_that_have_to_wait_for_room_go_before_it_and_everything_comes_ba
     peer.give(encoded("channel_close_ok", 1))
     peer.ask("channel_open", "channel_open_ok", "")
     peer.declare("q")
-    broker.drop_queue(broker.queues["q"])
+    broker.topology.drop_queue(broker.queues["q"])
     peer.connection.finish()
     assert idle(broker) == empty
 

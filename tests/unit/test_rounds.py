@@ -149,19 +149,19 @@ def test_a_channel_that_cannot_leave_keeps_none_of_the_others():
     channels = [peer.connection.session.channels[1] for peer in peers]
     for peer in peers:
         peer.connection.finish()
-    assert [channel for channel in broker.leaving if channel in channels] == channels
-    leave = broker.has_left
+    assert [channel for channel in broker.consumers.leaving if channel in channels] == channels
+    leave = broker.consumers.has_left
 
     def fails_for_the_first(channel):
         if channel is channels[0]:
             raise ValueError("on purpose")
         return leave(channel)
 
-    with Swapped(broker, "has_left", fails_for_the_first):
+    with Swapped(broker.consumers, "has_left", fails_for_the_first):
         pass_time(broker, 5000)
-        assert broker.leaving == channels[:1] and broker.counters["internal_errors"] < 20
+        assert broker.consumers.leaving == channels[:1] and broker.counters["internal_errors"] < 20
     pass_time(broker, 1500)
-    assert not broker.leaving and [broker.queues["q%d" % each].message_count() for each in range(3)] == [30] * 3
+    assert not broker.consumers.leaving and [broker.queues["q%d" % each].message_count() for each in range(3)] == [30] * 3
 
 
 def test_a_connection_that_raises_when_it_goes_on_takes_no_other_with_it():

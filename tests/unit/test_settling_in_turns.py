@@ -173,7 +173,7 @@ def test_what_a_lost_connection_had_comes_back_in_rounds_and_its_channel_is_take
         assert broker.counters["internal_errors"] == 0
         rounds(broker)
         assert bodies(other.contents()) == in_order(), before
-        assert broker.tables.channel_pool[2] == free + 1 and not broker.leaving
+        assert broker.tables.channel_pool[2] == free + 1 and not broker.consumers.leaving
         other.give(encoded("basic_ack", 1, 0, True))
         other.connection.received(0)  # what came before the end counts
         rounds(broker)
@@ -205,7 +205,7 @@ def test_a_queue_that_is_deleted_in_the_middle_ends_the_settling():
         broker, peer, other = prepared()
         say(peer, octets)
         assert broker.queues["q"].unsettled_count() > 0
-        broker.drop_queue(broker.queues["q"])
+        broker.topology.drop_queue(broker.queues["q"])
         rounds(broker)
         assert "channel_close" not in names(peer)
         assert peer.ask("queue_declare", "queue_declare_ok", 0, "q", False, False, False, False, False, {}) == ["q", 0, 0]
@@ -229,19 +229,19 @@ def test_a_fault_in_the_middle_costs_a_second_and_nothing_is_lost():
     broker, peer, other = prepared()
     broker.tick(0, 0)
     peer.connection.finish()
-    assert broker.leaving
-    settle = broker.return_some
+    assert broker.consumers.leaving
+    settle = broker.consumers.return_some
 
     def fail(channel, last):
         raise ValueError("on purpose")
 
-    broker.return_some = fail
+    broker.consumers.return_some = fail
     rounds(broker)
-    assert broker.leaving and broker.counters["internal_errors"] == 1
-    broker.return_some = settle
+    assert broker.consumers.leaving and broker.counters["internal_errors"] == 1
+    broker.consumers.return_some = settle
     broker.tick(1001, 1)
     rounds(broker)
-    assert not broker.leaving and broker.queues["q"].message_count() == COUNT
+    assert not broker.consumers.leaving and broker.queues["q"].message_count() == COUNT
 
 
 def test_single_acknowledgements_of_one_read_are_cut_into_turns():

@@ -61,7 +61,7 @@ def test_a_deleted_queue_gets_no_turn():
     found = broker.queues["gone"]
     peer.consume("gone")
     broker.activate(found)
-    broker.delete_queue(peer.connection, "gone", False, False)
+    broker.topology.delete_queue(peer.connection, "gone", False, False)
     broker.work(broker.jobs.pop())
     assert broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] == 0 and not broker.has_active()
 

@@ -53,10 +53,10 @@ def multiples(divisor):
 def subscribe(peer, tag, fits, credit, alone=False, queue="q"):
     """A consumer with a wish; fits None: without."""
     protocol = peer.connection.session
-    consumer = protocol.broker.subscribe(protocol.session, queue, tag, False, False, {}, 0)
+    consumer = protocol.broker.consumers.subscribe(protocol.session, queue, tag, False, False, {}, 0)
     if fits is not None:
         wishes.attach(protocol.broker, consumer, fits, alone)
-    protocol.broker.add_credit(consumer, credit)
+    protocol.broker.consumers.add_credit(consumer, credit)
     protocol.broker.run()
     return consumer
 
@@ -187,7 +187,7 @@ def test_an_expired_message_in_the_middle_is_not_delivered():
     for _ in range(6):
         broker.tick((broker.now + 50) & 0x3FFFFFFF, EPOCH)
         broker.run()
-    broker.add_credit(consumer, 10)
+    broker.consumers.add_credit(consumer, 10)
     broker.run()
     assert numbers(got(peer)) == [4] and broker.queues["q"].message_count() == 1
     invariants.check(broker.tables)

@@ -13,7 +13,7 @@ from leveret.core.connection.connection import Connection
 from leveret.core.errors import PRECONDITION_FAILED, SYNTAX_ERROR, ProtocolError
 from leveret.core.limits import REPLY_ROOM
 from leveret.core.memory import hot, layout
-from leveret.core.message import formats
+from leveret.core.message import formats, reading
 from leveret.core.message.annotations import GONE, put_over
 from leveret.core.message.route import pack
 from leveret.core.outcomes import NO_ROOM, NOT_YET
@@ -103,7 +103,7 @@ class Lines:
         self.unfinished, self.content_moved = 0, 0
         connection.receive.start += len(HEADER)
         self.broker.places.admit(connection, self.broker.access.users["guest"])
-        self.session = Session(self, self.broker.open_session())
+        self.session = Session(self, self.broker.consumers.open_session())
 
     # The connection calls
 
@@ -154,7 +154,7 @@ class Lines:
         if not self.session.closing:
             self.session.closing = True
             self.session.incoming.abandon()
-            self.broker.close_session(self.session)
+            self.broker.consumers.close_session(self.session)
 
     def sessions(self):
         return () if self.session.closing else (self.session,)
@@ -163,7 +163,7 @@ class Lines:
 
     def deliver(self, consumer, most, before=0):
         tables, send, count = self.broker.tables, self.connection.send, 0
-        while count < most and self.broker.has_credit(consumer):
+        while count < most and self.broker.consumers.has_credit(consumer):
             entry, message = self.next_for(consumer)
             if message == layout.NONE:
                 break
@@ -182,7 +182,7 @@ class Lines:
             if consumer.no_ack:
                 consumer.queue.drop(entry)
             else:
-                self.broker.hold(consumer, entry)
+                self.broker.consumers.hold(consumer, entry)
             count += 1
         return count
 
@@ -202,16 +202,16 @@ class Lines:
         tables = self.broker.tables
         tag = tables.channels[self.session.handle + layout.CHANNEL_TAG] + 1
         came_back = 0 if consumer.queue.is_stream else tables.entries[entry + layout.ENTRY_REDELIVERED] & 255
-        exchange, key = self.broker.names_of(message)
+        exchange, key = reading.names_of(self.broker.tables, message)
         size = tables.messages[message + layout.MESSAGE_BODY]
         body = str(tables.octets(message, tables.size_of(message) - size, size), "utf-8")
-        given = plain(self.broker.properties_of(message))
+        given = plain(reading.properties_of(self.broker.tables, message))
         if consumer.queue.is_stream:
             given["offset"] = consumer.cursor_offset
         return json.dumps(["message", consumer.tag, tag, came_back, exchange, str(key, "utf-8"), body, given]).encode() + b"\n"
 
     def returned(self, session, message, condition):
-        self.tell("returned", str(self.broker.names_of(message)[1], "utf-8"))
+        self.tell("returned", str(reading.names_of(self.broker.tables, message)[1], "utf-8"))
         self.broker.tables.release(message)
 
     def answered(self, session, outcome):
@@ -225,25 +225,25 @@ class Lines:
     # What its peer asks for
 
     def exchange(self, name, type_, durable=False, arguments=None):
-        self.broker.declare_exchange(self.connection, name, type_, False, durable, False, False, arguments or {})
+        self.broker.topology.declare_exchange(self.connection, name, type_, False, durable, False, False, arguments or {})
 
     def queue(self, name, durable=False, arguments=None):
-        self.broker.declare_queue(self.connection, name, False, durable, False, False, arguments or {})
+        self.broker.topology.declare_queue(self.connection, name, False, durable, False, False, arguments or {})
 
     def delete(self, name):
-        self.broker.delete_queue(self.connection, name, False, False)
+        self.broker.topology.delete_queue(self.connection, name, False, False)
 
     def bind(self, queue, exchange, key, arguments=None):
-        self.broker.bind(self.connection, queue, exchange, key.encode(), arguments or {})
+        self.broker.topology.bind(self.connection, queue, exchange, key.encode(), arguments or {})
 
     def subscribe(self, queue, tag, credit=0, no_ack=False, arguments=None):
-        self.broker.subscribe(self.session, queue, tag, no_ack, False, arguments or {}, credit)
+        self.broker.consumers.subscribe(self.session, queue, tag, no_ack, False, arguments or {}, credit)
 
     def credit(self, tag, count):
-        self.broker.add_credit(self.session.consumers[tag], count)
+        self.broker.consumers.add_credit(self.session.consumers[tag], count)
 
     def cancel(self, tag):
-        self.broker.cancel(self.session.consumers[tag])
+        self.broker.consumers.cancel(self.session.consumers[tag])
 
     def publish(self, exchange, key, body, given, mandatory=False):
         """A content of known size."""
@@ -283,7 +283,7 @@ class Lines:
     def get(self, queue, no_ack=False):
         """One message, or ["empty"]."""
         broker, session = self.broker, self.session
-        found = broker.queue(queue, self.connection)
+        found = broker.topology.queue(queue, self.connection)
         outcome = getting.readiness(broker, found) if getting.serve(broker, found) else getting.LATER
         if outcome == getting.LATER:
             return False
@@ -323,7 +323,7 @@ class Lines:
             return
         tables = self.broker.tables
         ends = [hot.find_tag(tables.entries, tables.channels, tables.state, self.session.handle, tag) for tag in (first, last)]
-        self.broker.settle(self.session, ends[0], ends[1], outcome)
+        self.broker.consumers.settle(self.session, ends[0], ends[1], outcome)
 
     # What goes out
 

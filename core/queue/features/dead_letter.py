@@ -9,6 +9,7 @@ the next one waits, so that the depth of the stack does not depend on the length
 
 from ...memory import layout
 from ...memory.layout import EPOCH
+from ...message import reading
 from ...message.annotations import GONE, write
 from ...message.route import pack
 from ...outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
@@ -44,9 +45,9 @@ class Rule(Feature):
         if broker.dead_letters_nested >= NESTED_MAX:
             return NO_ROOM
         tables = broker.tables
-        exchange, key = broker.names_of(message)
+        exchange, key = reading.names_of(broker.tables, message)
         target_key = key if self.key is None else self.key.encode("utf-8")
-        properties = broker.properties_of(message)
+        properties = reading.properties_of(broker.tables, message)
         headers = properties.get("headers") or {}
         copies = copies_of(headers)
         deaths = history(broker, queue, properties, headers, exchange, (key,) + copies, reason)
@@ -55,14 +56,20 @@ class Rule(Feature):
             changed["x-%s-death-reason" % which] = reason
             changed["x-%s-death-queue" % which] = queue.name
             changed["x-%s-death-exchange" % which] = exchange
-        changes = broker.annotations_of(message)
+        changes = reading.annotations_of(broker.tables, message)
         changes["expiration"] = GONE
         if self.key is not None and copies:
             copies = ()
             changes.setdefault("headers", {})["CC"] = GONE
         route = pack(self.exchange.encode("utf-8"), target_key)
-        octets = annotated(broker.format_of(message), tables.properties_of(message), changes, changed, broker.properties_room(len(route)))
-        copy = broker.copy_with(message, route, octets)
+        octets = annotated(
+            reading.format_of(broker.tables, message),
+            tables.properties_of(message),
+            changes,
+            changed,
+            reading.properties_room(broker.limits, len(route)),
+        )
+        copy = reading.copy_with(broker.tables, message, route, octets)
         if copy == layout.NONE:
             return NO_ROOM
         broker.dead_letters_nested += 1

@@ -5,6 +5,7 @@ The publisher gets its confirm: for it the message has arrived. A message withou
 together remember are bounded (identities.py).
 """
 
+from ...message import reading
 from ...outcomes import SWALLOWED, TAKEN
 from ..identities import Recent, digest, pool_of
 from .feature import Feature
@@ -19,7 +20,7 @@ class Rule(Feature):
 
     def gate(self, broker, queue, message):
         """Look the message-id up, and remember it."""
-        identity = broker.properties_of(message).get("message_id")
+        identity = reading.properties_of(broker.tables, message).get("message_id")
         if identity is None:
             return TAKEN
         if self.recent is None:

@@ -6,6 +6,7 @@ of the broker's uptime. So none follows the wall clock.
 """
 
 from ...memory import layout
+from ...message import reading
 from ...shim import after
 from .feature import Feature
 
@@ -37,7 +38,7 @@ class Rule(Feature):
         Rule "lifetime": also keep_limits in publish.py and in publish.h; test_homes.py holds them together.
         """
         ttl = self.ttl_ms
-        own = broker.expiration_of(message)
+        own = reading.expiration_of(broker.tables, message)
         if own is not None and (ttl is None or own < ttl):
             ttl = own
         moment = 0 if ttl is None else deadline(broker, max(ttl - waited_ms, -1))

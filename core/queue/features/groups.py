@@ -9,6 +9,7 @@ deliveries.
 """
 
 from ...memory import layout
+from ...message import reading
 from ..identities import digest
 from .feature import Feature
 
@@ -137,5 +138,5 @@ class Rule(Feature):
 
     def group_of(self, broker, message):
         """The digest of the value of the header, or None."""
-        value = broker.headers_of(message).get(self.header)
+        value = reading.headers_of(broker.tables, message).get(self.header)
         return None if value is None or isinstance(value, (list, dict)) else digest(value)

@@ -5,6 +5,7 @@ broker know as many values as they may (identities.py), a message with a further
 """
 
 from ...memory import layout
+from ...message import reading
 from ...outcomes import REFUSED, TAKEN
 from ..identities import digest, pool_of
 from .feature import Feature
@@ -23,7 +24,7 @@ class Rule(Feature):
 
     def value_of(self, broker, message):
         """The digest of the value of a message's header, or None."""
-        value = broker.headers_of(message).get(self.header)
+        value = reading.headers_of(broker.tables, message).get(self.header)
         return None if value is None or isinstance(value, (list, dict)) else digest(value)
 
     def has_place(self, broker, value):

@@ -5,6 +5,7 @@ head, so a level above the head's is empty; the last entry of each other level i
 """
 
 from ...memory import layout
+from ...message import reading
 from ..queue import STEPS_A_TURN
 from .feature import Feature
 
@@ -20,7 +21,7 @@ class Rule(Feature):
 
     def pushed(self, broker, queue, message, entry):
         """Move a message from the tail to its place."""
-        level = min(broker.priority_of(message), self.highest)
+        level = min(reading.priority_of(broker.tables, message), self.highest)
         entries = broker.tables.entries
         queue.unlink(entry)
         entries[entry + layout.ENTRY_REDELIVERED] |= level << SHIFT
@@ -32,7 +33,7 @@ class Rule(Feature):
         first = entry = queue.head()
         while entry != layout.NONE:
             try:
-                level = min(broker.priority_of(entries[entry + layout.ENTRY_MESSAGE]), self.highest)
+                level = min(reading.priority_of(broker.tables, entries[entry + layout.ENTRY_MESSAGE]), self.highest)
             except Exception as error:  # an error of ours: the message has the lowest level
                 broker.guard.trouble("a message of queue '%s'", queue.name, error)
                 level = 0

@@ -26,4 +26,4 @@ class Rule(Feature):
         self.seen = broker.now
         if self.waited_ms >= self.after_ms:
             broker.counters["queues_expired"] += 1
-            broker.drop_queue(queue)
+            broker.topology.drop_queue(queue)
