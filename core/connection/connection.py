@@ -18,13 +18,13 @@ EMPTY = memoryview(b"")
 
 FINISH_ATTEMPTS = 3
 
-LINGER_MS = 3000  # how long a connection that was told to close may take to answer
+LINGER_MS = 3000  # the time in which a peer must answer a close
 
 
 class Connection:
-    """An endpoint for one peer of `broker`. `name`: text for messages; `from_loopback`: guest may log in; `address`: where it comes from,
-    refused for a while when log-ins from there keep failing ("": nothing that could be refused); `identities`: a function that gives the
-    names in the peer's TLS certificate once there is one, or None. `user` (core/access/permissions.py) is who has logged in.
+    """An endpoint for one peer of `broker`. `name`: text for messages; `from_loopback`: guest may log in; `address`: the peer's address,
+    refused for a while after repeated failed log-ins ("": never refused); `identities`: a function that returns the names in the peer's TLS
+    certificate once there is one, or None. `user` (core/access/permissions.py): the user that has logged in.
 
     `closed` is true at once when the broker has no place for it.
     """
@@ -38,7 +38,7 @@ class Connection:
     # What few connections change before they end, and what is read rarely, stands here: on a board an attribute costs 8 octets of each
     # connection, on CPython the way to one of the class takes five times as long.
     ending_since = 0  # broker.now then
-    lingering = False  # it ends later: a stream closed with unread input would take back what was sent
+    lingering = False  # it ends later: closing a stream with unread input would discard octets already sent
     identities: "Any" = None
     exclusive_queues: "Any" = ()
     queues_declared = 0
@@ -54,10 +54,10 @@ class Connection:
         self.user = None
         self.session = self.session_process = self.session_room = self.session_tick = None
         self.closed = False
-        self.ending = False  # no more input is looked at; what is pending is sent, then the stream ends
+        self.ending = False  # no more input is processed; pending octets are sent, then the stream ends
         self.reading = True  # false: the peer is slowed
-        self.has_turn = True  # false: it has frames, and others have their turn before it goes on
-        self.gone = False  # the peer is; what came before that has its turns yet
+        self.has_turn = True  # false: it has unprocessed frames, and other connections have their turn first
+        self.gone = False  # the peer has closed; frames that came before still have their turns
         self.started = broker.now
         self.last_received = broker.now
         self.last_sent = broker.now
@@ -71,31 +71,31 @@ class Connection:
     # The endpoint contract
 
     def writable(self):
-        """Where to receive into; empty while the peer is slowed or gone."""
+        """The region to receive into; empty while the peer is slowed or gone."""
         if self.closed or self.gone or not self.reading:
             return EMPTY
         return self.receive.writable()
 
     def received(self, count):
-        """Take `count` octets; 0: the peer has gone."""
+        """`count` octets were received; 0: the peer has closed."""
         if self.closed:
             return
         if count == 0:
             self.gone = True
             if self.has_turn:
                 self.finish()
-            return  # what came before the end counts, and waits for its turns
+            return  # frames that came before the end count, and wait for their turns
         self.receive.end += count
         self.last_received = self.broker.now
         if self.has_turn:
             self.process()
 
     def takes_in(self):
-        """True when what comes next is so much of one body that `take_in` is to read it."""
+        """True when the next octets are so large a part of one body that `take_in` should read them."""
         return self.session is not None and self.session.has_intake and self.session.takes_in()
 
     def take_in(self, descriptor):
-        """Have the engine read from a socket, straight to where a body goes: the octets read; None: none now; 0: the peer is gone."""
+        """Have the engine read from a socket, straight into a body's blocks: the octets read; None: none now; 0: the peer is gone."""
         count = self.session.take_in(descriptor)
         if count:
             self.last_received = self.broker.now
@@ -103,11 +103,11 @@ class Connection:
         return count
 
     def pending(self):
-        """What waits to be sent."""
+        """The octets that wait to be sent."""
         return EMPTY if self.send is None else self.send.pending()
 
     def sent(self, count):
-        """`count` octets are gone; there may be room for what waits."""
+        """`count` octets were sent; there may be room for waiting frames."""
         if self.send is None:
             return
         self.send.sent(count)
@@ -123,7 +123,7 @@ class Connection:
                 self.process()
 
     def tick(self, now):
-        """Time passes: milliseconds until it has to be told again if nothing happens, None: soon."""
+        """Time passes. Returns the milliseconds until the next call is due if nothing happens, None: soon."""
         if self.closed:
             return None
         if self.ending:
@@ -146,21 +146,21 @@ class Connection:
         else:
             self.session.shut(text)
 
-    # What the broker asks
+    # Calls by the broker
 
     def sessions(self):
         """The open sessions of its protocol (0-9-1: channels)."""
         return () if self.session is None else self.session.sessions()
 
     def resume(self):
-        """The broker may have room again for what this connection holds back."""
+        """The broker may have room again for the frames that this connection holds back."""
         if not self.closed:
             self.send.touch()
             if self.has_turn:
                 self.process()
 
     def wait_for_turn(self):
-        """Frames are left when others are to have their turn: have the broker call `go_on`."""
+        """Unprocessed frames are left at the end of the turn: have the broker call `go_on`."""
         if self.has_turn:
             self.has_turn = False
             self.broker.behind.append(self)
@@ -177,7 +177,7 @@ class Connection:
     # Inside
 
     def process(self):
-        """Look at what has been received until it is incomplete, or the session holds."""
+        """Process received octets until a frame is incomplete, or the session holds."""
         if self.ending:
             self.receive.reset()
             return
@@ -191,7 +191,7 @@ class Connection:
         self.guarded(self.session_process)
 
     def guarded(self, action):
-        """Run a part of the session: what it answers, None when it failed; whatever goes wrong in it stays with this connection."""
+        """Run a part of the session. Returns its answer, None when it failed; any error in it ends only this connection."""
         try:
             return action()
         except ProtocolError as error:
@@ -245,7 +245,7 @@ class Connection:
         return True
 
     def end(self, lingering=False):
-        """Take no more input; the stream ends when all is sent or (lingering) when the peer closes it or has had its time."""
+        """Accept no more input; the stream ends when all is sent or (lingering) when the peer closes it or LINGER_MS have passed."""
         self.ending = True
         self.lingering = lingering
         self.reading = True
@@ -254,7 +254,7 @@ class Connection:
         self.send.touch()
 
     def finish(self):
-        """The connection is over: everything it held goes back."""
+        """The connection is closed: release everything that it held."""
         if self.closed:
             return
         self.closed = True
@@ -268,7 +268,7 @@ class Connection:
             self.broker.guard.ended.append(self)
 
     def gives_back(self):
-        """Give back what a connection that is over held: false when that raises; what it has given back by then it no longer has."""
+        """Release what a closed connection held: false when that raises; parts released by then stay released."""
         for _ in range(0 if self.session is None else FINISH_ATTEMPTS):
             try:
                 self.session.lost()

@@ -114,7 +114,7 @@ class Journal:
         return message_record.place(queue.id_in_log, position)
 
     def message(self, message, places, before):
-        """Log a message for what `pushed` gave; none: MESSAGE_SEGMENT is again what it was `before`."""
+        """Log a message in the places that `pushed` returned; without places MESSAGE_SEGMENT gets its value `before` again."""
         self.taken = (self.taken + 1) & layout.MASK
         if places:
             return self.write_message(message, places)
@@ -136,7 +136,7 @@ class Journal:
         segment.written += places
 
     def withdraw(self):
-        """Let go of what `ingest` has pushed and nobody has logged or confirmed."""
+        """Drop the messages that `ingest` has pushed and that are neither logged nor confirmed."""
         tables = self.broker.tables
         entries, state = tables.entries, tables.state
         entry = state[layout.STATE_LOGGED_HEAD]
@@ -151,7 +151,7 @@ class Journal:
             state[place] = 0
 
     def write_message(self, message, places, type_=segments.MESSAGE):
-        """Append the record of a message in these places: where it lies among what is appended (chunk_index.SKIP)."""
+        """Append the record of a message in these places. Returns its offset among the appended records (chunk_index.SKIP)."""
         tables = self.broker.tables
         messages = tables.messages
         skip = self.append_message(type_, self.parts_of(message, places), len(places))
@@ -167,7 +167,7 @@ class Journal:
         return [head] + list(places) + [tables.octets(message, 0, tables.size_of(message))]
 
     def append_message(self, type_, parts, places_count):
-        """Append a message that is wanted in so many places: where it lies among what is appended."""
+        """Append a message with so many live places. Returns its offset among the appended records."""
         skip = self.log.parts_size
         self.touch()
         self.log.append(type_, parts)
@@ -192,7 +192,7 @@ class Journal:
     # Settlements
 
     def gather_settled(self):
-        """Take the settled entries that the hot functions have put aside, and free them."""
+        """Collect the settled entries that the hot functions have listed, and free them."""
         self.settle_runs()
         while True:
             self.run_at, self.run_end = 0, 4 * self.broker.tables.engine.gather_settled(self.runs_at, RUNS)
@@ -202,7 +202,7 @@ class Journal:
                 return
 
     def settle_runs(self):
-        """Note what was taken from the engine; what is left when that raises is noted the next time."""
+        """Note the runs from the engine; if that raises, the rest is noted the next time."""
         runs = self.runs
         while self.run_at < self.run_end:
             at = self.run_at
@@ -217,7 +217,7 @@ class Journal:
             self.settle_range(queue, first, first + count, count, segment_number)
 
     def settling(self, segment):
-        """A settlement of something in a segment is to be written: it stays until that is durable."""
+        """A settlement of a message in a segment is to be written: the segment stays until the settlement is durable."""
         if segment.needs != NOT_WRITTEN:
             segment.needs = NOT_WRITTEN
             self.settled_in.append(segment)
@@ -234,7 +234,7 @@ class Journal:
         if first >= end:
             return  # recovery would refuse the record, with all that stands in it
         if self.broker.queues.get(queue.name) is not queue:
-            self.touch()  # the log knows that the queue has gone; what it had may go with the next commit
+            self.touch()  # the log knows that the queue is deleted; its messages may be freed with the next commit
             return
         add_to_ranges(self.settled.setdefault(queue.id_in_log, []), first, end)
         self.settled_count += 1
@@ -244,7 +244,7 @@ class Journal:
     def settle_range(self, queue, first, end, count, segment_number):
         """Note that `count` places of a segment, the positions from `first` up to `end`, are settled.
 
-        The segment has so many live places less when nothing can raise any more: it must not be freed too early.
+        The count of live places is reduced last, after everything that may raise: the segment must not be freed too early.
         """
         self.note_settled(queue, first, end)
         segment = self.log.by_number.get(segment_number)
@@ -253,7 +253,7 @@ class Journal:
             segment.live -= count
 
     def write_settled(self):
-        """Append what is settled as compact ranges."""
+        """Append the settled places as compact ranges."""
         for identity in self.settled:
             parts = [struct.pack(">IH", identity, len(self.settled[identity]))]
             for first, end in self.settled[identity]:
@@ -269,18 +269,18 @@ class Journal:
     # Definitions
 
     def define(self, definition):
-        """Log a definition (a dict); its maker is answered when it is durable."""
+        """Log a definition (a dict); the client is answered when it is durable."""
         self.touch()
         self.taken = (self.taken + 1) & layout.MASK
         self.promised = self.defining[definition["name"]] = self.log.append(segments.DEFINED, (definition_records.written(definition),))
         self.log.current().defines = True
 
     def defined(self, name=None):
-        """The number that has to be durable before somebody is told how things of this name (None: all) are defined."""
+        """The number that has to be durable before a client may learn how queues and exchanges of this name (None: all) are defined."""
         return max(self.defining.values(), default=0) if name is None else self.defining.get(name, 0)
 
     def promise(self):
-        """Somebody is to be answered when all that has happened so far is durable: its number."""
+        """A client is to be answered when all changes so far are durable. Returns their number."""
         self.gather_settled()
         self.write_settled()
         self.promised = self.log.appended
@@ -304,7 +304,7 @@ class Journal:
             self.log.current().defines = True
 
     def queue_gone(self, queue):
-        """A queue was deleted: its record may soon be another's, so what is settled of it is noted now."""
+        """A queue was deleted: its record may soon be another queue's, so its settled places are noted now."""
         self.gather_settled()
         if not queue.id_in_log:
             return
@@ -350,7 +350,7 @@ class Journal:
             self.ended()
 
     def run_guarded(self):
-        """`run`, and what the pager has to do. Never raises: what could not be written is written later."""
+        """`run`, and the pager's part. Never raises: records that could not be written are written later."""
         try:
             self.run()
         except Exception as error:  # an error of ours: told, and written later
@@ -362,7 +362,7 @@ class Journal:
             self.broker.guard.trouble("reading from the log%s", "", error)
 
     def ended(self):
-        """What was begun is done: those who wait for it go on, and there may be something to free."""
+        """A background write has ended: resume the connections that wait for it, and free segments."""
         good = self.log.doubtful is None
         if not good:
             self.was_dirty = True
@@ -402,7 +402,7 @@ class Journal:
         return max(0, self.batch_ms - elapsed(self.broker.now, self.dirty_since))
 
     def finish(self):
-        """The broker ends: write and sync all there is, in every mode; false when that cannot be."""
+        """The broker ends: write and sync everything, in every mode; false when that fails."""
         if self.broker.commit is not None:
             try:
                 self.broker.commit.finish(self.broker)
@@ -414,11 +414,11 @@ class Journal:
         return self.log.doubtful is None and (self.mode != NONE or self.log.sync())
 
     def figures(self):
-        """What is written and what that does to the medium: a dict, see figures.py."""
+        """Figures of writing and of the wear of the medium: a dict, see figures.py."""
         return figures.figures(self)
 
     def commit(self, syncs):
-        """Write what has happened, and sync it where asked for, or begin that: true when it is done."""
+        """Write all changes, and sync them where the mode asks for it, or begin to; true when that is done."""
         if self.broker.commit is not None:
             return False
         self.gather_settled()
@@ -429,7 +429,7 @@ class Journal:
         return self.log.commit(syncs)
 
     def may_hold(self):
-        """True when a transaction may take effect in turns: what the one before has left is being written or is written."""
+        """True when a transaction may take effect in turns: the changes of the one before are being written or are written."""
         return self.log.begun >= self.held_to
 
     def held(self):
@@ -439,7 +439,7 @@ class Journal:
     # Room
 
     def allow_turns(self):
-        """There is something new to write: segments may be turned, and definitions be written anew, after it."""
+        """There are new records to write: after them segments may be turned, and definitions written anew."""
         self.turns = TURNS_MAX
         self.may_snapshot = True
 
@@ -490,7 +490,7 @@ class Journal:
         writer.asked = 0
 
     def written_before(self, oldest):
-        """Write what has to be durable before a segment is removed: true when that is done, and it has not come to need more."""
+        """Write the records that have to be durable before a segment is removed: true when that is done, and the segment needs no more."""
         writer = self.log
         done = self.commit(True)
         if writer.doubtful is not None:
@@ -499,7 +499,7 @@ class Journal:
         return done and oldest.needs <= writer.synced
 
     def find_room(self):
-        """Nothing is to be written: with publishers waiting for room in the log there may be something to be freed all the same."""
+        """There are no records to write: if publishers wait for room in the log, free segments all the same."""
         if self.broker.held and self.log.lacks_room():
             self.allow_turns()
         elif not self.goes_on:
@@ -520,7 +520,7 @@ class Journal:
         return unwanted * 4 >= writer.octets or pressing and unwanted > writer.largest
 
     def is_mostly_unwanted(self):
-        """True when three quarters of a log of many segments are not wanted; looked at once a segment while that is not so."""
+        """True when three quarters of a log of many segments are dead; while false, it is computed once a segment."""
         writer = self.log
         if self.weighed == writer.current().number or len(writer.segments) < SEGMENTS_FEW:
             return False
@@ -531,7 +531,7 @@ class Journal:
         return False
 
     def worth_snapshot(self):
-        """True when writing all definitions anew costs little against what the log holds, or the log has no room or too many segments."""
+        """True when writing all definitions anew costs little against the size of the log, or the log has no room or too many segments."""
         writer = self.log
         return writer.octets > 3 * writer.segment_size + 4 * self.definitions_size or (
             self.anew_end != writer.appended
@@ -539,7 +539,7 @@ class Journal:
         )
 
     def shorten_streams(self):
-        """The log has no room: streams let go what they have in its oldest segment, and all before that."""
+        """The log has no room: streams drop their messages in its oldest segment, and all older ones."""
         oldest = self.log.segments[0].number
         for queue in self.broker.queues.values():
             if queue.is_stream:
@@ -549,7 +549,7 @@ class Journal:
         """Write definitions again, `most` octets of them: true when all are, so that those in older segments are not needed.
 
         The rest is written when this is called again. What is changed meanwhile is logged as ever, before or behind: a definition is
-        written as it is then, and one that is gone is not. What raises has all of them written anew.
+        written as it is then, and one that is gone is not. After an error all of them are written anew.
         """
         anew, self.anew = self.anew, None
         if anew is None:

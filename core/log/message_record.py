@@ -1,11 +1,11 @@
-"""A message's record in the log: how it begins, and which octets of it are what. Nothing else knows that (FORMAT.md has the table).
+"""A message's record in the log: its head and its parts. Nothing else knows that (FORMAT.md has the table).
 
     head: short places | long arrived | short route | long annotations | long properties | long body | long kind | long lifetime
     long queue id | longlong position, for each place
     route | annotations | properties | body, so many octets each: the message's chain
 
-`heads` are the eight numbers of a head. Kind and lifetime are the columns of a message (core/memory/layout.py); annotations are what the
-broker itself says of it (core/message/annotations.py).
+`heads` are the eight numbers of a head. Kind and lifetime are the columns of a message (core/memory/layout.py); annotations are the
+broker's additions to the message (core/message/annotations.py).
 """
 
 import struct

@@ -1,7 +1,7 @@
-"""Putting a message on queues of a broker with a log: what of it is written, in which queues it is kept in memory, in which it is not.
+"""Putting a message on queues of a broker with a log: which parts are written, and which queues keep the message in memory.
 
-A message goes to all of its queues or to none. In a queue that has no memory left for it, or has messages that are only in the log, it is
-only in the log too (beyond_memory.py); a transient one then under a type of its own.
+A message goes to all of its queues or to none. A queue without memory for it, or with messages that are only in the log, has it only in the
+log too (beyond_memory.py); a transient one then under a type of its own.
 """
 
 from ..memory import layout
@@ -10,7 +10,7 @@ from . import segments
 
 
 def put(broker, message, targets, delay_ms):
-    """What Broker.put does, where there is a journal."""
+    """Broker.put, with a journal."""
     tables, journal = broker.tables, broker.journal
     blocks = tables.messages[message + layout.MESSAGE_BLOCKS]
     paging = () if delay_ms else [queue for queue in targets if queue.must_page(blocks)]
@@ -28,7 +28,7 @@ def put(broker, message, targets, delay_ms):
         journal.begin_message(message)
     places, out = [], []
     queue, position = None, 0
-    # Dead letters that go on meanwhile are not to take the entries that the queues behind need.
+    # Dead letters published meanwhile must not use the entries that the later queues need.
     state, promised = tables.state, len(targets) - len(paging)
     state[layout.POOL_ENTRIES + 2] -= promised
     try:
@@ -51,7 +51,7 @@ def put(broker, message, targets, delay_ms):
             skip = journal.message(message, places, before)
         elif places:
             skip = journal.write_message(message, places, segments.TRANSIENT)
-    except Exception:  # all or nothing: what the log has not, no queue keeps
+    except Exception:  # all or nothing: no queue keeps a message that the log lacks
         withdraw(tables, message, before, [each[0] for each in out], queue, position)
         raise
     finally:
@@ -68,9 +68,9 @@ def put(broker, message, targets, delay_ms):
 
 
 def withdraw(tables, message, before, grown, queue, position):
-    """What was done for a message raised at queue `queue`, which had `position` before, behind the queues `grown`: it is not in the log.
+    """Putting a message raised at queue `queue`, which had `position` before, after the queues `grown`: the log does not have the message.
 
-    Where it lies in memory it stays, as one that is not logged; a stream gives nobody an offset that the log does not know.
+    A queue that has it in memory keeps it, not logged; a stream removes it, because no reader may get an offset that the log does not know.
     """
     tables.messages[message + layout.MESSAGE_SEGMENT] = before
     if queue is not None and queue not in grown and position != tables.queues[queue.handle + layout.QUEUE_POSITION]:
@@ -81,8 +81,8 @@ def withdraw(tables, message, before, grown, queue, position):
 
 
 def streams_last(targets):
-    """The queues in the order in which they take a message. What others let go for it may become a dead letter in a stream, and a stream's
-    messages lie in the log in the order of their offsets."""
+    """The queues in the order in which they get a message. A message that another queue drops for it may become a dead letter in a stream,
+    and a stream's messages lie in the log in the order of their offsets."""
     streams = [queue for queue in targets if queue.is_stream]
     if not streams or len(targets) == 1:
         return targets
@@ -90,7 +90,7 @@ def streams_last(targets):
 
 
 def pass_by(broker, queue, message):
-    """A queue gives a message a position and does not keep it; its features may refuse it first."""
+    """Count a message into a queue's positions without keeping it in memory; the queue's features may refuse it first."""
     if queue.rules is not None:
         for feature in queue.rules.features:
             verdict = feature.gate(broker, queue, message)

@@ -1,7 +1,7 @@
 """Reading messages back from the log while it is being written: from a place that the index (chunk_index.py) knows.
 
-What is read is verified: a record (most often a GROUP) has one CRC, so the whole of it is looked through once, in pieces, before anything
-in it is believed; then its messages are taken where they lie. At most one piece of the log is in memory at a time.
+Every record is verified: a record (most often a GROUP) has one CRC, so the reader computes it over the whole record, in pieces, before it
+believes any part; then it reads messages in place. At most one piece of the log is in memory at a time.
 """
 
 import struct
@@ -10,13 +10,13 @@ from binascii import crc32
 from . import message_record, segments
 
 HEAD_SIZE = 13  # octets of a record in front of its payload
-PART_SIZE = 5  # octets of a thing in a group in front of its payload
+PART_SIZE = 5  # octets of a group's part in front of its payload
 
 KNOWN_MAX = 64  # records that are remembered to be good
 
 
 class Damaged(Exception):
-    """A record is not what was written; the text says what is wrong with it."""
+    """A record differs from the one written; the text says how."""
 
 
 class ReadBack:
@@ -25,7 +25,7 @@ class ReadBack:
     def __init__(self, store, piece):
         self.store = store
         self.piece = piece
-        self.number = 0  # what is in the buffer: octets of this segment from `start`
+        self.number = 0  # the buffer holds octets of this segment from `start`
         self.start = 0
         self.buffer = b""
         self.known = {}  # (segment, offset) of a record that was good in this turn -> (type, size of its payload)
@@ -72,7 +72,7 @@ class ReadBack:
         return crc & 0xFFFFFFFF
 
     def forget(self, number):
-        """A segment is gone."""
+        """A segment is removed."""
         for key in [key for key in self.known if key[0] == number]:
             del self.known[key]
         if self.number == number:
@@ -127,7 +127,7 @@ class Walk:
         self.skip = 0
 
     def pass_over(self):
-        """Pass over the bad record that the walk stands at, when the one behind it can be found; else to the end."""
+        """Pass over the bad record that the walk stands at, when the record behind it is readable; else to the end."""
         self.skip = 0
         try:
             at = self.reader.at(self.number, self.offset, HEAD_SIZE)

@@ -1,9 +1,10 @@
-"""Which segments there are to be, as a store of files notes it in a file beside them: what is lost is told from what was removed.
+"""Which segments there are to be, as a store of files notes it in a file beside them: so that a lost segment can be distinguished from a
+removed one.
 
     segments from 3 3-17 20-31 crc32 89abcdef       (one line; the CRC is of what stands in front of it)
 
 A segment is noted when it is durable, and is no longer before it is removed: a crash between the two leaves one that is there and not
-noted. So what is noted and not there is lost, and what lies before `first` has been removed. It reads and writes nothing.
+noted. So a segment that is noted and missing is lost, and segments before `first` were removed. It reads and writes nothing.
 """
 
 from binascii import crc32
@@ -14,7 +15,7 @@ FILE = "segments"
 
 
 class Noted:
-    """What such a file says. `ranges`: rising list of [first, end) that do not touch, None: there is no file that can be believed;
+    """The content of such a file. `ranges`: rising list of [first, end) that do not touch, None: there is no file that can be believed;
     `first`: the segments before it were removed."""
 
     def __init__(self, octets):
@@ -38,7 +39,7 @@ class Noted:
         return line([b"%d" % self.first] + [b"%d-%d" % (first, end - 1) for first, end in self.ranges])
 
     def add(self, number):
-        """A segment is durable: true when that is to be written."""
+        """A segment is durable: true when the file is to be written."""
         if self.ranges is None:
             self.ranges = []
         if is_in(self.ranges, number):
@@ -47,7 +48,7 @@ class Noted:
         return True
 
     def remove(self, number, numbers):
-        """A segment of `numbers` is to go; with the oldest everything before it, lost or not: true when that is to be written.
+        """A segment of `numbers` is to be removed; with the oldest everything before it, lost or not: true when the file is to be written.
 
         The newest goes to be written once more (Log.leave), also where it is the only one.
         """

@@ -45,7 +45,7 @@ SETTLED = const(2)
 DEFINED = const(3)
 GROUP = const(4)
 KEPT = const(5)
-TRANSIENT = const(6)  # a message that is only here because memory had no room for it: it is gone after the run
+TRANSIENT = const(6)  # a message that is only here because memory had no room for it: it is not restored at the next start
 
 GATHERED_MAX = const(1 << 20)  # octets gathered for one write; beyond it, or half a segment, publishers wait for the next
 
@@ -67,7 +67,7 @@ class OtherLog(Exception):
 
 
 class Segment:
-    """What is known of one segment: `live` places of messages in queues that are still wanted, of `written`."""
+    """One segment: `live` of its `written` places of messages in queues are not settled."""
 
     def __init__(self, number):
         self.number = number
@@ -77,7 +77,7 @@ class Segment:
         self.written = 0
         self.orphans = 0  # places of messages in queues that nothing defines, at the start
         self.defines = False
-        self.pinned = False  # holds messages that found no room in memory: not to be removed
+        self.pinned = False  # holds messages for which memory had no room: not to be removed
         self.needs = 0  # the thing appended that has to be durable before it is removed: the last settlement in it, the last copy out of it
 
 
@@ -117,10 +117,10 @@ class Log:
         self.group = 0  # counts these records
         self.appended = 0  # things appended in this run
         self.begun = 0  # of these, given to the store
-        self.synced = 0  # of these, durable (or, where nobody asks for that, written)
+        self.synced = 0  # of these, durable (or, where no sync is asked for, written)
         self.flight: "Any" = None  # the Flight that is under way
         self.removing = None  # the Segment whose removal is under way
-        self.owes_sync = False  # what comes next is to be synced, whatever is asked for
+        self.owes_sync = False  # the next write is to be synced, in every mode
         self.doubtful: "Any" = None  # the Segment that a write or a sync failed in: what is behind its `size` is not to be built on
         self.trouble = ""  # why nothing can be written now
         self.crowded = False  # a message waits for the next write
@@ -145,7 +145,7 @@ class Log:
         self.see_largest()
 
     def see_largest(self):
-        """Look for the largest segment; one that large has to be copied when it holds the oldest message."""
+        """Note the size of the largest segment; one that large has to be copied when it holds the oldest message."""
         self.largest = max([self.segment_size, self.anew] + [segment.size for segment in self.segments])
 
     def begin(self, number, sequence):
@@ -160,25 +160,24 @@ class Log:
         return self.segments[-1]
 
     def size(self):
-        """Octets in all segments, with what is not yet written."""
+        """Octets in all segments, with those not yet written."""
         return self.octets + self.parts_size + (0 if self.flight is None else self.flight.size)
 
     def tight(self):
-        """True when there is no more room than is kept for settlements, definitions, and copies of what has to stay."""
+        """True when no more room is left than the reserve for settlements, definitions, and copies of live messages."""
         reserve = self.largest + self.segment_size // 4
         if self.free is not None and self.free() < reserve + self.parts_size:
             return True
         return self.size() + reserve > self.size_max
 
     def has_no_room(self, octets):
-        """True when a message of so many octets finds no room now."""
+        """True when there is no room for a message of so many octets now."""
         if self.free is not None and self.free() < octets + self.parts_size + self.segment_size // 4:
             return True
         return self.tight() or self.size() + octets > self.size_max
 
     def full(self, octets=0):
-        """True when no further message of so many octets is to be taken; that much is asked for then, unless it only has to wait for a
-        write."""
+        """True when no further message of so many octets is accepted; that much room is then asked for, unless a write will make it."""
         if self.parts_size and self.parts_size + octets > self.gathered_max:
             self.crowded = True
             return True
@@ -188,13 +187,13 @@ class Log:
         return True
 
     def room_for(self, octets):
-        """Octets of messages, at most `octets`, that can be taken now; 0: each is to ask for itself."""
+        """Octets of messages, at most `octets`, that the log accepts now; 0: ask for each message."""
         if self.parts_size:
             octets = min(octets, self.gathered_max - self.parts_size)
         return 0 if octets <= 0 or self.trouble or self.has_no_room(octets) else octets
 
     def lacks_room(self):
-        """True when room is to be made: it is tight, or there was none for what was asked for since the last commit."""
+        """True when room is to be made: the log is tight, or had no room for a message since the last commit."""
         return self.has_no_room(self.asked)
 
     def append(self, type_, parts):
@@ -224,7 +223,7 @@ class Log:
         self.counters["log_payload_octets"] += len(octets) - 5 * count
 
     def commit(self, syncs=True):
-        """Write what was appended, and make it durable (unless `syncs` is false): true when that is done.
+        """Write the appended records, and make them durable (unless `syncs` is false): true when that is done.
 
         False when it failed (`trouble` says why) or is under way (`is_busy`, then `poll`).
         """
@@ -254,7 +253,7 @@ class Log:
             if syncs:
                 self.store.sync(segment.number)
                 self.synced_once()
-        except Exception as error:  # whatever it is, what was to be written is doubtful
+        except Exception as error:  # after any error the write is doubtful
             return self.crashed(error)
         return self.landed()
 
@@ -263,11 +262,11 @@ class Log:
         return self.flight is not None or self.removing is not None
 
     def poll(self):
-        """See whether what was begun is done: false while it is under way. It may have failed."""
+        """Check a background operation: false while it is under way. It may have failed."""
         try:
             if not self.store.ended():
                 return False
-        except Exception as error:  # whatever a store raises: what was to be written is doubtful
+        except Exception as error:  # whatever a store raises: the write is doubtful
             if self.flight is not None:
                 self.crashed(error)
             self.removing = None
@@ -291,7 +290,7 @@ class Log:
         self.owes_sync = False
 
     def landed(self):
-        """What was in flight is as durable as was asked for: true."""
+        """The records in flight are as durable as was asked for: true."""
         flight, self.flight = self.flight, None
         segment = flight.segment
         self.counters["log_octets"] += flight.size
@@ -305,7 +304,7 @@ class Log:
         return True
 
     def crashed(self, error):
-        """What was in flight is doubtful; it is written once more, before what was appended meanwhile: false."""
+        """The records in flight are doubtful: they are written once more, before those appended meanwhile. Returns false."""
         flight, self.flight = self.flight, None
         for pages, chunk in self.marks:
             pages.moved(chunk, flight.parts_size)
@@ -339,7 +338,8 @@ class Log:
         return record(self.sequence, GROUP, self.parts, self.parts_size)
 
     def leave(self):
-        """Leave what a failed write has left: a segment with nothing good in it goes, another stays as it is; false when that fails."""
+        """Leave the remains of a failed write: a segment without a good record is removed, another stays as it is; false when that
+        fails."""
         segment = self.doubtful
         try:
             if segment.number in self.store.numbers():
@@ -363,7 +363,7 @@ class Log:
         self.counters["log_troubles"] += 1
 
     def sync(self):
-        """Make durable what was committed without syncing; true when that worked."""
+        """Make records durable that were committed without syncing; true on success."""
         for segment in self.segments:
             if segment.size:
                 try:

@@ -1,4 +1,4 @@
-"""What a broker takes on a 64-bit CPython when every limit is reached: micropython_sizes.py's parts in that interpreter's sizes.
+"""The memory of a broker on a 64-bit CPython with every limit reached: micropython_sizes.py's parts in that interpreter's sizes.
 
 Measured there, with the names, arguments and patterns that take most (CPython keeps a text with one wide character in four octets each):
 tests/durable/test_every_limit.py fills a broker and compares. No board carries this file.
@@ -18,13 +18,13 @@ from ..limits import (
 from . import layout
 
 INTERPRETER = 30 << 20  # with all of the broker's code, features and exchange types loaded
-CONNECTION = 20000  # a connection's objects beside its buffers, its slot and socket in the port, and what is on its way through a log-in
+CONNECTION = 20000  # a connection's objects beside its buffers, its slot and socket in the port, and the state of a log-in
 ARGUMENT = 5  # octets of decoded arguments for one that argument_size_max counts: tables of one entry within tables
 TEXT = 80  # octets of a text beside four for each of its own
 
 
 def memory_parts(limits):
-    """[(what, octets, names of the limits that it follows)] of a broker at its limits, without log, bridges, serial lines and TLS."""
+    """[(part, octets, names of the limits that determine it)] of a broker at its limits, without log, bridges, serial lines and TLS."""
     name = TEXT + 4 * limits.name_size_max
     short = TEXT + 4 * 255
     arguments = ARGUMENT * limits.argument_size_max

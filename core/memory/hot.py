@@ -1,4 +1,4 @@
-"""The hot functions: what happens to every message between a receive buffer and a send buffer.
+"""The hot functions: every message's way from a receive buffer to a send buffer.
 
 Written in the viper dialect as plain Python: integers and flat arrays as arguments, `while` loops, no objects, no default arguments.
 CPython and bytecode MicroPython run it as it stands; a board build marks it for viper, and C can supply the same functions.
@@ -12,7 +12,7 @@ from ..shim import const, copy, quicker
 from .layout import *
 
 _SPREAD = const(2533)  # odd: in the index of tags no channel has another's slot for the same tag, and neighbours stand far apart
-_NEAR = const(2)  # deliveries at each end of a channel's list that are looked at before the index of tags
+_NEAR = const(2)  # deliveries at each end of a channel's list that a search reads before the index of tags
 
 
 def take(table, state, pool, width):
@@ -35,7 +35,7 @@ def give(table, state, pool, record):
 
 
 def new_message(messages, state, route_size, properties_size, body_size, block_total, references, arrived, kind, lifetime):
-    """A message record with its blocks on account and no octets in its chain yet. The caller has seen that there is room."""
+    """A message record with its blocks on account and no octets in its chain yet. The caller has checked that there is room."""
     message = take(messages, state, POOL_MESSAGES, MESSAGE_WIDTH)
     state[POOL_BLOCKS + 2] -= block_total
     messages[message + MESSAGE_FIRST] = -1
@@ -143,7 +143,7 @@ def push(messages, entries, queues, state, queue, message):
 
 
 def activate(queues, state, queue):
-    """Put a queue that has consumers at the end of the list of those that may have something to deliver, unless it is in it."""
+    """Append a queue that has consumers to the list of active queues, unless it is in it."""
     if queues[queue + QUEUE_ACTIVE] or queues[queue + QUEUE_CONSUMERS] == 0:
         return
     queues[queue + QUEUE_ACTIVE] = 1
@@ -206,7 +206,7 @@ def wake_channel(queues, channels, consumers, state, channel):
 
 
 def next_active(queues, state):
-    """Take the first queue out of that list: its handle, or -1."""
+    """Unlink the first active queue. Returns its handle, or -1."""
     queue = state[STATE_ACTIVE_HEAD]
     if queue >= 0:
         behind = queues[queue + QUEUE_NEXT_ACTIVE]
@@ -218,7 +218,7 @@ def next_active(queues, state):
 
 
 def deactivate(queues, state, queue):
-    """Take a queue out of that list wherever it stands in it."""
+    """Unlink a queue from the list of active queues, wherever it stands."""
     if queues[queue + QUEUE_ACTIVE] == 0:
         return
     queues[queue + QUEUE_ACTIVE] = 0
@@ -237,7 +237,7 @@ def deactivate(queues, state, queue):
 
 
 def unlink_ready(messages, entries, queues, queue, entry):
-    """Take an entry out of its queue's ready list (the record stays taken, the message referenced)."""
+    """Unlink an entry from its queue's ready list (the record stays in use, the message referenced)."""
     before = entries[entry + ENTRY_PREVIOUS]
     behind = entries[entry + ENTRY_NEXT]
     if before >= 0:
@@ -255,7 +255,7 @@ def unlink_ready(messages, entries, queues, queue, entry):
 
 
 def forget_returned(entries, queues, queue, entry):
-    """Take an entry out of the tree of what came back to its queue, if it is in it."""
+    """Remove an entry from the tree of its queue's returned entries, if it is in it."""
     position = entries[entry + ENTRY_POSITION]
     node = queues[queue + QUEUE_RETURNED]
     cell = -1
@@ -309,7 +309,7 @@ def hold(entries, queues, channels, channel, entry, consumer):
 
 
 def unhold(entries, queues, channels, consumers, state, channel, entry):
-    """Take an entry off a channel's unsettled list and give its consumer the credit back, where that is a window."""
+    """Unlink an entry from a channel's unsettled list and return the credit to its consumer, where that is a window."""
     if channels[channel + CHANNEL_INDEXED] >= 0:
         forget_tag(entries, channels, state, channel, entry)
     before = entries[entry + ENTRY_PREVIOUS]
@@ -348,7 +348,7 @@ def drop(blocks, messages, entries, queues, state, entry):
 
 
 def expire(blocks, messages, entries, queues, state, queue):
-    """Let go of everything at the head of a queue whose time is over (features/expiry.py says what a deadline is).
+    """Drop all entries at the head of a queue whose deadline has passed (deadlines: features/expiry.py).
 
     Rule "expired": also let_go there and expire of queues.h; test_homes.py holds them together.
     """
@@ -404,8 +404,8 @@ def reach_back(entries, entry, most):
 
 
 def leave(entries, queues, channels, consumers, channel, entry, most):
-    """The newest `most` of the unsettled entries of a channel up to `entry` are on their way back to their queues: nobody's, and counted
-    for nobody. The entry before them, -1: there is none."""
+    """The newest `most` of the unsettled entries of a channel up to `entry` are on their way back to their queues: no consumer's, and in no
+    consumer's count. The entry before them, -1: there is none."""
     while entry >= 0 and most > 0:
         most -= 1
         consumer = entries[entry + ENTRY_CONSUMER]
@@ -421,7 +421,7 @@ def leave(entries, queues, channels, consumers, channel, entry, most):
 
 
 def find_tag(entries, channels, state, channel, tag):
-    """The unsettled entry with this delivery tag (low 30 bits), or -1. The first few looked at are from both ends: most consumers settle
+    """The unsettled entry with this delivery tag (low 30 bits), or -1. The search reads the first few from both ends: most consumers settle
     near one of them."""
     entry = channels[channel + CHANNEL_UNSETTLED_HEAD]
     other = channels[channel + CHANNEL_UNSETTLED_TAIL]
@@ -469,7 +469,7 @@ def find_indexed(entries, channels, state, channel, tag):
 
 
 def forget_tag(entries, channels, state, channel, entry):
-    """Take an unsettled entry, which is still in its channel's list, out of the index of tags if it is in it."""
+    """Remove an unsettled entry, which is still in its channel's list, from the index of tags if it is in it."""
     mask = state[STATE_TAG_MASK]
     chains = state[STATE_TAGS] + mask + 1
     if channels[channel + CHANNEL_INDEXED] == entry:
@@ -530,9 +530,9 @@ def pump(
 ):
     """Deliver up to `limit` messages of a consumer's queue into target[at:end]: the position behind them.
 
-    What its family writes is the family's: `size_of` says how many octets a delivery takes in one piece (-1: it never is one), `write`
-    writes one. `prefix`: octets that the family has made for this consumer, and alone reads. What does not fit in one piece is left to the
-    caller. Drops expired messages. Stops at the first of: no credit, no message, no room, prefetch reached.
+    The octets are the family's: `size_of` returns how many octets a delivery takes in one piece (-1: never in one piece), `write` writes
+    one. `prefix`: octets that the family has made for this consumer, and alone reads. The caller handles a delivery that does not fit in
+    one piece. Drops expired messages. Stops at the first of: no credit, no message, no room, prefetch reached.
     """
     queue = consumers[consumer + CONSUMER_QUEUE]
     channel = consumers[consumer + CONSUMER_CHANNEL]

@@ -1,8 +1,8 @@
-"""What holds in a broker's tables between two steps: every number that another one repeats is compared with it.
+"""Invariants of a broker's tables between two steps: every redundant number is compared with its source.
 
-`check(tables)` raises Wrong with the record, the field, the value wanted and the value found. It walks everything: tests call it after
-each step, a broker that serves never does, and no board carries it. A new field is a row of FIELDS; where other numbers say what it has
-to be, also a line of the function for its list or its sum.
+`check(tables)` raises Wrong with the record, the field, the value wanted and the actual value. It walks everything: tests call it after
+each step, a broker that serves never does, and no board carries it. A new field is a row of FIELDS; where other numbers determine it, also
+a line of the function for its list or its sum.
 """
 
 from . import layout
@@ -154,7 +154,7 @@ def same(record, handle, field, wanted, value):
 def check(tables, aside=None, held=None, promised=0, in_order=True):
     """Raise Wrong with the first number that another one contradicts.
 
-    `aside`: the entries that something outside the tables keeps, in no list; None: nobody knows, every entry in no list is taken for one.
+    `aside`: the entries in no list that objects outside the tables keep; None: not known, every entry in no list counts as one.
     `held`: message -> references that something outside the tables has, entries not counted; None: nobody knows, any number may be.
     `promised`: entries that a running commit has taken off the pool's account.
     `in_order`: no message comes to a queue later than its position says, as delayed ones do.

@@ -1,4 +1,4 @@
-"""The first pass of recovery: what a log defines, what of it is settled, and where it is damaged.
+"""The first pass of recovery: the definitions of a log, the settled places, and the damage.
 
 The records of a damaged segment count up to the damage. Octets that a failed write has left are no damage: the next segment repeats their
 records, and its head says from which sequence on. When a power cut has undone the removal of a segment, the first pass removes it again. A
@@ -20,7 +20,7 @@ from .record_check import IDENTITY_MAX, fault_of
 
 
 class LogContents:
-    """What a log holds, as the first pass reads it; the second pass counts in it what it has put where."""
+    """What a log holds, as the first pass reads it; the second pass counts in it where it has put messages."""
 
     def __init__(self):
         self.definitions = {}  # key -> definition, in the order of making
@@ -43,7 +43,7 @@ class LogContents:
         self.nonsense = {}  # (segment number, offset, skip) of records that are passed over -> True
         self.faults = []  # sentences: errors that are no damage, and their places
         self.unmade = ()  # ids of queues whose definitions could not be made again: their messages stay in the log
-        self.loose = []  # definitions of bindings whose exchange or queue damage has taken
+        self.loose = []  # definitions of bindings whose exchange or queue was lost to damage
         self.sequence = None
         self.queue_ids = 0
         self.present = {}  # queue id -> Settled: positions that the log has
@@ -126,12 +126,12 @@ def first_pass(store):
                     contents.pass_over(number, offset, skip, nonsense)
                     continue
                 read_record(contents, segment, type_, payload, at, size)
-            except Exception as error:  # what cannot be read is told; the rest of the log counts
+            except Exception as error:  # unreadable records are reported; the rest of the log counts
                 contents.fault(segment, offset, error)
         contents.segments.append(segment)
     for kept in [contents.defining] + list(contents.keeping.values()):
         for segment in kept.values():
-            segment.defines = True  # others say only what is said again behind them
+            segment.defines = True  # earlier segments have only definitions that later ones repeat
     return contents
 
 

@@ -3,8 +3,8 @@ under it.
 
 How many there were is known where the head of the segment behind says how many places the lost one had. Else it is bounded by what a
 segment can hold: all octets of the largest that is there in messages without a body, and one commit of all that memory can hold. A stream
-goes on behind them; its definition is logged again with the next offset, so that this happens once for each lost segment. Here nothing
-looks for what was lost (first_pass.py does).
+continues behind them; its definition is logged again with the next offset, so that this happens once for each lost segment. This file does
+not look for lost segments (first_pass.py does).
 """
 
 from ..log.definition_records import queue_definition

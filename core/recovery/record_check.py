@@ -1,7 +1,7 @@
-"""What the records of a log must look like beside a CRC that fits: sizes that add up, texts that are UTF-8, definitions that are whole.
+"""Checks of log records beyond the CRC: sizes add up, texts are UTF-8, definitions are complete.
 
-Whoever wrote it (another version, a faulty medium, a hand): a record that makes no sense is passed over and told, and costs only itself.
-It knows nothing of what else is in the log; what a definition asks for is looked at where it is made (log/definition_records.py).
+Whatever its origin (another version, a faulty medium, an editor): recovery skips and reports a record that makes no sense, and loses only
+that one. The checks know nothing of the other records; log/definition_records.py checks a definition's arguments when it restores it.
 """
 
 import json
@@ -15,10 +15,10 @@ from ..message import annotations
 from ..message.formats import format_of
 
 POSITION_MAX = 1 << 61  # positions and offsets count messages by one
-IDENTITY_MAX = (1 << 31) - 1  # and ids queues; from half of that on they are of nobody's giving, and no reason to go on behind them
+IDENTITY_MAX = (1 << 31) - 1  # and ids queues; the broker never assigns the upper half, so such a number does not move its counters
 DEPTH_MAX = 12
 
-# Kind of a definition: what it has to have. A removal has what makes it the same thing.
+# Kind of a definition: its required fields. A removal has the fields that identify the definition.
 FIELDS: dict = {
     "exchange": {"name": str, "type": str, "auto_delete": bool, "internal": bool, "arguments": dict},
     "queue": {"name": str, "id": int, "auto_delete": bool, "arguments": dict},
@@ -32,7 +32,7 @@ NAMED = {"name": str}
 
 
 def fault_of(type_, payload, at, size):
-    """What is wrong with a record's payload, `size` octets from `at`; "" when nothing is."""
+    """The fault of a record's payload, `size` octets from `at`, in words; "": none."""
     try:
         if type_ in (segments.MESSAGE, segments.TRANSIENT):
             return message(payload, at, size)
@@ -116,7 +116,7 @@ def defined(payload, at, size):
 
 
 def queue(definition):
-    """A queue's id, and what a stream has."""
+    """A queue's id, and the fields of a stream."""
     if not 0 < definition["id"] < IDENTITY_MAX:
         return "queue id %d" % definition["id"]
     is_stream = definition["arguments"].get("x-queue-type") == "stream"
@@ -154,12 +154,12 @@ def clock(definition):
 
 
 def is_offset(value):
-    """True for what can be an offset."""
+    """True for a value that can be an offset."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < POSITION_MAX
 
 
 def check_value(value, depth):
-    """Raise ValueError for what no field table has given."""
+    """Raise ValueError for a value that no field table can hold."""
     if depth == 0:
         raise ValueError("too deep")
     if isinstance(value, dict):

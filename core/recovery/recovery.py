@@ -1,4 +1,5 @@
-"""Recovery: from the segments of a log to a broker that goes on where it stopped. The broker always starts, and reports what the log held.
+"""Recovery: from the segments of a log to a broker in the state in which it stopped. The broker always starts, and reports what the log
+held.
 
 Two passes over the segments, in fixed memory. The first (first_pass.py) reads definitions and settlements, the second (second_pass.py) puts
 every unsettled message into its queues. The store puts octets behind damage aside, and the report names them; so it does with messages of
@@ -27,7 +28,7 @@ def recover(broker, store, journal):
     if orphans is not None:
         try:
             orphans.keep(store, contents)
-        except Exception as error:  # told as a fault of its segments, which stay
+        except Exception as error:  # reported as a fault of its segments, which stay
             for segment in contents.segments:
                 if segment.orphans:
                     contents.fault(segment, 0, error)
@@ -60,7 +61,7 @@ def go_on_behind(broker, contents, by_id, journal):
             journal.write_settled()
             journal.log.commit()
             journal.log.wait()
-    except Exception as error:  # told at the end of recovery: the broker starts
+    except Exception as error:  # reported at the end of recovery: the broker starts
         contents.faults.append("the offsets that were lost could not be passed over (%s)" % words_of(error))
 
 
@@ -74,7 +75,7 @@ def aside(store, damage):
 
 
 def report(contents, kept_aside):
-    """What the log held and what of it is lost: one line for the operator."""
+    """The contents of the log and the losses: one line for the operator."""
     counts = contents.counts
     text = "recovered %d messages in %d queues and streams, %d settlements, %d definitions from %d segments" % (
         counts["messages"],

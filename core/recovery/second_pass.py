@@ -43,17 +43,17 @@ def restore(broker, store, contents, pager):
     for identity in by_id:
         try:
             begin_queue(broker, contents, by_id[identity], pager)
-        except Exception as error:  # told at the end of recovery: the queue begins without
+        except Exception as error:  # reported at the end of recovery: the queue begins without
             contents.faults.append("queue '%s' could not begin (%s)" % (by_id[identity].name, words_of(error)))
             begin_again(broker, contents, by_id[identity], pager)
     return by_id
 
 
 def begin_again(broker, contents, queue, pager):
-    """Begin a queue once more; when that raises too, the queue goes on behind its messages in the log, which stay there."""
+    """Begin a queue once more; when that raises too, the queue continues behind its messages in the log, which stay there."""
     try:
         begin_queue(broker, contents, queue, pager)
-    except Exception:  # told before: what the log has of it stays there
+    except Exception:  # reported before: its messages in the log stay there
         for segment in contents.segments:
             segment.pinned = True
         broker.tables.queues[queue.handle + layout.QUEUE_POSITION] = (queue.log_position + 1) & layout.MASK
@@ -77,7 +77,7 @@ def fill(broker, store, contents, by_id, delaying):
                     put_message(broker, contents, by_id, segment, payload, at, offset, skip, delaying)
                 except TooSmall:
                     raise
-                except Exception as error:  # what cannot be read is told; the rest of the log counts
+                except Exception as error:  # unreadable records are reported; the rest of the log counts
                     contents.fault(segment, offset, error)
                     keep_positions(by_id, payload, at)
 
@@ -304,7 +304,7 @@ def leave_in_log(broker, contents, segment):
 def place_before(tables, queue, hint, position):
     """The entry behind which a position belongs (NONE: at the head); None when the position is taken (copied forward before the crash).
 
-    `hint`: the entry that was entered last, or NONE; what was copied forward comes in the order of its queue.
+    `hint`: the entry that was entered last, or NONE; messages copied forward come in the order of their queue.
     """
     entries = tables.entries
     tail = tables.queues[queue.handle + layout.QUEUE_TAIL]

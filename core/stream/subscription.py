@@ -1,4 +1,4 @@
-"""What a consumer of a stream asks for, by the arguments of its subscription (core/SPEC.md, streams).
+"""The arguments of a subscription to a stream (core/SPEC.md, streams).
 
 x-stream-offset            where to start: first, last, next, an offset, a timestamp; stored: where x-stream-consumer left off
 x-stream-consumer          a name under which the stream keeps this consumer's offset
@@ -24,7 +24,7 @@ FILTER_MARK = b"x-stream-filter-value"
 
 
 def begin(broker, consumer, stream, arguments, prefetch):
-    """Set a new consumer's cursor and wishes from its arguments; raises ProtocolError for what makes no sense."""
+    """Set a new consumer's cursor and wishes from its arguments; raises ProtocolError for arguments that make no sense."""
     if consumer.no_ack:
         raise ProtocolError(NOT_IMPLEMENTED, "consumer of stream '%s' cannot use no_ack" % stream.name)
     if not prefetch:
@@ -101,7 +101,7 @@ def fits(consumer, octets, decode):
 
 
 def flag(arguments, name):
-    """A boolean argument, false when it is not there."""
+    """A boolean argument, false when it is absent."""
     value = arguments.get(name, False)
     if not isinstance(value, bool):
         invalid(name, "expected boolean")
@@ -117,7 +117,7 @@ def text(arguments, name):
 
 
 def number(arguments, name):
-    """A number argument above 0, or 0 when it is not there."""
+    """A number argument above 0, or 0 when it is absent."""
     value = arguments.get(name)
     if value is None:
         return 0
@@ -132,7 +132,8 @@ def invalid(name, reason):
 
 
 def has_entry(tables, consumer):
-    """True when a delivery has an entry: of those kept for draining a full broker each stream may have one, for who keeps a position."""
+    """True when a delivery has an entry: of the entries reserved for draining a full broker each stream may have one, for a consumer whose
+    offset it keeps."""
     left = tables.state[layout.POOL_ENTRIES + 2]
     return left > 0 or consumer.keeps is not None and not consumer.queue.unsettled_count() and left + tables.spare[2] > 0
 
