@@ -256,7 +256,13 @@ def settle_run(session, entry, last, outcome):
 
 
 def settle_for(session, first, last, state):
-    """The peer has given an outcome and left it to us to settle: it is told when the log has what it came to."""
+    """The peer has given an outcome and left it to us to settle: it is told when the log has what it came to. Of what was not delivered yet
+    nothing is said: it will not have been settled."""
+    newest = tail_number(session)
+    if serial.distance(newest, last) > 0:
+        last = newest
+    if serial.distance(first, last) < 0:
+        return
     if len(session.settled) >= RANGES_MAX:
         raise SessionError(RESOURCE_ERROR, "%d dispositions of the session wait to be written" % RANGES_MAX)
     journal = session.broker.journal

@@ -362,3 +362,16 @@ def test_nothing_is_kept_of_a_session_that_has_ended():
     assert left(peer) == (3, 0)
     peer.broker.topology.delete_queue(nobody, "q", False, False)
     assert peer.broker.counters["internal_errors"] == 0
+
+
+def test_what_was_not_delivered_yet_is_not_told_to_be_settled():
+    """Section 2.7.6: an outcome for a range that goes beyond what was sent is answered for what was sent."""
+    peer = ready()
+    peer.send(0, b"a")
+    peer.frames()
+    peer.receiver(rcv_settle_mode=1)
+    assert [number for number, _ in peer.messages()] == [1]
+    peer.settle(1, ("accepted", {}), 5, settled=False)
+    assert [(each[1]["first"], each[1]["last"]) for each in peer.frames() if each[0] == "disposition"] == [(1, None)]
+    peer.settle(3, ("accepted", {}), 5, settled=False)
+    assert [each for each in peer.frames() if each[0] == "disposition"] == []
