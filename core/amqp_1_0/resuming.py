@@ -19,10 +19,13 @@ It holds as long as no other receiver has got such a message meanwhile, and RESU
 import struct
 from binascii import crc32
 
+from ..errors import RESOURCE_ERROR
+from ..log import chunk_index
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
 from ..shim import const
 from . import composites, dispositions
+from .conditions import LinkError
 
 RESUMED_MAX = const(4096)  # messages at the head of a queue that are compared with a receiver's map
 TAG_SIZE = const(12)
@@ -72,25 +75,52 @@ def is_safe(link, queue, entry):
 
 
 def recover(link, given):
-    """Bring the messages of a link's queue to the outcomes in its receiver's map `given`: name -> tag of those to be resumed."""
+    """Bring the messages of a link's queue to the outcomes in its receiver's map `given`: name -> tag of those to be resumed. Those that
+    the queue has in the log alone are read back; raises LinkError where that cannot be now: what the map says would be forgotten."""
     wanted = names(given)
-    broker, queue = link.broker, link.consumer.queue
-    entries = broker.tables.entries
+    queue = link.consumer.queue
     resumed: "dict" = {}
+    look(link, queue, wanted, resumed)
+    brought = 0
+    while queue.pages is not None and queue.pages.count and is_in_log(queue, wanted):
+        count = link.broker.journal.pager.bring(queue)
+        brought += count
+        if not count or brought > RESUMED_MAX:
+            raise LinkError(RESOURCE_ERROR, "queue '%s' cannot read now what the link has unsettled: attach again" % queue.name[:64])
+        look(link, queue, wanted, resumed)
+    return resumed
+
+
+def look(link, queue, wanted, resumed):
+    """Do what `wanted` says to the messages at a queue's head that are in memory, and take them out of it."""
+    broker = link.broker
+    entries = broker.tables.entries
     entry, left = queue.head(), RESUMED_MAX
     while entry != layout.NONE and wanted and left > 0:
         behind = entries[entry + layout.ENTRY_NEXT]
-        name = name_of(broker, entry) if struct.pack(">I", entries[entry + layout.ENTRY_POSITION]) in wanted else b""
-        found = wanted[name[:4]].pop(name, None) if name else None
-        if found is not None:
-            tag, outcome = found
-            if outcome is None:
+        known = wanted.pop(struct.pack(">I", entries[entry + layout.ENTRY_POSITION]), None)
+        if known is not None:
+            name = name_of(broker, entry)
+            tag, outcome = known.get(name, (None, None))
+            if tag is not None and outcome is None:
                 resumed[name] = tag
-            else:
+            elif tag is not None:
                 come_to(link, queue, entry, outcome)
         entry = behind
         left -= 1
-    return resumed
+
+
+def is_in_log(queue, wanted):
+    """True when a message of a queue that is in the log alone may be one that is wanted."""
+    chunks = queue.pages.tables.chunks
+    chunk = queue.pages.head
+    while chunk != layout.NONE:
+        for position in wanted:
+            ahead = (struct.unpack(">I", position)[0] - chunks[chunk + chunk_index.POSITION]) & layout.MASK
+            if ahead < chunks[chunk + chunk_index.SPAN]:
+                return True
+        chunk = chunks[chunk + chunk_index.NEXT]
+    return False
 
 
 def come_to(link, queue, entry, outcome):

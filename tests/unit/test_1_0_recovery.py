@@ -287,6 +287,38 @@ def test_a_map_is_of_the_messages_that_it_was_made_of():
     assert body == b"another" and not resumed and other[:4] == tag[:4] and other != tag
 
 
+def test_messages_that_are_in_the_log_alone_come_to_their_outcomes_too():
+    """A queue that is larger than memory: what a map names is read back; what has no room now is refused, and asked again."""
+    small = {"message_count_max": 32, "entry_count_max": 32, "chunk_count_max": 64, "arena_size": 16384, "content_size_max": 4096}
+    store = MemoryStore()
+    broker, _ = durable_broker(store, **small)
+    declare(broker)
+    filler = Peer(broker, container="filler")
+    filler.sender()
+    for number in range(60):
+        filler.send(number, b"%d" % number, header={"durable": True})
+        filler.frames()
+    peer = Peer(broker)
+    receiver(peer, credit=20)
+    known = deliveries(peer)
+    assert len(known) == 20
+    broker, _ = durable_broker(store.cut(), **small)
+    queue = broker.queues["q"]
+    assert queue.pages.count and queue.message_count() == 60
+    blocks = broker.tables.state[2]
+    broker.tables.state[2] = 0  # there is no room for anything
+    peer = Peer(broker)
+    given = dict([(tag, ACCEPTED) for tag, _, _ in known])
+    source = ("source", {"address": "/queues/q"})
+    fields = peer.attach("in", 1, True, None, source=source, rcv_settle_mode=1, unsettled=given)
+    assert fields["source"] is None and peer.expect("detach")[1]["error"]["condition"] == "amqp:resource-limit-exceeded"
+    peer.give(performative("detach", handle=1, closed=True))
+    broker.tables.state[2] = blocks
+    assert receiver(peer, given, credit=1) == set() and queue.message_count() + queue.unsettled_count() == 60 - 20
+    assert [body for _, _, body in deliveries(peer)] == [b"20"]
+    assert durable_broker(store, **small)[0].queues["q"].message_count() == 40
+
+
 def test_a_receiver_that_remembers_gets_a_durable_message_when_the_log_has_it():
     """What the broker could forget with its power and is sent again would be processed twice."""
     store = SlowStore()
