@@ -302,13 +302,14 @@ def test_messages_that_are_in_the_log_alone_come_to_their_outcomes_too():
     receiver(peer, credit=20)
     known = deliveries(peer)
     assert len(known) == 20
-    broker, _ = durable_broker(store.cut(), **small)
+    store = store.cut()
+    broker, _ = durable_broker(store, **small)
     queue = broker.queues["q"]
     assert queue.pages.count and queue.message_count() == 60
     blocks = broker.tables.state[2]
     broker.tables.state[2] = 0  # there is no room for anything
     peer = Peer(broker)
-    given = dict([(tag, ACCEPTED) for tag, _, _ in known])
+    given = {tag: ACCEPTED for tag, _, _ in known}
     source = ("source", {"address": "/queues/q"})
     fields = peer.attach("in", 1, True, None, source=source, rcv_settle_mode=1, unsettled=given)
     assert fields["source"] is None and peer.expect("detach")[1]["error"]["condition"] == "amqp:resource-limit-exceeded"
