@@ -13,7 +13,6 @@ broker does not take is counted, and the newer ones go on.
 
 import json
 
-from ..core.amqp_0_9.client.channel import CLOSED, OPEN
 from ..core.amqp_0_9.client.events import Events
 from ..core.shim import elapsed
 from ..ports.clock import seconds
@@ -92,7 +91,7 @@ class Sensor(Events):
         """Publish when it is time; move what there is to move."""
         if self._local.client.closed:
             self._again(now)
-        elif self._channel.state == CLOSED and self._local.client.state == "open" and self._waited(now):
+        elif self._channel.state == "closed" and self._local.client.state == "open" and self._waited(now):
             self._channel.open()
         elif self._ready and (self._read_at is None or elapsed(now, self._read_at) >= self.every_ms):
             self._read_at = now
@@ -146,7 +145,7 @@ class Sensor(Events):
         elif name == "confirm_select_ok":
             channel.queue_declare(self.queue, durable=True, arguments={"x-max-length": self.keep})
         elif name == "queue_declare_ok":
-            self._ready = channel.state == OPEN
+            self._ready = channel.state == "open"
             self.trouble = ""
 
     def confirmed(self, channel, sequence, positive):

@@ -20,7 +20,6 @@ channel), NotConfirmed, Unroutable, Timeout, TooLarge; all are ClientError. One 
 calls: call `poll` at least every half minute, for the heartbeats. It does not reconnect: connect again.
 """
 
-from ..core.amqp_0_9.client.channel import CLOSED, OPEN
 from ..core.amqp_0_9.client.client import Client, Events
 from ..core.amqp_0_9.client.message import GET_OK
 from ..core.shim import MICROPYTHON, elapsed
@@ -152,7 +151,7 @@ class Connection(Moving, Events):
             raise error
 
     def _look(self) -> None:
-        if self._channel.state == CLOSED:
+        if self._channel.state == "closed":
             self._raise()
 
     def _wait(self, done: "Callable[[], object]") -> None:
@@ -164,16 +163,16 @@ class Connection(Moving, Events):
         """The channel is open, again after the broker closed it."""
         if self._end is not None:
             self.step(0)
-        if self._channel.state == CLOSED:
+        if self._channel.state == "closed":
             self._raise()
             self._wait(self._channel.open)
-            self._wait(lambda: self._channel.state == OPEN)
+            self._wait(lambda: self._channel.state == "open")
 
     def _check_open(self) -> None:
         """Raise what closed the connection or the channel."""
         if self._end is not None:
             self.step(0)
-        if self._channel.state == CLOSED:
+        if self._channel.state == "closed":
             self._raise()
             raise ChannelClosed("the channel is closed", 0, "")
 

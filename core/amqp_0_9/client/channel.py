@@ -6,19 +6,22 @@ Laws
 - A content's frames are not interleaved with other frames of its channel (section 4.2.6): while a large body is being streamed out,
   the channel has no room.
 - In confirm mode each published message is reported confirmed exactly once, in whatever order the broker answers.
+- Its states are states.CHANNEL, with the actions here.
 """
 
 from struct import unpack_from
 
-from ...errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
+from ... import states
+from ...errors import COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ...shim import const
 from .. import field_table, frame, method, properties
 from .message import DELIVER, GET_OK, RETURN, Message
+from .states import CHANNEL
 
-CLOSED = const(0)
-OPENING = const(1)
-OPEN = const(2)
-CLOSING = const(3)
+if False:  # for the type checker alone
+    from typing import Any
+
+IN_USE = ("open", "header", "body")  # states in which the client may send more than channel.open
 
 _ACK = const(0x3C0050)
 _NACK = const(0x3C0078)
@@ -39,13 +42,13 @@ class Channel:
 
     def reset(self):
         """As before channel.open: for a new stream, and when the channel is closed."""
-        self.state = CLOSED
+        self.state = "closed"
         self.waiting = ()  # names of the replies to the outstanding request; () when there is none
         self.flowing = True
         self.confirming = False
         self.published = 0  # messages published on this channel; in confirm mode the sequence number of the last one
         self._first = 1  # the lowest unconfirmed sequence number
-        self._message = None  # a content on its way in
+        self._message: "Any" = None  # a content on its way in
         self._refused = None  # why its body is passed over, or None
 
     @property
@@ -57,10 +60,18 @@ class Channel:
 
     def request(self, name, *arguments):
         """Queue the method `name` with its arguments; its reply comes as `replied`. True, or False when there is no room now."""
-        row = method.named(self.client.dialect.METHODS, name)
-        assert not self.waiting, "one request at a time on a channel"
-        if self.state != OPEN and name != "channel_open":
+        self.check_open()
+        return self._ask(name, arguments)
+
+    def check_open(self):
+        """Raise ValueError unless the channel is open."""
+        if self.state not in IN_USE:
             raise ValueError("channel %d is not open" % self.number)
+
+    def _ask(self, name, arguments):
+        """Queue a method that is answered: True, or False when there is no room now."""
+        assert not self.waiting, "one request at a time on a channel"
+        row = method.named(self.client.dialect.METHODS, name)
         if not self.client.output.write(self, method.encode(row, self.number, arguments)):
             return False
         self.waiting = row[method.REPLIES]
@@ -68,19 +79,22 @@ class Channel:
 
     def open(self):
         """channel.open. Reply channel_open_ok."""
-        assert self.state == CLOSED
-        self.reset()
-        if not self.request("channel_open", ""):
-            return False
-        self.state = OPENING
-        return True
+        return states.step(self, CHANNEL, self, "open")
 
     def close(self, code=200, text=""):
         """channel.close; what still arrives is discarded until the reply channel_close_ok."""
-        if not self.request("channel_close", code, text, 0, 0):
-            return False
-        self.state = CLOSING
-        return True
+        self.check_open()
+        return states.step(self, CHANNEL, self, "close", code, text)
+
+    def send_open(self):
+        """channel.open."""
+        self.reset()
+        self.state = "opening"
+        return self._ask("channel_open", ("",))
+
+    def send_close(self, code, text):
+        """channel.close."""
+        return self._ask("channel_close", (code, text, 0, 0))
 
     def exchange_declare(self, exchange, type="direct", passive=False, durable=False, auto_delete=False, internal=False, arguments=None):
         """Reply exchange_declare_ok."""
@@ -151,8 +165,7 @@ class Channel:
         return self._settle_frame(b"\x00\x3c\x00\x5a", delivery_tag, 1 if requeue else 0)
 
     def _settle_frame(self, method_octets, delivery_tag, bits):
-        if self.state != OPEN:
-            raise ValueError("channel %d is not open" % self.number)
+        self.check_open()
         return self.client.output.write(
             self, frame.encode(frame.METHOD, self.number, method_octets + delivery_tag.to_bytes(8, "big") + bytes((bits,)))
         )
@@ -164,8 +177,7 @@ class Channel:
         the send buffer or the confirm window is full, the broker has stopped the flow (channel.flow, connection.blocked).
         A body too large for the send buffer is streamed: leave it unchanged until the send buffer has drained.
         """
-        if self.state != OPEN:
-            raise ValueError("channel %d is not open" % self.number)
+        self.check_open()
         if not self.flowing or self.client.blocked or (self.confirming and self.unconfirmed >= len(self._settled)):
             return 0
         octets = message_properties
@@ -188,59 +200,47 @@ class Channel:
         if end - at < 4:
             raise ProtocolError(SYNTAX_ERROR, "a method frame of %d octets" % (end - at))
         code = unpack_from(">I", view, at)[0]
-        if self.state != OPEN:
-            self._on_method_unopened(code, view, at, end)
-        elif self._message is not None:
-            raise ProtocolError(UNEXPECTED_FRAME, "a method in the middle of a content", True)
-        elif code == DELIVER or code == RETURN or code == GET_OK:
-            if code == GET_OK and "basic_get_ok" not in self.waiting:
-                raise ProtocolError(COMMAND_INVALID, "basic.get-ok that was not asked for")
-            self._message = Message(self, code, bytes(view[at + 4 : end]))
-        elif (code == _ACK or code == _NACK) and end - at == 13 and self.confirming:
-            self._on_confirm(unpack_from(">Q", view, at + 4)[0], view[at + 12] & 1, code == _ACK)
+        if code == DELIVER or code == RETURN or code == GET_OK:
+            states.step(self, CHANNEL, self, "content_begins", code, view, at + 4, end)
+        elif (code == _ACK or code == _NACK) and end - at == 13 and self.confirming and self.state == "open":
+            self._on_confirm(unpack_from(">Q", view, at + 4)[0], view[at + 12] & 1, code == _ACK)  # changes no state
         else:
-            self._on_other(code, view, at, end)
+            row = method.find(self.client.dialect.METHODS, code)
+            name = row[method.NAME] if row else "method %d.%d" % (code >> 16, code & 0xFFFF)
+            states.step(self, CHANNEL, self, name, row, view, at + 4, end)
 
-    def _on_method_unopened(self, code, view, at, end):
-        """Only the reply that is awaited counts; what was on its way when the channel was closed is discarded (channel.close)."""
-        row = method.find(self.client.dialect.METHODS, code)
-        name = row[method.NAME] if row else ""
-        if name == "channel_close" and self.state != CLOSED:
-            self._on_close(method.decode(row, view, at + 4, end))
-        elif name in self.waiting:
-            self._on_reply(name, method.decode(row, view, at + 4, end))
-        elif self.state != CLOSING:
-            title = method.title(row) if row else "a method"
-            raise ProtocolError(CHANNEL_ERROR, "%s on channel %d, which is not open" % (title, self.number))
+    def refuse(self, condition, input_, state, *given):
+        """An input that the state does not allow: the broker's fault, or (`open`) that of who has the client."""
+        if input_ == "open":
+            raise ValueError("channel %d is not closed" % self.number)
+        raise ProtocolError(
+            condition,
+            "%s on channel %d, whose state is %s" % (input_.replace("_", ".", 1), self.number, state),
+            condition == UNEXPECTED_FRAME,
+        )
 
-    def _on_other(self, code, view, at, end):
-        """Replies, and what the broker may say unasked."""
-        row = method.find(self.client.dialect.METHODS, code)
+    def ignore(self, *given):
+        """What is discarded."""
+
+    def begin_content(self, code, view, at, end):
+        """basic.deliver, basic.return or basic.get-ok: a content follows."""
+        if code == GET_OK and "basic_get_ok" not in self.waiting:
+            raise ProtocolError(COMMAND_INVALID, "basic.get-ok that was not asked for")
+        self._message = Message(self, code, bytes(view[at:end]))
+
+    def on_reply(self, row, view, at, end):
+        """The reply to the outstanding request; no other method is one that the broker may send now."""
         if row is None or not row[method.SENDER] & method.SERVER:
-            raise ProtocolError(COMMAND_INVALID, "method %d.%d is none that a server sends" % (code >> 16, code & 0xFFFF))
+            raise ProtocolError(COMMAND_INVALID, "a method that no server sends on channel %d" % self.number)
         name = row[method.NAME]
-        arguments = method.decode(row, view, at + 4, end)
-        if name in self.waiting:
-            self._on_reply(name, arguments)
-        elif name == "channel_close":
-            self._on_close(arguments)
-        elif name == "channel_flow":
-            self.flowing = arguments[0]
-            self.client.answer(method.encode(method.named(self.client.dialect.METHODS, "channel_flow_ok"), self.number, arguments))
-            self.client.events.flow(self, self.flowing)
-        elif name == "basic_cancel":
-            if not arguments[1]:
-                self.client.answer(method.encode(method.named(self.client.dialect.METHODS, "basic_cancel_ok"), self.number, arguments[:1]))
-            self.client.events.cancelled(self, arguments[0])
-        else:
+        if name not in self.waiting:
             raise ProtocolError(COMMAND_INVALID, "%s that was not asked for" % method.title(row))
+        self._replied(name, method.decode(row, view, at, end))
 
-    def _on_reply(self, name, arguments):
-        """The reply to the outstanding request."""
+    def _replied(self, name, arguments):
+        """The outstanding request is answered."""
         self.waiting = ()
-        if name == "channel_open_ok":
-            self.state = OPEN
-        elif name == "channel_close_ok":
+        if name == "channel_close_ok":
             self.reset()
         elif name == "confirm_select_ok":
             self.confirming = True
@@ -248,15 +248,35 @@ class Channel:
             self._first = 1
         self.client.events.replied(self, name, arguments)
 
-    def _on_close(self, arguments):
+    def on_flow(self, row, view, at, end):
+        """channel.flow: the broker stops publishing here, or lets it go on."""
+        arguments = method.decode(row, view, at, end)
+        self.flowing = arguments[0]
+        self._answer("channel_flow_ok", arguments)
+        self.client.events.flow(self, self.flowing)
+
+    def on_cancel(self, row, view, at, end):
+        """basic.cancel: the broker has ended a consumer."""
+        arguments = method.decode(row, view, at, end)
+        if not arguments[1]:
+            self._answer("basic_cancel_ok", arguments[:1])
+        self.client.events.cancelled(self, arguments[0])
+
+    def _answer(self, name, arguments):
+        """Send a method that the protocol demands."""
+        self.client.answer(method.encode(method.named(self.client.dialect.METHODS, name), self.number, arguments))
+
+    def on_close(self, row, view, at, end):
         """The broker closes the channel: answered at once; it may be opened again."""
-        awaited = self.state == CLOSING
-        if not awaited:
-            self.reset()
+        arguments = method.decode(row, view, at, end)
+        self.reset()
+        self.on_close_too()
+        self.client.events.channel_closed(self, arguments[0], arguments[1])
+
+    def on_close_too(self, *given):
+        """The broker closes the channel (when ours is on its way: our own reply is still awaited)."""
         self.client.output.abandon(self)
-        self.client.answer(method.encode(method.named(self.client.dialect.METHODS, "channel_close_ok"), self.number, ()))
-        if not awaited:
-            self.client.events.channel_closed(self, arguments[0], arguments[1])
+        self._answer("channel_close_ok", ())
 
     def _on_confirm(self, sequence, multiple, positive):
         """Report every sequence number that this ack or nack settles, each once."""
@@ -281,11 +301,18 @@ class Channel:
 
     def on_header(self, view, at, end, size):
         """A content header's payload; `size` is what its frame announced, more than `end - at` when it did not fit the receive buffer."""
-        if self.state != OPEN:
-            return
+        states.step(self, CHANNEL, self, "content_header", view, at, end, size)
+
+    def on_body(self, view, at, end):
+        """Octets of a content body: a whole frame's payload, or a piece of one."""
+        if self.state == "body":
+            self.on_content_body(view, at, end)  # as its row says, which changes no state: without the look-up
+        else:
+            states.step(self, CHANNEL, self, "content_body", view, at, end)
+
+    def on_content_header(self, view, at, end, size):
+        """The header of the content that has begun."""
         message = self._message
-        if message is None or message.properties_octets is not None:
-            raise ProtocolError(UNEXPECTED_FRAME, "a content header where none belongs", True)
         if end - at < 14 or unpack_from(">I", view, at)[0] != _BASIC_HEADER:
             raise ProtocolError(SYNTAX_ERROR, "a content header that is not one of class basic")
         body_size = unpack_from(">Q", view, at + 4)[0]
@@ -306,13 +333,9 @@ class Channel:
             return "a content of %d octets where %d are the most" % (body_size, self.client.content_size_max)
         return None
 
-    def on_body(self, view, at, end):
-        """Octets of a content body: a whole frame's payload, or a piece of one."""
-        if self.state != OPEN:
-            return
+    def on_content_body(self, view, at, end):
+        """Some octets of the body."""
         message = self._message
-        if message is None or message.properties_octets is None:
-            raise ProtocolError(UNEXPECTED_FRAME, "a content body where none belongs", True)
         if self._refused is None and message.body is None and end - at != message.body_size and not message.room_for(message.body_size):
             self._refused = "no memory for a content of %d octets" % message.body_size
         if self._refused is not None:
@@ -330,7 +353,7 @@ class Channel:
 
     def _finish(self, message):
         """The content is complete: hand it over."""
-        self._message = None
+        states.step(self, CHANNEL, self, "content_ends")
         events = self.client.events
         if self._refused is not None:
             self.waiting = () if message.code == GET_OK else self.waiting
@@ -340,4 +363,8 @@ class Channel:
         elif message.code == RETURN:
             events.returned(message)
         else:
-            self._on_reply("basic_get_ok", [message])
+            self._replied("basic_get_ok", [message])
+
+    def end_content(self):
+        """The content is complete."""
+        self._message = None

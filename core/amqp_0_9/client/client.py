@@ -22,7 +22,7 @@ from ...shim import const, elapsed
 from .. import frame, method, spec_0_9_1
 from ..field_table import text_of
 from ..replies import reply_of, reply_text
-from .channel import CLOSED, Channel
+from .channel import Channel
 from .events import Events
 from .output import Output, place
 from .states import CONNECTION
@@ -359,7 +359,7 @@ class Client:
 
     def _drop_channels(self):
         for channel in self.channels[1:]:
-            channel.state = CLOSED
+            channel.state = "closed"
             self.output.abandon(channel)
 
     def finish(self, code, text):
