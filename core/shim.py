@@ -166,8 +166,8 @@ else:
 
     def route_hash(source, at, size):
         """See publish.route_hash; another number, which c_accel/routes.h has too."""
-        found = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
-        return found ^ found >> 13
+        hashed = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
+        return hashed ^ hashed >> 13
 
     _QUICKER = {"put_number": put_number, "route_hash": route_hash}
 

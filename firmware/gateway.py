@@ -178,10 +178,10 @@ class Gateway:
         if self.interface.address and self.interface.address != before:
             self._listen(self.interface.address)
 
-    def _tell(self, what, trouble, good):
+    def _tell(self, subject, trouble, good):
         """Say what trouble something has, or has no more, once."""
-        if trouble != self._said.get(what, ""):
-            self._said[what] = trouble
+        if trouble != self._said.get(subject, ""):
+            self._said[subject] = trouble
             say(trouble or good)
 
     def stop(self):

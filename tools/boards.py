@@ -139,7 +139,7 @@ class Board:
     def memory_parts(self):
         """(what, octets) of what the board carries, by its interpreter."""
         if self.interpreter == "cpython":
-            return [(what, size) for what, size, _ in memory.parts(self.limits)[1:]]  # but for the interpreter, which code_heap counts
+            return [(name, size) for name, size, _ in memory.parts(self.limits)[1:]]  # but for the interpreter, which code_heap counts
         files = set(self.files())
         return memory_parts(self.limits, [part for part, made_by in OPTIONAL_PARTS.items() if not files.intersection(made_by)])
 

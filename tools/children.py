@@ -44,9 +44,9 @@ class Child:
         with open(self.error_path, errors="replace") as file:
             return file.read().strip().rsplit("\n", 1)[-1]
 
-    def fail(self, what):
+    def fail(self, sentence):
         told = self.last_error_line()
-        raise ChildFailed(f"{self.name} {what}" + (f": {told}" if told else "") + f" (logs: {self.output_path}, {self.error_path})")
+        raise ChildFailed(f"{self.name} {sentence}" + (f": {told}" if told else "") + f" (logs: {self.output_path}, {self.error_path})")
 
     def wait_line(self, start, seconds_max):
         """The first line that starts with `start`."""

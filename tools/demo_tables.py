@@ -70,21 +70,21 @@ def pipeline_faults(stages, expected):
     return told
 
 
-def differ(what, one, other):
-    return [] if one == other else [f"{what}: {one} and {other}"]
+def differ(subject, one, other):
+    return [] if one == other else [f"{subject}: {one} and {other}"]
 
 
 def compare(where, expected, copies):
     """Lost, doubled and unknown message ids."""
     told = []
-    for what, identities in (
+    for subject, identities in (
         ("lost", expected - copies.keys()),
         ("doubled", {name for name, count in copies.items() if count > 1}),
         ("there though never published", copies.keys() - expected),
     ):
         if identities:
             names = ", ".join(str(name) for name in sorted(identities, key=str)[:TOLD_MAX])
-            told.append(f"{where}: {len(identities)} {what}, as {names}")
+            told.append(f"{where}: {len(identities)} {subject}, as {names}")
     return told
 
 

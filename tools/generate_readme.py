@@ -72,13 +72,13 @@ def table(limits):
     return "\n".join(lines) + "\n"
 
 
-def the_one(titles, expression, what):
+def the_one(titles, expression, kind):
     """The index of the one title that `expression` fits. Raises NoSource."""
     places = [place for place, title in enumerate(titles) if re.search(expression, title)]
     if len(places) != 1:
         raise NoSource(
             "tests/measure/README.md has %d %s that %r fits; FIGURES and COLUMNS in tools/generate_readme.py choose them"
-            % (len(places), what, expression)
+            % (len(places), kind, expression)
         )
     return places[0]
 

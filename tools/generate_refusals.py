@@ -215,10 +215,10 @@ def page():
             lines += rows(mine, advice, {}, missing)
             continue
         for condition, (code, hard) in sorted(replies.items(), key=lambda item: item[1]):
-            those = [sentence for sentence in mine if sentence.condition == condition]
-            if those or condition == "connection-forced":
+            chosen = [sentence for sentence in mine if sentence.condition == condition]
+            if chosen or condition == "connection-forced":
                 lines += [f"### {code} {condition} ({'hard' if hard else 'soft'})", conditions[condition], ""]
-                lines += rows(those, advice, conditions, missing)
+                lines += rows(chosen, advice, conditions, missing)
         lines += ["### Without a sentence", "", "| what the client sees | when | what to do |", "|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in SILENT] + [""]
         others = [sentence for sentence in mine if sentence.condition not in replies]

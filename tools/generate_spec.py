@@ -55,7 +55,7 @@ def method_rows(specification):
         methods = list(class_["methods"])
         for method in methods:
             fields = "".join(CODES[domains[field["type"]]] for field in method["fields"])
-            sender = sum({"client": 1, "server": 2}[who] for who in method["from"])
+            sender = sum({"client": 1, "server": 2}[peer] for peer in method["from"])
             name = (class_["name"] + "." + method["name"]).replace("-", "_").replace(".", "_")
             replies = tuple((class_["name"] + "_" + reply).replace("-", "_") for reply in method.get("responses", ()))
             rows.append((class_["id"] << 16 | method["id"], name, fields, sender, 1 if method["content"] else 0, replies))
@@ -68,7 +68,7 @@ def extra_rows(specification):
     class_ids = {class_["name"]: class_["id"] for class_ in specification["classes"]}
     for method in specification.get("extra_methods_not_in_xml", ()):
         fields = "".join(CODES[field["type"]] for field in method["fields"])
-        sender = sum({"client": 1, "server": 2}[who] for who in method["from"])
+        sender = sum({"client": 1, "server": 2}[peer] for peer in method["from"])
         name = (method["class"] + "_" + method["name"]).replace("-", "_")
         replies = tuple((method["class"] + "_" + reply).replace("-", "_") for reply in method.get("responses", ()))
         rows.append((class_ids[method["class"]] << 16 | method["id"], name, fields, sender, 0, replies))

@@ -165,8 +165,8 @@ def refusal(given, most, others):
     least = total(between({}, 0), *others)
     if least > most or not given:
         return f"a broker takes at least {least >> 20} MiB, and memory_max is {most >> 20} MiB"
-    before = {what: size for what, size, _ in parts(between({}, 0), *others)}
-    grown = sorted(((size - before[what], behind) for what, size, behind in parts(limits, *others)), reverse=True)
+    before = {part: size for part, size, _ in parts(between({}, 0), *others)}
+    grown = sorted(((size - before[part], behind) for part, size, behind in parts(limits, *others)), reverse=True)
     names = [name for _, behind in grown[:3] for name in behind if name in given]
     return (
         f"the limits add up to {needed >> 20} MiB with the least of all that are not given, and memory_max is {most >> 20} MiB: "
@@ -177,7 +177,7 @@ def refusal(given, most, others):
 
 def table(parts):
     """`parts` as lines for people."""
-    for what, size, behind in sorted(parts, key=lambda part: -part[1]):
+    for name, size, behind in sorted(parts, key=lambda part: -part[1]):
         if size:
-            yield f"{size / 1048576:10.2f} MiB  {what:38} {', '.join(behind)}".rstrip()
+            yield f"{size / 1048576:10.2f} MiB  {name:38} {', '.join(behind)}".rstrip()
     yield f"{sum(part[1] for part in parts) / 1048576:10.2f} MiB  in all"

@@ -178,8 +178,8 @@ class Side:
         code = struct.unpack_from(">I", payload)[0] if kind == frame.METHOD and len(payload) >= 4 else 0
         if code in (CHANNEL_CLOSE, CONNECTION_CLOSE):
             arguments = method.decode(method.find(METHODS, code), payload, 4, len(payload))
-            what = "channel" if code == CHANNEL_CLOSE else "connection"
-            raise Failed("the broker closed the %s: %d %s" % (what, arguments[0], arguments[1]))
+            scope = "channel" if code == CHANNEL_CLOSE else "connection"
+            raise Failed("the broker closed the %s: %d %s" % (scope, arguments[0], arguments[1]))
         if code == BASIC_CANCEL:
             raise Failed("the broker cancelled a consumer: its queue is gone")
         if code in (BLOCKED, UNBLOCKED):

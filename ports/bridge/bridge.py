@@ -233,7 +233,7 @@ class Bridge:
     # That it moves
 
     def _due(self) -> "tuple[Any, str]":
-        """(the side that is to bring something, what) while both are ready and something is to move; (None, "") while nothing is."""
+        """(the side whose turn it is, the reason) while both are ready and messages are to move; (None, "") while none are."""
         if not (self.source.ready and self.target.ready) or self.target.stopped():
             return None, ""
         if self.mover.flight:
@@ -244,13 +244,13 @@ class Bridge:
 
     def _watch(self, now: int) -> None:
         """Connect anew what stands still."""
-        side, what = self._due()
+        side, reason = self._due()
         if side is None:
             self._moved_at = now
         elif elapsed(now, self._moved_at) >= self.settings.stall_seconds * 1000:
             self._moved_at = now
             self.count("stalls")
-            side.cut("%s for %s s" % (what, self.settings.stall_seconds))
+            side.cut("%s for %s s" % (reason, self.settings.stall_seconds))
 
     @property
     def state(self) -> tuple[str, str]:
@@ -273,9 +273,9 @@ class Bridge:
         refused = len(self.mover.retry) + len(self.mover.parting)
         if refused and self.mover.refusing:
             return "blocked", "%d messages are refused and tried again: %s" % (refused, self.mover.refusing)
-        side, what = self._due()
+        side, reason = self._due()
         if side is not None and elapsed(now, self._moved_at) > min(5000, self.settings.stall_seconds * 500):
-            return "stalled", "%s for %.1f s" % (what, elapsed(now, self._moved_at) / 1000)
+            return "stalled", "%s for %.1f s" % (reason, elapsed(now, self._moved_at) / 1000)
         return "running", "live ahead of a replay" if self.mover.live else ""
 
     def status(self) -> "dict[str, Any]":

@@ -113,10 +113,10 @@ class Target10(Side, Events):
 
     def _refusal(self, address: "str | None", condition: str, text: str) -> str:
         """What is said of a link that upstream does not give, or ends."""
-        what = "the anonymous terminus" if address is None else "address %r" % address
+        target = "the anonymous terminus" if address is None else "address %r" % address
         why = ("%s %s" % (condition or "no reason told", text)).strip()
         advice = ADVICE.get(condition, "see that it is there and that this user may send to it")
-        return "%s is refused (%s): %s" % (what, why, advice)
+        return "%s is refused (%s): %s" % (target, why, advice)
 
     # Messages
 

@@ -64,10 +64,10 @@ def whole_time(time_s: float, time_max_s: float) -> int:
 
 
 def _present(record: dict[str, Any], name: str) -> Any:
-    thing = record.get(name)
-    if thing is None:
+    value = record.get(name)
+    if value is None:
         raise BadReading(f"{name} is missing")
-    return thing
+    return value
 
 
 def _text(record: dict[str, Any], name: str) -> str:

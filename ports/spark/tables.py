@@ -184,11 +184,11 @@ class Tables:
         if getattr(ctypes.CDLL(None), "syncfs", lambda file: -1)(self._lock.fileno()):
             os.sync()
 
-    def replace(self, path: str, thing: object) -> None:
+    def replace(self, path: str, value: object) -> None:
         """Writes a JSON file, whole or not at all, also when the power goes."""
         temporary = self.at("_staging", uuid.uuid4().hex + ".json")
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(thing, file)
+            json.dump(value, file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
