@@ -1,6 +1,6 @@
 """One log-in of a protocol's peer: it moves a mechanism's octets, and answers a refusal only after a pause (0-9-1 section 4.10).
 
-A log-in never blocks: the family calls `evaluate` with each response of its peer and `tick` as time passes, the broker calls `work` while a
+A log-in never blocks: the family calls `receive` with each response of its peer and `tick` as time passes, the broker calls `work` while a
 password is being calculated. Meanwhile the family processes no frames. A refusal counts against the user and the peer's address; after too
 many, the broker refuses without checking the password, or answers late (login_failures.py).
 """
@@ -32,14 +32,14 @@ class Login:
         self.judged_at = 0
         self.pause_ms = None  # None: there is no outcome yet
 
-    def evaluate(self, response):
+    def receive(self, response):
         """The peer's next octets."""
         try:
             if len(response) > RESPONSE_MAX:
                 raise ProtocolError(ACCESS_REFUSED, "a response of %d octets; this broker takes %d" % (len(response), RESPONSE_MAX), True)
             if self.attempt is None:
                 self.attempt = attempt_by(self.mechanisms, self.mechanism, self.session.connection)
-            self.judge(self.attempt.evaluate(response))
+            self.judge(self.attempt.receive(response))
         except ProtocolError as error:
             self.fail(error, "there is no such mechanism for it" if self.attempt is None else error.text)
 

@@ -1,6 +1,6 @@
 """Log-in mechanisms (SASL, RFC 4422), for every wire: PLAIN, ANONYMOUS, SCRAM-SHA-256; EXTERNAL: sasl_external.py.
 
-A mechanism is an object that lives for one attempt: `evaluate(response)` gets the peer's octets and `work()` continues a long calculation.
+A mechanism is an object that lives for one attempt: `receive(response)` gets the peer's octets and `work()` continues a long calculation.
 Both answer one of the outcomes below. A wire folder moves the octets and decides how the peer hears of a refusal.
 """
 
@@ -80,7 +80,7 @@ class Plain(Mechanism):
     name = "PLAIN"
     offered = staticmethod(offered_to_all)
 
-    def evaluate(self, response):
+    def receive(self, response):
         """The whole response: PLAIN has one message."""
         parts = response.split(b"\x00")
         if len(parts) != 3:
@@ -103,7 +103,7 @@ class Anonymous(Mechanism):
         """True where an anonymous user is configured."""
         return access.anonymous != ""
 
-    def evaluate(self, response):
+    def receive(self, response):
         """The response, of any content: it is only a trace for the log."""
         self.claimed = self.access.anonymous
         self.user = self.access.find(self.access.anonymous, self.peer.from_loopback)
@@ -132,7 +132,7 @@ class Scram(Mechanism):
         self.gs2 = b""
         self.nonce = b""
 
-    def evaluate(self, response):
+    def receive(self, response):
         """The next message of the client."""
         return self.step(response)
 

@@ -22,7 +22,7 @@ class External(sasl.Mechanism):
         """True where the certificate names a user: py-amqp and others take EXTERNAL wherever they are told of it, before their password."""
         return any(access.find(name, peer.from_loopback) is not None for name in identities_of(peer))
 
-    def evaluate(self, response):
+    def receive(self, response):
         """Log in the user of the first name in the certificate that is a user's."""
         names = identities_of(self.peer)
         self.claimed = names[0]

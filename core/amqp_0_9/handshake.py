@@ -59,7 +59,7 @@ def start_ok(session, number, row, octets, at, end):
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
     session.login = Login(session, MECHANISMS, mechanism, session.step)
-    session.login.evaluate(response)
+    session.login.receive(response)
 
 
 def ask(session):
@@ -69,7 +69,7 @@ def ask(session):
 
 def secure_ok(session, number, row, octets, at, end):
     """connection.secure-ok (section 1.4.2.4)."""
-    session.login.evaluate(method.decode(row, octets, at, end)[0])
+    session.login.receive(method.decode(row, octets, at, end)[0])
 
 
 def propose(session, user):

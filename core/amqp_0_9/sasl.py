@@ -13,7 +13,7 @@ class AmqPlain(sasl.Mechanism):
     name = "AMQPLAIN"
     offered = staticmethod(sasl.offered_to_all)
 
-    def evaluate(self, response):
+    def receive(self, response):
         """All there is."""
         table = field_table.pairs(response, 0, len(response), 1)
         name = table.get("LOGIN")

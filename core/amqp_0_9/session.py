@@ -160,7 +160,7 @@ class Session(Sending):
         self.waiting = False
         return answer == layout.INCOMPLETE and available < receive.size
 
-    def process_incomplete(self):
+    def process_part(self):
         """Take what is there of an incomplete content: nothing more has come for a while."""
         self.incomplete = self.patient = False
         self.process()
@@ -212,11 +212,11 @@ class Session(Sending):
             return False
         if octets[at + 7 + size] != _END:
             raise ProtocolError(FRAME_ERROR, "a frame that does not end with 0xCE but with 0x%02X" % octets[at + 7 + size])
-        if kind == _METHOD and size >= 4 and not self.may_process(number, octets, at + 7):
+        if kind == _METHOD and size >= 4 and not self.may_begin(number, octets, at + 7):
             self.waiting = True
             return False
         receive.start = at + size + _OVERHEAD
-        going_on = self.process_frame(kind, number, octets, at + 7, at + 7 + size)
+        going_on = self.received(kind, number, octets, at + 7, at + 7 + size)
         if not going_on and self.settling >= 0:
             receive.start = at
             return False
@@ -247,7 +247,7 @@ class Session(Sending):
         if kind == _HEARTBEAT and (number or size):
             raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload (section 4.2.7)")
 
-    def may_process(self, number, octets, at):
+    def may_begin(self, number, octets, at):
         """False when the method at `at` wants a reply and that cannot be written now, or too many returned contents wait on its channel."""
         code = octets[at] << 24 | octets[at + 1] << 16 | octets[at + 2] << 8 | octets[at + 3]
         if code != self.code:
@@ -263,16 +263,16 @@ class Session(Sending):
             self.flush()  # what was returned or confirmed goes before the reply to what came later
         return not self.outgoing.active() and not self.replies and not self.writing and self.send.room() >= limits.REPLY_ROOM
 
-    def process_frame(self, kind, number, octets, at, end):
+    def received(self, kind, number, octets, at, end):
         """A whole frame that is not a body; false when its content has no room now."""
         if kind == _HEARTBEAT:
             return True
         if kind == _METHOD:
             return self.process_method(number, octets, at, end) is not False
-        return self.step_frame(number, "content_header", None, octets, at, end) is not False
+        return self.act(number, "content_header", None, octets, at, end) is not False
 
     def process_method(self, number, octets, at, end):
-        """A method frame that `may_process` has looked up: the state's answer to it. False: it must wait for room in the broker."""
+        """A method frame that `may_begin` has looked up: the state's answer to it. False: it must wait for room in the broker."""
         if end - at < 4:
             raise ProtocolError(SYNTAX_ERROR, "a method frame of %d octets" % (end - at))
         code, row = self.code, self.row
@@ -281,13 +281,13 @@ class Session(Sending):
         self.closing_method = code
         if not row[method.SENDER] & method.CLIENT:
             raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % method.title(row))
-        return self.step_frame(number, row[method.NAME], row, octets, at + 4, end)
+        return self.act(number, row[method.NAME], row, octets, at + 4, end)
 
     def step(self, input_, *given):
         """Let the connection do what CONNECTION says of an input: what the action answers."""
         return states.step(self, CONNECTION, handshake, input_, self, *given)
 
-    def step_frame(self, number, input_, row, octets, at, end):
+    def act(self, number, input_, row, octets, at, end):
         """Let the connection or a channel do what its table says of a frame: false when that must wait. `input_`: its name in the table.
 
         A soft error closes the channel, not the connection.
@@ -323,7 +323,7 @@ class Session(Sending):
 
     def begin_body(self, number, size):
         """The first seven octets of a body frame have come."""
-        self.step_frame(number, "content_body", None, self.receive.octets, 0, size)
+        self.act(number, "content_body", None, self.receive.octets, 0, size)
         channel = self.channels.get(number)
         self.body_channel = channel if channel is not None and channel.state == "body" else None
         self.body_left = self.body_size = size

@@ -303,7 +303,7 @@ def basic_get(session, channel, arguments):
             )
         deliver.get_stream(session, channel, queue)
         return True
-    outcome = getting.readiness(session.broker, queue)
+    outcome = getting.state(session.broker, queue)
     if outcome == getting.LATER:
         return False
     if outcome == getting.READY:

@@ -20,7 +20,7 @@ def tick(session):
     now = session.broker.now
     connection = session.connection
     if session.incomplete and elapsed(now, connection.last_received) > INGEST_WAIT_MS:
-        session.process_incomplete()
+        session.process_part()
     if session.state == "closing":
         if elapsed(now, connection.ending_since) > CLOSING_MS:
             session.step("late")

@@ -176,7 +176,7 @@ class OutgoingLink(Link):
             return False
         if self.session.unsafe is not None:
             return False
-        if self.left() <= 0 or getting.readiness(self.broker, found) == getting.EMPTY:
+        if self.left() <= 0 or getting.state(self.broker, found) == getting.EMPTY:
             return True
         is_short = session.connection.send.is_short() or session.outgoing.active() or session.remote_incoming_window <= 0
         return not is_short and not self.broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] and found.head() != layout.NONE

@@ -33,7 +33,7 @@ def offer(protocol):
 def sasl_init(protocol, channel, fields, octets, at, end):
     """The peer chooses a mechanism (section 5.3.3.2)."""
     protocol.login = Login(protocol, MECHANISMS, fields["mechanism"], protocol.step)
-    protocol.login.evaluate(fields["initial-response"] or b"")
+    protocol.login.receive(fields["initial-response"] or b"")
 
 
 def ask(protocol):
@@ -43,7 +43,7 @@ def ask(protocol):
 
 def sasl_response(protocol, channel, fields, octets, at, end):
     """The peer's next step (section 5.3.3.4)."""
-    protocol.login.evaluate(fields["response"])
+    protocol.login.receive(fields["response"])
 
 
 def admit(protocol, user):

@@ -1,6 +1,6 @@
 """One message for a client that asks for one: 0-9-1's basic.get (its section 1.8.3.10). Consumers of the queue go first.
 
-A family calls `serve`, checks that its send buffer has room for the reply, calls `readiness`, writes the reply for the message at the head,
+A family calls `serve`, checks that its send buffer has room for the reply, calls `state`, writes the reply for the message at the head,
 and calls `get`.
 """
 
@@ -22,7 +22,7 @@ def serve(broker, queue):
     return not broker.tables.queues[queue.handle + layout.QUEUE_RETURNING]
 
 
-def readiness(broker, queue):
+def state(broker, queue):
     """Whether a queue that is no stream is READY, EMPTY or to be asked LATER."""
     if queue.rules is not None:
         queue.rules.before_delivery(broker, queue)

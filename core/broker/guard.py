@@ -12,7 +12,7 @@ from ..errors import words_of
 from ..memory import layout
 from ..parts import part
 
-REPORTED_MAX = 16  # kinds of faults that the guard does not log again
+KNOWN_MAX = 16  # kinds of faults that the guard does not log again
 
 HEAD_AFTER = 2  # faults of a queue in a row, each within AGAIN_MS of the one before, behind which its head is taken out ...
 FEATURES_AFTER = 6  # ... and its features are put aside
@@ -25,7 +25,7 @@ class Guard:
 
     def __init__(self, broker):
         self.broker = broker
-        self.reported = []  # (subject, place) of the faults logged last
+        self.known = []  # (subject, place) of the faults logged last
         self.failing = []  # [queue, faults in a row, uptime of the last one]
         self.aside = layout.NONE  # entries whose messages could not be kept as poison, linked by ENTRY_NEXT
         self.tried_at = 0
@@ -40,10 +40,10 @@ class Guard:
             if isinstance(error, MemoryError):
                 shim.collect()
             place = shim.place_of(error)
-            if (subject, place) not in self.reported:
-                self.reported.append((subject, place))
-                if len(self.reported) > REPORTED_MAX:
-                    self.reported.pop(0)
+            if (subject, place) not in self.known:
+                self.known.append((subject, place))
+                if len(self.known) > KNOWN_MAX:
+                    self.known.pop(0)
                 broker.log("an error of this broker in the work for %s: %s, %s" % (subject % name, words_of(error), place))
         except Exception:  # no memory for the words, or the log function raised
             return

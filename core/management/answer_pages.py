@@ -42,7 +42,7 @@ def page(head, sections, after, size_max):
         section, place = names.index(after[0]), read(after[1])
     filled = Page(size_max - len(json_text(head).encode("utf-8")) - NEXT_SIZE)
     for name, subjects, make in sections[section:]:
-        if not filled.add_section(name, subjects, make, place):
+        if not filled.add(name, subjects, make, place):
             break
         place = 0
     whole = dict(head)
@@ -61,7 +61,7 @@ class Page:
         self.named = []
         self.next = None
 
-    def add_section(self, name, subjects, make, begin):
+    def add(self, name, subjects, make, begin):
         """Put the items of a section from the place `begin` on the page; false when the page is full."""
         waiting = []
         for identity, subject in subjects:

@@ -91,7 +91,7 @@ class Parser:
         if len(text) > size_max:
             raise ValueError("is longer than %d octets" % size_max)
         while self.at < len(text):
-            letter = self.next_character()
+            letter = self.next()
             if letter == ")" and inside and not self.waiting:
                 self.whole = self.close()
                 return
@@ -100,7 +100,7 @@ class Parser:
             raise ValueError("has a bracket that is not closed")
         self.whole = self.close()
 
-    def next_character(self):
+    def next(self):
         """The next octet as a character."""
         if self.at >= len(self.text):
             raise ValueError("ends too soon")
@@ -134,7 +134,7 @@ class Parser:
         elif letter == "$":
             self.add(single(LINE_END if "m" in self.flags else END))
         elif letter == "\\" and self.at < len(self.text) and chr(self.text[self.at]) in ASSERTIONS:
-            self.add(single(ASSERTIONS[self.next_character()]))
+            self.add(single(ASSERTIONS[self.next()]))
         else:
             self.add(self.repeated(single(self.set_of(letter))))
 
@@ -152,7 +152,7 @@ class Parser:
 
     def escape(self, inside=False):
         """The set for what is behind a backslash; `inside`: of a class, where \\b is a backspace."""
-        letter = self.next_character()
+        letter = self.next()
         if letter in CLASSES:
             return CLASSES[letter]
         if letter in SIGNS:
@@ -172,9 +172,9 @@ class Parser:
         if self.next_is("{"):
             digits = ""
             while not self.next_is("}"):
-                digits += self.next_character()
+                digits += self.next()
         else:
-            digits = self.next_character() + self.next_character()
+            digits = self.next() + self.next()
         for digit in digits:
             if digit not in "0123456789abcdefABCDEF":
                 digits = ""
@@ -186,16 +186,16 @@ class Parser:
         """The set of a class in square brackets."""
         negated = self.next_is("^")
         octets = 0
-        letter = self.next_character()
+        letter = self.next()
         while True:
             low = self.class_member(letter)
-            letter = self.next_character()
+            letter = self.next()
             if letter == "-" and self.at < len(self.text) and self.text[self.at] != 93:
-                high = self.class_member(self.next_character())
+                high = self.class_member(self.next())
                 if high < low or low & low - 1 or high & high - 1:
                     raise ValueError("has a range in a class that is none")
                 low = (high << 1) - low
-                letter = self.next_character()
+                letter = self.next()
             octets |= low
             if letter == "]":
                 octets = self.folded(octets)
@@ -221,12 +221,12 @@ class Parser:
         if self.next_is("*"):
             raise ValueError("has a verb (*, which this broker does not serve")
         if self.next_is("?"):
-            kind = self.next_character()
+            kind = self.next()
             if kind == "P" and self.text[self.at : self.at + 1] == b"<":
-                kind = self.next_character()
+                kind = self.next()
             behind = self.text[self.at : self.at + 1]
             if kind in ("<", "'") and behind not in (b"=", b"!"):
-                while self.next_character() not in (">", "'"):
+                while self.next() not in (">", "'"):
                     pass
             elif kind == "<":
                 raise ValueError("has a look behind, which this broker does not serve")
@@ -247,7 +247,7 @@ class Parser:
                 raise ValueError("has the group (?%s, which this broker does not serve" % letter)
             else:
                 self.flags = self.flags.replace(letter, "") + (letter if on else "")
-            letter = self.next_character()
+            letter = self.next()
         return letter == ":"
 
     def close(self):

@@ -105,7 +105,7 @@ class Compiler:
             fail(1, "%s is not a condition" % kind)
         return self.made
 
-    def next_token(self):
+    def next(self):
         """The next token."""
         token = self.tokens[self.at]
         self.at += 1
@@ -137,10 +137,10 @@ class Compiler:
 
     def operand(self):
         """Prefix operators, brackets, then one value."""
-        kind, value, position = self.next_token()
+        kind, value, position = self.next()
         while kind == SIGN and value in PREFIXES:
             self.wait(PREFIXES[value], position)
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
         if kind == NUMBER:
             self.emit("push", value, NUMERIC)
         elif kind == TEXT:
@@ -157,7 +157,7 @@ class Compiler:
     def operator(self):
         """What follows a value; false at the end."""
         while True:
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
             if kind == END:
                 self.reduce(0)
                 if self.waiting:
@@ -218,7 +218,7 @@ class Compiler:
         """IS NULL, IN, LIKE, BETWEEN and their negations; true when a value must follow."""
         negated = value == "NOT"
         if negated:
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
             if kind != SIGN or value not in ("IN", "LIKE", "BETWEEN"):
                 fail(position, "expected IN, LIKE or BETWEEN behind NOT")
         self.reduce(5)
@@ -254,7 +254,7 @@ class Compiler:
         values = []
         while True:
             negative = self.next_is("-")
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
             if kind not in (TEXT, NUMBER) or (negative and kind != NUMBER):
                 fail(position, "expected a constant")
             values.append(-value if negative else value)
@@ -264,12 +264,12 @@ class Compiler:
 
     def pattern(self):
         """The pattern behind LIKE, in pieces."""
-        kind, value, position = self.next_token()
+        kind, value, position = self.next()
         if kind != TEXT:
             fail(position, "expected a pattern in quotes")
         escape = ""
         if self.next_is("ESCAPE"):
-            kind, escape, place = self.next_token()
+            kind, escape, place = self.next()
             if kind != TEXT or len(escape) != 1:
                 fail(place, "expected one character in quotes behind ESCAPE")
         pieces = pieces_of(value, "%", "_", escape)

@@ -84,10 +84,10 @@ class SqlCompiler(Compiler):
 
     def operand(self):
         """Prefix operators, brackets, then one value."""
-        kind, value, position = self.next_token()
+        kind, value, position = self.next()
         while kind == SIGN and value in ("NOT", "-", "+", "("):
             self.wait({"-": "negative", "+": "positive"}.get(value, value), position)
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
         if kind == SIGN and value == "UTC":
             self.expect("(")
             self.expect(")")
@@ -104,7 +104,7 @@ class SqlCompiler(Compiler):
     def operator(self):
         """What follows a value; false at the end."""
         while True:
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
             if kind == END:
                 self.reduce(0)
                 if self.waiting:
@@ -157,7 +157,7 @@ class SqlCompiler(Compiler):
         """IS NULL, LIKE, IN and their negations; true when a value must follow."""
         negated = value == "NOT"
         if negated:
-            kind, value, position = self.next_token()
+            kind, value, position = self.next()
             if kind != SIGN or value not in ("IN", "LIKE"):
                 fail(position, "expected IN or LIKE behind NOT")
         self.reduce(TIGHTNESS["+"])

@@ -144,7 +144,7 @@ def one_delivery(broker, queue):
             broker.activate(queue)
         return done
     groups = None if rules is None else rules.groups
-    if groups is not None and not groups.begin_search(broker, queue):
+    if groups is not None and not groups.begin(broker, queue):
         return False
     turn_of = queue.tables.queues[queue.handle + layout.QUEUE_TURN]
     start = 0

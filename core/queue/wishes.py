@@ -84,7 +84,7 @@ class Rule(Feature):
                 queue.rules = None
             queue.update_plain()
 
-    def begin_search(self, broker, queue):
+    def begin(self, broker, queue):
         """Consumers are about to be asked one by one: true."""
         self.put_back(broker, queue)
         return True

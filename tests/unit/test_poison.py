@@ -246,7 +246,7 @@ def test_time_and_rounds_never_raise():
         broker.run()
     assert broker.counters["internal_errors"] == 6 and len(told) == 2, told
     broker.log = raising
-    broker.guard.reported = []
+    broker.guard.known = []
     broker.run()
     assert broker.counters["internal_errors"] == 7
 

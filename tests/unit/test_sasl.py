@@ -97,14 +97,14 @@ def test_each_refusal_of_a_password_says_why_and_calculates_none():
         ("r", "", "the password is empty"),
     ):
         mechanism = sasl.Plain(broker.access, Somewhere(), broker.limits)
-        assert mechanism.evaluate(plain(user, secret)) == sasl.REFUSED
+        assert mechanism.receive(plain(user, secret)) == sasl.REFUSED
         assert (mechanism.reason, mechanism.claimed, mechanism.user, mechanism.check) == (reason, user, None, None), user
     mechanism = sasl.Plain(broker.access, Somewhere(), broker.limits)
-    assert mechanism.evaluate(plain("u", "u-pw", "r")) == sasl.REFUSED and mechanism.reason == "it asks to act as another user"
+    assert mechanism.receive(plain("u", "u-pw", "r")) == sasl.REFUSED and mechanism.reason == "it asks to act as another user"
     far = Somewhere()
     far.from_loopback = False
     mechanism = sasl.Plain(broker.access, far, broker.limits)
-    assert mechanism.evaluate(plain("guest", "guest-pw")) == sasl.REFUSED and "own machine" in mechanism.reason
+    assert mechanism.receive(plain("guest", "guest-pw")) == sasl.REFUSED and "own machine" in mechanism.reason
 
 
 def test_the_mechanisms_that_are_offered():
@@ -283,16 +283,16 @@ def test_scram_gives_the_messages_of_rfc_7677():
     salt = passwords.from_base64(PENCIL_SALT)
     holder = Access([User("user", passwords.hashed("pencil", salt, 4096), (), EVERYTHING)])
     attempt = sasl.Scram(holder, Connection(new_broker()), Limits(**BOARD))
-    assert attempt.evaluate(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO") == sasl.CONTINUE
+    assert attempt.receive(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO") == sasl.CONTINUE
     ours = attempt.nonce
     nonce = b"rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     attempt.nonce = nonce
     attempt.challenge = attempt.challenge.replace(ours, nonce)
     attempt.message = attempt.message.replace(ours, nonce)
     assert attempt.challenge == b"r=" + nonce + b",s=" + PENCIL_SALT.encode() + b",i=4096"
-    assert attempt.evaluate(b"c=biws,r=" + nonce + b",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=") == sasl.CONTINUE
+    assert attempt.receive(b"c=biws,r=" + nonce + b",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=") == sasl.CONTINUE
     assert attempt.challenge == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
-    assert attempt.evaluate(b"") == sasl.ACCEPTED and attempt.user is holder.users["user"]
+    assert attempt.receive(b"") == sasl.ACCEPTED and attempt.user is holder.users["user"]
 
 
 def test_scram_through_secure_and_secure_ok():

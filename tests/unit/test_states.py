@@ -137,13 +137,13 @@ def channel_at(state, broker):
         peer.give(octets[:publish_size])
     elif state == "body":
         peer.give(octets[: publish_size + len(frame.content_header(1, 1, b"\0\0"))])
-        peer.connection.session.process_incomplete()
+        peer.connection.session.process_part()
     elif state == "closing":
         peer.give(encoded("queue_delete", 1, 0, "nobody's", True, True, False) + encoded("basic_get", 1, 0, "nobody's", True))
         while [each for each in peer.frames() if each[0] != "queue_delete_ok"] == []:
             pass
     if state == "header":
-        peer.connection.session.process_incomplete()
+        peer.connection.session.process_part()
     return peer
 
 
@@ -193,7 +193,7 @@ def each_frame_of_a_channel(state):
         session = peer.connection.session
         assert state_of(session) == state
         peer.give(named(name, 1))
-        session.process_incomplete()
+        session.process_part()
         came = peer.frames()
         expected = expected_of_channel(state, name)
         codes = [each[2][0] for each in came if each[0] == CLOSED]

@@ -284,7 +284,7 @@ class Lines:
         """One message, or ["empty"]."""
         broker, session = self.broker, self.session
         found = broker.topology.queue(queue, self.connection)
-        outcome = getting.readiness(broker, found) if getting.serve(broker, found) else getting.LATER
+        outcome = getting.state(broker, found) if getting.serve(broker, found) else getting.LATER
         if outcome == getting.LATER:
             return False
         if outcome == getting.EMPTY:

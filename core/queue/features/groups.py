@@ -30,7 +30,7 @@ class Rule(Feature):
         self.owners = {}  # group -> [consumer record, delivery, ...]
         self.swept = []  # groups still to be checked for deliveries to forget
         self.seen = {}  # entry -> (position, group) of messages read lately
-        self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `begin_search`
+        self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `begin`
         self.next = layout.NONE  # the entry where the search continues, and the number left
         self.left = 0
         self.brought: "Any" = None  # (entry, position, group) of the message last moved to the head
@@ -44,7 +44,7 @@ class Rule(Feature):
         broker.tables.entries[entry + layout.ENTRY_TAG] = layout.NONE
         return False
 
-    def begin_search(self, broker, queue):
+    def begin(self, broker, queue):
         """Begin a search at the head, before consumers are asked one by one. False when no consumer may have a further message."""
         self.first = {}
         self.next = queue.head()
@@ -52,7 +52,7 @@ class Rule(Feature):
         return queue.unsettled_count() < UNSETTLED_MAX
 
     def bring(self, broker, queue, consumer):
-        """Put the first message that `consumer` may have at the head; false: none among the first SCAN_MAX. After `begin_search`."""
+        """Put the first message that `consumer` may have at the head; false: none among the first SCAN_MAX. After `begin`."""
         first = self.first
         entries = broker.tables.entries
         while None not in first and consumer.handle not in first and self.left and self.next != layout.NONE:
