@@ -92,4 +92,13 @@ WORDS = {
     ),
     "bridge_count_max": ("bridges whose status is kept for who asks", "the one that has been silent longest is forgotten"),
     "granted_count_max": ("names that users are known to have a permission for, in all", "they are looked up again"),
+    "link_count_max": (
+        "links of AMQP 1.0; one with a long name, large termini or filters counts for several",
+        "a further one is detached: amqp:resource-limit-exceeded",
+    ),
+    "target_count_max": (
+        "targets of AMQP 1.0 whose deliveries the broker remembers until their senders settle them (rcv-settle-mode second); "
+        "32 times as many deliveries in all",
+        "a link to a further one is detached: amqp:resource-limit-exceeded",
+    ),
 }

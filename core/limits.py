@@ -58,6 +58,8 @@ ROWS = (
     ("identity_count_max", 131072, 32, 2, 1 << 24),
     ("bridge_count_max", 64, 0, 0, 4096),
     ("granted_count_max", 8192, 24, 1, 1 << 20),
+    ("link_count_max", 4096, 16, 1, 1 << 20),
+    ("target_count_max", 256, 2, 0, 65535),
 )
 
 GATEWAY = {row[0]: row[1] for row in ROWS}

@@ -47,6 +47,8 @@ LEAST = {
     "offset_count_max": 128,
     "bridge_count_max": 8,
     "login_address_max": 128,
+    "link_count_max": 256,
+    "target_count_max": 16,
 }
 STEPS = 256  # from LEAST to GATEWAY
 HEADS = 2048  # octets of a send buffer beside the properties of a delivery

@@ -1,6 +1,12 @@
-"""How much of anything that AMQP 1.0 alone has a peer may take. All else is bounded by core/limits.py."""
+"""How much of anything that AMQP 1.0 alone has a peer may take: constants, and a broker's Places for what all its peers share.
 
+Limits of core/limits.py that say how much that is: link_count_max, target_count_max; and entry_count_max, for deliveries that are not
+settled. What it comes to in octets is in core/memory/cpython_sizes.py.
+"""
+
+from ..errors import RESOURCE_ERROR
 from ..shim import const
+from .conditions import LinkError
 
 HANDLE_MAX = const(255)  # of the links of a session (section 2.7.2)
 WINDOW = const(2048)  # transfers that a session takes before it says that it takes more: their octets are bounded by the receive buffer
@@ -10,8 +16,91 @@ ATTACH_ROOM = const(512)  # octets of an attach beside its map of what is unsett
 TAG_MAX = const(32)  # octets of a delivery-tag (section 2.8.7)
 CREDIT = const(200)  # deliveries of an incoming link that may come or be unsettled at a time
 CREDIT_SHARE = const(8)  # on small brokers: this part of entry_count_max at most
+DELIVERIES_SHARE = const(4)  # what all links together have: this part of entry_count_max
+LEFT_SHARE = const(2)  # of what is left of that, a link gets this part at most
+TAGS_A_TARGET = const(32)  # deliveries that a target has remembered, if all remember as many
+PLACE_SIZE = const(1024)  # octets, as size_of counts them, of what a link keeps in one place of link_count_max
+POSITION_SIZE = const(16)  # octets that a delivery that is resumed counts for
+MESSAGE_MAX = const(512)  # octets of a message to a coordinator
+REFUSED_MAX = const(32)  # links of a connection that were refused and that its peer has not detached
+
+
+class Places:
+    """What the links of one broker have taken."""
+
+    def __init__(self, limits):
+        self.link_count_max = limits.link_count_max
+        self.left = limits.link_count_max
+        self.share = max(limits.link_count_max * 3 // 4, 1)  # of one connection
+        self.deliveries_left = limits.entry_count_max // DELIVERIES_SHARE
+
+    def take(self, link, octets):
+        """A link keeps so many octets more. Raises LinkError where there is no place for them."""
+        kept = max(link.kept_octets, 0) + octets
+        more = 1 + kept // PLACE_SIZE - places_of(link)
+        if more > self.left or link.protocol.places_taken + more > self.share:
+            raise LinkError(RESOURCE_ERROR, "there is no place for the link: this broker has %d (link_count_max)" % self.link_count_max)
+        self.change(link, kept)
+
+    def change(self, link, kept):
+        """A link keeps so many octets; less than 0: it has no place."""
+        before = places_of(link)
+        link.kept_octets = kept
+        self.left -= places_of(link) - before
+        link.protocol.places_taken += places_of(link) - before
+
+    def lend(self, most):
+        """The deliveries of an incoming link that may come or be unsettled at a time: `most`, fewer where many links are there."""
+        count = max(min(most, self.deliveries_left // LEFT_SHARE), 1)
+        self.deliveries_left -= count
+        return count
+
+    def refuse(self, link):
+        """A link was refused: it keeps one place until its peer has detached. Without a place, it counts among those of its connection
+        that have none."""
+        if places_of(link):
+            self.change(link, 0)
+        else:
+            link.protocol.refused += 1
+            link.is_refused = True
+
+    def give_back(self, link):
+        """A link has gone."""
+        self.change(link, -1)
+        self.deliveries_left += link.credit_max
+        if link.is_refused:
+            link.protocol.refused -= 1
+
+
+def places_of(link):
+    """The places that a link has."""
+    return 0 if link.kept_octets < 0 else 1 + link.kept_octets // PLACE_SIZE
+
+
+def size_of(value):
+    """About how many octets a value of types.py takes on a 32-bit interpreter, as limits.cost has it, keys included."""
+    if isinstance(value, dict):
+        return 16 + sum([32 + size_of(key) + size_of(value[key]) for key in value])
+    if isinstance(value, (list, tuple)):
+        return 16 + sum([4 + size_of(each) for each in value])
+    return 16 + len(value) if isinstance(value, (str, bytes)) else 16
+
+
+def values_of(terminus):
+    """The values of the fields of a source or target, without the names that all have."""
+    return [terminus[1][name] for name in terminus[1]] if isinstance(terminus, tuple) and isinstance(terminus[1], dict) else terminus
 
 
 def credit_of(limits):
     """Deliveries of an incoming link that may come or be unsettled at a time."""
     return max(min(CREDIT, limits.entry_count_max // CREDIT_SHARE), 1)
+
+
+def response_size_max(limits):
+    """Octets of a response of the management."""
+    return 4 * limits.management_size_max
+
+
+def tags_max(limits):
+    """Deliveries that all targets remember together."""
+    return TAGS_A_TARGET * limits.target_count_max

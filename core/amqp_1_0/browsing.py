@@ -62,6 +62,7 @@ class BrowsingLink(Link):
         check(self.broker, self.protocol.connection.user, READ, "queue", name)
         self.queue = self.broker.topology.queue(name, self.protocol.connection)
         taken = filters.taken(given["filter"], False, False, self.broker.seconds + layout.EPOCH)
+        self.protocol.places.take(self, taken.size)
         self.fits = taken.fits if taken.tests else None
         given["filter"] = taken.echo or None
         given["outcomes"] = link_out.SYMBOLS
@@ -143,7 +144,7 @@ class BrowsingLink(Link):
         if 0 < self.size_max < size:
             self.step("error", CONTENT_TOO_LARGE, "a message of %d octets; max-message-size of the link is %d" % (size, self.size_max))
             return False
-        if not session.may_send() or not link_out.has_room(session, size):
+        if not session.may_send() or not link_out.has_room(session, len(lead), size - len(lead)):
             return False
         hot.next_number(tables.channels, session.handle + layout.CHANNEL_TAG)
         tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK

@@ -40,7 +40,7 @@ def deliver_stream(link, most, before):
         size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
         if too_large(link, consumer.queue, size):
             return count
-        if not has_room(session, size) or not has_entry(tables, consumer):
+        if not has_room(session, len(lead), size - len(lead)) or not has_entry(tables, consumer):
             session.connection.send.starve(consumer, count + before)
             break
         entry = stream_entry(tables, consumer, message)

@@ -5,7 +5,7 @@ settles, and only then the receiver does. We, as the receiver, answer in the ord
 sender we settle what the receiver has given an outcome for and not settled, when the log is durable up to that.
 """
 
-from ..errors import PRECONDITION_FAILED, RESOURCE_ERROR
+from ..errors import PRECONDITION_FAILED
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
@@ -14,8 +14,9 @@ from .bounds import FLOW_ROOM
 from .conditions import INVALID_FIELD, SessionError, error_of
 from .sending import NO_ROOM, NOT_YET, WRITTEN
 
+_EMPTY: "dict" = {}
 SETTLE_ROOM = 512  # octets of a disposition with an error
-RANGES_MAX = 256  # that wait to be settled by us before the peer is read no further
+RANGES_MAX = 16  # that wait to be settled by us before the peer is read no further
 
 # What the broker's answers to a publish are for the peer (section 3.4).
 STATES: "dict" = {TAKEN: ("accepted", {}), UNROUTABLE: ("released", {})}
@@ -158,6 +159,8 @@ def by_receiver(session, fields):
         return True  # `received`, or nothing: it is not at its end
     first = fields["first"]
     last = first if fields["last"] is None else fields["last"]
+    if not fields["settled"] and len(session.settled) >= RANGES_MAX and not goes_on(session, first, state):
+        return False
     tables = session.broker.tables
     entry = entry_from(session, first if session.settling is None else session.settling, last)
     while entry != layout.NONE:
@@ -263,11 +266,25 @@ def settle_for(session, first, last, state):
         last = newest
     if serial.distance(first, last) < 0:
         return
-    if len(session.settled) >= RANGES_MAX:
-        raise SessionError(RESOURCE_ERROR, "%d dispositions of the session wait to be written" % RANGES_MAX)
     journal = session.broker.journal
-    session.settled.append((first, last, state, 0 if journal is None else journal.promise()))
+    needs = 0 if journal is None else journal.promise()
+    if goes_on(session, first, state) and (session.settled[-1][3] == needs or len(session.settled) >= RANGES_MAX):
+        first = session.settled.pop()[0]
+    session.settled.append((first, last, name_only(state), needs))
     session.wants_to_write()
+
+
+def goes_on(session, first, state):
+    """True when a range of deliveries lies behind the last one that waits to be settled by us, and has come to the same."""
+    if not session.settled:
+        return False
+    _, last, before, _ = session.settled[-1]
+    return serial.after(last, 1) == first and before == name_only(state)
+
+
+def name_only(state):
+    """A delivery state without what the peer says with it: that is not kept."""
+    return None if state is None else (state[0], _EMPTY)
 
 
 def write_settled(session):
@@ -278,6 +295,6 @@ def write_settled(session):
             return NOT_YET
         if session.connection.send.room() < SETTLE_ROOM + FLOW_ROOM:
             return NO_ROOM
-        put(session, False, first, last, True, (state[0], {}))
+        put(session, False, first, last, True, state)
         session.settled.pop(0)
     return WRITTEN

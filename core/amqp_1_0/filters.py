@@ -26,6 +26,7 @@ from ..patterns.selector import Selector
 from ..patterns.sql import Condition
 from . import convert, properties
 from .addresses import INVALID_FIELD
+from .bounds import size_of
 
 if False:  # for the type checker alone
     from typing import Any
@@ -103,6 +104,7 @@ class Taken:
         self.tests: list = []
         self.echo: "dict" = {}
         self.kinds: list = []  # of the tests
+        self.size = 0  # octets of these, as bounds.Places counts them
 
     def fits(self, broker, message):
         """True when a message is for this receiver: for wishes.attach."""
@@ -205,13 +207,14 @@ def age_of(text):
 def take_test(made, kind, value):
     """Turn any other filter into a test; true unless it is not known, makes no sense, or does not go with one taken before."""
     if kind == SELECTOR and isinstance(value, str):
-        made.tests.append(selector_test(value))
+        made.tests.append(selector_test(made, value))
         return True
     test: "Any" = None
     if kind == SQL:
-        test = sql_test(value) if not made.kinds else None
+        test = sql_test(made, value) if not made.kinds else None
     elif kind in (PROPERTIES, APPLICATION_PROPERTIES) and kind not in made.kinds and SQL not in made.kinds:
         test = properties_test(kind, value)
+        made.size += size_of(value)
     if test is None:
         return False
     made.kinds.append(kind)
@@ -263,7 +266,7 @@ def comparable(value):
 # Selectors
 
 
-def selector_test(text):
+def selector_test(made, text):
     """The test of a JMS selector."""
     if len(text) > TEXT_MAX:
         raise ProtocolError(INVALID_FIELD, "a selector of more than %d characters" % TEXT_MAX)
@@ -271,6 +274,7 @@ def selector_test(text):
         selector = Selector(text, JMS_NAMES)
     except ProtocolError as error:
         raise ProtocolError(INVALID_FIELD if error.condition == PRECONDITION_FAILED else error.condition, error.text) from None
+    made.size += size_of(selector.program)
     return lambda facts: selector.fits(facts, jms_value)
 
 
@@ -311,7 +315,7 @@ def identifier(value):
 # AMQP Filter Expressions
 
 
-def sql_test(value):
+def sql_test(made, value):
     """The test of an SQL filter, or None."""
     if not isinstance(value, str):
         return None
@@ -321,6 +325,7 @@ def sql_test(value):
         return None
     if [name for name in condition.names() if sql_name(name) is None]:
         return None
+    made.size += size_of(condition.program)
     return lambda facts: condition.fits(lambda name: sql_value(name, facts), facts.broker.seconds * 1000)
 
 

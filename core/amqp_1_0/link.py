@@ -5,7 +5,8 @@ in detaching.py.
 from .. import states
 from ..errors import RESOURCE_ERROR, ProtocolError
 from . import addresses, composites, detaching, frame, serial
-from .conditions import STOLEN, LinkError
+from .bounds import REFUSED_MAX, size_of, values_of
+from .conditions import STOLEN, LinkError, SessionError
 from .states import LINK
 
 if False:  # for the type checker alone
@@ -24,6 +25,9 @@ class Link:
     consumer: "Any" = None  # of the broker; an outgoing link's
     route: "Any" = None  # where messages go; an incoming link's
     role = False
+    kept_octets = -1  # bounds.Places
+    credit_max = 0  # of what a peer sends
+    is_refused = False
 
     def __init__(self, session, fields):
         self.session = session
@@ -49,6 +53,7 @@ class Link:
         """The peer's attach: answered by ours, and where the link cannot be by a detach behind it (section 2.6.3). False: it must wait."""
         try:
             self.check_name()
+            self.protocol.places.take(self, size_of([self.name, values_of(fields["source"]), values_of(fields["target"])]))
             if not self.steal():
                 return self.protocol.go_on_later()
             if self.open(fields) is False:
@@ -129,6 +134,9 @@ class Link:
 
     def refuse(self, fields, error):
         """Answer an attach with one that has no terminus of ours, and a detach (section 2.6.3)."""
+        if self.protocol.refused >= REFUSED_MAX:
+            raise SessionError(RESOURCE_ERROR, "%d links of the connection were refused and are not detached" % REFUSED_MAX)
+        self.protocol.places.refuse(self)
         given = {"initial-delivery-count": 0} if self.role else {}
         if self.role and fields["target"] is not None:
             given["target"] = fields["target"]

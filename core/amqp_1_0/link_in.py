@@ -13,7 +13,7 @@ from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
 from . import addresses, no_local, nodes, sections, serial, termini
 from .body import begun
-from .bounds import ATTACH_ROOM, TAG_MAX, credit_of
+from .bounds import ATTACH_ROOM, MESSAGE_MAX, TAG_MAX, credit_of
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
 from .link import FIRST, SECOND, SETTLED, UNSETTLED, Link
 
@@ -55,6 +55,7 @@ class IncomingLink(Link):
     """One such link."""
 
     role = False  # the peer's: sender
+    credit_wanted = 0  # deliveries that may come or be unsettled at a time; 0: as bounds.py says
 
     def __init__(self, session, fields):
         Link.__init__(self, session, fields)
@@ -70,7 +71,6 @@ class IncomingLink(Link):
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
         self.wants_second = self.second  # what the peer has asked for; `second`: what it was answered
-        self.credit_max = credit_of(self.broker.limits)
         self.needs_queue = True  # a message that no queue takes is released: not one to a topic
         self.outcomes = ()  # that its source has, by their symbols; none: all
         self.content_max = self.broker.limits.content_size_max
@@ -124,6 +124,7 @@ class IncomingLink(Link):
 
     def begin(self):
         """The first credit."""
+        self.credit_max = self.protocol.places.lend(self.credit_wanted or credit_of(self.broker.limits))
         self.give_credit()
 
     def give_credit(self):
@@ -252,7 +253,7 @@ class IncomingLink(Link):
             at, end = 0, len(octets)
         found = sections.split(octets, at, end, whole, limits.properties_size_max)
         if found is None:
-            delivery.lead = octets
+            self.keep(delivery, octets)
             return True
         body, kind, lifetime = found
         head = bytes(octets[at:body])
@@ -262,11 +263,20 @@ class IncomingLink(Link):
             return False
         delivery.begun = True
         delivery.skip = body - at - len(lead)
-        delivery.lead = b""
+        self.keep(delivery, b"")
         self.delivery = delivery
         if not whole:
             delivery.body = begun(head)
         return self.rest(delivery, octets, body, end, whole)
+
+    def keep(self, delivery, octets):
+        """Keep what has come of a message whose body has not begun. Raises Rejected when all links of the connection keep too much."""
+        more = len(octets) - len(delivery.lead)
+        limits = self.broker.limits
+        if more > 0 and self.protocol.lead_octets + more > max(limits.properties_size_max, limits.management_size_max) + MESSAGE_MAX:
+            raise Rejected(RESOURCE_ERROR, "messages of the connection whose bodies have not begun take more than this broker keeps")
+        self.protocol.lead_octets += more
+        delivery.lead = octets
 
     def rest(self, delivery, octets, at, end, whole):
         """Octets of a body, as `payload`."""
@@ -303,7 +313,7 @@ class IncomingLink(Link):
     def reject(self, delivery, error):
         """A message cannot be taken, and its link goes on: what is to come of it is dropped."""
         delivery.error = error
-        delivery.lead = b""
+        self.keep(delivery, b"")
         self.abandon()
 
     def complete(self):
@@ -351,6 +361,8 @@ class IncomingLink(Link):
     def end(self, delivery):
         """A delivery is whole."""
         self.delivery = None
+        if delivery.lead:
+            self.keep(delivery, b"")
         if delivery.settled:
             self.settle(delivery)
 
@@ -389,6 +401,7 @@ class IncomingLink(Link):
         self.abandon()
         delivery, self.delivery = self.delivery, None
         if delivery is not None:
+            self.keep(delivery, b"")
             self.unsettled.pop(delivery.tag, None)
             self.session.received.pop(delivery.number, None)
 

@@ -15,7 +15,8 @@ from .link_in import IncomingLink, Rejected
 if False:  # for the type checker alone
     from typing import Any
 
-RESPONSES_MAX = 32  # that wait in a session
+RESPONSES_MAX = 32  # that wait in all sessions of a connection
+SMALL = 1024  # octets of a response for which there is room in any case
 CREDIT = 8  # requests that may come at a time
 
 
@@ -30,10 +31,11 @@ def kind_of(fields):
 class Requests(IncomingLink):
     """The link on which requests come."""
 
+    credit_wanted = CREDIT
+
     def __init__(self, session, fields):
         IncomingLink.__init__(self, session, fields)
-        self.credit_max = CREDIT
-        self.content_max = management.REQUEST_SIZE_MAX
+        self.content_max = self.broker.limits.management_size_max
         self.request: "Any" = None  # the one that goes on
 
     def open(self, fields):
@@ -47,15 +49,16 @@ class Requests(IncomingLink):
 
     def payload(self, delivery, octets, at, end, whole):
         """Octets of a request: they are kept until it is whole."""
-        if len(delivery.lead) + end - at > management.REQUEST_SIZE_MAX:
-            raise Rejected(CONTENT_TOO_LARGE, "a request to the management of more than %d octets" % management.REQUEST_SIZE_MAX)
-        delivery.lead += bytes(octets[at:end])
+        if len(delivery.lead) + end - at > self.content_max:
+            raise Rejected(CONTENT_TOO_LARGE, "a request to the management of more than %d octets" % self.content_max)
+        self.keep(delivery, delivery.lead + bytes(octets[at:end]))
         return True
 
     def complete(self):
         """The request is whole: have it answered, now or in the turns to come."""
         if self.request is None:
-            if (self.name, True) not in self.protocol.links or len(self.session.responses) >= RESPONSES_MAX:
+            waits = sum([len(each.responses) for each in self.protocol.sessions()])
+            if (self.name, True) not in self.protocol.links or waits >= RESPONSES_MAX:
                 self.drop()
                 if (self.name, True) in self.protocol.links:
                     raise LinkError(RESOURCE_ERROR, "%d responses wait for credit" % RESPONSES_MAX)
@@ -72,10 +75,11 @@ class Requests(IncomingLink):
         else:
             link = self.protocol.links.get((self.name, True))
             if link is not None:
+                if len(octets) > SMALL and not self.protocol.may_keep(len(octets)):
+                    octets = self.request.too_large()
                 link.session.responses.append((link, octets, self.request.durable))
                 link.session.wants_to_write()
             self.request = None
-            self.delivery.lead = b""
             self.answered(TAKEN)
 
     def drop(self):

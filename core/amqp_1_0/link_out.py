@@ -14,6 +14,7 @@ from ..message.reading import names_of
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
 from . import addresses, composites, convert, dispositions, filters, hot_row, no_local, nodes, sections, serial
+from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
 from .link_in import text_of, transactions
@@ -90,6 +91,7 @@ class OutgoingLink(Link):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
         is_noted = owner is not None and not (found.is_stream or reading.bound)
         taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
+        self.protocol.places.take(self, taken.size)
         arguments = taken.arguments
         priority = properties.get(("symbol", "rabbitmq:priority"))
         if isinstance(priority, tuple) and isinstance(priority[1], int) and not found.is_stream:
@@ -124,6 +126,7 @@ class OutgoingLink(Link):
         if fields["unsettled"] and not self.consumer.queue.is_stream:
             self.resuming = needed("amqp_1_0.resuming", "links that are resumed")
             self.resumed = self.resuming.recover(self, fields["unsettled"])
+            self.protocol.places.take(self, POSITION_SIZE * len(self.resumed))
 
     def attach_fields(self, fields):
         """Those of our attach."""
@@ -279,7 +282,7 @@ def deliver(link, most, before):
         lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255, noted)
         if too_large(link, found, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
             break
-        if not has_room(session, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
+        if not has_room(session, len(lead), tables.messages[message + layout.MESSAGE_BODY]):
             session.connection.send.starve(consumer, count + before)
             break
         found.pop()
@@ -309,14 +312,14 @@ def too_large(link, found, size):
     return True
 
 
-def has_room(session, size):
-    """True when a delivery of `size` octets can be written whole now, or is larger than can ever be, and can begin."""
+def has_room(session, lead, body):
+    """True when a delivery of so many octets can be written whole now, or is larger than can ever be, and can begin."""
     send = session.connection.send
     room = send.room() - REPLY_ROOM
-    whole = size + 64
+    whole = lead + body + 64
     if whole <= min(session.session.frame_max_out, send.size - REPLY_ROOM):
         return whole <= room
-    return room >= 512 or send.start == send.end
+    return (room >= 512 or send.start == send.end) and session.session.may_keep(lead)
 
 
 def send(link, entry, message, lead):

@@ -24,12 +24,10 @@ from ..queue import turns
 from . import composites, types
 from .addresses import decoded, encoded, utf8
 from .arguments import native, neutral
+from .bounds import response_size_max
 
 if False:  # for the type checker alone
     from typing import Any
-
-REQUEST_SIZE_MAX = 65536  # octets of a request
-RESPONSE_SIZE_MAX = 262144  # octets of a response
 
 _PROPERTIES = 0x73
 _VALUE = 0x77
@@ -74,9 +72,12 @@ class Request:
         if found is NOT_YET or found is HELD:
             return found
         octets = response(self.number, found[0], found[1])
-        if len(octets) > RESPONSE_SIZE_MAX:
-            octets = response(self.number, "500", "the response would be larger than %d octets" % RESPONSE_SIZE_MAX)
-        return octets
+        return self.too_large() if len(octets) > response_size_max(self.broker.limits) else octets
+
+    def too_large(self):
+        """The octets of the response that is told in the place of one for which there is no room."""
+        text = "the response, with those that wait, is larger than this broker keeps (management_size_max: %d octets)"
+        return response(self.number, "500", text % self.broker.limits.management_size_max)
 
     def handle(self):
         """(status, body) of what was asked for."""

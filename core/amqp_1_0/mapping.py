@@ -37,7 +37,7 @@ def attach(session, fields, octets, at, end):
     link = session.links[handle] = kind(session, fields)
     if link.attach(fields):
         return True
-    del session.links[handle]
+    session.forget(link)
     return False
 
 
@@ -123,7 +123,7 @@ def release(session):
     """Give back what a session holds: its links go, and its deliveries are on their way back to their queues."""
     for link in list(session.links.values()):
         link.step("release")
-    session.links = {}
+        session.forget(link)
     if session.broker.kept is not None:
         session.broker.kept.ended(session)
     session.outgoing.abandon()

@@ -3,7 +3,7 @@
 Those of frames are given (protocol, channel, fields of the performative, octets, where the payload begins, where it ends).
 """
 
-from ..errors import CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, NOT_FOUND, ProtocolError
+from ..errors import CONNECTION_FORCED, FRAME_ERROR, NOT_ALLOWED, NOT_FOUND, RESOURCE_ERROR, ProtocolError
 from ..parts import part
 from ..version import PRODUCT, VERSION
 from . import dispositions, frame, sole
@@ -78,6 +78,8 @@ def open_(protocol, channel, fields, octets, at, end):
     check_host(protocol, fields["hostname"] or "")
     if connection.user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, connection.user.name))
+    if len(fields["container-id"].encode("utf-8")) > broker.limits.argument_size_max // 4:
+        raise ProtocolError(RESOURCE_ERROR, "a container-id of more than %d octets" % (broker.limits.argument_size_max // 4))
     protocol.container_id = fields["container-id"]
     protocol.frame_max_out = min(frame_max, broker.limits.frame_size_max, connection.send.size)
     protocol.channel_max = min(protocol.channel_max, fields["channel-max"])

@@ -8,7 +8,7 @@ and dispositions are taken in also then.
 from .. import states
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, SYNTAX_ERROR, ProtocolError
 from ..memory import layout
-from . import composites, frame, hot_row, opening, watch
+from . import composites, frame, hot_row, opening, termini, watch
 from .dynamic import Dynamic
 from .sending import Sending
 from .spec_1_0 import HEADER_AMQP, HEADER_SASL, HEADER_TLS
@@ -45,6 +45,9 @@ class Protocol(Sending):
         self.mapped: "Any" = {}  # sessions by channel
         self.links: "Any" = {}  # those that are attached: (name, role of the peer) -> link
         self.dynamic = Dynamic(self)
+        self.places = termini.of(self.broker).places
+        self.places_taken = self.refused = 0  # of these, by links; links without one
+        self.lead_octets = 0  # of messages whose bodies have not begun
         self.held: "Any" = None  # the link whose complete message finds no room, or waits for the log
         self.leaving: "list" = []  # links that were detached and have not given back all they held
         self.draining: "list" = []  # links whose receivers want what there is, and do not have all of it

@@ -6,6 +6,7 @@ a delivery.
 """
 
 from . import composites, frame, link_out
+from .bounds import response_size_max
 
 if False:  # for the type checker alone
     from typing import Any
@@ -21,6 +22,8 @@ class Sending:
 
     closing: "Any"
     drain: "Any"
+    mapped: "Any"
+    sessions: "Any"
 
     def __init__(self, connection):
         self.connection = connection
@@ -30,6 +33,7 @@ class Sending:
         self.replies: "list" = []  # (number of the log that is to be durable first, frame)
         self.promised = 0  # that of the replies to come
         self.writing: "list" = []  # sessions that have something to write
+        self.crowded = False  # a delivery has waited for others that are half written
         self.frame_max_out = frame.SIZE_MIN_MAX  # until the peer has said what it takes
 
     def reply(self, channel, name, fields):
@@ -55,6 +59,10 @@ class Sending:
     def flush(self):
         """Write what waits and can be written; while replies wait, nothing is delivered."""
         self.write_waiting()
+        if self.crowded:
+            self.crowded = False
+            for session in self.sessions():
+                session.wake()
         self.send.busy = self.closing or len(self.replies) > 0
 
     def write_waiting(self):
@@ -72,6 +80,14 @@ class Sending:
             if outcome == WRITTEN:
                 session.waits_to_write = False
                 self.writing.remove(session)
+
+    def may_keep(self, octets):
+        """True when so many octets more may wait in front of a body that is half written, or as a response."""
+        limits, waits = self.broker.limits, 0
+        for session in self.mapped.values():
+            waits += len(session.outgoing.lead) + sum([len(each[1]) for each in session.responses])
+        self.crowded = waits > 0 and waits + octets > limits.properties_size_max + response_size_max(limits)
+        return not self.crowded
 
     def wants_to_write(self, session):
         """A session has something to write."""

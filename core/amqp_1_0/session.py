@@ -251,5 +251,6 @@ class Session:
     def forget(self, link):
         """A link has gone: its handle is free."""
         del self.links[link.handle]
+        self.session.places.give_back(link)
         if link in self.flows:
             self.flows.remove(link)

@@ -20,13 +20,12 @@ Sources keep nothing: what a receiver has not settled is in its queue again, and
 from ..errors import RESOURCE_ERROR
 from ..shim import const
 from . import composites, types
+from .bounds import Places, tags_max
 from .conditions import LinkError
 
 if False:  # for the type checker alone
     from typing import Any
 
-TARGETS_MAX = const(256)  # that a broker keeps
-TAGS_MAX = const(8192)  # deliveries of all of them
 UNSETTLED_STATE = const(2)  # terminus-durability (section 3.5.5)
 KIND = "kept"  # of definitions in the log; `part` says who reads them
 TAG_KIND = "kept part"  # of those that are read when all of KIND have been
@@ -81,10 +80,11 @@ class Target:
 
 
 class Termini:
-    """All of a broker's (Broker.kept)."""
+    """All of a broker's (Broker.kept), and the places for links."""
 
     def __init__(self, broker):
         self.broker = broker
+        self.places = Places(broker.limits)
         self.targets: "dict[Any, Any]" = {}
         self.count = 0  # deliveries of all of them
         self.local_rules = 0  # of no_local.py, which knows by the next two what a rule has to know
@@ -108,8 +108,9 @@ class Termini:
         if there is None:
             if not link.second:
                 return None
-            if len(self.targets) >= TARGETS_MAX:
-                raise LinkError(RESOURCE_ERROR, "this broker keeps what is unsettled of %d links, and that is the most" % TARGETS_MAX)
+            most = self.broker.limits.target_count_max
+            if len(self.targets) >= most:
+                raise LinkError(RESOURCE_ERROR, "this broker keeps what is unsettled of %d links, and that is the most" % most)
             there = Target(key[0], key[1], link.connection.user.name, durable, target["expiry-policy"], target["timeout"])
             self.targets[key] = there
             self.log(there, there.definition())
@@ -183,7 +184,7 @@ class Termini:
 
     def has_room(self):
         """True when another delivery can be remembered."""
-        return self.count < TAGS_MAX
+        return self.count < tags_max(self.broker.limits)
 
     def accept(self, target, tag):
         """A delivery was accepted, in this step of the broker; what the log has of it is in one group with the message."""

@@ -20,6 +20,7 @@ from ..message import reading
 from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
 from . import composites, dispositions, no_local, serial, types
+from .bounds import MESSAGE_MAX
 from .conditions import ILLEGAL_STATE, INVALID_FIELD, ROLLED_BACK, UNKNOWN_ID, LinkError, SessionError
 from .link_in import IncomingLink, Rejected
 
@@ -27,7 +28,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 WORK_MAX = const(16)  # transactions of a session that are not discharged
-MESSAGE_MAX = const(512)  # octets of a message to the coordinator
+WORK_SIZE = const(2)  # places of transaction_count_max that one takes beside what is kept in it
 CAPABILITIES = ["amqp:local-transactions", "amqp:multi-txns-per-ssn"]
 _VALUE = ("ulong", 0x77)  # descriptors of the section amqp-value
 _VALUE_SYMBOL = ("symbol", "amqp:amqp-value:*")
@@ -188,7 +189,7 @@ class Coordinator(IncomingLink):
             raise LinkError(NOT_ALLOWED, "a settled message to a coordinator, which could not tell what came of it (section 4.2)")
         if len(delivery.lead) + end - at > MESSAGE_MAX:
             raise Rejected(CONTENT_TOO_LARGE, "a message of more than %d octets to a coordinator" % MESSAGE_MAX)
-        delivery.lead += bytes(octets[at:end])
+        self.keep(delivery, delivery.lead + bytes(octets[at:end]))
         self.delivery = delivery
         return True
 
@@ -229,8 +230,11 @@ class Coordinator(IncomingLink):
         session = self.session
         if len(session.works) >= WORK_MAX:
             raise Rejected(RESOURCE_ERROR, "%d transactions of the session are not discharged, and that is the most" % WORK_MAX)
+        if session.broker.tables.transactions_left < WORK_SIZE:
+            raise Rejected(RESOURCE_ERROR, "this broker keeps no more for transactions (transaction_count_max)")
         session.declared = (session.declared + 1) & 0xFFFFFFFF
         work = Work(session, struct.pack(">HI", session.number, session.declared))
+        work.took(WORK_SIZE)
         session.works[work.id] = self.works[work.id] = work
         return work.id
 
@@ -368,7 +372,12 @@ def retire(session, fields):
             session.settling = dispositions.number_of(session, entry)
             return session.session.go_on_later()
         tables.state[layout.STATE_LEFT] -= 1
-        work.retire(entry, session.default_outcome(entry) if outcome is None else outcome, state["outcome"], fields["settled"])
+        work.retire(
+            entry,
+            session.default_outcome(entry) if outcome is None else outcome,
+            dispositions.name_only(state["outcome"]),
+            fields["settled"],
+        )
         entry = tables.entries[entry + layout.ENTRY_NEXT]
     session.settling = None
     return True

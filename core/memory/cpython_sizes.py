@@ -20,6 +20,13 @@ from . import layout
 INTERPRETER = 30 << 20  # with all of the broker's code, features and exchange types loaded
 CONNECTION = 20000  # a connection's objects beside its buffers, its slot and socket in the port, and the state of a log-in
 ARGUMENT = 5  # octets of decoded arguments for one that argument_size_max counts: tables of one entry within tables
+SESSION = 6500  # octets of a session of AMQP 1.0, where that is more than what a channel takes
+LINK = 2400  # of a link of AMQP 1.0 with short names
+PLACE = 1024  # octets of what links keep, as amqp_1_0/bounds.py counts them, for one of link_count_max
+DELIVERY = 480  # of a delivery of a sender of AMQP 1.0 that comes or is not settled
+DELIVERIES_SHARE = 4  # of entry_count_max: so many of them
+TAG = 220  # of a delivery that a target remembers
+TAGS_A_TARGET = 32
 TEXT = 80  # octets of a text beside four for each of its own
 
 
@@ -48,7 +55,7 @@ def memory_parts(limits):
         ),
         (
             "channels",
-            (4 * layout.CHANNEL_WIDTH + 2200 + 2 * name + limits.copy_size_max) * limits.channel_count_max + 110 * returns,
+            (4 * layout.CHANNEL_WIDTH + max(2200 + 2 * name + limits.copy_size_max, SESSION)) * limits.channel_count_max + 110 * returns,
             ("channel_count_max", "copy_size_max", "return_count_max"),
         ),
         ("queues", (4 * layout.QUEUE_WIDTH + 5000 + name + arguments) * limits.queue_count_max, ("queue_count_max", "argument_size_max")),
@@ -70,6 +77,29 @@ def memory_parts(limits):
         ("management", 60 * limits.management_size_max, ("management_size_max",)),
         ("addresses", 1000 * limits.login_address_max, ("login_address_max",)),
         ("bridges' reports", 24 * 4096 * limits.bridge_count_max, ("bridge_count_max",)),
+    ] + amqp_1_0_parts(limits)
+
+
+def amqp_1_0_parts(limits):
+    """What AMQP 1.0 takes beside what it has in common with others."""
+    return [
+        ("links of AMQP 1.0", (LINK + ARGUMENT * PLACE) * limits.link_count_max, ("link_count_max",)),
+        (
+            "deliveries of AMQP 1.0",
+            DELIVERY * (limits.entry_count_max // DELIVERIES_SHARE + limits.link_count_max),
+            ("entry_count_max", "link_count_max"),
+        ),
+        (
+            "targets of AMQP 1.0",
+            (700 + 2 * TEXT + 2 * limits.argument_size_max + TAG * TAGS_A_TARGET) * limits.target_count_max,
+            ("target_count_max", "argument_size_max"),
+        ),
+        (
+            "heads and responses of AMQP 1.0",
+            (limits.properties_size_max + max(limits.properties_size_max, limits.management_size_max) + 4 * limits.management_size_max)
+            * limits.connection_count_max,
+            ("connection_count_max", "properties_size_max", "management_size_max"),
+        ),
     ]
 
 

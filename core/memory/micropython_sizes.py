@@ -1,7 +1,8 @@
 """What a broker takes on a 32-bit MicroPython when every limit is reached: the octets of its tables, arena, buffers and objects.
 
 tests/micropython/test_board_budget.py compares the numbers with what MicroPython holds when everything is at its limit. Boards carry this
-file with management only; tools (`leveret board`, `leveret flash`) do the sums for the others. On CPython: cpython_sizes.py.
+file with management only; tools (`leveret board`, `leveret flash`) do the sums for the others. On CPython: cpython_sizes.py, which
+alone has what links of AMQP 1.0 take: no board serves that.
 """
 
 from ..limits import (

@@ -4,7 +4,8 @@ Starts `leveret serve --memory-max` (or with the limits of the test), drives eve
 the other and none let go, with the names and arguments that take most memory, and prints for each step what the process holds more, then
 the sum that the broker printed beside what it holds. Every table: connections with full buffers, channels, exchanges, queues, bindings,
 consumers, names granted, policies, users, messages, entries, arena, index of deliveries, message ids, publishers, last values, groups,
-messages that wait, transactions, names of readers, addresses, bridges, ways.
+messages that wait, transactions, names of readers, addresses, bridges, ways. Over AMQP 1.0: sessions, transactions, targets that remember
+deliveries, links with filters, deliveries that are not settled, messages whose bodies have not begun.
 """
 
 import argparse
@@ -22,21 +23,16 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
 from amqp_wire import PROTOCOL_HEADER, RawClient, method, publish  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
+from every_limit_1_0 import OTHERS, SESSIONS, WORKS, Links  # noqa: E402 - the same
+from every_limit_names import WIDE, name_of  # noqa: E402 - the same
 
 from leveret.core.limits import Limits  # noqa: E402 - the path above has to be set first
 
 TOGETHER = 64  # methods that are sent before their answers are read
-WIDE = "\U0001f407"  # one character of four octets: CPython keeps every character of its text in four
 DEPTH = 5  # tables within tables, in a list in the table of arguments
 SPARE = 30  # queues for the steps behind
 QUEUES = 6  # that fill what there is; together they leave a twenty-fifth
 PASSWORD = "pbkdf2-sha256$1$c2FsdHNhbHRzYWx0c2E=$"
-
-
-def name_of(kind, number, size):
-    """The text of `size` octets that takes most memory."""
-    text = f"{WIDE}{kind}{number}-"
-    return text + "n" * (size - len(text.encode()))
 
 
 def arguments_of(size):
@@ -47,13 +43,14 @@ def arguments_of(size):
     return {"ab": [chain] * ((size - 80) // (24 + 50 * DEPTH))}
 
 
-class Fill:
+class Fill(Links):
     """Clients of a running broker with these Limits; each `fill_*` goes to one limit and stays there."""
 
     def __init__(self, broker, limits):
         self.broker = broker
         self.limits = limits
         self.clients = []
+        Links.__init__(self)
         self.arguments = arguments_of(limits.argument_size_max)
 
     def steps(self):
@@ -64,6 +61,7 @@ class Fill:
                 "addresses",
                 "connections",
                 "channels",
+                "works",
                 "exchanges",
                 "queues",
                 "bindings",
@@ -76,6 +74,10 @@ class Fill:
                 "waiting",
                 "offsets",
                 "bridges",
+                "targets",
+                "deliveries",
+                "links",
+                "heads",
                 "ways",
                 "messages",
                 "arena",
@@ -124,14 +126,15 @@ class Fill:
     # Steps
 
     def fill_connections(self):
-        for _ in range(self.limits.connection_count_max):
+        for _ in range(self.limits.connection_count_max - OTHERS):
             self.open(receive_buffer=4096)
+        self.open_others()
 
     def fill_channels(self):
         limits = self.limits
         size = limits.copy_size_max - 2
         copies = {"headers": {"CC": ["c" * size]}}
-        for number in range(limits.channel_count_max - 4):
+        for number in range(limits.channel_count_max - 4 - OTHERS * SESSIONS):
             client, channel = self.clients[number % len(self.clients)], 1 + number // len(self.clients)
             if channel > 1:
                 client.call("channel.open-ok", channel, "channel.open")
@@ -262,7 +265,7 @@ class Fill:
         client.call("channel.open-ok", 61, "channel.open")
         client.call("tx.select-ok", 61, "tx.select")
         one = publish(61, "amq.topic", "k" * 255, b"")
-        count = min(self.limits.transaction_count_max, self.limits.message_count_max // 4) - 1
+        count = min(self.limits.transaction_count_max - 2 * WORKS * OTHERS * SESSIONS, self.limits.message_count_max // 4) - 1
         for at in range(0, count, TOGETHER):
             self.publish(client, one * min(TOGETHER, count - at), 61)
 
@@ -498,6 +501,8 @@ SMALL = {
     "chunk_count_max": 4096,
     "management_size_max": 32768,
     "login_address_max": 64,
+    "link_count_max": 300,
+    "target_count_max": 64,
 }
 
 

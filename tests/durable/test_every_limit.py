@@ -22,6 +22,9 @@ FILLED = (
     ("waiting", "messages that wait"),
     ("offsets", "names of readers"),
     ("bridges", "bridges' reports"),
+    ("targets", "targets of AMQP 1.0"),
+    ("links", "links of AMQP 1.0"),
+    ("deliveries", "deliveries of AMQP 1.0"),
 )
 SLACK = 1 << 19  # octets that the interpreter takes at once
 

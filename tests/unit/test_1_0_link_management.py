@@ -3,7 +3,8 @@
 from peer_1_0 import Peer, data, declare, new_broker, performative
 from test_1_0_management import answered, request
 
-from leveret.core.amqp_1_0 import link_management, management, types
+from leveret.core.amqp_1_0 import link_management, types
+from leveret.core.limits import BOARD
 
 ADDRESS = "/management"
 
@@ -127,7 +128,7 @@ def test_the_other_half_may_come_and_go():
 
 def test_what_is_too_much_or_no_request_ends_the_link():
     for octets, condition in (
-        (data(b"x" * (management.REQUEST_SIZE_MAX + 1)), "amqp:link:message-size-exceeded"),
+        (data(b"x" * (BOARD["management_size_max"] + 1)), "amqp:link:message-size-exceeded"),
         (b"\x00", "amqp:decode-error"),
         (types.encode(("described", ("ulong", 0x77), None)), "amqp:precondition-failed"),
     ):
