@@ -11,7 +11,7 @@ from ..memory import layout
 from ..message import reading
 from ..message.annotations import GONE
 from ..message.formats import AMQP_1_0
-from . import addresses, body, composites, sections, types
+from . import addresses, body, composites, modified, sections, types
 from .exact import ENCODED
 
 MAP_8 = 0xC1
@@ -173,9 +173,11 @@ def noted_of(changes, arrived=None):
     """The annotations of a message out of those of the store (core/message/annotations.py). `arrived`: seconds since layout.EPOCH, when a
     dead letter died last, if that is known."""
     headers = changes.get("headers") or {}
-    noted = {}
+    noted: "dict" = modified.noted_in(changes) if modified.NAME in changes else {}
     for name in headers:
         value = headers[name]
+        if name in noted:
+            continue
         if name == "x-death" and isinstance(value, list):
             noted["x-opt-deaths"] = deaths_of(value, arrived)
         elif name == "CC":

@@ -5,11 +5,11 @@ settles, and only then the receiver does. We, as the receiver, answer in the ord
 sender we settle what the receiver has given an outcome for and not settled, when the log is durable up to that.
 """
 
-from ..errors import PRECONDITION_FAILED
+from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
-from . import composites, frame, serial
+from . import composites, frame, modified, serial
 from .bounds import FLOW_ROOM
 from .conditions import INVALID_FIELD, SessionError, error_of
 from .sending import NO_ROOM, NOT_YET, WRITTEN
@@ -167,7 +167,7 @@ def by_receiver(session, fields):
         if tables.state[layout.STATE_LEFT] <= 0:
             session.settling = number_of(session, entry)
             return session.session.go_on_later()
-        entry = settle_run(session, entry, last, outcome)
+        entry = settle_run(session, entry, last, outcome, modified.asked(state))
     session.settling = None
     if not fields["settled"]:
         settle_for(session, first, last, state)
@@ -188,8 +188,6 @@ def outcome_of(session, state):
     if name == "released":
         return RELEASED
     if name == "modified":
-        if given["undeliverable-here"]:
-            return REJECTED  # the broker cannot keep it from one link alone: as in RabbitMQ it is a dead letter
         return MODIFIED if given["delivery-failed"] else RELEASED
     if name == "received":
         return None
@@ -234,16 +232,28 @@ def entry_from(session, first, last):
     return entry
 
 
-def settle_run(session, entry, last, outcome):
-    """Settle entries from one on as far as the turn and the range go, those that have one outcome: the next entry, NONE: none is left."""
+def settle_run(session, entry, last, outcome, given):
+    """Settle entries from one on as far as the turn and the range go, those that have one outcome: the next entry, NONE: none is left.
+    `given`: what of the outcome is about each message by itself (modified.py), or None."""
     tables = session.broker.tables
     entries = tables.entries
-    chosen = session.default_outcome(entry) if outcome is None else outcome
+    link = session.link_of(entry) if outcome is None or given else None
+    chosen = outcome if outcome is not None else RELEASED if link is None else link.default
+    if outcome is None and link is not None:
+        given = link.default_given
     end = entry
     left = tables.state[layout.STATE_LEFT] - 1
     behind = entries[entry + layout.ENTRY_NEXT]
-    while behind != layout.NONE and left > 0 and serial.distance(number_of(session, behind), last) >= 0:
-        if outcome is None and session.default_outcome(behind) != chosen:
+    if given:
+        try:
+            chosen = modified.come_to(session, entry, given, chosen)
+        except ProtocolError as error:
+            if error.hard or link is None:
+                raise
+            link.step("error", error.condition, error.text)  # its deliveries go back
+            return layout.NONE
+    while not given and behind != layout.NONE and left > 0 and serial.distance(number_of(session, behind), last) >= 0:
+        if outcome is None and session.link_of(behind) is not link:
             break
         end = behind
         left -= 1

@@ -13,7 +13,7 @@ from ..memory import hot, layout
 from ..message.reading import names_of
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
-from . import addresses, composites, convert, dispositions, filters, hot_row, no_local, nodes, sections, serial
+from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections, serial
 from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, UNSETTLED, Link
@@ -39,6 +39,7 @@ class OutgoingLink(Link):
         self.settled = fields["snd-settle-mode"] == SETTLED  # our deliveries leave settled
         self.size_max = fields["max-message-size"] or 0  # 0: any
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
+        self.default_given: "Any" = None  # what modified.py is to do then
         self.reading: "Any" = None  # nodes.Reading
         # RabbitMQ's clients say so of each link: they rely on annotations of each message.
         self.paired = (fields["properties"] or {}).get(("symbol", "paired")) is True
@@ -61,6 +62,7 @@ class OutgoingLink(Link):
             raise LinkError(INVALID_FIELD, "the source of an attach is a source")
         given = dict(source[1])
         self.default = default_of(given["default-outcome"])
+        self.default_given = modified.asked(given["default-outcome"])
         node = addresses.source(text_of(given["address"]), given["dynamic"], given["capabilities"])
         if self.must_wait(node):
             return False
@@ -89,7 +91,7 @@ class OutgoingLink(Link):
         # A queue that is a subscription has a copy of each message already: then both modes are the same.
         if mode not in (None, "move", "copy") or mode == "copy" and not (found.is_stream or reading.bound):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
-        is_noted = owner is not None and not (found.is_stream or reading.bound)
+        is_noted = owner is not None and not (found.is_stream or reading.bound or found.is_paging())
         taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
         self.protocol.places.take(self, taken.size)
         arguments = taken.arguments
@@ -245,8 +247,6 @@ def default_of(state):
     if not isinstance(state, tuple) or state[0] not in OUTCOMES:
         raise LinkError(INVALID_FIELD, "a default-outcome that is no outcome (section 3.5.3)")
     name, given = state
-    if name == "modified" and given["undeliverable-here"]:
-        return REJECTED
     return RELEASED if name == "modified" and not given["delivery-failed"] else OUTCOMES[name]
 
 

@@ -6,7 +6,8 @@ letters) are nobody's. Two rules:
 
     Kept       of a queue that is one subscription's: an own message is taken and not kept. A durable subscription says it in its argument
                `no-local`, with its container's name, and so it holds while the link is away, and after a start of the broker.
-    Noted      of any other queue: own messages stay for others. It notes them as they come, while its link is attached.
+    Noted      of any other queue, as long as all of it is in memory: own messages stay for others. It notes them as they come, while its
+               link is attached.
 """
 
 from ..outcomes import SWALLOWED, TAKEN
@@ -67,10 +68,18 @@ class Noted(Rule):
     """Of a queue that others read too, for one consumer. A message is noted by its record, which holds one message as long as the queue has
     it: whatever comes next in that record is seen here first."""
 
+    is_alone = True  # nothing else wants the queue in memory
+
     def __init__(self, broker, queue, owner):
         self.own: "dict[int, None]" = {}
         self.consumer: "Any" = None
         Rule.__init__(self, broker, queue, owner)
+
+    def install(self):
+        """Become a rule of the queue, whose messages stay in memory: one that comes back from the log has another record."""
+        Rule.install(self)
+        self.is_alone = not self.queue.rules.looks_at_all
+        self.queue.rules.looks_at_all = True
 
     def gate(self, broker, queue, message):
         """Note an own message."""
@@ -98,6 +107,8 @@ class Noted(Rule):
         queue = self.queue
         termini.of(self.broker).local_rules -= 1
         queue.rules.features.remove(self)
+        if self.is_alone and not [rule for rule in queue.rules.features if isinstance(rule, Noted)]:
+            queue.rules.looks_at_all = False
         if not queue.rules.features and not queue.rules.consumer_timeout_ms:
             queue.rules = None
         queue.update_plain()

@@ -228,11 +228,16 @@ class Session:
 
     def default_outcome(self, entry):
         """What becomes of one of our deliveries that is settled without an outcome: its link's source says that (section 3.5.3)."""
+        link = self.link_of(entry)
+        return RELEASED if link is None else link.default
+
+    def link_of(self, entry):
+        """The link that an unsettled entry was delivered to, or None: it has gone."""
         handle = self.broker.tables.entries[entry + layout.ENTRY_CONSUMER]
         for link in self.links.values():
             if link.consumer is not None and link.consumer.handle == handle:
-                return link.default
-        return RELEASED
+                return link
+        return None
 
     def of_consumer(self, consumer):
         """The link that a consumer of the broker belongs to."""

@@ -17,9 +17,9 @@ from ..broker.transaction import Transaction, the_unsettled, whole_tag
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..message import reading
-from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
+from ..outcomes import MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
-from . import composites, dispositions, no_local, serial, types
+from . import composites, dispositions, modified, no_local, serial, types
 from .bounds import MESSAGE_MAX
 from .conditions import ILLEGAL_STATE, INVALID_FIELD, ROLLED_BACK, UNKNOWN_ID, LinkError, SessionError
 from .link_in import IncomingLink, Rejected
@@ -41,6 +41,7 @@ class Work(Transaction):
         Transaction.__init__(self, session.broker.tables)
         self.session = session
         self.id = id_
+        self.modifies: "list" = []  # (delivery tag, what its outcome asks for the message alone: modified.py)
         self.retired: "list" = []  # (delivery-id, delivery tag, outcome's state, True: its receiver has settled it)
         self.acquired: "list" = []  # delivery tags
         self.tallies: "dict" = {}  # handle of a queue -> [messages, octets] that it is to get
@@ -86,6 +87,12 @@ class Work(Transaction):
         for work in self.session.works.values():
             if work.holds(tag):
                 raise SessionError(ILLEGAL_STATE, "a delivery that is retired in a transaction already (section 4.4.3)")
+        given = modified.asked(state)
+        if given is not None:
+            queue = self.session.broker.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
+            if given["undeliverable-here"] and not modified.may_refuse(queue):
+                outcome = REJECTED
+            self.modifies.append((tag, given))
         self.keep(tag, False, outcome)
         self.retired.append((dispositions.number_of(self.session, entry), tag, state, settled))
 
@@ -97,6 +104,7 @@ class Work(Transaction):
     def discharge(self):
         """Let all of it take effect; false: not yet, call again. Raises Rejected, with nothing done, where a queue
         would refuse a message."""
+        self.modify()
         if not no_local.publishing(self.session.session, lambda: self.commit(View(self))):
             return False
         for number, _, state, settled in self.retired:
@@ -104,6 +112,18 @@ class Work(Transaction):
                 self.settle_for(number, state)
         self.ended()
         return True
+
+    def modify(self):
+        """Do, once, what outcomes modified ask for single messages (modified.py). Raises Rejected."""
+        waiting, self.modifies = self.modifies, []
+        for tag, given in waiting:
+            entry = the_unsettled(self.tables, self.session, tag)
+            if entry == layout.NONE:
+                continue
+            try:
+                modified.come_to(self.session, entry, given, MODIFIED)
+            except ProtocolError as error:
+                raise Rejected(error.condition, error.text) from None
 
     def settle_for(self, number, state):
         """A delivery that was retired and not settled is settled by us, when the log has the discharge."""

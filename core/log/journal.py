@@ -158,6 +158,8 @@ class Journal:
         self.message_octets += tables.size_of(message)
         if type_ == segments.MESSAGE:
             messages[message + layout.MESSAGE_SEGMENT] = self.log.current().number
+        if messages[message + layout.MESSAGE_KIND] & layout.KIND_CHANGED:
+            self.log.current().changed += 1
         return skip
 
     def parts_of(self, message, places):

@@ -69,6 +69,8 @@ class OtherLog(Exception):
 class Segment:
     """One segment: `live` of its `written` places of messages in queues are not settled."""
 
+    changed = 0  # messages in it with layout.KIND_CHANGED
+
     def __init__(self, number):
         self.number = number
         self.size = 0  # octets that are good

@@ -38,6 +38,9 @@ KIND_DURABLE = 1 << 16  # its publisher wants it to survive a restart
 KIND_ANNOTATED = 1 << 18  # the broker has annotations on it
 KIND_HAS_PRIORITY = 1 << 19  # its publisher gives a priority, perhaps 0
 KIND_FOR_US = 1 << 20  # its publisher sent octets that are for this broker alone (1.0: delivery-annotations)
+KIND_CHANGED = (
+    1 << 21
+)  # of its places in the log the last record counts: the broker has given it other annotations since (amqp_1_0/modified.py)
 KIND_REWORKED = (
     KIND_FORMAT | KIND_ANNOTATED
 )  # any of these: what 0-9-1 delivers is not the publisher's octets, and is made for each delivery

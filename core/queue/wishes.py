@@ -9,7 +9,7 @@ A wish reads only messages in memory: a queue with more in the log brings these 
 pays for none of this.
 """
 
-from ..errors import NOT_IMPLEMENTED, ProtocolError
+from ..errors import NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from .features.feature import Feature
 from .rules import Rules
@@ -18,6 +18,7 @@ LOOKS_MAX = 64  # messages that `fits` is called for in one delivery, before oth
 STEPS_MAX = 4096  # messages, already read, that one delivery passes by
 MARK_STEPS = 64  # messages between two places that a wish remembers
 SCAN_MAX = 256
+REFUSED_MAX = 1024  # messages that one consumer is not to get again
 
 OTHERS = ("x-single-active-consumer", "x-group-key", "x-max-priority")  # queues that choose by themselves
 
@@ -32,6 +33,7 @@ class Wish:
         self.passed = layout.NONE  # the position up to which it has read; NONE: it has not begun
         self.marks = []  # (entry, position) of messages on that way, in order
         self.returned = {}  # entry -> position of messages that returned to a place behind `passed`
+        self.refused = {}  # entry -> position of those that the consumer is not to get again, though they fit
 
 
 class Rule(Feature):
@@ -138,10 +140,11 @@ class Rule(Feature):
             steps += 1
             if not ordered or wish.passed == layout.NONE or is_behind(position, wish.passed):
                 looks += 1
-                if wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
+                is_refused = wish.refused.get(entry) == position
+                if not is_refused and wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
                     return entry
                 wish.passed = position
-                if wish.alone:
+                if wish.alone and not is_refused:
                     queue.unlink(entry)
                     queue.drop(entry)
                 elif ordered and looks % MARK_STEPS == 1:
@@ -160,7 +163,12 @@ class Rule(Feature):
         entries = broker.tables.entries
         best = layout.NONE
         for entry in list(wish.returned):
-            if not is_ready(broker, queue, entry, wish.returned[entry]) or not wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
+            position = wish.returned[entry]
+            if (
+                not is_ready(broker, queue, entry, position)
+                or wish.refused.get(entry) == position
+                or not wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE])
+            ):
                 del wish.returned[entry]
             elif best == layout.NONE or queue.is_later(best, entry):
                 best = entry
@@ -221,3 +229,34 @@ def attach(broker, consumer, fits, alone):
         queue.update_plain()
     rule.wishes[consumer.handle] = Wish(consumer, fits, alone)
     broker.activate(queue)
+
+
+def refuse(broker, consumer, entry):
+    """A consumer is not to get an entry's message again; false: the queue chooses by itself who gets it. Raises resource-error when that
+    would be more than REFUSED_MAX."""
+    queue = consumer.queue
+    if not may_choose(queue):
+        return False
+    rule = None if queue.rules is None else queue.rules.groups
+    if rule is None or consumer.handle not in rule.wishes or rule.wishes[consumer.handle].consumer is not consumer:
+        attach(broker, consumer, everything, False)
+        rule = queue.rules.groups
+    entries, refused = broker.tables.entries, rule.wishes[consumer.handle].refused
+    if len(refused) >= REFUSED_MAX:
+        for each in list(refused):
+            if entries[each + layout.ENTRY_QUEUE] != queue.handle or entries[each + layout.ENTRY_POSITION] != refused[each]:
+                del refused[each]
+        if len(refused) >= REFUSED_MAX:
+            raise ProtocolError(RESOURCE_ERROR, "a consumer has refused %d messages of its queue, and that is the most" % REFUSED_MAX)
+    refused[entry] = entries[entry + layout.ENTRY_POSITION]
+    return True
+
+
+def may_choose(queue):
+    """True for a queue whose consumers may have wishes."""
+    return not [argument for argument in OTHERS if argument in queue.effective]
+
+
+def everything(broker, message):
+    """The wish of who wants all but what it has refused."""
+    return True

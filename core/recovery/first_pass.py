@@ -16,6 +16,7 @@ from ..log.journal import BIG
 from ..log.message_record import count_at, heads_at, place_at
 from ..log.read_back import HEAD_SIZE, PART_SIZE
 from ..log.settled_positions import Settled, is_in
+from ..memory import layout
 from .record_check import IDENTITY_MAX, fault_of
 
 
@@ -40,6 +41,7 @@ class LogContents:
         self.orphans = {}  # queue id that nothing defines -> places of messages
         self.arrived = 0  # second at which the last message arrived, copies left out
         self.aside = []  # names of the files that orphans were put in
+        self.changed = {}  # (queue id, position) of a message with layout.KIND_CHANGED -> its last record: segment, offset, skip
         self.nonsense = {}  # (segment number, offset, skip) of records that are passed over -> True
         self.faults = []  # sentences: errors that are no damage, and their places
         self.unmade = ()  # ids of queues whose definitions could not be made again: their messages stay in the log
@@ -126,6 +128,9 @@ def first_pass(store):
                     contents.pass_over(number, offset, skip, nonsense)
                     continue
                 read_record(contents, segment, type_, payload, at, size)
+                if type_ == segments.MESSAGE and heads_at(payload, at)[6] & layout.KIND_CHANGED:
+                    contents.changed[place_at(payload, at, 0)] = number, offset, skip
+                    segment.changed += 1
             except Exception as error:  # unreadable records are reported; the rest of the log counts
                 contents.fault(segment, offset, error)
         contents.segments.append(segment)

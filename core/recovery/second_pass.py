@@ -129,6 +129,9 @@ def put_message(broker, contents, by_id, segment, payload, at, offset, skip, del
                 contents.orphans[identity] = contents.orphans.get(identity, 0) + 1
                 segment.orphans += 1
             continue
+        if contents.changed.get((identity, position), (segment.number, offset, skip)) != (segment.number, offset, skip):
+            contents.counts["doubles"] += 1  # the message has other annotations since
+            continue
         if queue.is_stream:
             index_in_stream(broker, contents, queue, segment, offset, skip, position, payload, at, heads)
             continue

@@ -74,7 +74,7 @@ def test_outcomes_of_ranges():
         (("rejected", {"error": {"condition": "amqp:internal-error", "description": "x"}}), (0, 4)),
         (("released", {}), (2, 4)),
         (("modified", {"delivery-failed": True}), (2, 4)),
-        (("modified", {"undeliverable-here": True}), (0, 4)),
+        (("modified", {"undeliverable-here": True}), (2, 4)),  # test_1_0_modified
     ):
         peer = reading()
         peer.credit(0, delivery_count=6)

@@ -47,7 +47,7 @@ def test_outcomes_of_a_receiver():
         (("released", {}), 1, None),
         (("modified", {}), 1, None),
         (("modified", {"delivery-failed": True}), 1, 1),
-        (("modified", {"undeliverable-here": True}), 0, None),
+        (("modified", {"undeliverable-here": True}), 1, None),
     ):
         broker = new_broker()
         declare(broker)
@@ -59,7 +59,7 @@ def test_outcomes_of_a_receiver():
         ((number, _),) = peer.messages()
         peer.settle(number, state)
         assert broker.queues["q"].message_count() == left, state
-        if left:
+        if left and not state[1].get("undeliverable-here"):
             peer.credit(1, delivery_count=1)
             ((_, fields, payload, _),) = peer.frames()
             assert (b"\x00Sp" in payload) == (failed is not None)

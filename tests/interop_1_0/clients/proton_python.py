@@ -247,6 +247,25 @@ def scenario_modify(place):
     connection.close()
 
 
+def scenario_modify_here(place):
+    """A message that is undeliverable here goes to another link, with the annotations that its receiver gave it (part 3, 3.4.5)."""
+    connection = connected(place)
+    connection.create_sender(place.own_queue).send(Message(body="elsewhere", durable=True, annotations={symbol("x-opt-kept"): 1}))
+    receiver = connection.create_receiver(place.own_queue)
+    receiver.receive()
+    delivery = receiver.fetcher.unsettled.popleft()
+    delivery.local.undeliverable = True
+    delivery.local.annotations = {symbol("x-opt-why"): "not here"}
+    delivery.update(Delivery.MODIFIED)
+    delivery.settle()
+    assert nothing_comes(receiver)
+    second = connection.create_receiver(place.own_queue, name="second")
+    got = second.receive()
+    equal((got.body, got.annotations["x-opt-kept"], got.annotations["x-opt-why"]), ("elsewhere", 1, "not here"))
+    second.accept()
+    connection.close()
+
+
 def scenario_reject(place):
     """A rejected message does not come again to the queue (part 3, 3.4.3)."""
     connection = connected(place)
