@@ -39,6 +39,7 @@ class OutgoingLink(Link):
         self.settled = fields["snd-settle-mode"] == SETTLED  # our deliveries leave settled
         self.size_max = fields["max-message-size"] or 0  # 0: any
         self.default = RELEASED  # what becomes of a delivery that is settled without an outcome
+        self.refused = 0  # messages that it is not to get again, at most
         self.default_given: "Any" = None  # what modified.py is to do then
         self.reading: "Any" = None  # nodes.Reading
         # RabbitMQ's clients say so of each link: they rely on annotations of each message.
@@ -104,6 +105,7 @@ class OutgoingLink(Link):
         self.consumer = broker.consumers.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
         broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
         if is_noted:
+            self.protocol.places.take(self, broker.limits.message_count_max // 8)
             noted = no_local.Noted(broker, found, owner)
             noted.consumer = self.consumer
             taken.tests.append(noted.fits)

@@ -21,6 +21,7 @@ from ..message.annotations import write
 from ..outcomes import REJECTED
 from ..parts import needed, part
 from . import properties, sections, types
+from .bounds import POSITION_SIZE
 from .conditions import LinkError
 
 if False:  # for the type checker alone
@@ -54,6 +55,9 @@ def come_to(session, entry, given, outcome):
     if link is None:
         return outcome
     refused = needed("queue.wishes", "undeliverable-here").refuse(broker, link.consumer, entry)
+    if refused > link.refused:
+        session.session.places.take(link, POSITION_SIZE * (refused - link.refused))
+        link.refused = refused
     return outcome if refused else REJECTED
 
 

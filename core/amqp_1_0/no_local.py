@@ -10,6 +10,7 @@ letters) are nobody's. Two rules:
                link is attached.
 """
 
+from ..memory import layout
 from ..outcomes import SWALLOWED, TAKEN
 from ..queue.features.feature import Feature
 from ..queue.rules import Rules
@@ -71,7 +72,7 @@ class Noted(Rule):
     is_alone = True  # nothing else wants the queue in memory
 
     def __init__(self, broker, queue, owner):
-        self.own: "dict[int, None]" = {}
+        self.own = bytearray(broker.limits.message_count_max // 8 + 1)  # a bit for each record
         self.consumer: "Any" = None
         Rule.__init__(self, broker, queue, owner)
 
@@ -83,15 +84,14 @@ class Noted(Rule):
 
     def gate(self, broker, queue, message):
         """Note an own message."""
-        if self.is_own(broker):
-            self.own[message] = None
-        else:
-            self.own.pop(message, None)
+        at, bit = place_of(message)
+        self.own[at] = self.own[at] | bit if self.is_own(broker) else self.own[at] & ~bit
         return TAKEN
 
     def fits(self, facts):
         """True for a message that is not the owner's own (filters.Taken.tests)."""
-        return facts.message not in self.own
+        at, bit = place_of(facts.message)
+        return not self.own[at] & bit
 
     def is_over(self):
         """True when its consumer has gone."""
@@ -112,6 +112,12 @@ class Noted(Rule):
         if not queue.rules.features and not queue.rules.consumer_timeout_ms:
             queue.rules = None
         queue.update_plain()
+
+
+def place_of(message):
+    """(octet, bit) of a message's record."""
+    number = message // layout.MESSAGE_WIDTH
+    return number >> 3, 1 << (number & 7)
 
 
 def owner_of(protocol):

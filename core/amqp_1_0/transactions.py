@@ -13,7 +13,7 @@ discharge is rejected: amqp:transaction:rollback.
 
 import struct
 
-from ..broker.transaction import Transaction, the_unsettled, whole_tag
+from ..broker.transaction import COPIES_SIZE, Transaction, the_unsettled, whole_tag
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..message import reading
@@ -81,14 +81,17 @@ class Work(Transaction):
                 raise Rejected(ROLLED_BACK, "queue '%s' has no place for the messages of the transaction" % queue.name[:80])
             tally[1] += octets
 
-    def retire(self, entry, outcome, state, settled):
-        """Keep the outcome of one of our deliveries for the discharge."""
+    def retire(self, entry, outcome, state, settled, given):
+        """Keep the outcome of a delivery of ours for the discharge. `given`: what it asks for the message alone (modified.py), or None."""
         tag = whole_tag(self.tables, self.session, entry)
         for work in self.session.works.values():
             if work.holds(tag):
                 raise SessionError(ILLEGAL_STATE, "a delivery that is retired in a transaction already (section 4.4.3)")
-        given = modified.asked(state)
         if given is not None:
+            size = len(types.encode(given["message-annotations"])) // COPIES_SIZE
+            if self.tables.transactions_left <= size:
+                raise SessionError(RESOURCE_ERROR, "this broker keeps no more for transactions (transaction_count_max)")
+            self.took(size)
             queue = self.session.broker.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
             if given["undeliverable-here"] and not modified.may_refuse(queue):
                 outcome = REJECTED
@@ -397,6 +400,7 @@ def retire(session, fields):
             session.default_outcome(entry) if outcome is None else outcome,
             dispositions.name_only(state["outcome"]),
             fields["settled"],
+            modified.asked(state["outcome"]),
         )
         entry = tables.entries[entry + layout.ENTRY_NEXT]
     session.settling = None

@@ -232,11 +232,11 @@ def attach(broker, consumer, fits, alone):
 
 
 def refuse(broker, consumer, entry):
-    """A consumer is not to get an entry's message again; false: the queue chooses by itself who gets it. Raises resource-error when that
-    would be more than REFUSED_MAX."""
+    """A consumer is not to get an entry's message again: how many those are; 0: the queue chooses by itself who gets it. Raises
+    resource-error when that would be more than REFUSED_MAX."""
     queue = consumer.queue
     if not may_choose(queue):
-        return False
+        return 0
     rule = None if queue.rules is None else queue.rules.groups
     if rule is None or consumer.handle not in rule.wishes or rule.wishes[consumer.handle].consumer is not consumer:
         attach(broker, consumer, everything, False)
@@ -249,7 +249,7 @@ def refuse(broker, consumer, entry):
         if len(refused) >= REFUSED_MAX:
             raise ProtocolError(RESOURCE_ERROR, "a consumer has refused %d messages of its queue, and that is the most" % REFUSED_MAX)
     refused[entry] = entries[entry + layout.ENTRY_POSITION]
-    return True
+    return len(refused)
 
 
 def may_choose(queue):
