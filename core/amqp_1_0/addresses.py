@@ -143,9 +143,9 @@ def first(parts):
     return None
 
 
-def bad(address, what):
+def bad(address, kind):
     """Raise for an address that stands for no node."""
-    raise ProtocolError(INVALID_FIELD, "%r is not the address of %s" % (address[:80], what))
+    raise ProtocolError(INVALID_FIELD, "%r is not the address of %s" % (address[:80], kind))
 
 
 def decoded(text):

@@ -21,8 +21,8 @@ _DEPTH_MAX = const(4)  # descriptors of an amqp-value
 
 def begun(octets):
     """The Body that comes behind a properties part (bytes)."""
-    found = sections.data_head(octets)
-    return Body(NONE if found is None else found[1])
+    head = sections.data_head(octets)
+    return Body(NONE if head is None else head[1])
 
 
 class Body:
@@ -43,13 +43,13 @@ class Body:
             if at == end:
                 return
             piece = self.carried + bytes(octets[at : min(end, at + HEAD_MAX)])
-            found = section(piece, self.last)
-            if found is None:
+            begun = section(piece, self.last)
+            if begun is None:
                 if len(piece) >= HEAD_MAX:
                     bad("a section of a body whose head has more than %d octets" % HEAD_MAX)
                 self.carried = piece
                 return
-            self.last, size, self.left = found
+            self.last, size, self.left = begun
             at += size - len(self.carried)
             self.carried = b""
             self.count += 1
@@ -69,16 +69,16 @@ class Body:
 def section(octets, last):
     """The section that `octets` begin with: (code, octets before its value's data, octets of these), or None where they end before that is
     known. `last`: the code of the section before it, 0: there is none in the body."""
-    found = sections.descriptor(octets, 0, len(octets))
-    if found is None:
+    part = sections.descriptor(octets, 0, len(octets))
+    if part is None:
         return None
-    code, at = found
+    code, at = part
     if code < DATA:
         bad("the section %s stands in the body" % sections.NAMES[code][0])
     sections.check_order(code, last)
     if code != VALUE:
-        found = sections.head(code, octets, at, len(octets))
-        return None if found is None else (code, found[1], found[2])
+        part = sections.head(code, octets, at, len(octets))
+        return None if part is None else (code, part[1], part[2])
     at = extent(octets, at, 0)
     return None if at is None else (code, at[0], at[1])
 
@@ -88,10 +88,10 @@ def extent(octets, at, depth):
     while at < len(octets) and octets[at] == 0:
         if depth == _DEPTH_MAX:
             bad("an amqp-value with more than %d descriptors" % _DEPTH_MAX)
-        found = extent(octets, at + 1, depth + 1)
-        if found is None or found[0] + found[1] >= len(octets):
+        inner = extent(octets, at + 1, depth + 1)
+        if inner is None or inner[0] + inner[1] >= len(octets):
             return None
-        at = found[0] + found[1]
+        at = inner[0] + inner[1]
         depth += 1
     if at >= len(octets):
         return None
@@ -113,10 +113,10 @@ def is_body(size, read):
     at = last = count = 0
     try:
         while at < size and count < SECTIONS_MAX:
-            found: "Any" = section(read(at, HEAD_MAX), last)
-            if found is None:
+            begun: "Any" = section(read(at, HEAD_MAX), last)
+            if begun is None:
                 return False
-            last, head, length = found
+            last, head, length = begun
             at += head + length
             count += 1
     except ProtocolError:
@@ -128,16 +128,16 @@ def payload(octets, size, read):
     """What receivers of 0-9-1 get as the body of a message with the properties part `octets` and a body part of `size` octets: None, all of
     it, where that is its payload; else (pieces of the body part, [(position, octets)], is_encoded): data sections come without their heads,
     others as they are, with theirs. `read(at, most)`: octets of the body part from `at`, at most `most` of them."""
-    found = sections.data_head(octets)
-    if found is None:
+    data = sections.data_head(octets)
+    if data is None:
         if not size:
             return None
         first: "Any" = section(read(0, HEAD_MAX), 0)
         return ([], False) if first[0] == FOOTER else ([(0, size)], True)
-    if found[1] == size:
+    if data[1] == size:
         return None
-    pieces = [(0, found[1])] if found[1] else []
-    at = found[1]
+    pieces = [(0, data[1])] if data[1] else []
+    at = data[1]
     while at < size:
         following: "Any" = section(read(at, HEAD_MAX), DATA)
         code, head, length = following

@@ -27,8 +27,8 @@ def kind_of(fields, broker):
     source = fields["source"]
     if not fields["role"] or not isinstance(source, tuple) or source[0] != "source" or source[1]["distribution-mode"] != "copy":
         return None
-    found = broker.queues.get(name_of(source[1]))
-    return None if found is None or found.is_stream else BrowsingLink
+    queue = broker.queues.get(name_of(source[1]))
+    return None if queue is None or queue.is_stream else BrowsingLink
 
 
 def name_of(given):

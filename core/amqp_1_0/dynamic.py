@@ -57,15 +57,15 @@ class Dynamic:
                 self.waits = True
         return gone
 
-    def is_needed(self, queue):
+    def is_needed(self, name):
         """True while something is there that a node is to last for."""
-        link, (for_links, for_messages) = self.nodes[queue]
-        found = self.protocol.broker.queues[queue]
+        link, (for_links, for_messages) = self.nodes[name]
+        queue = self.protocol.broker.queues[name]
         if link.state == "attached":
             return True
-        if for_links and (found.consumers or self.has_senders(queue)):
+        if for_links and (queue.consumers or self.has_senders(name)):
             return True
-        return for_messages and found.message_count() + found.unsettled_count() > 0
+        return for_messages and queue.message_count() + queue.unsettled_count() > 0
 
     def has_senders(self, queue):
         """True when a link of any connection has the node as its target."""

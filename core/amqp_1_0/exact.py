@@ -13,5 +13,5 @@ def exact(octets):
 
 def payload(octets, size, read):
     """Data sections without their heads, or any other body as it is, with its footer."""
-    found = body.payload(octets, size, read)
-    return None if found is None else (found[0], ENCODED if found[1] else None)
+    payload = body.payload(octets, size, read)
+    return None if payload is None else (payload[0], ENCODED if payload[1] else None)

@@ -231,18 +231,18 @@ class Facts:
     def __init__(self, broker, message):
         self.broker = broker
         self.message = message
-        self.found: "Any" = None
+        self.sections: "Any" = None
 
     def section(self, name):
         """The fields of a section, or its map, with values as types.py has them; an empty one where there is none."""
-        if self.found is None:
+        if self.sections is None:
             tables = self.broker.tables
             if tables.messages[self.message + layout.MESSAGE_KIND] & layout.KIND_FORMAT == AMQP_1_0:
                 octets = tables.properties_of(self.message)
             else:
                 octets = convert.head_for_1_0(self.broker, self.message)
-            self.found = properties.facts(octets, 0, len(octets))
-        return self.found.get(name) or {}
+            self.sections = properties.facts(octets, 0, len(octets))
+        return self.sections.get(name) or {}
 
     def priority(self):
         """Of the header; 4 where it says none (section 3.2.1)."""
@@ -389,8 +389,8 @@ def reference_of(value):
         if value[:3] in ("&p:", "&s:"):
             return "begins" if value[1] == "p" else "ends", value[3:].encode("utf-8")
         return ("is", value[1:].encode("utf-8")) if value.startswith("&&") else None
-    found = comparable(value)
-    return None if found is None else ("is", found)
+    reference = comparable(value)
+    return None if reference is None else ("is", reference)
 
 
 def matches(reference, value):

@@ -251,11 +251,11 @@ class IncomingLink(Link):
         if lead or not whole:
             octets = lead + bytes(octets[at:end])
             at, end = 0, len(octets)
-        found = sections.split(octets, at, end, whole, limits.properties_size_max)
-        if found is None:
+        parts = sections.split(octets, at, end, whole, limits.properties_size_max)
+        if parts is None:
             self.keep(delivery, octets)
             return True
-        body, kind, lifetime = found
+        body, kind, lifetime = parts
         head = bytes(octets[at:body])
         self.incoming.transaction = delivery.work
         self.address(head)

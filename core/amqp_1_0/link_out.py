@@ -87,33 +87,33 @@ class OutgoingLink(Link):
     def subscribe(self, given, properties, owner):
         """Make the consumer; `given`, the fields of the source, becomes what was taken of them; `owner`: whose messages it does not get."""
         broker, reading = self.broker, self.reading
-        found = broker.queues[reading.queue]
+        queue = broker.queues[reading.queue]
         mode = given["distribution-mode"]
         # A queue that is a subscription has a copy of each message already: then both modes are the same.
-        if mode not in (None, "move", "copy") or mode == "copy" and not (found.is_stream or reading.bound):
+        if mode not in (None, "move", "copy") or mode == "copy" and not (queue.is_stream or reading.bound):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
-        is_noted = owner is not None and not (found.is_stream or reading.bound or found.is_paging())
-        taken = filters.taken(given["filter"], found.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
+        is_noted = owner is not None and not (queue.is_stream or reading.bound or queue.is_paging())
+        taken = filters.taken(given["filter"], queue.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
         self.protocol.places.take(self, taken.size)
         arguments = taken.arguments
         priority = properties.get(("symbol", "rabbitmq:priority"))
-        if isinstance(priority, tuple) and isinstance(priority[1], int) and not found.is_stream:
+        if isinstance(priority, tuple) and isinstance(priority[1], int) and not queue.is_stream:
             arguments["x-priority"] = priority[1]
-        no_ack = self.settled and not found.is_stream
-        if self.second and not found.is_stream:
+        no_ack = self.settled and not queue.is_stream
+        if self.second and not queue.is_stream:
             self.resuming = part("amqp_1_0.resuming")
         self.consumer = broker.consumers.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
         broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
         if is_noted:
             self.protocol.places.take(self, broker.limits.message_count_max // 8)
-            noted = no_local.Noted(broker, found, owner)
+            noted = no_local.Noted(broker, queue, owner)
             noted.consumer = self.consumer
             taken.tests.append(noted.fits)
         if taken.tests:
             needed("queue.wishes", "filters").attach(broker, self.consumer, taken.fits, reading.private)
         given["outcomes"] = [each for each in SYMBOLS if each in given["outcomes"]] or SYMBOLS
         given["default-outcome"] = given["default-outcome"] or ("released", {})
-        given["distribution-mode"] = "copy" if found.is_stream or mode == "copy" else "move"
+        given["distribution-mode"] = "copy" if queue.is_stream or mode == "copy" else "move"
         given["filter"] = taken.echo or None
 
     def end_reading(self):
@@ -176,17 +176,17 @@ class OutgoingLink(Link):
 
     def has_all(self):
         """True when nothing that is there can go to this link now."""
-        found, session = self.consumer.queue, self.session
-        if found.is_stream:
-            return self.consumer.cursor_offset >= found.readable_offset()
-        if not getting.serve(self.broker, found) or self.consumer is None:
+        queue, session = self.consumer.queue, self.session
+        if queue.is_stream:
+            return self.consumer.cursor_offset >= queue.readable_offset()
+        if not getting.serve(self.broker, queue) or self.consumer is None:
             return False
         if self.session.unsafe is not None:
             return False
-        if self.left() <= 0 or getting.state(self.broker, found) == getting.EMPTY:
+        if self.left() <= 0 or getting.state(self.broker, queue) == getting.EMPTY:
             return True
         is_short = session.connection.send.is_short() or session.outgoing.active() or session.remote_incoming_window <= 0
-        return not is_short and not self.broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] and found.head() != layout.NONE
+        return not is_short and not self.broker.tables.queues[queue.handle + layout.QUEUE_ACTIVE] and queue.head() != layout.NONE
 
     def put_flow(self, fields):
         """Put the link's state into a flow."""
@@ -263,7 +263,7 @@ def deliver(link, most, before):
 
         return deliver_stream(link, most, before)
     tables = broker.tables
-    found = consumer.queue
+    queue = consumer.queue
     count = 0
     takes = session.session.hot is not None
     while count < most and broker.consumers.has_credit(consumer) and session.may_send():
@@ -272,25 +272,25 @@ def deliver(link, most, before):
             if quick:
                 count += quick
                 continue
-        if tables.queues[found.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
-            tables.engine.expire(found.handle)
-        entry = found.head()
+        if tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
+            tables.engine.expire(queue.handle)
+        entry = queue.head()
         if entry == layout.NONE:
             break
-        if link.resuming is not None and not link.resuming.is_safe(link, found, entry):
+        if link.resuming is not None and not link.resuming.is_safe(link, queue, entry):
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         noted = route_noted(broker, message) if link.paired else None
         lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255, noted)
-        if too_large(link, found, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
+        if too_large(link, queue, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
             break
         if not has_room(session, len(lead), tables.messages[message + layout.MESSAGE_BODY]):
             session.connection.send.starve(consumer, count + before)
             break
-        found.pop()
+        queue.pop()
         send(link, entry, message, lead)
         if link.settled:
-            found.drop(entry)
+            queue.drop(entry)
         count += 1
     return count
 
@@ -305,11 +305,11 @@ def route_noted(broker, message):
     return noted
 
 
-def too_large(link, found, size):
+def too_large(link, queue, size):
     """True when a link was detached because the next message is larger than its receiver takes; the message stays for others."""
     if not 0 < link.size_max < size:
         return False
-    text = "the next message in queue '%s' has %d octets, and max-message-size of the link is %d" % (found.name[:64], size, link.size_max)
+    text = "the next message in queue '%s' has %d octets, and max-message-size of the link is %d" % (queue.name[:64], size, link.size_max)
     link.step("error", CONTENT_TOO_LARGE, text)
     return True
 

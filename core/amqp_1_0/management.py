@@ -64,14 +64,14 @@ class Request:
     def answer(self):
         """The octets of the response, or NOT_YET or HELD."""
         try:
-            found = self.handle()
+            answer = self.handle()
         except Refused as error:
-            found = error.status, error.text
+            answer = error.status, error.text
         except ProtocolError as error:
-            found = status_of(error), error.text
-        if found is NOT_YET or found is HELD:
-            return found
-        octets = response(self.number, found[0], found[1])
+            answer = status_of(error), error.text
+        if answer is NOT_YET or answer is HELD:
+            return answer
+        octets = response(self.number, answer[0], answer[1])
         return self.too_large() if len(octets) > response_size_max(self.broker.limits) else octets
 
     def too_large(self):
@@ -103,14 +103,14 @@ class Request:
         if journal is not None:
             self.durable = max(self.durable, journal.defined(name))
 
-    def map(self, what, kinds):
+    def map(self, subject, kinds):
         """The body as a dict. Raises Refused for what is no map of texts, and for a value that is not of its kind in `kinds`."""
         if not isinstance(self.body, dict):
             raise Refused("400", "the body is no map")
         for key in self.body:
             kind = kinds.get(key) if isinstance(key, str) else None
             if kind is None or not isinstance(self.body[key], kind):
-                raise Refused("400", "bad %s %r" % (what, {key: self.body[key]}))
+                raise Refused("400", "bad %s %r" % (subject, {key: self.body[key]}))
         return self.body
 
     def arguments(self, given):
@@ -201,10 +201,10 @@ def get_queue(request, segment):
         raise Refused("404", broker.topology.called("queue", name) + " not found")
     if not any(request.connection.user.may(permission, name) for permission in (READ, WRITE, CONFIGURE)):
         request.allow(CONFIGURE, "queue", name)
-    found = broker.queues[name]
-    turns.serve(broker, found)
+    queue = broker.queues[name]
+    turns.serve(broker, queue)
     request.promise(name)
-    return "200", described_queue(broker, found)
+    return "200", described_queue(broker, queue)
 
 
 def put_queue(request, segment):
@@ -225,26 +225,26 @@ def put_queue(request, segment):
         request.allow(READ, "queue", name)
         request.allow(WRITE, "exchange", target)
     durable, exclusive = given.get("durable", True), given.get("exclusive", False)
-    found = broker.topology.declare_queue(request.connection, name, False, durable, exclusive, given.get("auto_delete", False), arguments)
+    queue = broker.topology.declare_queue(request.connection, name, False, durable, exclusive, given.get("auto_delete", False), arguments)
     if there:
-        turns.serve(broker, found)
+        turns.serve(broker, queue)
     request.promise(name)
-    return ("200" if there else "201"), described_queue(broker, found)
+    return ("200" if there else "201"), described_queue(broker, queue)
 
 
-def described_queue(broker, found):
+def described_queue(broker, queue):
     """A queue as responses tell it."""
     return {
         "leader": broker.name,
-        "message_count": ("ulong", found.message_count()),
-        "consumer_count": ("uint", len(found.consumers)),
-        "name": found.name,
+        "message_count": ("ulong", queue.message_count()),
+        "consumer_count": ("uint", len(queue.consumers)),
+        "name": queue.name,
         "vhost": broker.virtual_host,
-        "durable": found.durable,
-        "auto_delete": found.auto_delete,
-        "exclusive": found.owner is not None,
-        "type": "stream" if found.is_stream else found.type,
-        "arguments": native(found.arguments),
+        "durable": queue.durable,
+        "auto_delete": queue.auto_delete,
+        "exclusive": queue.owner is not None,
+        "type": "stream" if queue.is_stream else queue.type,
+        "arguments": native(queue.arguments),
         "replicas": ("array", "string", [broker.name]),
     }
 
@@ -274,18 +274,18 @@ def purge_queue(request, segment):
         if name not in broker.queues:
             raise Refused("404", "no " + broker.topology.called("queue", name))
     if name in broker.queues:
-        found = broker.topology.queue(name, request.connection)
-        if found.is_stream:
+        queue = broker.topology.queue(name, request.connection)
+        if queue.is_stream:
             raise Refused("400", "purge not supported by " + broker.topology.called("queue", name))
         if request.left < 0:
-            turns.serve(broker, found)
-            request.left = found.message_count()
-        count = broker.purge(found, request.left)
+            turns.serve(broker, queue)
+            request.left = queue.message_count()
+        count = broker.purge(queue, request.left)
         request.gone += count
         request.left -= count
-        if request.left > 0 and found.message_count():
+        if request.left > 0 and queue.message_count():
             return NOT_YET
-        if found.id_in_log and broker.journal is not None:
+        if queue.id_in_log and broker.journal is not None:
             request.durable = broker.journal.promise()
     return "200", {"message_count": ("ulong", request.gone)}
 
@@ -412,10 +412,10 @@ def check_ends(request, source, to_queue, destination):
 
 def bindings(broker, source, to_queue, destination, key):
     """Those between two ends with a key."""
-    found = (broker.queues if to_queue else broker.exchanges).get(destination)
-    if found is None:
+    target = (broker.queues if to_queue else broker.exchanges).get(destination)
+    if target is None:
         return []
-    return [each for each in found.bound.values() if each.exchange.name == source and each.key == key]
+    return [each for each in target.bound.values() if each.exchange.name == source and each.key == key]
 
 
 def described_binding(binding):

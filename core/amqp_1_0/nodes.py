@@ -144,9 +144,9 @@ def reading(broker, connection, node, terminus):
     if kind == OWN:
         made, address = make_own(broker, connection, node, terminus.container, terminus.link)
         if made:
-            found = Reading(made, address)
-            found.ends = found.own = True
-            return found
+            node_reading = Reading(made, address)
+            node_reading.ends = node_reading.own = True
+            return node_reading
         return subscribed(broker, connection, _TOPICS, address[len("/topic/") :].encode("utf-8"), address, terminus)
     if kind == LINK:
         return found_again(broker, connection, terminus)

@@ -14,7 +14,7 @@ DEPTH_MAX = 8  # levels that field tables of 0-9-1 have
 def facts(octets, at, end):
     """The sections before the body, by name, of a properties part that was checked: those that are lists as the fields that
     composites.py gives, maps as types.py gives them. Sections that the message has not are not there."""
-    found = {}
+    named = {}
     part = bytes(octets[at:end])
     at = 0
     while at < len(part):
@@ -25,10 +25,10 @@ def facts(octets, at, end):
         at = start + size
         name = sections.NAMES[code][0]
         if code in (sections.HEADER, sections.PROPERTIES):
-            found[name] = sections.fields_of(code, part, value, at)
+            named[name] = sections.fields_of(code, part, value, at)
         else:
-            found[name] = types.decode(part, value, at, 2)[0]
-    return found
+            named[name] = types.decode(part, value, at, 2)[0]
+    return named
 
 
 def check(buffer, at, end):
@@ -45,15 +45,15 @@ def decode(buffer, at, end):
     return properties_of(facts(buffer, at, end), plain)
 
 
-def properties_of(found, write):
+def properties_of(facts, write):
     """The names of class basic out of facts; `write`: how values of headers are given."""
     given: "dict" = {}
-    header, own = found.get("header") or {}, found.get("properties") or {}
-    noted = found.get("message-annotations") or {}
+    header, own = facts.get("header") or {}, facts.get("properties") or {}
+    noted = facts.get("message-annotations") or {}
     headers: "dict" = {}
     for key in noted:
         header_of(headers, key, noted[key], write)
-    pairs = found.get("application-properties") or {}
+    pairs = facts.get("application-properties") or {}
     for key in pairs:
         put(headers, sections.text_of(key), pairs[key], write)
     durable = header.get("durable")

@@ -106,10 +106,10 @@ class Protocol(Sending):
         receive = self.receive
         self.waiting = False
         is_sasl = self.state in SASL_STATES
-        found = frame.read(receive.octets, receive.start, receive.end, frame.SIZE_MIN_MAX if is_sasl else self.frame_max_in)
-        if found is None:
+        head = frame.read(receive.octets, receive.start, receive.end, frame.SIZE_MIN_MAX if is_sasl else self.frame_max_in)
+        if head is None:
             return False
-        type_, channel, at, end = found
+        type_, channel, at, end = head
         if (type_ == frame.SASL) != is_sasl:
             raise ProtocolError(FRAME_ERROR, "a frame of type 0x%02x in the state '%s' (section 5.3)" % (type_, self.state))
         if at == end and not is_sasl:

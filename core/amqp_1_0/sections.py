@@ -66,23 +66,23 @@ def split(octets, at, end, whole=True, size_max=0):
     lifetime = layout.NONE
     last = 0
     is_at_body = whole
-    found: "Any" = None
+    part: "Any" = None
     while at < end:
         is_at_body = False
-        found = descriptor(octets, at, end)
-        if found is None:
+        part = descriptor(octets, at, end)
+        if part is None:
             break
-        code, value = found
+        code, value = part
         check_order(code, last)
         if code > DATA:
             is_at_body = True
             break
-        found = head(code, octets, value, end)
-        if found is None:
+        part = head(code, octets, value, end)
+        if part is None:
             break
-        behind = found[1] + found[2]
+        behind = part[1] + part[2]
         if code == DATA:
-            at = found[1]
+            at = part[1]
             last = DATA
             is_at_body = True
             break
@@ -102,7 +102,7 @@ def split(octets, at, end, whole=True, size_max=0):
         raise ProtocolError(CONTENT_TOO_LARGE, "%d octets or more before a message's body; this broker takes %d" % (size, size_max))
     if is_at_body:
         if whole:
-            check_body(octets, at, end, found[2] if last == DATA else layout.NONE)
+            check_body(octets, at, end, part[2] if last == DATA else layout.NONE)
         return at, kind, lifetime
     if whole:
         bad("a message ends inside a section")
@@ -284,10 +284,10 @@ def copies(octets, size_max):
     for key in keys:
         key = key.encode("utf-8")
         parts += [bytes((len(key) >> 8 & 255, len(key) & 255)), key]
-    found = b"".join(parts)
-    if len(found) > size_max:
-        raise ValueError("x-cc has %d octets of routing keys with two for each; this broker takes %d" % (len(found), size_max))
-    return found
+    listed = b"".join(parts)
+    if len(listed) > size_max:
+        raise ValueError("x-cc has %d octets of routing keys with two for each; this broker takes %d" % (len(listed), size_max))
+    return listed
 
 
 def utf8(octets):

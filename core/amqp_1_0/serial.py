@@ -13,5 +13,5 @@ def after(number, count):
 
 def distance(number, other):
     """How far `other` lies behind `number`: below 0 where it lies before it."""
-    found = (other - number) & 0xFFFFFFFF
-    return found - 0x100000000 if found & _HALF else found
+    ahead = (other - number) & 0xFFFFFFFF
+    return ahead - 0x100000000 if ahead & _HALF else ahead

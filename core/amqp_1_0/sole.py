@@ -34,13 +34,13 @@ def enforce(protocol, fields):
 
 def others_of(protocol):
     """The other connections of a peer's user and container."""
-    found = []
+    others = []
     for connection in protocol.broker.connections:
         other = connection.session
         if isinstance(other, type(protocol)) and other is not protocol and other.state == "open":
             if other.container_id == protocol.container_id and connection.user is protocol.connection.user:
-                found.append(other)
-    return found
+                others.append(other)
+    return others
 
 
 def refuse(protocol):

@@ -181,10 +181,10 @@ class Client:
                 self._on_header(bytes(view[at : at + 8]))
                 at += 8
                 continue
-            found = frame.read(view, at, self._filled, len(view))
-            if found is None:
+            read = frame.read(view, at, self._filled, len(view))
+            if read is None:
                 break
-            type_, channel, body, end = found
+            type_, channel, body, end = read
             self._on_frame(type_, channel, body, end)
             at = end
         left = self._filled - at

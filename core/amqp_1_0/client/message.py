@@ -100,16 +100,16 @@ class Message:
     def read(self):
         """{code of a section: its value; of body sections a list of all}."""
         if self._sections is None:
-            found: "dict" = {}
+            sections: "dict" = {}
             at, end = 0, len(self.octets)
             while at < end:
                 value, at = types.decode(self.octets, at, end)
                 code = code_of(value)
                 if code < _DATA or code == _FOOTER:
-                    found[code] = value
+                    sections[code] = value
                 else:
-                    found.setdefault(code, []).append(value[2])
-            self._sections = found
+                    sections.setdefault(code, []).append(value[2])
+            self._sections = sections
         return self._sections
 
     def _fields(self, code):
