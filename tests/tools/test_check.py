@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from leveret.tools.devtool import check
+from leveret.tools.devtool import check, words
 
 
 def faults(look, source, path="core/queue/queue.py"):
@@ -249,3 +249,27 @@ def test_no_neutral_file_knows_octets_of_a_family(monkeypatch):
     monkeypatch.setattr(check, "families", lambda: set("x"))
     told = {fault.split(":")[0] for fault in check.octet_faults()}
     assert {"core/amqp_0_9/hot_in.py", "core/amqp_0_9/hot_out.py", "c_accel/amqp_0_9_frame.h", "c_accel/amqp_0_9_ingest.c"} <= told
+
+
+@pytest.mark.parametrize(
+    "source",
+    (
+        "found = queues.get(name)",
+        "def take(found): pass",
+        "for thing in things: pass",
+        "queue, what = row",
+        "self.found = 1",
+        "def found(): pass",
+        "_found = 1",
+        "import queue as it",
+        "try: pass\nexcept OSError as what: pass",
+        "if (that := 1): pass",
+    ),
+)
+def test_a_name_that_names_no_object_is_a_fault(source):
+    assert faults(words.word_faults, source)
+
+
+@pytest.mark.parametrize("source", ("queue = found", "x = self.what", "def found_queue(entry): pass", "'found'  # what it is"))
+def test_other_names_and_uses_of_such_a_name_are_no_fault(source):
+    assert faults(words.word_faults, source) == []

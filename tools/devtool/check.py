@@ -2,7 +2,8 @@
 
 Checks: style (ruff); types (mypy); that core/ stays inside its laws (rooms and imports, constructs that MicroPython lacks, length of
 functions); that every source file opens with a docstring and is not too long; that what hides a fault (noqa, type: ignore, except
-Exception) has its reason behind it; that generated files are current. It reads sources with `ast`; it does not import them.
+Exception) has its reason behind it; that no name is one of words.WORDS; that generated files are current. It reads sources with `ast`; it
+does not import them.
 """
 
 import ast
@@ -16,6 +17,8 @@ import sys
 import tempfile
 import tokenize
 import tomllib
+
+from . import words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE_FOLDERS = ("core", "ports", "c_accel", "tools", "firmware", "boards")
@@ -258,6 +261,12 @@ def docstring_faults():
             yield f"{path}: does not open with a docstring"
 
 
+def word_faults():
+    """Names in the product that name no object (words.py)."""
+    for path in python_files(*SOURCE_FOLDERS):
+        yield from words.word_faults(path, parse(path))
+
+
 def ruff_faults():
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--output-format", "concise", "--no-cache", "."], cwd=ROOT, capture_output=True, text=True
@@ -431,6 +440,7 @@ CHECKS = (
     ("who is no family knows no family's octets", octet_faults),
     ("every folder with sources is in the package", package_faults),
     ("every file says what it is for", docstring_faults),
+    ("names are nouns and verbs of the field", word_faults),
     ("no file is too long", file_length_faults),
     ("what hides a fault has its reason", unreasoned),
     ("generated files are current", generated_faults),
