@@ -1,10 +1,11 @@
 """What a bridge asks of the broker that it sends from, by management (core/management/requests.py).
 
-    bridge {"name", "stream", "consumer", "queue", "count", "status"}
+    bridge {"name", "stream", "consumer", "queue", "count", "status", "note"}
         Moves up to `count` messages from the head of `queue` (null: none) to the stream, whose settled ones go; keeps `status` for who
         asks; and answers what the stream has: "id", "logged", "first", "next", "position" (of the consumer; null: none kept), "octets",
         "octets_max", "age_max_s", "oldest" (seconds since 1970 of the message at the position, null: none), "moved", "queued" (messages
-        left in `queue`)
+        left in `queue`), "noted" (with "note" true: the number of the log's record that has the position, which is there after a power
+        cut when an answer's "synced" is as large; null: there is no log)
     report-bridge {"name", "status"}
         Keeps `status`, of a bridge that has no stream
     bridges {"name"}
@@ -48,9 +49,16 @@ def bridge(broker, request):
         finally:
             broker.tables.lend(-1)
         queued = queue.message_count()
+    log = broker.journal if stream.id_in_log else None
+    noted = None
+    if request.get("note") is True and log is not None:
+        stream.note_kept(log)
+        noted = log.promise()
     return json_text(
         {
             "ok": True,
+            "noted": noted,
+            "synced": None if log is None else log.log.synced,
             "id": stream.id,
             "logged": stream.id_in_log != 0,
             "first": stream.first_offset,

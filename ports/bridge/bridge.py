@@ -220,6 +220,7 @@ class Bridge:
     def numbers_begin_anew(self) -> None:
         """The stream is another one."""
         self.mover.forget()
+        self.target.numbers_begin_anew()
 
     def gateway_of(self, facts: "dict[str, Any]") -> None:
         """The gateway's name as it is sent: in memory alone numbers begin anew with each run, so each run is a gateway of its own."""

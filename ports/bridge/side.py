@@ -213,6 +213,17 @@ class Side(Events):
         self.over = True
         self.lost(self.dial.failure() or "%s%s" % ("%d " % code if code else "", text))
 
+    def numbers_begin_anew(self) -> None:
+        """The source's messages have other numbers from now on."""
+
+    def in_order(self) -> bool:
+        """True for an upstream that messages go to in one lane."""
+        return False
+
+    def asks_for_position(self) -> bool:
+        """True for an upstream that waits for the source's position to be in the log."""
+        return False
+
     def broke(self, error: Exception) -> None:
         """An error of ours."""
         report(error)

@@ -47,6 +47,8 @@ class StreamSource(Side):
         self.facts: "Any" = None  # the last answer to a "bridge" request
         self.first_next = 0  # the offset that the first lane is to bring next
         self.live_next = 0
+        self.safe = 0  # the position that the stream has in its log: after a power cut nothing in front of it comes again
+        self._noted: "list[tuple[int, int]]" = []  # (record of the log, position in it), not known to be synced
         self._stream_id = None
         self._as_it_is = False  # the outbox was made with other arguments
         self._due = 0
@@ -84,7 +86,9 @@ class StreamSource(Side):
         self.bridge.mover.live = False
         if self._stream_id not in (None, answer["id"]):
             self.say("%s: stream %r is another one than before: its numbers begin anew" % (self.place(), self.stream))
+            self.safe = 0
             self.bridge.numbers_begin_anew()
+        self._noted = []  # a log that begins anew counts its records anew
         self._stream_id = answer["id"]
         self.bridge.gateway_of(answer)
         self._start_at(answer["first"] if answer["position"] is None else answer["position"])
@@ -163,7 +167,7 @@ class StreamSource(Side):
 
     def uplink_back(self) -> None:
         """Upstream takes messages again: what gathers from now on goes ahead when much has gathered before."""
-        if not self.ready or self.facts is None:
+        if not self.ready or self.facts is None or self.bridge.target.in_order():
             return
         behind = self.facts["next"] - (self.live_next if self.live == ON else self.first_next)
         if behind > self.settings.prefetch:
@@ -216,8 +220,10 @@ class StreamSource(Side):
         if self.keeper.busy() or self.bridge.stopping:
             return
         reports = self._report_at is None or elapsed(now, self._report_at) >= REPORT_MS
-        if reports or self.queue is not None and elapsed(now, self._due) >= 0 and self.bridge.may_have(self.queue):
+        notes = self.bridge.target.asks_for_position()
+        if reports or notes or self.queue is not None and elapsed(now, self._due) >= 0 and self.bridge.may_have(self.queue):
             request = self._request(MOVE_COUNT)
+            request["note"] = reports or notes
             if reports and not self.bridge.inside():
                 request["status"] = self.bridge.status()
             if reports:
@@ -243,8 +249,19 @@ class StreamSource(Side):
         self.facts = answer
         if answer["position"] is not None:
             self.bridge.mover.done.forget_below(answer["position"])
+            self._note(answer)
         if answer["moved"]:
             self._due = now_ms()  # there may be more
+
+    def _note(self, answer: "dict[str, Any]") -> None:
+        """See how far the position is in the log. Without a log there is nothing that it could come back to."""
+        if not answer["logged"]:
+            self.safe = answer["position"]
+            return
+        if answer.get("noted") is not None:
+            self._noted.append((answer["noted"], answer["position"]))
+        while self._noted and self._noted[0][0] <= answer["synced"]:
+            self.safe = self._noted.pop(0)[1]
 
     def channel_closed(self, channel: "Any", code: int, text: str) -> None:
         if code == 406 and self.settings.outbox is not None and "arg" in text and not self.ready:

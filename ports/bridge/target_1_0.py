@@ -8,6 +8,8 @@
     accepted         the message has left the outbox
     rejected, released, modified, or no outcome at all: it is tried again, and goes to the refused queue after refusal_attempts
 
+Where the bridge has numbers, sends in one lane and upstream keeps its targets, each message arrives exactly once (once.py).
+
 Laws: an address that upstream refuses is told with what can be done, and asked for again after a pause; where the URL says auth=cbs, a
 token is put before the link is attached, and again when half of its time is over.
 """
@@ -22,6 +24,7 @@ from ...core.errors import ProtocolError
 from ...core.message.formats import BASIC
 from ...core.shim import elapsed
 from ..clock import now_ms, seconds
+from .once import Once
 from .side import LATER_MS, Side, guarded
 
 if False:  # for the type checker alone
@@ -59,18 +62,23 @@ class Target10(Side, Events):
     def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         Side.__init__(self, bridge, role, dials, settings)
         self.sender: "Any" = None
+        self.once: "Any" = None  # where messages have numbers that last
         self._tokens: "Any" = None
         self._asked_for_it = False
         self._dry_at: "int | None" = None  # since when there has been no credit
         self._is_dry = False
-        self.steps = [self._ask_for_token, self._attach]
+        self._told = ""  # how often a message may arrive
+        self._keep_nothing: "set[str]" = set()  # places that keep nothing, or refuse a link that is to be recovered
+        self.steps = [self._ask_for_token, self._look, self._leave, self._join]
 
     def new_client(self, settings: "Settings") -> "Any":
         login = self.dial.login()
+        receive_size = max(settings.buffer_size, 4096)
+        numbered = self.bridge.mover.dense and not self._has_lanes() and self.dial.place not in self._keep_nothing
         client = Guarded(
             self,
-            container="leveret-%s-%08x" % (settings.gateway or settings.name, getrandbits(30)),
-            receive_size=max(settings.buffer_size, 4096),
+            container="leveret-%s-%s" % (settings.gateway or settings.name, settings.name if numbered else "%08x" % getrandbits(30)),
+            receive_size=receive_size,
             send_size=settings.buffer_size + 2048,
             message_size_max=4096,  # nothing but the answers of $cbs comes
             window=settings.prefetch * 2 + 16,
@@ -79,7 +87,9 @@ class Target10(Side, Events):
             **login,
         )
         url = self.dial.url
-        self.sender = client.session.sender(settings.exchange or None, **url.capabilities())
+        address = settings.exchange or None
+        self.once = Once(self, client.session, address, receive_size, url.capabilities()) if numbered else None
+        self.sender = self.once.sender if numbered else client.session.sender(address, **url.capabilities())
         self._tokens = Tokens(self, client.session, url) if url.auth == "cbs" else None
         self._dry_at = None
         self._is_dry = self._asked_for_it = False
@@ -90,21 +100,77 @@ class Target10(Side, Events):
     def _ask_for_token(self) -> "bool | None":
         return None if self._tokens is None else self._tokens.begin()
 
-    def _attach(self) -> bool:
-        self._asked_for_it = self.client.session.state == "mapped" and self.sender.attach()
+    def tend(self, loop: "Any", now: int) -> None:
+        """A link is named after the stream that its messages come from, which the source has to tell first."""
+        if not self.over or not self.bridge.mover.dense or self.bridge.source.facts is not None:
+            Side.tend(self, loop, now)
+
+    def numbers_begin_anew(self) -> None:
+        """The stream is another one: so is the link."""
+        self.cut("the numbers of messages begin anew")
+
+    def in_order(self) -> bool:
+        """True where messages go in one lane: nothing is settled upstream before all in front of it is done."""
+        return self.once is not None and self.sender.keeps
+
+    def _has_lanes(self) -> bool:
+        return bool(self.settings.replay_messages_per_second or self.settings.replay_octets_per_second)
+
+    def _look(self) -> "bool | None":
+        """Attach the link for the first time: what does upstream have of it?"""
+        return None if self.once is None else self._join()
+
+    def _recover_nothing(self) -> None:
+        """Upstream keeps nothing: a link as any other, now and from now on."""
+        self._keep_nothing.add(self.dial.place)
+        self.once = None
+        self.sender = self.client.session.sender(self.settings.exchange or None, **self.dial.url.capabilities())
+
+    def _leave(self) -> "bool | None":
+        return None if self.once is None else self.once.leave()
+
+    def _join(self) -> bool:
+        attach = self.sender.attach if self.once is None else self.once.attach
+        self._asked_for_it = self.client.session.state == "mapped" and attach()
         return self._asked_for_it
 
     def attached(self, link: "Any") -> None:
         if link is self.sender:
+            if self.once is None or not self.once.is_looking:
+                self._tell_how_often()
             self.answered()
         else:
             self._tokens.attached()
 
+    def _tell_how_often(self) -> None:
+        """Say, when it has changed, whether a message can arrive twice."""
+        marked = "in doubt a message arrives twice, with the same x-gateway and x-sequence"
+        if not self.bridge.mover.dense:
+            why = "without a gateway messages have no numbers: in doubt one arrives twice"
+        elif self._has_lanes():  # the live lane would hold more open than any upstream keeps
+            why = "with a replay rate there are two lanes: " + marked
+        elif self.once is None:
+            why = "it keeps no unsettled deliveries: " + marked
+        elif not self.sender.keeps:
+            why = "it settles at once, against what it says: " + marked
+        else:
+            why = "it keeps unsettled deliveries: each message arrives exactly once"
+        if why != self._told:
+            self._told = why
+            self.say("%s: %s" % (self.place(), why))
+
     def detached(self, link: "Any", condition: str, text: str) -> None:
-        if not (self.over or self.client.closed):  # else the connection is over, which is told
+        if link is self.sender and self.once is not None and self.once.is_looking and not condition and not self.client.closed:
+            self.once.is_looking = False
+            if not self.once.recovers:
+                self._recover_nothing()
+            self.answered()
+        elif not (self.over or self.client.closed):  # else the connection is over, which is told
             self.cut(self._refusal(link.address, condition, text))
 
     def ended(self, condition: str, text: str) -> None:  # type: ignore[override]  # the two protocols' words for an end
+        if condition == "amqp:not-implemented" and self.once is not None and self.once.is_looking and self._asked_for_it:
+            self._keep_nothing.add(self.dial.place)  # RabbitMQ 3.10: it is asked for a link that is not, with the next connection
         if condition in ADVICE and self._asked_for_it and not self.ready:
             text = self._refusal(self.sender.address, condition, text)  # RabbitMQ 3.10 ends the session
         elif condition:
@@ -126,7 +192,8 @@ class Target10(Side, Events):
         if not self.sender.credit:
             return 0
         try:
-            number: int = self.sender.send(upstream.head(BASIC, octets, key, not self.settings.exchange), record.body)
+            head = upstream.head(BASIC, octets, key, not self.settings.exchange)
+            number: int = self.sender.send(head, record.body) if self.once is None else self.once.send(head, record)
             return number
         except (ValueError, ProtocolError) as error:
             record.reason = str(error)
@@ -137,6 +204,9 @@ class Target10(Side, Events):
             self._tokens.sent(outcome)
             return
         record = self.bridge.mover.flight.get(number)
+        if self.once is not None:
+            self.once.settled(number, outcome)
+            self._tell_how_often()
         if outcome == "accepted" or record is None:
             self.bridge.confirmed(number, outcome == "accepted")
             return
@@ -165,7 +235,15 @@ class Target10(Side, Events):
             return
         if self._tokens is not None:
             self._tokens.work(now)
-        if self.sender.credit or self.sender.unsettled or self.client.session.streaming is not None:
+        if self.once is not None:
+            self.once.work()
+        if (
+            self.sender.credit
+            or self.sender.unsettled
+            or self.once is not None
+            and self.sender.held
+            or self.client.session.streaming is not None
+        ):
             self._dry_at = None
             if self._is_dry:
                 self._is_dry = False
@@ -177,6 +255,10 @@ class Target10(Side, Events):
             self._is_dry = True
             self.bridge.count("blocked")
             self.say("%s takes no messages for now: it gives no credit" % self.place())
+
+    def asks_for_position(self) -> bool:
+        """True when the source is to say soon how far its position is in the log."""
+        return self.ready and self.once is not None and self.once.is_urgent()
 
     def stopped(self) -> str:
         """Why upstream takes nothing now, or ""."""

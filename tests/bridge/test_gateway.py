@@ -22,18 +22,19 @@ from leveret.ports.client import ClientError, connect
 class Gateway(Leveret):
     """`leveret serve --data` with one [[bridge]]; `more`: further lines of its table."""
 
-    def __init__(self, upstream_url, more='queue = "uplink"', sync="batch"):
+    def __init__(self, upstream_url, more='queue = "uplink"', sync="batch", exchange="telemetry"):
         self.upstream_url = upstream_url
         self.more = more
         self.sync = sync
+        self.exchange = exchange
         Leveret.__init__(self)
 
     def command(self):
         config = os.path.join(self.directory, "config.toml")
         with open(config, "w", encoding="utf-8") as file:
             file.write(
-                '[[bridge]]\nname = "up"\ngateway = "gw7"\nupstream = ["%s"]\nexchange = "telemetry"\nreconnect_seconds_min = 0.1\n'
-                "reconnect_seconds_max = 1\n%s\n" % (self.upstream_url, self.more)
+                '[[bridge]]\nname = "up"\ngateway = "gw7"\nupstream = ["%s"]\nexchange = "%s"\nreconnect_seconds_min = 0.1\n'
+                "reconnect_seconds_max = 1\n%s\n" % (self.upstream_url, self.exchange, self.more)
             )
         return [
             sys.executable,

@@ -127,6 +127,25 @@ class RunOfExchange(faults.Run):
     upstream_of = Exchange
 
 
+class RunOnce(RunOfExchange):
+    """A run in one lane, with numbers, against an upstream that keeps what is unsettled: nothing is double on the wire either."""
+
+    def __init__(self, node, seed, canary=False):
+        RunOfExchange.__init__(self, node, seed, canary)
+        self.plain = False
+
+    def settings(self):
+        settings = RunOfExchange.settings(self)
+        settings.replay_messages_per_second = 0
+        return settings
+
+    def judge(self, publisher, found, bridge):
+        wrong = RunOfExchange.judge(self, publisher, found, bridge)
+        if self.doubles:
+            wrong.append("%d double on the wire" % self.doubles)
+        return wrong
+
+
 class Run(faults.Run):
     """A run against a queue; nothing durable, since Broker-J is in memory and refuses it so."""
 
@@ -135,7 +154,9 @@ class Run(faults.Run):
 
 
 def node_of(kind):
-    """(the upstream, the class of its runs)."""
+    """(the upstream, the class of its runs). `once`: Leveret, which keeps what is unsettled."""
+    if kind == "once":
+        return Leveret(), RunOnce
     if kind in ("rabbitmq", "leveret"):
         return (RabbitMQ if kind == "rabbitmq" else Leveret)(), RunOfExchange
     return Node(kind), Run
@@ -145,7 +166,7 @@ def main():
     parser = argparse.ArgumentParser(description="Seeded fault runs of the bridge to an upstream of AMQP 1.0.")
     parser.add_argument("--runs", type=int, default=50, help="for each upstream")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--upstream", nargs="+", choices=tuple(peers.PEERS), default=["artemis"])
+    parser.add_argument("--upstream", nargs="+", choices=(*peers.PEERS, "once"), default=["artemis"])
     parser.add_argument("--canary", action="store_true", help="a bridge that settles before the outcome: must fail")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()

@@ -10,9 +10,9 @@ import pytest
 RUNS = int(os.environ.get("LEVERET_FAULT_RUNS", "4"))
 
 
-@pytest.mark.parametrize("kind", ["artemis", "broker-j", "rabbitmq", "leveret"])
+@pytest.mark.parametrize("kind", ["artemis", "broker-j", "rabbitmq", "leveret", "once"])
 def test_nothing_is_missing_and_nothing_double_whatever_the_link_does(request, kind):
-    request.getfixturevalue(kind.replace("-", "_"))  # skips where it cannot be had
+    request.getfixturevalue("leveret" if kind == "once" else kind.replace("-", "_"))  # skips where it cannot be had
     node, runs_of = bridge_faults.node_of(kind)
     try:
         failed, runs = faults.run_many(node, range(RUNS), kind=runs_of)

@@ -204,6 +204,28 @@ def test_positions_are_in_the_log_every_second_and_offsets_are_not_given_twice()
     assert broker.journal.log.counters["log_octets"] == octets  # who stands still writes nothing
 
 
+def test_a_bridge_is_told_when_its_position_is_in_the_log():
+    """What a cut leaves when an answer's synced is as large as what was noted."""
+    store = MemoryStore()
+    broker, _ = durable_broker(store, **ROOM)
+    with_queue(10, broker)
+    assert round_of(broker)["noted"] is None  # nobody asked
+    reader = Peer(broker)
+    reader.ask("basic_qos", "basic_qos_ok", 0, 10, False)
+    reader.consume("out", arguments={"x-stream-offset": "first", "x-stream-consumer": "b"})
+    reader.give(encoded("basic_ack", 1, 7, True))
+    noted = round_of(broker, note=True)
+    assert noted["position"] == 7 and noted["noted"] > 0
+    left = 20
+    while round_of(broker)["synced"] < noted["noted"] and left:
+        broker.run()
+        left -= 1
+    assert left and durable_broker(store.cut(), **ROOM)[0].queues["out"].kept == {"b": 7}
+    broker = with_queue(1)[0]
+    answer = round_of(broker, note=True)
+    assert answer["noted"] is None and answer["synced"] is None and not answer["logged"]  # in memory alone
+
+
 def test_who_may_and_what_is_wrong():
     broker, peer = with_queue(3)
     for given, text in (

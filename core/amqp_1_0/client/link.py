@@ -93,15 +93,16 @@ class Link:
         self.say_modes(fields, theirs, ours)
         return self.session.client.output.write(self.session.frame("attach", fields))
 
-    def leave(self, error=None):
-        """Detach the link for good; `detached` tells when the peer has. `error`: (condition, text) of why."""
-        return self.step("leave", error)
+    def leave(self, error=None, closed=True):
+        """Detach the link, for good or (`closed` false) so that one of its name can go on; `detached` tells when the peer has. `error`:
+        (condition, text) of why."""
+        return self.step("leave", error, closed)
 
-    def send_detach(self, error):
-        """detach, closed."""
+    def send_detach(self, error, closed):
+        """detach."""
         if self.session.streaming is self:
             return False  # not within a message: its transfers would have no end
-        fields: "dict" = {"handle": self.handle, "closed": True}
+        fields: "dict" = {"handle": self.handle, "closed": closed}
         if error is not None:
             fields["error"] = {"condition": error[0], "description": error[1]}
         return self.session.client.output.write(self.session.frame("detach", fields))
@@ -178,8 +179,9 @@ class Sender(Link):
         fields["source"] = ("source", dict(ours, outcomes=SYMBOLS))
         fields["target"] = ("target", theirs)
 
-    def send(self, octets, body=None, format_=0):
-        """Send a message: all its sections, or with `body` (bytes-like) those in front of it, and the body as one data section.
+    def send(self, octets, body=None, format_=0, tag=None):
+        """Send a message: all its sections, or with `body` (bytes-like) those in front of it, and the body as one data section. `tag`: its
+        delivery-tag, up to 32 octets (None: its number).
 
         Its number on this attachment (from 1), or 0: no credit, window or room now. Raises ValueError for one that can never go. A message
         that is larger than the send buffer is streamed: leave the body unchanged until it has gone.
@@ -198,19 +200,28 @@ class Sender(Link):
         whole = size + (size // (session.client.frame_size_max - 64) + 1) * 64
         if output.free() < (whole if whole <= output.limit else min(STREAM_MIN, output.limit)):
             return 0
-        self.sent += 1
         self._head, self._body, self._at = octets, b"" if body is None else memoryview(body), 0
-        self._first = session.next_delivery, format_
-        if not self.settled:
+        self._first = session.next_delivery, format_, tag
+        number = self.count(self.settled)
+        session.streaming = self
+        session.stream()
+        return number
+
+    def count(self, settled):
+        """A delivery has begun: its number."""
+        session = self.session
+        self.sent += 1
+        if not settled:
             session.unsettled[session.next_delivery] = (self, self.sent)
             self.unsettled += 1
         session.next_delivery = (session.next_delivery + 1) & MASK
         self.credit -= 1
         self.delivery_count = (self.delivery_count + 1) & MASK
-        session.streaming = self
-        number = self.sent
-        session.stream()
-        return number
+        return self.sent
+
+    def holds(self, number, delivery, outcome, is_settled):
+        """True where the message of an outcome that has come stays unsettled (recovering.py)."""
+        return False
 
     def left(self):
         """Octets of the message that are not out."""
@@ -222,10 +233,11 @@ class Sender(Link):
         if self._first is None:
             fields = handle + (b"\x40\x40\x40\x40\x41" if more else b"\x40\x40\x40\x40\x42")
         else:
-            delivery, format_ = self._first
+            delivery, format_, tag = self._first
             self._first = None
+            tag = pack(">I", self.sent & MASK) if tag is None else tag
             format_octets = b"\x43" if format_ == 0 else b"\x70" + pack(">I", format_)
-            fields = handle + b"\x70" + pack(">I", delivery) + b"\xa0\x04" + pack(">I", self.sent & MASK) + format_octets
+            fields = handle + b"\x70" + pack(">I", delivery) + b"\xa0" + bytes((len(tag),)) + tag + format_octets
             fields += (b"\x41" if self.settled else b"\x42") + (b"\x41" if more else b"\x42")
         return b"\x00\x53\x14\xc0" + bytes((len(fields) + 1, 6)) + fields
 

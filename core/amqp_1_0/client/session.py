@@ -61,13 +61,14 @@ class Session:
 
     def sender(self, address, settled=False, **options):
         """A Sender to an address, which is there for good; `attach` attaches it. `options`: link.Link."""
-        return self._place(Sender(self, len(self.links), address, settled, options))
+        return self.place(Sender(self, len(self.links), address, settled, options))
 
     def receiver(self, address, prefetch=0, second=False, **options):
         """A Receiver from an address, which is there for good; `attach` attaches it. `options`: link.Link."""
-        return self._place(Receiver(self, len(self.links), address, prefetch, second, options))
+        return self.place(Receiver(self, len(self.links), address, prefetch, second, options))
 
-    def _place(self, link):
+    def place(self, link):
+        """A link, which gets a handle of its own for good. Raises ValueError when there are too many."""
         if len(self.links) > HANDLE_MAX:
             raise ValueError("a client has at most 256 links")
         self.links.append(link)
@@ -204,14 +205,19 @@ class Session:
             return
         if not outcome and not fields["settled"]:
             return  # "received", or nothing: not the end
+        held = False
         ids = within(self.unsettled, first, last)
-        for each in ids:
+        for each in list(ids):
             sender, number = self.unsettled.pop(each)
             sender.unsettled -= 1
+            if sender.holds(number, each, outcome, fields["settled"]):
+                held = True
+                ids.remove(each)
             self.client.events.settled(sender, number, outcome, state[1] if outcome else {})
         if ids and not fields["settled"]:
-            given = {"role": False, "first": first, "last": last, "settled": True, "state": state}
-            self.client.output.answer(self.frame("disposition", given))
+            for begin, end in [(each, each) for each in ids] if held else [(first, last)]:
+                given = {"role": False, "first": begin, "last": end, "settled": True, "state": state}
+                self.client.output.answer(self.frame("disposition", given))
 
 
 def end_links(session, condition, text):
