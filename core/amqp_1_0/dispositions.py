@@ -274,6 +274,8 @@ def settle_for(session, first, last, state):
     newest = tail_number(session)
     if serial.distance(newest, last) > 0:
         last = newest
+    if serial.distance(1, first) < 0 and newest <= layout.MASK:
+        first = 1  # that of the first delivery
     if serial.distance(first, last) < 0:
         return
     journal = session.broker.journal

@@ -68,6 +68,7 @@ class IncomingLink(Link):
         self.way = b""
         self.way_at: "Any" = None
         self.kept: "Any" = None  # termini.Target: what is remembered of its deliveries
+        self.is_partial = False  # the map of these that its peer got has not all
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
         self.wants_second = self.second  # what the peer has asked for; `second`: what it was answered
@@ -82,6 +83,8 @@ class IncomingLink(Link):
         target = fields["target"]
         if fields["source"] is not None and fields["source"][0] == "source":
             self.outcomes = fields["source"][1]["outcomes"]
+        if target is None and self.broker.kept is not None:  # a link that is recovered by its name (section 2.6.3)
+            target = self.broker.kept.terminus(self)
         if target is None:
             raise LinkError(INVALID_FIELD, "an attach of a sender without a target: a link to be recovered is not there")
         if not isinstance(target, tuple) or target[0] != "target":
@@ -112,9 +115,10 @@ class IncomingLink(Link):
             "target": self.target,
             "max-message-size": self.content_max,
         }
-        if self.kept is not None and self.kept.accepted:
+        if self.kept is not None and (self.kept.accepted or fields["unsettled"] is not None):
             room = self.protocol.frame_max_out - ATTACH_ROOM
-            given["unsettled"], given["incomplete-unsettled"] = termini.unsettled_map(self.kept, room)
+            given["unsettled"], self.is_partial = termini.unsettled_map(self.kept, room)
+            given["incomplete-unsettled"] = self.is_partial
         return given
 
     def recover(self, fields):
@@ -165,6 +169,7 @@ class IncomingLink(Link):
             self.drop()
             self.give_credit()
             return True
+        self.check_settled(delivery, fields["more"])
         try:
             if delivery.error is None and not self.payload(delivery, octets, at, end, not fields["more"]):
                 return False
@@ -202,13 +207,14 @@ class IncomingLink(Link):
         if fields["message-format"] not in (None, 0):
             raise LinkError(NOT_IMPLEMENTED, "message-format 0x%08x; 0 is served" % fields["message-format"])
         if fields["resume"] and not is_known:
-            raise LinkError(INVALID_FIELD, "a delivery is resumed that is not in our map of what is unsettled (section 2.6.13)")
+            ignored = Delivery(self, number, tag, True, False)  # section 2.7.5: as if its sender had settled it, and with nothing new
+            ignored.taken = True
+            return ignored
+        if self.is_partial and not is_known:
+            raise LinkError(NOT_ALLOWED, "a new delivery, and our map of what is unsettled was incomplete (section 2.7.3)")
         settled = bool(fields["settled"])
-        if self.settles == SETTLED and not settled or self.settles == UNSETTLED and settled and not fields["more"]:
-            word = "settled" if settled else "not settled"
-            raise LinkError(NOT_ALLOWED, "a delivery that is %s against snd-settle-mode (section 2.8.2)" % word)
         second = self.second
-        if fields["rcv-settle-mode"] is not None:
+        if fields["rcv-settle-mode"] is not None and not settled:
             if fields["rcv-settle-mode"] and not self.wants_second:
                 raise LinkError(INVALID_FIELD, "rcv-settle-mode second on a link that has first (section 2.7.5)")
             second = fields["rcv-settle-mode"] == 1
@@ -220,6 +226,12 @@ class IncomingLink(Link):
         if isinstance(state, tuple) and state[0] == "transactional-state":
             delivery.work = transactions().work_of(self.session, state[1], LinkError)
         return delivery
+
+    def check_settled(self, delivery, more):
+        """Raise for a delivery against snd-settle-mode (section 2.7.5): settled is true on one of its transfers at least, or on none."""
+        if delivery.settled if self.settles == UNSETTLED else self.settles == SETTLED and not (delivery.settled or more):
+            word = "settled" if delivery.settled else "not settled"
+            raise LinkError(NOT_ALLOWED, "a delivery that is %s against snd-settle-mode (section 2.8.2)" % word)
 
     def check_same(self, delivery, fields):
         """Raise when a further transfer of a delivery says something else than the first (section 2.7.5)."""

@@ -48,6 +48,7 @@ class OutgoingLink(Link):
         # resuming.py, where deliveries outlive the link (receiver-settle-mode second): what it resumes, up to where the log has its queue
         self.resuming: "Any" = None
         self.resumed: "Any" = None
+        self.is_partial = False  # the receiver's map has not all: only what is resumed is sent
         self.safe: "Any" = None
         self.asked: "Any" = None
         self.prefix: "Any" = None  # octets of its transfers up to their delivery-id (hot_row.py), and where they lie
@@ -127,7 +128,8 @@ class OutgoingLink(Link):
 
     def recover(self, fields):
         """Deliveries that another link of this name has left, and their receiver knows (section 2.6.13)."""
-        if fields["unsettled"] and not self.consumer.queue.is_stream:
+        if fields["unsettled"] is not None and not self.consumer.queue.is_stream:
+            self.is_partial = fields["incomplete-unsettled"]
             self.resuming = needed("amqp_1_0.resuming", "links that are resumed")
             self.resumed = self.resuming.recover(self, fields["unsettled"])
             self.protocol.places.take(self, POSITION_SIZE * len(self.resumed))
@@ -135,7 +137,7 @@ class OutgoingLink(Link):
     def attach_fields(self, fields):
         """Those of our attach."""
         return {
-            "unsettled": self.resuming.map_of(self.resumed) if self.resumed else None,
+            "unsettled": None if self.resumed is None else self.resuming.map_of(self.resumed),
             "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
             "rcv-settle-mode": fields["rcv-settle-mode"],
             "source": self.source,

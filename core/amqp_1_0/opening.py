@@ -75,7 +75,7 @@ def open_(protocol, channel, fields, octets, at, end):
         raise ProtocolError(INVALID_FIELD, "max-frame-size is %d; each peer takes %d (section 2.7.1)" % (frame_max, frame.SIZE_MIN_MAX))
     if 0 < idle_ms < IDLE_LEAST_MS:
         raise ProtocolError(NOT_ALLOWED, "idle-time-out is %d ms; %d or more are served (section 2.4.5)" % (idle_ms, IDLE_LEAST_MS))
-    check_host(protocol, fields["hostname"] or "")
+    check_host(protocol, fields["hostname"] or protocol.hostname)
     if connection.user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, connection.user.name))
     if len(fields["container-id"].encode("utf-8")) > broker.limits.argument_size_max // 4:

@@ -38,6 +38,7 @@ class Protocol(Sending):
         self.frame_max_in = min(limits.frame_size_max, self.receive.size)
         self.channel_max = limits.channel_max - 1  # the highest number of a channel that both sides have
         self.container_id = ""
+        self.hostname = ""  # that the log-in named (section 5.3.3.2), where open names none
         self.is_sole = False  # the peer wants to be its container's only connection (sole.py)
         self.user: "Any" = None  # who has logged in
         self.idle_ms = 0  # the peer hears something from us within this time; 0: it need not
@@ -152,6 +153,10 @@ class Protocol(Sending):
         if self.state != "open" or name in ("open", "close", "begin") or name[:4] == "sasl":
             return self.step(name, channel, fields, octets, at, end)
         if session is None:
+            if channel > self.channel_max:
+                raise ProtocolError(
+                    FRAME_ERROR, "a %s on channel %d; channel-max is %d (section 2.7.1)" % (name, channel, self.channel_max)
+                )
             raise ProtocolError(CHANNEL_ERROR, "a %s on channel %d, where no session has begun" % (name, channel))
         return session.take(name, fields, octets, at, end)
 

@@ -59,6 +59,8 @@ def is_safe(link, queue, entry):
     broker = link.broker
     tables, journal = broker.tables, broker.journal
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    if link.is_partial and name_of(broker, entry) not in link.resumed:
+        return False  # no new delivery before the receiver has attached with all of its map (section 2.7.3)
     if journal is None or not queue.id_in_log or not (tables.is_durable(message) or tables.messages[message + layout.MESSAGE_SEGMENT]):
         return True
     position = tables.entries[entry + layout.ENTRY_POSITION]

@@ -41,10 +41,22 @@ class Target:
         self.durable = durable
         self.policy = policy
         self.timeout_s = timeout_s
+        self.address: "Any" = None  # and capabilities: of the target, for a link that is recovered by its name
+        self.capabilities: "list" = []
         self.accepted: "dict" = {}  # delivery-tag -> None: accepted, and not settled by their sender
         self.link: "Any" = None  # that is attached to it
         self.scope: "Any" = None  # the session or the protocol that has to end before its timeout begins
         self.until = None  # uptime in seconds when it is forgotten; None: not yet known
+
+    def is_as(self, target):
+        """True for a target of these fields."""
+        given = target["expiry-policy"], target["timeout"], target["address"], target["capabilities"]
+        return (self.policy, self.timeout_s, self.address, self.capabilities) == given
+
+    def take(self, target):
+        """It has these fields now."""
+        self.policy, self.timeout_s = target["expiry-policy"], target["timeout"]
+        self.address, self.capabilities = target["address"], target["capabilities"]
 
     def key(self):
         """What it is known by."""
@@ -65,6 +77,8 @@ class Target:
             "user": self.user,
             "policy": self.policy,
             "timeout": self.timeout_s,
+            "address": self.address,
+            "capabilities": self.capabilities,
         }
 
     def tag_definition(self, tag):
@@ -111,11 +125,10 @@ class Termini:
             most = self.broker.limits.target_count_max
             if len(self.targets) >= most:
                 raise LinkError(RESOURCE_ERROR, "this broker keeps what is unsettled of %d links, and that is the most" % most)
-            there = Target(key[0], key[1], link.connection.user.name, durable, target["expiry-policy"], target["timeout"])
+            there = Target(key[0], key[1], link.connection.user.name, durable, None, 0)
             self.targets[key] = there
-            self.log(there, there.definition())
-        elif there.policy != target["expiry-policy"] or there.timeout_s != target["timeout"]:
-            there.policy, there.timeout_s = target["expiry-policy"], target["timeout"]
+        if not there.is_as(target):
+            there.take(target)
             self.log(there, there.definition())
         there.link, there.scope, there.until = link, None, None
         if not fields["incomplete-unsettled"]:
@@ -124,6 +137,15 @@ class Termini:
                 if tag not in given:
                     self.settle(there, tag)  # its sender has
         return there
+
+    def terminus(self, link):
+        """The target, as composites.py has it, that a link with no target of its own recovers; None: there is none of its name."""
+        there = self.targets.get((link.protocol.container_id, link.name))
+        if there is None or there.user != link.connection.user.name:
+            return None
+        given = {"address": there.address, "durable": there.durable, "expiry-policy": there.policy, "timeout": there.timeout_s}
+        given.update({"dynamic": False, "dynamic-node-properties": None, "capabilities": there.capabilities})
+        return "target", given
 
     def detached(self, link):
         """A link has ended without closing: its target waits for the next one."""
@@ -241,6 +263,7 @@ def restore(broker, definition):
     target = Target(
         definition["container"], definition["link"], definition["user"], UNSETTLED_STATE, definition["policy"], definition["timeout"]
     )
+    target.address, target.capabilities = definition.get("address"), definition.get("capabilities", [])
     if target.policy != "never":
         target.until = broker.uptime_s + target.timeout_s
     kept.targets[target.key()] = target

@@ -237,7 +237,7 @@ def run(steps, form=engine.Plain):
         healthy = Healthy(broker)
         start = free_places(broker)
         for name, arguments in QUEUES:
-            broker.declare_queue(healthy.link.connection, name, False, True, False, False, arguments)
+            broker.topology.declare_queue(healthy.link.connection, name, False, True, False, False, arguments)
         live = Live(broker)
         checks = invariants.Steps(4)
         now = 1000

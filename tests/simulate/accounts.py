@@ -71,6 +71,7 @@ class Sending(Owner):
         self.account = account
         self.end = None
         self.known = {}  # tag -> [message, octets, outcome or None, delivery-id or None]
+        self.is_partial = False  # the broker's map had not all
         self.plan = []  # (tag, True: the broker knows it) to be sent again
         self.done = []  # accepted and settled
         self.refused = set()  # came to another outcome
@@ -91,6 +92,7 @@ class Sending(Owner):
         theirs = fields["unsettled"] or {}
         self.world.counts["attached_again"] += bool(self.known)
         self.plan = []
+        self.is_partial = fields["incomplete-unsettled"]
         for tag, each in self.known.items():
             if each[2] == ACCEPTED and tag not in theirs and not fields["incomplete-unsettled"]:
                 raise Wrong("%s was accepted, its sender has not settled it, and the broker has forgotten it" % each[0])
@@ -114,7 +116,7 @@ class Sending(Owner):
             else:
                 each[3] = client.deliver(self.end, tag, each[1], tag, chance.pick((400, 60)), resume=resumed or None)
             return
-        if len(self.known) < 5:
+        if len(self.known) < 5 and not self.is_partial:
             message = self.account.next_message()
             octets = message_of(message, chance.pick((0, 20, 60, 300, 700)), {"priority": chance.pick((None, 0, 9))}, chance.one_in(3))
             self.known[message.encode()] = each = [message, octets, None, None]
@@ -275,6 +277,12 @@ class Account:
         """The id of the next one; nobody says in which order they come."""
         self.count += 1
         return "%sd-%d" % (self.name, self.count)
+
+    def is_open(self, broker):
+        """True while there is something that has not come to its end."""
+        queue = broker.queues.get(self.queue)
+        ready = queue is not None and queue.message_count() + queue.unsettled_count() > 0
+        return ready or bool(self.sending.known) or bool(self.receiving.holding)
 
     def verify(self):
         """At the end, when all is settled: what was accepted was processed."""

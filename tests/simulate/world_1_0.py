@@ -9,7 +9,7 @@ from model import Wrong, state_of
 from peer_1_0 import body_of
 from world import World
 
-ROUNDS = 60  # in which all that the accounts have open comes to its end
+ROUNDS = 200  # in which all that the accounts have open comes to its end
 
 
 class World10(Deeds10, World):
@@ -88,6 +88,8 @@ class World10(Deeds10, World):
     def close_accounts(self):
         """All that the accounts have open comes to its end, and then it is counted."""
         for turn in range(ROUNDS):
+            if not [account for account in self.accounts if account.is_open(self.broker)]:
+                break
             clients = [client for client in self.clients if isinstance(client, Client10)]
             for account in self.accounts:
                 mine = [client for client in clients if client.account is account]

@@ -373,5 +373,6 @@ def test_what_was_not_delivered_yet_is_not_told_to_be_settled():
     assert [number for number, _ in peer.messages()] == [1]
     peer.settle(1, ("accepted", {}), 5, settled=False)
     assert [(each[1]["first"], each[1]["last"]) for each in peer.frames() if each[0] == "disposition"] == [(1, None)]
-    peer.settle(3, ("accepted", {}), 5, settled=False)
-    assert [each for each in peer.frames() if each[0] == "disposition"] == []
+    for first, last in ((3, 5), (0, 0), (0xFFFFFFFF, 0)):
+        peer.settle(first, ("accepted", {}), last, settled=False)
+        assert [each for each in peer.frames() if each[0] == "disposition"] == []

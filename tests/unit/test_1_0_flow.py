@@ -196,7 +196,6 @@ REFUSED_FIRST = [
     ("detach", {"delivery_id": 0}, "amqp:invalid-field"),
     ("detach", {"delivery_id": 0, "delivery_tag": b"t" * 33}, "amqp:invalid-field"),
     ("detach", dict(FIRST, message_format=1), "amqp:not-implemented"),
-    ("detach", dict(FIRST, resume=True), "amqp:invalid-field"),
     ("detach", dict(FIRST, rcv_settle_mode=1), "amqp:invalid-field"),
     ("detach", dict(FIRST, state=("transactional-state", {"txn-id": b"1"})), "amqp:transaction:unknown-id"),
     ("end", dict(FIRST, handle=9), "amqp:session:unattached-handle"),
