@@ -235,8 +235,8 @@ def test_a_receiver_that_comes_again_gets_what_it_does_not_know_and_resumes_what
         receiver(peer, credit=4)
         tags = [tag for tag, _, _ in deliveries(peer)]
         assert len(set(tags)) == 4
-        peer.settle(0, ("accepted", {}), settled=False)
-        assert outcome(peer) == (0, True, "accepted")
+        peer.settle(1, ("accepted", {}), settled=False)
+        assert outcome(peer) == (1, True, "accepted")
         if cut:
             broker, _ = durable_broker(store.cut())
         else:
