@@ -4,7 +4,8 @@
     python3 tools/generate_states.py --check    exit 1 when the page is not what the tables say, or a table is not sound
 
 A table is sound when its actions are there (the comment above it says where: `Actions: FILE.`, beside the table's file), when no row hides
-behind an earlier one, and when the texts that files of its room compare a `state` with, or set it to, are states of the room's tables.
+behind an earlier one, and when the texts that files of its room compare a `state` with, or set it to, are states of the room's tables; for
+the state of a `connection` in another room, of the tables in core/connection.
 """
 
 import ast
@@ -125,17 +126,18 @@ def faults_of(machine):
 
 
 def texts_of_states(path):
-    """(line, text) of every text that a file compares an attribute `state` with, or sets it to."""
+    """(line, text, is_connection) of every text that a file compares an attribute `state` with, or sets it to; `is_connection`: the
+    attribute is one of something called `connection`."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "state":
-            below = [each for right in node.comparators for each in ast.walk(right)]
+            target, below = node.left, [each for right in node.comparators for each in ast.walk(right)]
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == "state":
-            below = [node.value]
+            target, below = node.targets[0], [node.value]
         else:
             continue
         for each in below:
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                yield each.lineno, each.value
+                yield each.lineno, each.value, ast.unparse(target.value).split(".")[-1] == "connection"
 
 
 def faults(all_machines):
@@ -143,11 +145,11 @@ def faults(all_machines):
     for machine in all_machines:
         yield from faults_of(machine)
     for folder in sorted({machine.path.parent for machine in all_machines}):
-        known = {state for machine in all_machines if machine.path.parent == folder for state in machine.states()}
         for path in sorted(folder.glob("*.py")):
-            for line, text in texts_of_states(path):
-                if text not in known:
-                    yield f"{path.relative_to(ROOT)}:{line}: {text!r} is no state of {folder.relative_to(ROOT)}"
+            for line, text, is_connection in texts_of_states(path):
+                home = ROOT / "core" / "connection" if is_connection else folder
+                if text not in {state for machine in all_machines if machine.path.parent == home for state in machine.states()}:
+                    yield f"{path.relative_to(ROOT)}:{line}: {text!r} is no state of {home.relative_to(ROOT)}"
 
 
 def page(all_machines):

@@ -48,7 +48,7 @@ class Login:
     def work(self):
         """Go on with the calculation; the broker calls this, outside of `process`."""
         connection = self.session.connection
-        if not connection.closed and not connection.ending:
+        if connection.state == "served":
             connection.guarded(self.work_on)
             if not connection.closed:
                 connection.process()

@@ -105,7 +105,7 @@ class Session(Sending):
         left = FRAMES_A_TURN
         tables = self.broker.tables
         tables.begin_turn()
-        while self.held is None and self.state != "login" and not connection.ending and not connection.closed:
+        while self.held is None and self.state != "login" and connection.state == "served":
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0 and self.ingest():
                 break
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
@@ -358,7 +358,7 @@ class Session(Sending):
             return False
         there = self.receive.end - self.receive.start
         between = there == 0 if self.body_left >= 0 else there < 7 and channel.body_left > 0
-        return between and self.connection.has_turn and not self.connection.ending
+        return between and self.connection.has_turn and self.connection.state == "served"
 
     def take_in(self, descriptor):
         """Have the engine read it: the octets read; None: none now; 0: the peer is gone. `took_in` is to follow."""

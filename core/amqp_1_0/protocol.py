@@ -73,7 +73,7 @@ class Protocol(Sending):
             self.held = None
             link.session.take_on(link, link.complete)
         left = FRAMES_A_TURN if self.let_leave() else 0
-        while self.held is None and self.state != "login" and not connection.ending and not connection.closed:
+        while self.held is None and self.state != "login" and connection.state == "served":
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
                 connection.wait_for_turn()
                 break
@@ -120,7 +120,7 @@ class Protocol(Sending):
         receive.start = end  # first: an end of the connection empties the buffer, and behind an error stands the peer's answer to it
         if self.whole_frame(channel, receive.octets, at, end):
             return True
-        if not self.connection.closed and not self.connection.ending:
+        if self.connection.state == "served":
             receive.start = start
         self.waiting = True
         return False

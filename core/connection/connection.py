@@ -4,12 +4,14 @@ It owns the two buffers and the states before there is a session and after it: s
 and what goes wrong inside is this connection's alone: an error of ours closes it with a clear word and a counter.
 """
 
+from .. import states
 from ..errors import INTERNAL_ERROR, RESOURCE_ERROR, ProtocolError
 from ..parts import part
 from ..shim import elapsed
 from ..wire.family import MORE, SNIFF_MAX
 from ..wire.installed import FAMILIES
 from ..wire.registry import sniff
+from .states import CONNECTION
 
 if False:  # for the type checker alone
     from typing import Any
@@ -38,7 +40,6 @@ class Connection:
     # What few connections change before they end, and what is read rarely, stands here: on a board an attribute costs 8 octets of each
     # connection, on CPython the way to one of the class takes five times as long.
     ending_since = 0  # broker.now then
-    lingering = False  # it ends later: closing a stream with unread input would discard octets already sent
     identities: "Any" = None
     exclusive_queues: "Any" = ()
     queues_declared = 0
@@ -53,8 +54,8 @@ class Connection:
             self.identities = identities
         self.user = None
         self.session = self.session_process = self.session_room = self.session_tick = None
-        self.closed = False
-        self.ending = False  # no more input is processed; pending octets are sent, then the stream ends
+        self.state = "sniffing"  # states.CONNECTION
+        self.closed = False  # the state "closed", as ports ask for it
         self.reading = True  # false: the peer is slowed
         self.has_turn = True  # false: it has unprocessed frames, and other connections have their turn first
         self.gone = False  # the peer has closed; frames that came before still have their turns
@@ -63,6 +64,7 @@ class Connection:
         self.last_sent = broker.now
         pair = broker.places.attach(self)
         if pair is None:
+            self.state = "closed"
             self.closed = True
             self.receive = self.send = None
         else:
@@ -114,8 +116,8 @@ class Connection:
         self.last_sent = self.broker.now
         if self.closed:
             return
-        if self.ending and not self.lingering and self.send.start == self.send.end:
-            self.finish()
+        if self.state == "ending" and self.send.start == self.send.end:
+            self.step("drained")
             return
         if self.session is not None:
             self.guarded(self.session_room)
@@ -139,12 +141,12 @@ class Connection:
 
     def close(self, text="the broker is closing"):
         """Begin to close from our side, with the protocol's words."""
-        if self.closed or self.ending:
-            return
-        if self.session is None:
-            self.finish()
-        else:
-            self.session.shut(text)
+        self.step("close", text)
+
+    @property
+    def ending(self):
+        """True when no more input is processed; pending octets are sent before the stream ends."""
+        return self.state != "served" and self.state != "sniffing"
 
     # Calls by the broker
 
@@ -176,19 +178,39 @@ class Connection:
 
     # Inside
 
+    def step(self, input_, *given):
+        """Do what CONNECTION says of an input."""
+        states.step(self, CONNECTION, self, input_, *given)
+
     def process(self):
         """Process received octets until a frame is incomplete, or the session holds."""
-        if self.ending:
-            self.receive.reset()
-            return
-        if self.session is None:
-            try:
-                if not self.begin():
-                    return
-            except Exception as error:  # an error of ours ends this connection alone
-                self.broke(error)
-                return
+        if self.state == "served":
+            self.guarded(self.session_process)  # as its row says, which changes no state: without the look-up
+        else:
+            self.step("octets")
+
+    def serve(self):
+        """The session processes received octets."""
         self.guarded(self.session_process)
+
+    def sniff(self):
+        """Find the family of the first octets."""
+        try:
+            if self.begin():
+                self.step("known")
+        except Exception as error:  # an error of ours ends this connection alone
+            self.broke(error)
+
+    def discard(self):
+        """Drop what was received."""
+        self.receive.reset()
+
+    def ignore(self, *given):
+        """Nothing changes."""
+
+    def shut(self, text):
+        """Close with the protocol's words."""
+        self.session.shut(text)
 
     def guarded(self, action):
         """Run a part of the session. Returns its answer, None when it failed; any error in it ends only this connection."""
@@ -202,9 +224,10 @@ class Connection:
     def broke(self, error):
         """An error of ours, or the heap is used up: say so, count it, and close this connection only. Never raises."""
         self.broker.guard.trouble("connection %s", self.name, error)
-        if self.session is None or self.ending:
-            self.finish()
-            return
+        self.step("broke", error)
+
+    def apologize(self, error):
+        """Close with the protocol's words for an error of ours."""
         try:
             if isinstance(error, MemoryError):
                 told = ProtocolError(RESOURCE_ERROR, "the broker is out of memory", True)
@@ -246,8 +269,10 @@ class Connection:
 
     def end(self, lingering=False):
         """Accept no more input; the stream ends when all is sent or (lingering) when the peer closes it or LINGER_MS have passed."""
-        self.ending = True
-        self.lingering = lingering
+        self.step("linger" if lingering else "end")
+
+    def stop(self):
+        """Process no more input."""
         self.reading = True
         self.ending_since = self.broker.now
         self.receive.reset()
@@ -255,13 +280,18 @@ class Connection:
 
     def finish(self):
         """The connection is closed: release everything that it held."""
-        if self.closed:
-            return
+        self.step("over")
+
+    def lose(self):
+        """Release everything; the peer may have gone without the protocol's farewell."""
+        self.release(None, "" if self.session.closing else " without connection.close")
+
+    def release(self, _=None, how=""):
+        """Release everything that the connection held; `how`: words about its end."""
         self.closed = True
         try:
             if self.user is not None:
-                gone = "" if self.ending or self.session.closing else " without connection.close"
-                self.broker.inform("%s: the connection of user '%s' has ended%s" % (self.name, self.user.name, gone))
+                self.broker.inform("%s: the connection of user '%s' has ended%s" % (self.name, self.user.name, how))
         except Exception as error:  # an error of ours: told, and the connection still ends
             self.broker.guard.trouble("connection %s", self.name, error)
         if not self.gives_back():

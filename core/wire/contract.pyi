@@ -186,7 +186,8 @@ class Connection(Structure):
     send: Any
     reading: bool
     closed: bool
-    ending: bool
+    state: str
+    """connection/states.py: "served" until `end`, `finish` or an error of ours."""
     def wait_for_turn(self) -> None: ...
     def end(self, lingering: bool = False) -> None: ...
     def finish(self) -> None: ...
