@@ -35,10 +35,11 @@ def head_for_1_0(broker, message, failed=0, noted=None):
     passed = passed_ms(broker, message)
     if not (kind & CHANGED or failed or noted or passed):
         return octets
-    changes = annotations_of(broker, message)
+    given = reading.annotations_of(tables, message) if kind & layout.KIND_ANNOTATED else {}
+    changes = noted_of(given, tables.messages[message + layout.MESSAGE_ARRIVED]) if given else {}
     if noted:
         changes.update(noted)
-    return rewritten(octets, failed, passed, GONE if is_endless(broker, message) else None, changes)
+    return rewritten(octets, failed, passed, GONE if is_endless(broker, message) else None, changes, modified.told_in(given))
 
 
 def passed_ms(broker, message):
@@ -57,9 +58,9 @@ def is_endless(broker, message):
     )
 
 
-def rewritten(octets, failed, passed, ttl, changes):
+def rewritten(octets, failed, passed, ttl, changes, told=b""):
     """A properties part (bytes) as its receiver gets it. `passed`: milliseconds off its ttl; `ttl` GONE: it has none any more; `changes`:
-    annotations by symbol, with values as types.py has them, GONE: none."""
+    annotations by symbol, with values as types.py has them, GONE: none; `told`: the section delivery-annotations, or none."""
     at, end = 0, len(octets)
     parts = []
     kept = 0  # what is not in `parts` yet begins here
@@ -69,6 +70,10 @@ def rewritten(octets, failed, passed, ttl, changes):
         if code > sections.HEADER and not is_header_done:
             parts.append(header({}, failed, 0))
             is_header_done = True
+        if code > sections.HEADER and told:
+            parts += [octets[kept:at], told]
+            kept = at
+            told = b""
         if code > sections.MESSAGE_ANNOTATIONS:
             break
         _, start, size = sections.head(code, octets, value, end)
@@ -92,6 +97,9 @@ def rewritten(octets, failed, passed, ttl, changes):
         at = behind
     if not is_header_done:
         parts.append(header({}, failed, 0))
+    if told:
+        parts += [octets[kept:at], told]
+        kept = at
     if changes:
         parts.append(octets[kept:at])
         parts.append(annotations(changes))
@@ -283,7 +291,8 @@ def converted(broker, message, failed, noted):
         "priority": kind >> layout.KIND_PRIORITY & 255 if kind & layout.KIND_HAS_PRIORITY else None,
         "ttl": reading.expiration_of(broker.tables, message),
     }
-    octets = header(fields, failed, passed_ms(broker, message)) + sections_of(given, changes)
+    told = modified.told_in(reading.annotations_of(tables, message)) if kind & layout.KIND_ANNOTATED else b""
+    octets = header(fields, failed, passed_ms(broker, message)) + told + sections_of(given, changes)
     size = messages[message + layout.MESSAGE_BODY]
     if given.get("type") == ENCODED and body.is_body(size, crossing.reader(tables, message)):
         return octets

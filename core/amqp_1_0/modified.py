@@ -1,4 +1,5 @@
-"""The outcome modified (section 3.4.5) where it says more than delivery-failed: undeliverable-here, and message-annotations.
+"""The outcome modified (section 3.4.5) where it says more than delivery-failed: undeliverable-here, and message-annotations; and rejected
+(3.4.3) with an error, which a dead letter has in its delivery-annotations under `rejected`.
 
 undeliverable-here: the message is not delivered to the same link again, as long as that is attached; others get it, and until there
 are some it waits (queue/wishes.py). Queues that choose by themselves who gets what cannot keep a message from one link: there it is
@@ -20,7 +21,7 @@ from ..message import reading
 from ..message.annotations import write
 from ..outcomes import REJECTED
 from ..parts import needed, part
-from . import properties, sections, types
+from . import composites, properties, sections, types
 from .bounds import POSITION_SIZE
 from .conditions import LinkError
 
@@ -28,6 +29,8 @@ if False:  # for the type checker alone
     from typing import Any
 
 NAME = "annotations"  # of the octets, among the broker's annotations of a message
+TOLD = "rejected"  # of the octets of an error
+TOLD_MAX = 2048  # of them
 CHANGED_MAX = 8192  # messages with other annotations whose records the log has
 OURS = ("x-opt-deaths", "x-death", "x-cc", "x-exchange", "x-routing-key", "x-stream-offset")
 OUR_FIRST = ("x-first-death-", "x-last-death-", "x-poison-", "x-basic-")
@@ -35,9 +38,12 @@ OUR_FIRST = ("x-first-death-", "x-last-death-", "x-poison-", "x-basic-")
 
 def asked(state):
     """The fields of a state that asks for something here; None: it does not."""
-    if isinstance(state, tuple) and state[0] == "modified" and (state[1]["undeliverable-here"] or state[1]["message-annotations"]):
-        return state[1]
-    return None
+    if not isinstance(state, tuple) or not isinstance(state[1], dict):
+        return None
+    name, given = state
+    if name == "modified" and (given["undeliverable-here"] or given["message-annotations"]):
+        return given
+    return given if name == "rejected" and given["error"] is not None else None
 
 
 def come_to(session, entry, given, outcome):
@@ -47,6 +53,10 @@ def come_to(session, entry, given, outcome):
     queue = broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
     if queue.is_stream:
         return outcome  # a reader of a stream passes on: nothing comes again
+    if "error" in given:
+        if queue.rules is not None and queue.rules.dead_letter is not None:
+            tell(broker, queue, entry, given["error"])
+        return outcome
     if given["message-annotations"]:
         annotate(broker, queue, entry, given["message-annotations"])
     if not given["undeliverable-here"]:
@@ -91,6 +101,30 @@ def annotate(broker, queue, entry, given):
     exchange(broker, queue, entry, message, route, octets)
 
 
+def tell(broker, queue, entry, error):
+    """Have the dead letter that an entry's message becomes say why it was rejected; without room it does not say so."""
+    tables = broker.tables
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    changes = reading.annotations_of(tables, message)
+    fields = error[1] if isinstance(error, tuple) else error
+    changes[TOLD] = composites.write("error", fields)
+    try:
+        octets = write(changes)
+    except ValueError:
+        return
+    if len(changes[TOLD]) <= TOLD_MAX and tables.has_room(tables.blocks_for(tables.size_of(message) + len(octets)), 1):
+        exchange(broker, queue, entry, message, tables.route_of(message), octets, False)
+
+
+def told_in(changes):
+    """The section delivery-annotations that says why a message was rejected; b"": it was not, or without a word."""
+    octets = changes.get(TOLD)
+    if octets is None:
+        return b""
+    pair = b"\xa3\x08rejected" + octets
+    return b"\x00\x53\x71\xd1" + struct.pack(">II", 4 + len(pair), 2) + pair
+
+
 def put_header(headers, name, value):
     """An annotation that begins with x- as a header for 0-9-1, where that has the like; else there is none of that name."""
     headers.pop(name, None)
@@ -105,12 +139,12 @@ def put_header(headers, name, value):
         pass  # a number that is larger than those of 0-9-1
 
 
-def exchange(broker, queue, entry, message, route, octets):
-    """Have a copy of an entry's message with these annotations in its place, in the log too."""
+def exchange(broker, queue, entry, message, route, octets, stays=True):
+    """Have a copy of an entry's message with these annotations in its place, in the log too where it `stays` in its queue."""
     tables, journal = broker.tables, broker.journal
     messages = tables.messages
     segment = None
-    is_logged = journal is not None and queue.id_in_log and messages[message + layout.MESSAGE_SEGMENT] > 0
+    is_logged = stays and journal is not None and queue.id_in_log and messages[message + layout.MESSAGE_SEGMENT] > 0
     if is_logged:
         number = messages[message + layout.MESSAGE_SEGMENT]
         for each in journal.log.segments:
@@ -136,6 +170,8 @@ def exchange(broker, queue, entry, message, route, octets):
             raise
         if segment is not None:
             journal.moved_out(segment)
+    else:
+        messages[copy + layout.MESSAGE_SEGMENT] = messages[message + layout.MESSAGE_SEGMENT]
     tables.entries[entry + layout.ENTRY_MESSAGE] = copy
     difference = messages[copy + layout.MESSAGE_BLOCKS] - messages[message + layout.MESSAGE_BLOCKS]
     tables.queues[queue.handle + layout.QUEUE_BLOCKS] += difference

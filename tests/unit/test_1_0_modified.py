@@ -353,3 +353,49 @@ def test_within_a_transaction_it_takes_effect_at_the_discharge():
     other.receiver(credit=5)
     assert came(other)[0][1]["message-annotations"] == MINE
     sound(broker)
+
+
+# rejected with an error
+
+
+def test_a_dead_letter_says_why_it_was_rejected():
+    """Section 3.4.3: the error is in the delivery-annotations of the rejected message, under the symbol rejected."""
+    error = {"condition": "amqp:internal-error", "description": "no good"}
+    for store in (None, MemoryStore()):
+        broker, peer = world(2, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}, store)
+        peer.receiver(credit=5)
+        got = came(peer)
+        peer.settle(got[0][0], ("rejected", {"error": error}))
+        peer.settle(got[1][0], ("rejected", {}))
+        broker.run()
+        peer.receiver("/queues/dead", "d", 2)
+        first, second = came(peer)
+        told = first[1]["delivery-annotations"][("symbol", "rejected")]
+        assert told[:2] == ("described", ("ulong", 0x1D)) and told[2][:2] == [("symbol", "amqp:internal-error"), "no good"]
+        assert first[2] == b"0" and first[1]["header"]["durable"] and not second[1].get("delivery-annotations")
+        assert broker.queues["q"].message_count() == 0
+        sound(broker)
+        if store is not None:
+            peer.frames()
+            broker, _ = durable_broker(store.cut())
+            assert (broker.queues["q"].message_count(), broker.queues["dead"].message_count()) == (0, 2)
+            peer = Peer(broker)
+            peer.receiver("/queues/dead", "d", 2)
+            assert ("symbol", "rejected") in came(peer)[0][1]["delivery-annotations"]
+
+
+def test_a_large_error_and_a_queue_without_dead_letters():
+    broker, peer = world(1)
+    peer.receiver(credit=5)
+    peer.settle(came(peer)[0][0], ("rejected", {"error": {"condition": "amqp:not-found", "description": "x"}}))
+    assert broker.queues["q"].unsettled_count() == 0
+    broker, peer = world(1, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    peer.receiver(credit=5)
+    before, modified.TOLD_MAX = modified.TOLD_MAX, 10
+    try:
+        peer.settle(came(peer)[0][0], ("rejected", {"error": {"condition": "amqp:not-found", "description": "x"}}))
+    finally:
+        modified.TOLD_MAX = before
+    peer.receiver("/queues/dead", "d", 2)
+    assert not came(peer)[0][1].get("delivery-annotations")
+    sound(broker)
