@@ -13,7 +13,7 @@
 The second argument has fields of the sections header and properties by the specification's names ("ttl", "message-id", "content-type" ...),
 the third the application properties, `annotations` those of the message. An address of None is the anonymous terminus: each message says
 where it goes, {"to": ...}. For speed send with wait=False (returns when the message is in the send buffer) and call `wait_settled()` now
-and then. A URL's `auth` and `node`: ports/url_1_0.py.
+and then. A URL's `auth` and `node`: ports/url_1_0.py. `with client.transaction() as work`: ports/transactions_1_0.py.
 
 Errors: ConnectFailed, TlsRefused (one of those), LoginRefused, ConnectionLost, LinkDetached (condition and text; attach a new one),
 NotAccepted (the outcomes), Timeout, TooLarge; all are ClientError. One connection, one session, one thread. Bytes move only inside calls:
@@ -85,6 +85,7 @@ class Connection(Moving, Events):
         self._messages: "list[Any]" = []
         self._error: "Any" = None  # what is to be raised by the next call
         self._opened = False
+        self._controller: "Any" = None
         try:
             self.wait(lambda: self._opened)
         except ConnectionLost as error:
@@ -146,6 +147,16 @@ class Connection(Moving, Events):
         receiver = Receiver(self, self._client.session.receiver(address, prefetch, second, **options))
         self._attach(receiver)
         return receiver
+
+    def transaction(self) -> "Any":
+        """A Transaction (ports/transactions_1_0.py). Raises LinkDetached where the broker has none, Timeout."""
+        from ..core.amqp_1_0.client import transactions
+        from .transactions_1_0 import Transaction
+
+        if self._controller is None or self._controller.left:
+            self._controller = Controller(self, transactions.controller(self._client.session))
+            self._attach(self._controller)
+        return Transaction(self, self._controller)
 
     def _attach(self, end: "Link") -> None:
         self._links.append(end)
@@ -264,11 +275,26 @@ class Sender(Link):
         self.connection.wait(lambda: self.link.unsettled == 0)
         if self._refusals:
             refusals, self._refusals = self._refusals, []
-            number, outcome, fields = refusals[0]
-            error = fields.get("error") or {}
-            words = "%s %s" % (error.get("condition", ""), error.get("description") or "")
-            sentence = "message %d was %s %s" % (number, outcome or "settled without an outcome", words)
-            raise NotAccepted(sentence.strip(), refusals)
+            raise not_accepted("message %d" % refusals[0][0], refusals)
+
+
+class Controller(Sender):
+    """The link to the broker's coordinator of transactions."""
+
+    def __init__(self, connection: Connection, link: "Any") -> None:
+        Sender.__init__(self, connection, link)
+        self.answers: "dict[int, Any]" = {}  # number of a request: (outcome, fields)
+
+    def outcome(self, number: int, outcome: str, fields: "dict[str, Any]") -> None:
+        self.answers[number] = (outcome, fields)
+
+
+def not_accepted(what: str, refusals: "list[Any]") -> NotAccepted:
+    """The error for refusals, (number, outcome, fields) each; its sentence is the first one's."""
+    _, outcome, fields = refusals[0]
+    error = fields.get("error") or {}
+    words = "%s %s" % (error.get("condition", ""), error.get("description") or "")
+    return NotAccepted(("%s was %s %s" % (what, outcome or "settled without an outcome", words)).strip(), refusals)
 
 
 class Receiver(Link):

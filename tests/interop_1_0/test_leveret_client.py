@@ -134,3 +134,50 @@ def test_what_has_no_route_is_released_by_leveret_and_accepted_by_rabbitmq(reque
     client = connect(url(request.getfixturevalue("rabbitmq")))
     client.sender("/exchange/amq.topic").send(b"x", {"subject": "nobody.wants.it"})  # 3.10; a bridge there needs its bindings first
     client.close()
+
+
+@pytest.mark.parametrize("kind", ["artemis", "broker_j", "leveret"])
+def test_what_is_done_in_a_transaction_is_done_together_or_not_at_all(request, kind):
+    broker = request.getfixturevalue(kind)
+    client = connect(url(broker))
+    there, back = address(broker, "work"), address(broker, "done")
+    sender, answers = client.sender(there), client.sender(back)
+    for number in range(4):
+        sender.send(b"%d" % number)
+    receiver = client.receiver(there, 2)
+    first, second = take_unsettled(client, 2)
+    with client.transaction() as work:  # two are settled and one is sent, with a body of several transfers
+        work.send(answers, b"answer" * 100000)
+        work.settle(receiver, first)
+        work.settle(receiver, second)
+        assert client.poll(0) == []
+    third, fourth = take_unsettled(client, 2)
+    assert (third.body, fourth.body) == (b"2", b"3")
+    rolled, other = client.transaction(), client.transaction()
+    rolled.send(answers, b"never")
+    other.send(answers, b"last")
+    other.settle(receiver, third)
+    other.commit()
+    rolled.rollback()
+    receiver.accept(fourth)
+    with pytest.raises(RuntimeError), client.transaction() as work:
+        work.send(answers, b"never either")
+        raise RuntimeError
+    assert work.id is None
+    with pytest.raises(ValueError):
+        work.commit()
+    receiver.close()
+    assert [message.body for message in take(client, client.receiver(back, 10), 2)] == [b"answer" * 100000, b"last"]
+    client.receiver(there, 10)
+    assert client.poll(500) == []
+    client.close()
+
+
+def take_unsettled(client, count):
+    """`count` messages, of which nothing is decided."""
+    found = []
+    while len(found) < count:
+        messages = client.poll(10000)
+        assert messages, "%d of %d messages came" % (len(found), count)
+        found += messages
+    return found

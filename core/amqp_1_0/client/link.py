@@ -159,6 +159,7 @@ class Sender(Link):
 
     def __init__(self, session, handle, address, settled, options):
         self.settled = settled
+        self.work = b""  # the state that its messages are sent with (transactions.py)
         Link.__init__(self, session, handle, address, options)
 
     def reset(self):
@@ -197,11 +198,11 @@ class Sender(Link):
         if self.credit <= 0 or session.streaming is not None or session.remote_window <= 0 or self.unsettled >= session.window:
             return 0
         output = session.client.output
-        whole = size + (size // (session.client.frame_size_max - 64) + 1) * 64
+        whole = size + (size // (session.client.frame_size_max - 64) + 1) * 64 + len(self.work)
         if output.free() < (whole if whole <= output.limit else min(STREAM_MIN, output.limit)):
             return 0
         self._head, self._body, self._at = octets, b"" if body is None else memoryview(body), 0
-        self._first = session.next_delivery, format_, tag
+        self._first = session.next_delivery, format_, tag, self.work
         number = self.count(self.settled)
         session.streaming = self
         session.stream()
@@ -233,12 +234,15 @@ class Sender(Link):
         if self._first is None:
             fields = handle + (b"\x40\x40\x40\x40\x41" if more else b"\x40\x40\x40\x40\x42")
         else:
-            delivery, format_, tag = self._first
+            delivery, format_, tag, state = self._first
             self._first = None
             tag = pack(">I", self.sent & MASK) if tag is None else tag
             format_octets = b"\x43" if format_ == 0 else b"\x70" + pack(">I", format_)
             fields = handle + b"\x70" + pack(">I", delivery) + b"\xa0" + bytes((len(tag),)) + tag + format_octets
             fields += (b"\x41" if self.settled else b"\x42") + (b"\x41" if more else b"\x42")
+            if state:
+                fields += b"\x40" + state
+                return b"\x00\x53\x14\xc0" + bytes((len(fields) + 1, 8)) + fields
         return b"\x00\x53\x14\xc0" + bytes((len(fields) + 1, 6)) + fields
 
     def piece(self, size):
@@ -402,6 +406,13 @@ class Receiver(Link):
         if message.settled and self.prefetch:
             self.owed += 1
             self.go_on()
+
+
+def told(state):
+    """(name, fields) of the outcome in a delivery state; ("", {}): it is none, or there is none."""
+    if isinstance(state, tuple) and state[0] == "transactional-state":
+        state = state[1]["outcome"]
+    return state if isinstance(state, tuple) and (state[0] in OUTCOMES or state[0] == "declared") else ("", {})
 
 
 def within(table, first, last):

@@ -11,7 +11,7 @@ from ... import states
 from ...errors import CHANNEL_ERROR, NOT_ALLOWED, ProtocolError
 from ...shim import const
 from .. import composites, frame
-from .link import MASK, OUTCOMES, Receiver, Sender, close_link, within
+from .link import MASK, Receiver, Sender, close_link, told, within
 from .states import SESSION
 
 if False:  # for the type checker alone
@@ -98,7 +98,8 @@ class Session:
         while self.streaming is not None and self.remote_window > 0:
             sender = self.streaming
             left = sender.left()
-            size = min(left, self.client.frame_size_max - _OVERHEAD, output.free() - _OVERHEAD)
+            overhead = _OVERHEAD + len(sender.work)
+            size = min(left, self.client.frame_size_max - overhead, output.free() - overhead)
             if size < 0 or (size < left and size < _PIECE_MIN):
                 return
             head = sender.transfer(size < left)
@@ -198,7 +199,7 @@ class Session:
         first = fields["first"]
         last = first if fields["last"] is None else fields["last"]
         state = fields["state"]
-        outcome = state[0] if isinstance(state, tuple) and state[0] in OUTCOMES else ""
+        outcome, found = told(state)
         if fields["role"] is False:
             for link in self.links:
                 link.forget(first, last, outcome)
@@ -213,7 +214,7 @@ class Session:
             if sender.holds(number, each, outcome, fields["settled"]):
                 held = True
                 ids.remove(each)
-            self.client.events.settled(sender, number, outcome, state[1] if outcome else {})
+            self.client.events.settled(sender, number, outcome, found)
         if ids and not fields["settled"]:
             for begin, end in [(each, each) for each in ids] if held else [(first, last)]:
                 given = {"role": False, "first": begin, "last": end, "settled": True, "state": state}

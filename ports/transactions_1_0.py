@@ -1,0 +1,94 @@
+"""Transactions of the blocking AMQP 1.0 client (part 4): what is sent and settled in one takes effect together, or not at all.
+
+    with client.transaction() as work:              # leaving it commits; an exception rolls back
+        work.send(sender, b"21.5", {"durable": True})
+        work.settle(receiver, message)              # accepted; or any other outcome
+    work = client.transaction(); ...; work.commit() # or work.rollback()
+
+Several may be open at a time. commit raises NotAccepted where the broker refuses the whole: then nothing has happened.
+"""
+
+from ..core.amqp_1_0.client import transactions
+from .client_1_0 import not_accepted
+
+if False:  # for the type checker alone
+    from typing import Any
+
+    from .client_1_0 import Connection, Receiver, Sender
+
+
+class Transaction:
+    """One transaction. `id`: the broker's name for it, None when it is over."""
+
+    def __init__(self, connection: "Connection", controller: "Sender") -> None:
+        self._connection = connection
+        self._controller = controller
+        self._senders: "list[Any]" = []
+        number: int = self._ask(lambda: controller.link.declare())
+        outcome, fields = self._answer(number)
+        if outcome != "declared":
+            raise not_accepted("a transaction", [(number, outcome, fields)])
+        self.id: "Any" = fields["txn-id"]
+
+    def __enter__(self) -> "Transaction":
+        return self
+
+    def __exit__(self, kind: "Any", error: "Any", trace: "Any") -> None:
+        if self.id is not None:
+            if kind is None:
+                self.commit()
+            else:
+                self.rollback()
+
+    def send(self, sender: "Sender", *arguments: "Any", **options: "Any") -> int:
+        """As Sender.send; returns when the message is in the send buffer, since nothing has happened before `commit`."""
+        if sender not in self._senders:
+            self._senders.append(sender)
+        sender.link.work = transactions.state(self.id)
+        try:
+            number: int = sender.send(*arguments, wait=False, **options)
+        finally:
+            sender.link.work = b""
+        return number
+
+    def settle(self, receiver: "Receiver", message: "Any", outcome: str = "accepted", fields: "dict[str, Any] | None" = None) -> None:
+        """Give a message its outcome, at the commit."""
+        receiver.settle(message, *transactions.outcome(self.id, outcome, fields))
+
+    def commit(self) -> None:
+        """All of it takes effect. Raises NotAccepted, and nothing has happened."""
+        for sender in self._senders:
+            sender.wait_settled()
+        self._discharge(False)
+
+    def rollback(self) -> None:
+        """Nothing of it has happened: what was settled in it is unsettled as before, at the broker."""
+        self._discharge(True)
+
+    def _discharge(self, fail: bool) -> None:
+        id_, self.id = self.id, None
+        if id_ is None:
+            raise ValueError("the transaction is over")
+        number: int = self._ask(lambda: self._controller.link.discharge(id_, fail))
+        outcome, fields = self._answer(number)
+        if outcome != "accepted":
+            raise not_accepted("the transaction", [(number, outcome, fields)])
+
+    def _ask(self, ask: "Any") -> "Any":
+        """The number of a message to the coordinator, which may have to wait for room."""
+        found: "list[Any]" = []
+
+        def asked() -> bool:
+            number = ask()
+            if number:
+                found.append(number)
+            return bool(number)
+
+        self._connection.wait(asked)
+        return found[0]
+
+    def _answer(self, number: int) -> "Any":
+        """The outcome of such a message: (name, fields)."""
+        answers = self._controller.answers
+        self._connection.wait(lambda: number in answers)
+        return answers.pop(number)
