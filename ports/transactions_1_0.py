@@ -9,18 +9,19 @@ Several may be open at a time. commit raises NotAccepted where the broker refuse
 """
 
 from ..core.amqp_1_0.client import transactions
+from ..core.amqp_1_0.client.message import message_head
 from .client_1_0 import not_accepted
 
 if False:  # for the type checker alone
     from typing import Any
 
-    from .client_1_0 import Connection, Receiver, Sender
+    from .client_1_0 import Connection, Controller, Receiver, Sender
 
 
 class Transaction:
     """One transaction. `id`: the broker's name for it, None when it is over."""
 
-    def __init__(self, connection: "Connection", controller: "Sender") -> None:
+    def __init__(self, connection: "Connection", controller: "Controller") -> None:
         self._connection = connection
         self._controller = controller
         self._senders: "list[Any]" = []
@@ -40,13 +41,14 @@ class Transaction:
             else:
                 self.rollback()
 
-    def send(self, sender: "Sender", *arguments: "Any", **options: "Any") -> int:
-        """As Sender.send; returns when the message is in the send buffer, since nothing has happened before `commit`."""
+    def send(self, sender: "Sender", body: "Any", *sections: "Any") -> int:
+        """As Sender.send, `sections` being its fields, application properties and annotations. Returns when the message is in the send
+        buffer, since nothing has happened before `commit`."""
         if sender not in self._senders:
             self._senders.append(sender)
         sender.link.work = transactions.state(self.id)
         try:
-            number: int = sender.send(*arguments, wait=False, **options)
+            number: int = sender.send_octets(message_head(*sections), body, False)
         finally:
             sender.link.work = b""
         return number

@@ -218,6 +218,7 @@ ADVICE = (
     ),
     ("ports/url_1_0.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/client.py", "this client speaks", "Connect with leveret.ports.client_1_0."),
+    ("ports/transactions_1_0.py", "the transaction is over", "Begin another one with client.transaction()."),
     ("ports/url.py", "", "Write the URL as amqp[s]://user:password@host:port/vhost."),
     ("ports/serial_line.py", "", "Plug the device in, or give this user the right to open it (group dialout)."),
     ("ports/store", "", "Change `[board.store]` as the sentence says."),
