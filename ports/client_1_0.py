@@ -289,12 +289,12 @@ class Controller(Sender):
         self.answers[number] = (outcome, fields)
 
 
-def not_accepted(what: str, refusals: "list[Any]") -> NotAccepted:
+def not_accepted(subject: str, refusals: "list[Any]") -> NotAccepted:
     """The error for refusals, (number, outcome, fields) each; its sentence is the first one's."""
     _, outcome, fields = refusals[0]
     error = fields.get("error") or {}
     words = "%s %s" % (error.get("condition", ""), error.get("description") or "")
-    return NotAccepted(("%s was %s %s" % (what, outcome or "settled without an outcome", words)).strip(), refusals)
+    return NotAccepted(("%s was %s %s" % (subject, outcome or "settled without an outcome", words)).strip(), refusals)
 
 
 class Receiver(Link):

@@ -78,16 +78,16 @@ class Transaction:
 
     def _ask(self, ask: "Any") -> "Any":
         """The number of a message to the coordinator, which may have to wait for room."""
-        found: "list[Any]" = []
+        numbers: "list[Any]" = []
 
         def asked() -> bool:
             number = ask()
             if number:
-                found.append(number)
+                numbers.append(number)
             return bool(number)
 
         self._connection.wait(asked)
-        return found[0]
+        return numbers[0]
 
     def _answer(self, number: int) -> "Any":
         """The outcome of such a message: (name, fields)."""

@@ -199,7 +199,7 @@ class Session:
         first = fields["first"]
         last = first if fields["last"] is None else fields["last"]
         state = fields["state"]
-        outcome, found = told(state)
+        outcome, outcome_fields = told(state)
         if fields["role"] is False:
             for link in self.links:
                 link.forget(first, last, outcome)
@@ -214,7 +214,7 @@ class Session:
             if sender.holds(number, each, outcome, fields["settled"]):
                 held = True
                 ids.remove(each)
-            self.client.events.settled(sender, number, outcome, found)
+            self.client.events.settled(sender, number, outcome, outcome_fields)
         if ids and not fields["settled"]:
             for begin, end in [(each, each) for each in ids] if held else [(first, last)]:
                 given = {"role": False, "first": begin, "last": end, "settled": True, "state": state}
