@@ -18,6 +18,7 @@ import amqp_wire as wire
 import pika
 
 QUEUE, STREAM, PIKA_QUEUE, EXCHANGE, READER = "honest.work", "honest.stream", "honest.pika", "honest.exchange", "honest.reader"
+LINKS = "honest.links"  # the queue of those that speak AMQP 1.0
 USER = "honest"
 PASSWORD = "secret"
 WINDOW = 50
@@ -489,7 +490,9 @@ class Honest:
         self.state = state
         self.say = say
         self.connect_s_max = connect_s_max
-        self.ledgers = {name: Ledger(name, self.tell) for name in (QUEUE, STREAM, PIKA_QUEUE)}
+        import honest_1_0  # which is made of this module
+
+        self.ledgers = {name: Ledger(name, self.tell) for name in (QUEUE, STREAM, PIKA_QUEUE, LINKS)}
         self.clients = [
             Publisher("publisher of " + QUEUE, self, self.ledgers[QUEUE], QUEUE, 60),
             Consumer("consumer of " + QUEUE, self, self.ledgers[QUEUE], QUEUE),
@@ -498,6 +501,7 @@ class Honest:
             PikaPublisher("pika publisher", self, self.ledgers[PIKA_QUEUE]),
             PikaConsumer("pika consumer", self, self.ledgers[PIKA_QUEUE]),
             Echo("echo", self),
+            *honest_1_0.clients(self),
         ]
         self.waits = []
 

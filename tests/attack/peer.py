@@ -69,15 +69,15 @@ class Attack:
                         pass
             self.pause(0.1)
 
-    def connect(self, address=None, **options):
-        """A Peer without a log-in."""
+    def connect(self, address=None, kind=None, **options):
+        """A Peer (or another kind of one) without a log-in."""
         self.check()
         if self.counts["connections"] >= CONNECTIONS_MAX:
             raise Over()
         if len(self.peers) >= OPEN_MAX:
             self.peers[0].close()
         self.counts["connections"] += 1
-        peer = Peer(self, address or self.address, **options)
+        peer = (kind or Peer)(self, address or self.address, **options)
         self.peers.append(peer)
         return peer
 

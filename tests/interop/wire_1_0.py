@@ -1,7 +1,7 @@
 """AMQP 1.0 on a socket, written and read without anything of the broker's: what attackers and measurements speak.
 
-Values: None, bool, str, bytes, list and dict as they are; Symbol, and pairs for numbers: ("uint", 5). What is read comes without the
-names of its types. `performative` has the fields in the order of the specification; PERFORMATIVES names those that are looked at.
+Values: None, bool, int (long), str, bytes, list and dict as they are; Symbol, and pairs for other numbers: ("uint", 5). What is read
+comes without the names of its types. `performative` has the fields in the order of the specification.
 """
 
 import socket
@@ -36,6 +36,8 @@ def value(given):
     """The octets of a value."""
     if given is None or isinstance(given, bool):
         return {None: b"\x40", True: b"\x41", False: b"\x42"}[given]
+    if isinstance(given, int):
+        return b"\x81" + struct.pack(">q", given)
     if isinstance(given, Described):
         return b"\x00\x80" + struct.pack(">Q", given.code) + value(given.value)
     if isinstance(given, Symbol):
