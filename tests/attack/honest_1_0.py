@@ -59,12 +59,12 @@ class Publisher10(Wire10):
         self.client.attach("honest", 0, False, f"/queues/{QUEUE}")
         self.credit = self.client.expect(wire.FLOW)[1][6]
         self.delivery = 0
-        self.open = {}
+        self.unanswered = {}
         self.next_at = self.heard_at = time.monotonic()
 
     def may_send(self):
         """True when the broker takes a message, and few wait."""
-        return self.credit > 0 and len(self.open) < honest.WINDOW and self.state.stop.value == 0
+        return self.credit > 0 and len(self.unanswered) < honest.WINDOW and self.state.stop.value == 0
 
     def work(self):
         """One message when it is time, and what has come."""
@@ -72,14 +72,14 @@ class Publisher10(Wire10):
         if now >= self.next_at and self.may_send():
             self.next_at = max(self.next_at + 1 / self.rate, now - 1)
             self.number += 1
-            self.open[self.delivery] = self.number
+            self.unanswered[self.delivery] = self.number
             self.ledger.publish(self.number)
             body = b"%d %d " % (self.epoch, self.number) + b"." * self.chance.choice((10, 100, 400, 3000))
             durable = wire.value(wire.Described(0x70, [True]))
             self.client.send(wire.frame(0, wire.transfer(0, self.delivery, durable + wire.data(body))))
             self.delivery += 1
             self.credit -= 1
-        self.waits = bool(self.open)
+        self.waits = bool(self.unanswered)
         if not self.waits:
             self.heard_at = now
         got = self.frame(max(0.001, min(0.2, self.next_at - time.monotonic())) if self.may_send() else 0.2)
@@ -96,7 +96,7 @@ class Publisher10(Wire10):
         elif code == wire.DISPOSITION:
             first, last = fields[1], fields[1] if fields[2] is None else fields[2]
             for delivery in range(first, last + 1):
-                number = self.open.pop(delivery)
+                number = self.unanswered.pop(delivery)
                 if fields[4][0] == wire.ACCEPTED:
                     self.ledger.confirm(number)
                 else:
