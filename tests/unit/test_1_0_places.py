@@ -4,6 +4,7 @@ from peer_1_0 import Peer, declare, error_in, new_broker, performative
 from test_1_0_link_management import ask, pair, responses
 
 from leveret.core.amqp_1_0 import bounds, dispositions
+from leveret.core.memory import layout
 
 FULL = "amqp:resource-limit-exceeded"
 
@@ -122,13 +123,14 @@ def test_of_an_outcome_that_waits_to_be_settled_only_its_name_is_kept_and_many_i
     peer.frames()
     session = peer.connection.session.mapped[0]
     most = dispositions.RANGES_MAX
+    broker.tables.channels[session.handle + layout.CHANNEL_TAG] = 2 * most + 60  # so many deliveries were sent
     session.session.is_durable = lambda number: False  # a log whose disk takes its time
     large = {("symbol", "a"): "b" * 500}
-    for number in range(0, 2 * most, 2):
+    for number in range(2, 2 * most + 2, 2):
         peer.settle(number, ("modified", {"delivery-failed": False, "message-annotations": large}), settled=False)
     assert len(session.settled) == most and all(state == ("modified", {}) for _, _, state, _ in session.settled)
-    peer.settle(2 * most - 1, ("modified", {}), settled=False)
-    assert session.settled[-1][:2] == (2 * most - 2, 2 * most - 1) and peer.connection.reading
+    peer.settle(2 * most + 1, ("modified", {}), settled=False)
+    assert session.settled[-1][:2] == (2 * most, 2 * most + 1) and peer.connection.reading
     peer.settle(50, ("released", {}), settled=False)
     assert len(session.settled) == most and not peer.connection.reading, "it waits, and its session goes on"
     del session.session.is_durable
