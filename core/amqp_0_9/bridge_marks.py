@@ -1,4 +1,4 @@
-"""What a bridge writes on a message: x-gateway, x-sequence, x-arrived and x-hops, the user's own headers, and the routing key.
+"""A bridge's marks on a message: x-gateway, x-sequence, x-arrived and x-hops, the user's own headers, and the routing key.
 
     x-gateway   text     which gateway the message came from
     x-sequence  int64    its number there: dense, and never given twice
@@ -6,7 +6,7 @@
     x-hops      int      bridges that it has passed
 
 A message that has x-gateway and x-sequence, or x-arrived, from a gateway below keeps them. Templates: text with {key}, {exchange},
-{gateway}, and {1}, {2} ... for the words of the routing key. What is not set here stays octet for octet as its publisher sent it.
+{gateway}, and {1}, {2} ... for the words of the routing key. All other properties stay octet for octet as the publisher sent them.
 """
 
 import struct
@@ -32,7 +32,7 @@ KEY_SIZE_MAX = 255
 
 
 class Template:
-    """A text with places. Raises ValueError for a place that there is not."""
+    """A text with places. Raises ValueError for an unknown place."""
 
     def __init__(self, text):
         self.parts = []  # bytes, or the name of a place
@@ -72,7 +72,7 @@ class Template:
 class Marks:
     """How one bridge marks messages. `headers`: {name: template text}; `header_prefix` is put before the names of the publisher's headers.
 
-    Raises ValueError for what cannot be.
+    Raises ValueError for invalid marks.
     """
 
     def __init__(self, gateway="", routing_key=None, headers=None, header_prefix="", hops_max=8):

@@ -1,6 +1,5 @@
-"""A channel as its session sees it: what is decided rarely.
-
-What changes with every message is in the broker's channel table at `handle`.
+"""A channel as its session sees it: fields off the hot path. Fields that change with every message are in the broker's channel table at
+`handle`.
 """
 
 from ..broker.incoming import Incoming
@@ -15,9 +14,9 @@ class Channel(Incoming):
     """One channel. `number` as on the wire."""
 
     # In the middle of a queue.purge that takes several turns:
-    left = -1  # messages that are to go (of a purge)
-    purged = 0  # messages that have gone
-    # What few channels change, and what is read rarely: see core/connection/connection.py.
+    left = -1  # messages still to be dropped by the purge
+    purged = 0  # messages dropped so far
+    # Fields that few channels change or that are read rarely: see core/connection/connection.py.
     last_queue = ""
     prefetch = 0  # for consumers to come (basic.qos)
     tags_made = 0

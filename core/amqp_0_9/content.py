@@ -58,7 +58,7 @@ def header(session, channel, row, buffer, at, end):
 
 
 def read_properties(session, channel, buffer, at, end):
-    """Check properties, and look into those that are promises or have an effect: annotations for the message.
+    """Check properties, and read those that are promises or have an effect. Returns annotations for the message.
 
     user-id is the publisher's own name, expiration is a number, reply-to may name the direct reply queue (RabbitMQ).
     """
@@ -90,7 +90,7 @@ def begin_body(session, channel, row, buffer, at, size):
 
 
 def complete(session, channel):
-    """The content is whole; what its end raises closes the channel. Where it has to wait, so has the connection."""
+    """The content is complete; an error in completing it closes the channel. Where it has to wait, so has the connection."""
     state = session.broker.tables.state
     entries = state[layout.POOL_ENTRIES + 2]
     try:

@@ -1,7 +1,7 @@
 """Contents to a client (section 4.2.6): basic.deliver, basic.get-ok and basic.return with header and body frames; and confirms.
 
 Small messages of a classic queue go through hot.pump. A body that needs several frames, or that is larger than the send buffer, goes
-through `outgoing`. What a stream delivers is in deliver_stream.py.
+through `outgoing`. Deliveries of streams: deliver_stream.py.
 """
 
 import struct
@@ -25,7 +25,7 @@ CONFIRM_SIZE = 21  # octets of a frame with one of the last two
 
 HEADER_HEAD = 20  # octets of a content header frame beside the property flags and list
 
-# What writing confirms came to.
+# Results of writing confirms.
 NO_ROOM = 0
 WRITTEN = 1
 NOT_YET = 2
@@ -76,8 +76,8 @@ def deliver(session, consumer, most):
 
 
 def reworked_properties(broker, message):
-    """The properties (bytes) that 0-9-1 delivers of a message that has annotations, or that another family published: what class basic can
-    say of them. None: those that its publisher sent."""
+    """The properties (bytes) that 0-9-1 delivers of a message that has annotations, or that another family published: as far as class basic
+    can express them. None: those that its publisher sent."""
     kind = broker.tables.messages[message + layout.MESSAGE_KIND]
     if kind & layout.KIND_FORMAT:
         return foreign().reworked(broker, message)[0]
@@ -94,12 +94,12 @@ def reworked_header(session, number, message):
 
 
 def header_size(tables, message, header):
-    """Octets of the content header frame of a message; `header`: what reworked_header gave."""
+    """Octets of the content header frame of a message; `header`: the result of reworked_header."""
     return HEADER_HEAD + tables.messages[message + layout.MESSAGE_PROPERTIES] if header is None else len(header)
 
 
 def deliver_large(session, consumer):
-    """The next message did not fit for hot.pump: begin it when it is one that never will and method and header fit now. 1 or 0."""
+    """The next message did not fit for hot.pump: begin to deliver it if it never will and method and header fit now. 1 or 0."""
     tables = session.broker.tables
     send = session.send
     queue = consumer.queue
@@ -148,7 +148,8 @@ def refuses_header(session, consumer, size, subject):
 
 
 def start_delivery(session, consumer, entry, message, redelivered):
-    """Count tag and credit for an entry that is in no list: the basic.deliver frame of a message. What raises leaves it in none."""
+    """Count tag and credit for an entry that is in no list: the basic.deliver frame of a message. After an error the entry is in no
+    list."""
     tables = session.broker.tables
     channel = consumer.channel
     payload = DELIVER + field_table.shortstr(consumer.tag) + count_tag(tables, channel) + bytes((redelivered,)) + tables.route_of(message)
@@ -163,7 +164,7 @@ def begin(session, number, queue, entry, octets, no_ack, header):
     reworked_header."""
     try:
         session.outgoing.start(session, number, session.broker.tables.entries[entry + layout.ENTRY_MESSAGE], octets, header)
-    except Exception:  # all or nothing: the entry is nobody's now
+    except Exception:  # all or nothing: the entry is in no list now
         if no_ack:  # else the channel has it
             queue.requeue(entry)
         raise
@@ -255,7 +256,8 @@ def returns_and_confirms(session, channel):
 
 
 def confirm(session, channel):
-    """Write the confirms of all durable publishes since the last one: a basic.ack for a run of those taken, a basic.nack for each refused.
+    """Write the confirms of all durable publishes since the last one: a basic.ack for a run of accepted ones, a basic.nack for each refused
+    one.
 
     NO_ROOM when there is no room for all of them, NOT_YET when some are not durable yet, else WRITTEN.
     """

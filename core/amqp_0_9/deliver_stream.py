@@ -83,7 +83,7 @@ def deliver_record(session, consumer, message, octets):
 
 
 def deliver_packed(session, consumer, message):
-    """Many messages of a stream in one, as many as the send buffer takes; false when it is better to wait for room.
+    """Many messages of a stream in one, as many as the send buffer has room for; false when it is better to wait for room.
 
     The first ones are small (PACK_FIRST). A single record too large for the buffer goes out piece by piece.
     """

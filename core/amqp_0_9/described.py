@@ -1,4 +1,4 @@
-"""What properties of class basic say of a message, as its columns have it (core/decisions/021-message-columns.md); not part of a client."""
+"""The columns of a message, read from its properties of class basic (core/decisions/021-message-columns.md); not part of a client."""
 
 from ..memory import layout
 

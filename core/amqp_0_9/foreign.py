@@ -1,4 +1,4 @@
-"""Messages that another family published, as 0-9-1 delivers them: what class basic can say of them (core/broker/crossing.py).
+"""Messages that another family published, as 0-9-1 delivers them: as far as class basic can express them (core/broker/crossing.py).
 
 A build of one family does without it.
 """

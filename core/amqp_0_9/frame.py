@@ -17,7 +17,7 @@ BODY = const(3)
 HEARTBEAT = const(8)
 END = const(0xCE)
 OVERHEAD = const(8)  # octets of a frame that are not payload
-FRAME_MIN_SIZE = const(4096)  # section 4.2.3: every peer takes frames up to this size before and after tuning
+FRAME_MIN_SIZE = const(4096)  # section 4.2.3: every peer accepts frames up to this size before and after tuning
 
 HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 

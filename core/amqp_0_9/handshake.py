@@ -1,4 +1,4 @@
-"""The beginning and the end of a 0-9-1 connection (section 2.2.4): the actions of states.CONNECTION, which says what is done when.
+"""The beginning and the end of a 0-9-1 connection (section 2.2.4): the actions of states.CONNECTION, the table of inputs and actions.
 
 Those of methods are given (session, channel number, row of METHODS, octets, where the arguments begin, where they end).
 """
@@ -12,7 +12,7 @@ from ..version import PRODUCT, VERSION
 from . import frame, method, replies
 from .sasl import MECHANISMS
 
-# What clients look for (RabbitMQ's names): only what is true.
+# Capabilities that clients check (RabbitMQ's names): only true ones.
 CAPABILITIES = {
     "publisher_confirms": True,
     "basic.nack": True,
@@ -44,7 +44,7 @@ def begin(session):
 def refuse(condition, input_, state, session, channel, row, *payload):
     """Raise for a frame that a state does not allow: a method with its `row`, or a content header or body. `channel`: it, or its number."""
     if row and state == "open":
-        method.decode(row, *payload)  # what cannot be read is told first
+        method.decode(row, *payload)  # an unreadable method is reported first
     if state == "closed":
         session.may_be_new(channel.number)
     input_name = method.title(row) if row else input_.replace("_", " ")
@@ -81,7 +81,7 @@ def propose(session, user):
 
 
 def refused(session, error):
-    """The log-in has failed: a word to those who announced that they understand it, and the end for all."""
+    """The log-in has failed: connection.close for clients that announced to understand it, and the end for all."""
     if error.condition == ACCESS_REFUSED and not session.capabilities.get("authentication_failure_close"):
         session.connection.end()
         return
@@ -144,7 +144,7 @@ def send_close(session, condition, text):
     session.broker.counters["connection_errors"] += 1
     code = replies.reply_of(session.dialect, condition)[0]
     text = replies.reply_text(condition, text)
-    if session.login is None or session.login.failure is None:  # the operator has been told of a refused log-in
+    if session.login is None or session.login.failure is None:  # a refused log-in was logged already
         session.broker.inform("%s: connection of user '%s' closed with %d %s" % (session.connection.name, session.user, code, text), True)
     session.close(code, text)
     if condition == FRAME_ERROR:
@@ -168,4 +168,4 @@ def finish(session, *given):
 
 
 def ignore(session, *given):
-    """Nothing: what a peer has sent before it saw our connection.close (section 1.4.2.8)."""
+    """Discard a frame that a peer has sent before it saw our connection.close (section 1.4.2.8)."""

@@ -1,12 +1,11 @@
-"""What 0-9-1 takes in without a session: publishes, acknowledgements and refusals that need no decision, straight from a receive buffer.
+"""Ingest of 0-9-1 without a session: publishes, acknowledgements and refusals that need no decision, straight from a receive buffer.
 
 Written in the viper dialect as core/memory/hot.py is, with the same laws; c_accel/amqp_0_9_ingest.c has the same functions in C. `ingest`
-takes whole publishes (method, content header, body frames of one channel in a row), basic.ack, nack and reject as long as nothing about
-them is uncommon, and stops at the first frame that needs thought: session.py reads that one, from its first octet. Until all of a publish
-has been looked at nothing is changed. What is done with what was read is every family's: core/broker/publish.py.
+processes whole publishes (method, content header, body frames of one channel in a row), basic.ack, nack and reject of the common forms, and
+stops at the first frame that needs a decision: session.py reads that one, from its first octet. Nothing is changed until all of a publish
+has been checked. The neutral half is in core/broker/publish.py.
 
-What is known flat: the channels of the connection by number (`numbers`), and whether a channel takes publishes as they come
-(CHANNEL_PLAIN).
+The flat state: the channels of the connection by number (`numbers`), and whether a channel accepts publishes as they come (CHANNEL_PLAIN).
 """
 
 from ..broker.publish import find_route, may_push, publish, settle_all
@@ -18,10 +17,10 @@ _DEPTH_MAX = const(8)
 
 
 def ingest(arena, blocks, messages, entries, queues, channels, consumers, state, routes, route_octets, route_targets, numbers, source):
-    """Take what needs no thought from source[state[AT]:state[END]]; state[AT] is behind it then.
+    """Process frames that need no decision from source[state[AT]:state[END]]; state[AT] is behind them then.
 
-    INCOMPLETE: the next frame, or the content that it begins, is not whole; ASK: it needs thought; ASK_ROUTE: only its route was not
-    known; TURN_OVER: it is for the connection's next turn (STATE_LEFT). The parameters stand in state: SIZE (octets that `source` can
+    INCOMPLETE: the next frame, or the content that it begins, is not whole; ASK: it needs a decision; ASK_ROUTE: only its route is not
+    cached; TURN_OVER: it is for the connection's next turn (STATE_LEFT). The parameters stand in state: SIZE (octets that `source` can
     hold), FRAME_MAX, NUMBERS (length of `numbers`), USER.
     """
     end = state[STATE_END]
@@ -185,8 +184,8 @@ def body_end(state, source, start, at, left):
 
 
 def check_properties(state, source, at, end):
-    """1 for properties that are valid and ask for nothing; state[KIND] and state[LIFETIME] have what they say of the message then. 0:
-    session.py is to look at them.
+    """1 for properties that are valid and need no decision; state[KIND] and state[LIFETIME] then have the message's columns. 0: session.py
+    must read them.
 
     As properties.walk does; besides, user-id, the direct reply queue, CC or BCC among the headers, and an expiration of no or more than
     eight digits are for session.py.

@@ -1,4 +1,4 @@
-"""What 0-9-1 writes to a consumer: basic.deliver with content header and body (section 4.2.6), in the viper dialect as hot.py is.
+"""Deliveries of 0-9-1: basic.deliver with content header and body (section 4.2.6), in the viper dialect as hot.py is.
 
 `size_of` and `write` are this family's in hot.pump; c_accel/amqp_0_9_deliver.c has the same functions in C.
 """

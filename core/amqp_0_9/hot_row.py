@@ -5,7 +5,7 @@ from . import hot_in, hot_out
 
 
 class Row:
-    """The row in Python. `name` is what an engine knows another form of it by (c_accel/amqp_0_9.py has one in C).
+    """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_0_9.py has one in C).
 
     `intake_least`: frames of bodies with so many octets left may be read by `take_in`; None: none.
     `pack`: packed.pack for these tables where there is a quicker form of it, else None.

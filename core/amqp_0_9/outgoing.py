@@ -1,4 +1,4 @@
-"""A content on its way out that does not fit in the send buffer at once: it goes on, frame by frame, as the peer reads."""
+"""An outgoing content that does not fit in the send buffer at once: it continues, frame by frame, as the peer reads."""
 
 from .. import limits
 from ..memory import layout
@@ -10,7 +10,7 @@ if False:  # for the type checker alone
 
 
 def foreign():
-    """What knows messages that another family published."""
+    """The file that converts messages of another family."""
     return needed("amqp_0_9.foreign", "messages of another family")
 
 
@@ -32,7 +32,7 @@ class Outgoing:
     def start(self, session, number, message, method_frame, header_frame):
         """Begin a content: `method_frame` and `header_frame` (bytes) are written, the body follows.
 
-        The caller has seen that there is room for both. `header_frame` None: the message's own content header.
+        The caller has checked that there is room for both. `header_frame` None: the message's own content header.
         """
         tables = session.broker.tables
         send = session.send
@@ -108,7 +108,7 @@ class Outgoing:
         return True
 
     def abandon(self, session):
-        """Let go of the message."""
+        """Release the message."""
         if self.message != layout.NONE:
             session.broker.tables.release(self.message)
             self.message = layout.NONE

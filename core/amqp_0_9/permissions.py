@@ -1,4 +1,4 @@
-"""Which method needs which permission on what (RabbitMQ's table of access control). basic.publish looks for itself, in content.py.
+"""Which method needs which permission on which name (RabbitMQ's table of access control). content.py checks basic.publish.
 
 A passive declare needs none. An exchange with an empty name is left to the verb, which refuses it; an empty queue name is the channel's
 current queue. A generated name is checked where it is made (core/broker/topology.py).
@@ -21,12 +21,12 @@ NEEDS = {
     "basic_get": ((READ, "queue", 1),),
 }
 
-# Arguments of a declare that name an exchange: who declares must be able to read the one and write to the other.
+# Arguments of a declare that name an exchange: the declaring user must be able to read the one and write to the other.
 FORWARDS = {"exchange_declare": "alternate-exchange", "queue_declare": "x-dead-letter-exchange"}
 
 PASSIVE = {"exchange_declare": 3, "queue_declare": 2}
 
-REPLY_TO = "amq.rabbitmq.reply-to"  # nobody's queue, everybody's to consume
+REPLY_TO = "amq.rabbitmq.reply-to"  # no queue of this name exists; every user may consume from it
 
 
 def allow(session, channel, method, arguments):

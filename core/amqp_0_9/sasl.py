@@ -14,7 +14,7 @@ class AmqPlain(sasl.Mechanism):
     offered = staticmethod(sasl.offered_to_all)
 
     def receive(self, response):
-        """All there is."""
+        """The whole response."""
         table = field_table.pairs(response, 0, len(response), 1)
         name = table.get("LOGIN")
         secret = table.get("PASSWORD")

@@ -1,7 +1,7 @@
-"""What a 0-9-1 session sends: replies in their order, returns and confirms, deliveries, all through one send buffer.
+"""Output of a 0-9-1 session: replies in their order, returns and confirms, deliveries, all through one send buffer.
 
-Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit goes on, frame by frame, as the peer reads
-(outgoing.py); meanwhile replies wait. Who found no room comes first when there is room again.
+Replies have room kept for them (limits.REPLY_ROOM). A content that does not fit continues, frame by frame, as the peer reads (outgoing.py);
+meanwhile replies wait. Consumers without room for a delivery are served first once there is room.
 """
 
 from ..errors import PRECONDITION_FAILED
@@ -21,15 +21,15 @@ class Sending:
     shut_channel: "Any"
     capabilities: "Any"
     dialect: "Any"
-    promised = 0  # the log's number of what the replies to come promise
-    starved = False  # the last delivery found no room
+    promised = 0  # the log's number that must be durable before the next replies leave
+    starved = False  # there was no room for the last delivery
 
     def __init__(self, connection):
         self.connection = connection
         self.broker = connection.broker
         self.send = connection.send
         self.state = "start"  # of the connection: states.CONNECTION
-        self.replies = []  # frames that wait for room, or until what they promise is durable
+        self.replies = []  # frames that wait for room, or until the changes that they promise are durable
         self.writing = []  # channels with confirms or returns to write
         self.outgoing = outgoing.Outgoing()
 
@@ -55,7 +55,7 @@ class Sending:
             self.send.write(octets)
 
     def keeps_promises(self):
-        """True when what our replies promise is durable; else the journal has us go on when it is."""
+        """True when the changes that our replies promise are durable; else the journal resumes this session once they are."""
         journal = self.broker.journal
         if journal is None or journal.durable(self.promised):
             return True
@@ -63,11 +63,11 @@ class Sending:
         return False
 
     def returned(self, channel, message, condition):
-        """A mandatory content has no route: it is returned, and this session's to release."""
+        """A mandatory content has no route: return it; this session releases its message."""
         channel.returns.append((message, NO_ROUTE_CODE, "NO_ROUTE"))
 
     def answered(self, channel, outcome):
-        """A content was taken, returned or refused: it may have to be confirmed."""
+        """A content was accepted, returned or refused: confirm it in confirm mode."""
         channels = self.broker.tables.channels
         if channels[channel.handle + layout.CHANNEL_CONFIRM]:
             number = (channels[channel.handle + layout.CHANNEL_PUBLISHED] + 1) & layout.MASK
@@ -86,7 +86,7 @@ class Sending:
             self.writing.append(channel)
 
     def flush(self):
-        """Write what waits and can be written; as long as a content is half written or replies wait, nothing is delivered."""
+        """Write waiting frames as far as possible; while a content is half written or replies wait, there are no deliveries."""
         self.write_waiting()
         self.send.busy = self.state == "closing" or self.outgoing.active() or len(self.replies) > 0 or self.settling >= 0
 
@@ -109,7 +109,7 @@ class Sending:
                 self.writing.pop(at).waits_to_write = False
 
     def room(self):
-        """The peer has read: go on writing, and let the queues of our consumers deliver again."""
+        """The peer has read: continue writing, and activate the queues of our consumers."""
         self.flush()
         if not self.outgoing.active() and self.settling < 0:
             self.send.feed()
@@ -132,7 +132,7 @@ class Sending:
         return count
 
     def end_overtaken(self, consumer):
-        """A strict reader's place in a stream is gone: its channel is closed with the first offset that is left, or that can be read."""
+        """Retention has removed a strict reader's place in a stream: close its channel with the first offset left, or readable."""
         stream = consumer.queue
         self.closing_method = 0
         text = "retention went past consumer '%s': stream '%s' begins at offset %d now" % (consumer.tag, stream.name, stream.first_offset)
@@ -145,6 +145,6 @@ class Sending:
         self.shut_channel(consumer.channel, 406, replies.reply_text(PRECONDITION_FAILED, text))
 
     def cancelled(self, consumer, condition):
-        """The broker has ended a consumer (its queue is gone): tell a client that can hear it."""
+        """The broker has ended a consumer (its queue is deleted): send basic.cancel to a client that announced to understand it."""
         if self.capabilities.get("consumer_cancel_notify") and not consumer.channel.closing and self.state != "closing":
             self.reply(consumer.channel.number, "basic_cancel", (consumer.tag, True))

@@ -1,6 +1,6 @@
-"""A connection's session in 0-9-1: frames in, states, channels, the end. What goes out is in sending.py, what time does in watch.py.
+"""A connection's session in 0-9-1: frames in, states, channels, the end. Output: sending.py; time-outs: watch.py.
 
-States of the connection and of its channels: states.py; what is done in them: handshake.py and verbs.py. What arrives is read frame by
+States of the connection and of its channels: states.py; their actions: handshake.py and verbs.py. The session reads input frame by
 frame from the receive buffer: method and header frames when they are whole, body frames as their octets come. While a content is half
 written (outgoing.py), contents and acknowledgements are still taken in, but a method that wants a reply waits.
 """
@@ -36,12 +36,12 @@ _HEARTBEAT = const(8)
 _END = const(0xCE)
 _OVERHEAD = const(8)
 
-# Methods that are answered by nothing and so are taken in even while nothing can be written.
+# Methods without a reply, which the session processes even while it cannot write.
 SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_close_ok", "connection_close_ok")
 
 NUMBERS_LEAST = 4  # channel numbers that a session begins with
-FRAMES_A_TURN = 64  # that are taken one by one before others have their turn
-EFFORT = 32  # queues, consumers or bindings that a frame goes over: so many take as long as one frame more
+FRAMES_A_TURN = 64  # processed one by one before others have their turn
+EFFORT = 32  # queues, consumers or bindings that a frame visits: as much effort as one more frame
 
 
 class Session(Sending):
@@ -50,7 +50,7 @@ class Session(Sending):
 
     has_intake = True
     dialect: "Any" = spec_0_9_1
-    # What few sessions change, and what is read rarely: see core/connection/connection.py.
+    # Fields that few sessions change or that are read rarely: see core/connection/connection.py.
     heartbeat_ms = 0
     login: "Any" = None  # the log-in that is going on
     leaving: "Any" = ()  # channels of a connection that closes, whose deliveries are on their way back
@@ -73,14 +73,14 @@ class Session(Sending):
         self.row: "Any" = None
         self.numbers: "Any" = None  # channel number -> record, for `ingest`; None: no channel was opened yet
         self.numbers_at = None  # the same as the engine wants it
-        self.begun = 0  # contents that are taken in frame by frame
-        self.route_asked = False  # `ingest` did not know the route of what comes next
-        self.patient = True  # false: what is incomplete is taken in frame by frame
+        self.begun = 0  # contents under way frame by frame
+        self.route_asked = False  # the route of the next publish was not in the cache
+        self.patient = True  # false: incomplete contents are processed frame by frame
         self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
         self.incomplete = False  # `ingest` waits for the rest of a frame or a content
         self.unfinished = 0  # contents that have begun
         self.content_moved = self.broker.now
-        self.effort = 0  # of the frame that is being taken, beside itself
+        self.effort = 0  # of the current frame, beside itself
         self.held: "Any" = None  # the channel whose complete content finds no room
         self.told_blocked = False
         self.settling = layout.NONE  # in the middle of a method that takes several turns: up to which delivery tag (low 30 bits) it settles
@@ -89,13 +89,13 @@ class Session(Sending):
 
     @property
     def user(self):
-        """The name of who has logged in; "" before."""
+        """The name of the user that has logged in; "" before."""
         return "" if self.connection.user is None else self.connection.user.name
 
     # Frames in
 
     def process(self):
-        """Take all frames that are whole; stop at what is incomplete or must wait, or when it is the turn of others."""
+        """Process all whole frames; stop at a frame that is incomplete or must wait, or when the turn is over."""
         if self.held is not None:
             channel = self.held
             self.held = None
@@ -127,7 +127,8 @@ class Session(Sending):
         self.flush()
 
     def ingest(self):
-        """Let the engine take publishes and acknowledgements that need no thought; true when what comes next is not whole: wait for it."""
+        """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the
+        rest."""
         receive = self.receive
         tables = self.broker.tables
         state = tables.state
@@ -146,7 +147,7 @@ class Session(Sending):
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_pushed()
-        except Exception:  # all or nothing: what the log has not, no queue keeps
+        except Exception:  # all or nothing: no queue keeps a message that the log lacks
             journal.withdraw()
             raise
         finally:
@@ -161,13 +162,13 @@ class Session(Sending):
         return answer == layout.INCOMPLETE and available < receive.size
 
     def process_part(self):
-        """Take what is there of an incomplete content: nothing more has come for a while."""
+        """Process the octets of an incomplete content, which has not continued for a while."""
         self.incomplete = self.patient = False
         self.process()
         self.patient = True
 
     def find_way(self, at):
-        """Have the route cache know where the publish at `at` of the receive buffer goes; false when that takes more than a look-up."""
+        """Cache the route of the publish at `at` of the receive buffer; false when the route needs more than a look-up."""
         octets = self.receive.octets
         size = (octets[at + 5] << 8 | octets[at + 6]) - 7
         route = bytes(octets[at + 13 : at + 13 + size])
@@ -190,7 +191,7 @@ class Session(Sending):
             handle = tables.channels[handle + layout.CHANNEL_NEXT_COUNTED]
 
     def one_frame(self):
-        """Take the next frame or a piece of a body; false when there is nothing whole, or it must wait."""
+        """Process the next frame or a piece of a body; false when it is not whole, or must wait."""
         self.waiting = False
         if self.body_left >= 0:
             return self.body_piece()
@@ -260,7 +261,7 @@ class Session(Sending):
                 channel is None or len(channel.returns) + len(channel.promises.waiting) // 2 < self.broker.limits.return_count_max
             )
         if self.writing:
-            self.flush()  # what was returned or confirmed goes before the reply to what came later
+            self.flush()  # returns and confirms go before the reply to a later method
         return not self.outgoing.active() and not self.replies and not self.writing and self.send.room() >= limits.REPLY_ROOM
 
     def received(self, kind, number, octets, at, end):
@@ -284,11 +285,12 @@ class Session(Sending):
         return self.act(number, row[method.NAME], row, octets, at + 4, end)
 
     def step(self, input_, *given):
-        """Let the connection do what CONNECTION says of an input: what the action answers."""
+        """Run the connection's action for an input, by the table CONNECTION. Returns the action's answer."""
         return states.step(self, CONNECTION, handshake, input_, self, *given)
 
     def act(self, number, input_, row, octets, at, end):
-        """Let the connection or a channel do what its table says of a frame: false when that must wait. `input_`: its name in the table.
+        """Run the action of the connection or a channel for a frame, by its table: false when the frame must wait. `input_`: its name in
+        the table.
 
         A soft error closes the channel, not the connection.
         """
@@ -303,7 +305,7 @@ class Session(Sending):
             return self.soft(channel, error)
 
     def step_of(self, channel, input_):
-        """Let a channel do what CHANNEL says of an input from this side: what the action answers."""
+        """Run a channel's action for an input from this side, by the table CHANNEL. Returns the action's answer."""
         return states.step(channel, CHANNEL, verbs, input_, self, channel)
 
     def on_channel(self, channel, action, *given):
@@ -329,7 +331,7 @@ class Session(Sending):
         self.body_left = self.body_size = size
 
     def body_piece(self):
-        """Move what has come of a body frame into its blocks; then its end octet."""
+        """Move the received octets of a body frame into its blocks; then check its end octet."""
         receive = self.receive
         size = min(self.body_left, receive.end - receive.start)
         channel = self.body_channel
@@ -351,7 +353,7 @@ class Session(Sending):
         return True
 
     def takes_in(self):
-        """True when the rest of a body in large frames is what comes next: the engine is to read it from the socket."""
+        """True when the next octets are the rest of a body in large frames: the engine should read them from the socket."""
         channel = self.body_channel
         least = self.hot.intake_least
         if channel is None or least is None or self.body_size < least or channel.state != "body":
@@ -361,7 +363,7 @@ class Session(Sending):
         return between and self.connection.has_turn and self.connection.state == "served"
 
     def take_in(self, descriptor):
-        """Have the engine read it: the octets read; None: none now; 0: the peer is gone. `took_in` is to follow."""
+        """Have the engine read them. Returns the octets read; None: none now; 0: the peer has closed. `took_in` is to follow."""
         return self.hot.take_in(self, self.body_channel, descriptor)
 
     def took_in(self):
@@ -370,12 +372,12 @@ class Session(Sending):
         self.process()
 
     def hold(self, channel):
-        """A complete content finds no room: read no more from this peer until there is."""
+        """There is no room for a complete content: read no more from this peer until there is."""
         self.held = channel
         self.wait_for_room()
 
     def hold_for_log(self, channel):
-        """A content is done with when the log has what it asked for: read no more from this peer until then."""
+        """A content waits for the log: read no more from this peer until the log has written its records."""
         self.held = channel
         self.broker.journal.wait_for(self)
 
@@ -388,7 +390,7 @@ class Session(Sending):
             self.broker.held.append(self.connection)
 
     def go_on_later(self):
-        """False: the method that is being taken goes on in the connection's next turn; until then the connection gets no deliveries."""
+        """False: the current method continues in the connection's next turn; until then the connection gets no deliveries."""
         self.settling = max(self.settling, 0)
         self.connection.wait_for_turn()
         return False
@@ -431,7 +433,8 @@ class Session(Sending):
     def shut_channel(self, channel, code, text):
         """Close a channel from our side; its content and deliveries end here, frames that are under way are dropped.
 
-        What came before was taken: its returns and confirms go before the close (section 1.8.3.9), the returns also when they have to wait.
+        Earlier publishes were accepted: their returns and confirms go before the close (section 1.8.3.9), the returns also when they have
+        to wait.
         """
         closes = self.closing_method if channel.state == "open" else 0x3C0028  # basic.publish
         self.broker.counters["channel_errors"] += 1
@@ -454,7 +457,7 @@ class Session(Sending):
             self.write(octets)
 
     def release_channel(self, channel):
-        """Give back what a channel holds: it is closing from now on."""
+        """Release everything that a channel holds: it is closing from now on."""
         if channel.waits_to_write:
             channel.waits_to_write = False
             self.writing.remove(channel)
@@ -464,13 +467,14 @@ class Session(Sending):
 
     def fail(self, condition, text):
         """The connection is closed for an error (section 1.4.2.10), behind the returns and confirms of what came before it, as far as there
-        is room for them; a peer that is not yet known gets no method, only the end."""
+        is room for them; a peer before its log-in gets no method, only the end."""
         if self.writing and condition not in (INTERNAL_ERROR, RESOURCE_ERROR):  # these may have come from writing
             self.write_waiting()
         self.step("error", condition, text)
 
     def shut(self, text):
-        """Close from our side without an error: at once where the connection is not open yet, for nobody would answer a method there."""
+        """Close from our side without an error: at once where the connection is not open yet, for a peer would not answer a method
+        there."""
         self.step("shut", text)
 
     def close(self, code, text):
@@ -491,7 +495,7 @@ class Session(Sending):
         self.connection.ending_since = self.broker.now
 
     def release_all(self):
-        """Give back what all channels hold."""
+        """Release everything that the channels hold."""
         self.held = None
         for channel in self.channels.values():
             self.release_channel(channel)
@@ -502,7 +506,7 @@ class Session(Sending):
         self.writing = []
 
     def lost(self):
-        """The peer has gone."""
+        """The peer has closed."""
         self.broker.tables.begin_turn()
         self.release_all()
         self.outgoing.abandon(self)

@@ -1,4 +1,4 @@
-"""The methods of a channel: what each asks of the broker, and its answer. The first functions are the actions of states.CHANNEL.
+"""The methods of a channel: each one's requests to the broker, and its answer. The first functions are the actions of states.CHANNEL.
 
 One function a method, named as the method (section 1.5 to 1.9): (session, channel, arguments); `request` looks it up by that name.
 """
@@ -28,16 +28,16 @@ def request(session, channel, row, octets, at, end):
     if name in DEFINING:
         if has_to_wait(session.broker, name, arguments):
             if session.settling >= 0:
-                session.settling = layout.NONE  # it is resumed as any other
+                session.settling = layout.NONE  # the channel is then resumed as any other
                 session.send.feed()
             return False
-        for place in range(1, NAMED.get(name, 1) + 1):  # an error, too, tells what others have made of these names
+        for place in range(1, NAMED.get(name, 1) + 1):  # an error, too, reveals changes of other clients to these names
             promise(session, arguments[place])
     return handler(session, channel, arguments)
 
 
 def closed(session, channel, *method_frame):
-    """channel.close-ok: the channel is over when its deliveries have gone back; false until then (section 1.5.2.6)."""
+    """channel.close-ok: the channel ends when its deliveries are back in their queues; false until then (section 1.5.2.6)."""
     session.release_channel(channel)
     if channel.handle != layout.NONE:
         return session.go_on_later()
@@ -54,7 +54,7 @@ def closed_too(session, channel, *method_frame):
 
 
 def release(session, channel):
-    """An open channel gives back what it holds."""
+    """Release everything that an open channel holds."""
     session.number_channel(channel.number, layout.NONE)
     content.abandon(session, channel)
     session.broker.consumers.close_session(channel)
@@ -67,12 +67,12 @@ def release_content(session, channel):
 
 
 def drop_returns(session, channel):
-    """A channel that is closing gives back the rest."""
+    """Release the returns of a closing channel."""
     content.drop_returns(session, channel)
 
 
 def ignore(session, channel, *frame):
-    """Nothing: what a client has sent before it saw our channel.close (section 1.5.2.5)."""
+    """Discard a frame that a client has sent before it saw our channel.close (section 1.5.2.5)."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""A channel of the client: what it asks of the broker and what the broker tells it (0-9-1 sections 1.3 to 1.8 of its reference).
+"""A channel of the client: its requests to the broker and the broker's methods (0-9-1 sections 1.3 to 1.8 of its reference).
 
 Laws
 - One synchronous request at a time per channel; publishing and acknowledging go on meanwhile.
@@ -56,7 +56,7 @@ class Channel:
         """Messages published in confirm mode from the first that is not confirmed on; those confirmed out of order count too."""
         return self.published + 1 - self._first if self.confirming else 0
 
-    # What the client asks.
+    # Requests of the client.
 
     def request(self, name, *arguments):
         """Queue the method `name` with its arguments; its reply comes as `replied`. True, or False when there is no room now."""
@@ -157,11 +157,11 @@ class Channel:
         return self._settle_frame(b"\x00\x3c\x00\x50", delivery_tag, 1 if multiple else 0)
 
     def basic_nack(self, delivery_tag, multiple=False, requeue=True):
-        """Give a delivery back, or all up to it (RabbitMQ's extension)."""
+        """Return a delivery to the broker, or all up to it (RabbitMQ's extension)."""
         return self._settle_frame(b"\x00\x3c\x00\x78", delivery_tag, (1 if multiple else 0) | (2 if requeue else 0))
 
     def basic_reject(self, delivery_tag, requeue=True):
-        """Give one delivery back."""
+        """Return one delivery to the broker."""
         return self._settle_frame(b"\x00\x3c\x00\x5a", delivery_tag, 1 if requeue else 0)
 
     def _settle_frame(self, method_octets, delivery_tag, bits):
@@ -193,7 +193,7 @@ class Channel:
             self._settled[self.published % len(self._settled)] = 0
         return self.published
 
-    # What the broker sends.
+    # Methods from the broker.
 
     def on_method(self, view, at, end):
         """A method frame's payload."""
@@ -210,7 +210,7 @@ class Channel:
             states.step(self, CHANNEL, self, name, row, view, at + 4, end)
 
     def refuse(self, condition, input_, state, *given):
-        """An input that the state does not allow: the broker's fault, or (`open`) that of who has the client."""
+        """An input that the state does not allow: the broker's fault, or (`open`) the application's."""
         if input_ == "open":
             raise ValueError("channel %d is not closed" % self.number)
         raise ProtocolError(
@@ -220,7 +220,7 @@ class Channel:
         )
 
     def ignore(self, *given):
-        """What is discarded."""
+        """Discard an input."""
 
     def begin_content(self, code, view, at, end):
         """basic.deliver, basic.return or basic.get-ok: a content follows."""
@@ -326,7 +326,7 @@ class Channel:
             self._finish(message)
 
     def _reason(self, cut, body_size):
-        """Why a content cannot be taken, or None; `cut`: its header did not fit the receive buffer."""
+        """Why the client refuses a content, or None; `cut`: its header did not fit the receive buffer."""
         if cut:
             return "properties larger than the receive buffer"
         if body_size > self.client.content_size_max:

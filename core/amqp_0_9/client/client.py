@@ -139,11 +139,11 @@ class Client:
             self._fail(error)
 
     def pending(self):
-        """What is to be sent."""
+        """The octets to be sent."""
         return self.output.pending()
 
     def sent(self, n):
-        """The first n octets of `pending()` are gone."""
+        """The first n octets of `pending()` were sent."""
         self._spoke = True
         self.output.sent(n)
 
@@ -170,7 +170,7 @@ class Client:
                 self.output.put(frame.HEARTBEAT_FRAME)
 
     def answer(self, octets):
-        """A frame that the protocol demands of us; without room even for that the peer does not read, and it is over."""
+        """A frame that the protocol demands of us; without room even for that the peer does not read, and the connection ends."""
         if not self.output.answer(octets):
             self.finish(0, "the broker does not read")
 
@@ -244,7 +244,8 @@ class Client:
             raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d are the most" % (size + frame.OVERHEAD, self.frame_size_max))
 
     def _begin_piece(self, type_, number, size, at):
-        """A frame larger than the receive buffer: bodies go on in pieces; of a header the first octets tell what is passed over."""
+        """A frame larger than the receive buffer: bodies go on in pieces; the first octets of a header describe the content that is passed
+        over."""
         view = self._receive
         if type_ == _BODY and number:
             self._piece_channel = self._channel(number)
@@ -296,7 +297,7 @@ class Client:
         raise ProtocolError(condition, "%s in the state %s" % (input_.replace("_", ".", 1), state))
 
     def ignore(self, *given):
-        """What is discarded."""
+        """Discard an input."""
 
     def on_start(self, arguments):
         """connection.start: log in (section 2.2.4)."""
@@ -363,7 +364,7 @@ class Client:
             self.output.abandon(channel)
 
     def finish(self, code, text):
-        """Nothing more is read; what is pending may still be sent."""
+        """Stop reading; pending octets may still be sent."""
         self.closed = True
         self.state = "ended"
         self._drop_channels()

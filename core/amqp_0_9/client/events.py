@@ -1,4 +1,4 @@
-"""What the client reports: the calls that an application overrides.
+"""Reports of the client: the calls that an application overrides.
 
 Laws: called from within `received` and `tick`, one at a time; they may ask, publish and acknowledge, and must not move bytes.
 """
@@ -23,7 +23,7 @@ class Events:
         """A Message that came without its body, and why: it is too large. It stays unacknowledged; reject it, or it comes again."""
 
     def confirmed(self, channel, sequence, positive):
-        """The broker has taken message number `sequence` of `channel`; `positive` false: it has not, and will not."""
+        """The broker has accepted message number `sequence` of `channel`; `positive` false: it has refused it."""
 
     def cancelled(self, channel, consumer_tag):
         """The broker ended a consumer, as when its queue was deleted."""
@@ -32,13 +32,13 @@ class Events:
         """The broker closed the channel with a reply code and text."""
 
     def blocked(self, text):
-        """The broker takes no messages for now (connection.blocked)."""
+        """The broker accepts no messages for now (connection.blocked)."""
 
     def unblocked(self):
-        """It takes messages again."""
+        """The broker accepts messages again."""
 
     def flow(self, channel, active):
-        """The broker stops what is published on the channel (channel.flow), or with `active` lets it go on."""
+        """The broker stops publishing on the channel (channel.flow), or with `active` allows it again."""
 
     def ended(self, code, text):
         """The connection is over: the reply code of a connection.close, or 0 when the stream ended without one."""

@@ -21,7 +21,7 @@ _PIECE_MIN_SIZE = const(64)  # octets; room for less is not worth a body frame
 
 
 class Output:
-    """`size` octets, of which `kept` are for answers only. `frame_size_max`: what was negotiated."""
+    """`size` octets, of which `kept` are for answers only. `frame_size_max`: as negotiated."""
 
     _body: "Any"
     _body_channel: "Any"
@@ -41,7 +41,7 @@ class Output:
         self._body_channel = None
 
     def pending(self):
-        """What is to be sent."""
+        """The octets to be sent."""
         return self._octets[self._start : self._end]
 
     def is_empty(self):
@@ -49,7 +49,7 @@ class Output:
         return self._start == self._end
 
     def sent(self, n):
-        """The first n octets of `pending()` are gone."""
+        """The first n octets of `pending()` were sent."""
         self._start += n
         if self._start == self._end:
             self._start = self._end = 0
@@ -140,7 +140,7 @@ class Output:
         self._body = self._body_channel = None
 
     def _room(self, size, limit):
-        """True when `size` octets can be put; moves what waits to the front for it."""
+        """True when there is room for `size` octets; moves waiting octets to the front for that."""
         if self._end + size <= limit:
             return True
         if self._end - self._start + size > limit:
