@@ -48,6 +48,7 @@ class OutgoingLink(Link):
         # resuming.py, where deliveries outlive the link (receiver-settle-mode second): what it resumes, up to where the log has its queue
         self.resuming: "Any" = None
         self.resumed: "Any" = None
+        self.again: "dict" = {}  # what was resumed with which tag
         self.is_partial = False  # the receiver's map has not all: only what is resumed is sent
         self.safe: "Any" = None
         self.asked: "Any" = None

@@ -50,8 +50,15 @@ def name_of(broker, entry):
 def tag_of(link, entry, number):
     """(the delivery-tag of a delivery with this delivery-id, True when it is resumed with the tag that its receiver knows)."""
     name = name_of(link.broker, entry)
-    known = link.resumed.pop(name, None) if link.resumed else None
-    return (name + struct.pack(">I", number), False) if known is None else (known, True)
+    tag = name + struct.pack(">I", number)
+    if link.resumed:
+        known = link.resumed.pop(name, None)
+        if known is not None:
+            link.again[name] = known
+            return known, True
+    if link.again and link.again.get(name) == tag:  # of another session, whose delivery-ids were the same
+        tag = name + struct.pack(">I", number ^ 0x80000000)
+    return tag, False
 
 
 def is_safe(link, queue, entry):

@@ -266,6 +266,30 @@ def test_a_message_that_comes_again_before_its_release_is_settled_has_a_tag_of_i
     assert deliveries(peer) == [(again, True, b"a")]
 
 
+def test_a_tag_of_another_session_is_not_given_twice():
+    """Delivery-ids begin anew with a session: what was resumed, released and comes again has another tag than then."""
+    broker, _ = durable_broker(MemoryStore())
+    filled(broker, (b"a", b"b"))
+    peer = Peer(broker)
+    receiver(peer)
+    _, (second, _, _) = deliveries(peer)
+    peer.connection.received(0)
+    peer = Peer(broker)
+    assert receiver(peer, {second: None}, credit=0) == {second}
+    peer.credit(2)
+    assert [(tag, body) for tag, _, body in deliveries(peer)][1] == (second, b"b")
+    peer.connection.received(0)
+    peer = Peer(broker)
+    assert receiver(peer, {second: None}, credit=0) == {second}
+    broker.queues["q"].drop(broker.queues["q"].pop())
+    peer.credit(1)
+    assert deliveries(peer) == [(second, True, b"b")]
+    peer.settle(1, ("released", {}), settled=False)
+    peer.credit(2, delivery_count=1)
+    ((again, resumed, body),) = deliveries(peer)
+    assert body == b"b" and not resumed and again[:8] == second[:8] and again != second
+
+
 def test_a_map_is_of_the_messages_that_it_was_made_of():
     """Another message at the position of one that a restart has lost is no loss of the receiver's."""
     store = MemoryStore()
