@@ -12,13 +12,13 @@ from .sasl import ACCEPTED, CONTINUE, WORKING
 if False:  # for the type checker alone
     from typing import Any
 
-RESPONSE_MAX = 1024  # octets of a response: what a log-in holds until it is over
+RESPONSE_MAX = 1024  # octets of a response, which a log-in holds until its end
 
 
 class Login:
     """`mechanisms`: those that the family offers (sasl.Mechanism); `mechanism`: the name that the peer gave.
 
-    What a log-in comes to is an input of the protocol's states: `step("accepted", user)`; `step("challenge")`, the peer responds to the
+    The outcome of a log-in is an input of the protocol's states: `step("accepted", user)`; `step("challenge")`, the peer responds to the
     challenge of `attempt`; after the pause `step("refused", error)`, which raises or ends the connection.
     """
 
@@ -28,7 +28,7 @@ class Login:
         self.mechanism = mechanism
         self.step = step
         self.attempt: "Any" = None
-        self.failure: "Any" = None  # the ProtocolError that the peer is told after the pause; None: it is let in
+        self.failure: "Any" = None  # the ProtocolError for the peer after the pause; None: the peer is logged in
         self.judged_at = 0
         self.pause_ms = None  # None: there is no outcome yet
 
@@ -58,7 +58,7 @@ class Login:
         self.judge(self.attempt.work())
 
     def judge(self, outcome, late=False):
-        """What a step of the mechanism came to; `late`: it has waited already."""
+        """Act on the outcome of a step of the mechanism; `late`: the peer has waited already."""
         session = self.session
         attempt = self.attempt
         failures = session.broker.failures
@@ -97,7 +97,7 @@ class Login:
         self.step("accepted", self.attempt.user)
 
     def fail(self, error, reason, counts=True):
-        """The attempt has failed: count it unless it was not looked at, say why in the log, and let the peer wait."""
+        """The attempt has failed: count it unless the password was not checked, log the reason, and let the peer wait."""
         session = self.session
         broker = session.broker
         connection = session.connection
@@ -116,7 +116,7 @@ class Login:
         )
 
     def tick(self, now):
-        """Time passes: when the pause is over the peer is let in or refused."""
+        """Time passes: when the pause is over, accept or refuse the peer."""
         session = self.session
         if self.pause_ms is None or elapsed(now, self.judged_at) < self.pause_ms:
             return
@@ -129,7 +129,7 @@ class Login:
 
 
 def offered(mechanisms, connection):
-    """The names of the mechanisms that the peer of a connection is told of."""
+    """The names of the mechanisms offered to the peer of a connection."""
     return [each.name for each in mechanisms if each.announced(connection.broker.access, connection)]
 
 

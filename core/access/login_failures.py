@@ -6,8 +6,8 @@ Laws, each for login_refusal_ms behind the last failure that counts:
 - from an address that failed login_failure_max times nobody is let in who has not come from there before, and where nobody has,
   connections are refused at accept: it costs one look-up;
 - as a user that failed so often from anywhere, who comes from an address that this user has not come from is answered late, right or wrong.
-So who does not share a user's address keeps nobody out. A log-in that succeeds forgets what its own user failed at its own address, and
-nothing else: knowing one password gives no guesses at another. All tables are bounded by login_address_max.
+So a peer keeps out only users that share its address. A log-in that succeeds forgets what its own user failed at its own address, and
+nothing else: knowing one password allows no more guesses at another. All tables are bounded by login_address_max.
 """
 
 from ..shim import elapsed
@@ -18,7 +18,7 @@ NAME_MAX = 32  # characters of a name that count
 class Failures:
     """`limits`: login_failure_max, login_user_failure_max, login_refusal_ms, login_address_max, login_timeout_ms.
 
-    Rows: [failures, time of the last one]. An address "" is nobody's (a serial line, an interpreter that does not tell): it counts nowhere.
+    Rows: [failures, time of the last one]. An address "" is unknown (a serial line, an interpreter without addresses): it counts nowhere.
     """
 
     def __init__(self, limits):
@@ -31,7 +31,7 @@ class Failures:
         self.swept = 0
 
     def failed(self, address, name, now):
-        """A log-in from `address` as `name` (None: nobody yet) has failed: returns the sentences for the log."""
+        """A log-in from `address` as `name` (None: none claimed) has failed: returns the sentences for the log."""
         told: list = []
         if address == "":
             return told
@@ -85,7 +85,7 @@ class Failures:
         self.good[key] = self.logins
 
     def refuses(self, address):
-        """True while nobody may connect from `address`."""
+        """True while connections from `address` are refused."""
         if not self.addresses:
             return False
         network = network_of(address)
@@ -136,8 +136,8 @@ def forget_oldest(rows, now):
 
 
 def network_of(address):
-    """What counts as one address: of an IPv6 address its first 64 bits, for who has one of those has all that begin so (RFC 4291 section
-    2.5.1); an IPv4 address as it is."""
+    """The unit that counts as one address: of an IPv6 address its first 64 bits, for a host with one of those addresses has all of them
+    (RFC 4291 section 2.5.1); an IPv4 address as it is."""
     if ":" not in address:
         return address
     if address.startswith("::ffff:") and "." in address:
@@ -151,7 +151,7 @@ def network_of(address):
 
 
 def most_numerous(connections):
-    """The oldest connection of the address that has most of these: who opens many stands in its own way first."""
+    """The oldest connection of the address that has most of these: a peer that opens many connections loses its own first."""
     counts: dict = {}
     for each in connections:
         network = network_of(each.address)

@@ -4,8 +4,8 @@
     base64(salt, SHA-256)             RabbitMQ's rabbit_password_hashing_sha256: 4 octets of salt, then the hash of salt and password
 
 The PBKDF2 key is SCRAM's SaltedPassword (RFC 5802 section 3), so one stored text serves every mechanism: it is worth a password to who
-steals it and must be kept as one. Where the interpreter has PBKDF2 built in it is one call; elsewhere it is done in slices, so that a
-log-in on a board does not hold the others up. Passwords are taken as their UTF-8 octets; there is no SASLprep.
+steals it and must be kept as one. Where the interpreter has PBKDF2 built in it is one call; elsewhere in slices, so that a log-in on a
+board does not delay other connections. A password stands for its UTF-8 octets; there is no SASLprep.
 """
 
 import binascii
@@ -60,7 +60,7 @@ def hmac_sha256(key, octets):
 
 
 def same(left, right):
-    """True when two bytes are equal, in a time that does not tell where they differ."""
+    """True when two bytes are equal, in a time that does not depend on where they differ."""
     difference = len(left) ^ len(right)
     for index in range(min(len(left), len(right))):
         difference |= left[index] ^ right[index]
@@ -175,7 +175,7 @@ class Check:
 
 
 def hashed(password, salt, rounds):
-    """A Pbkdf2 of a password (str or bytes). It takes its time: for configuration, not for log-ins."""
+    """A Pbkdf2 of a password (str or bytes). Slow: for configuration, not for log-ins."""
     derivation = Derivation(octets_of(password), salt, rounds)
     while not derivation.work():
         pass

@@ -1,8 +1,8 @@
-"""Who may log in, and what each may do: users, their tags and permissions (RabbitMQ's access control, documented in core/SPEC.md).
+"""Users, their tags and permissions (RabbitMQ's access control, documented in core/SPEC.md).
 
-A permission is a regular expression (patterns/expression.py) for each of configure, write and read; a name is permitted when the
-expression is found in it, and an empty expression permits nothing. A user remembers the names that were granted, so that a publish
-costs one look-up in a set. Users come from the configuration or from definitions; nothing that a peer sends makes a user.
+A permission is a regular expression (patterns/expression.py) for each of configure, write and read; a name is permitted when the expression
+matches anywhere in it, and an empty expression permits nothing. A user remembers the names that were granted, so that a publish costs one
+look-up in a set. Users come from the configuration or from definitions; nothing that a peer sends makes a user.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class User:
     none."""
 
     numbers = 0
-    access: "Any" = None  # the Access that it is in, which counts what all its users are known to be granted
+    access: "Any" = None  # the user's Access, which counts the granted names that all its users remember
 
     def __init__(self, name, stored, tags=(), permissions=None, granted_max=256, pattern_max=8192):
         self.name = name
@@ -48,7 +48,7 @@ class User:
         self.patterns = None if permissions is None else [pattern(each, self.pattern_max) for each in permissions]
         self.permissions = permissions
         User.numbers += 1
-        self.number = User.numbers  # what was cached for other permissions is not found under it
+        self.number = User.numbers  # routes cached under the old permissions have another number
         self.forget_granted()
 
     def may(self, permission, name):
@@ -64,7 +64,7 @@ class User:
         return True
 
     def forget_granted(self):
-        """Forget every name that was found to be permitted."""
+        """Forget every name remembered as permitted."""
         for names in self.granted:
             if names:
                 self.access.granted_count -= len(names)
@@ -74,7 +74,7 @@ class User:
 class Access:
     """The users by name. `anonymous`: the user whom the ANONYMOUS mechanism logs in; empty: it is off.
 
-    `nonce` (bytes that differ from run to run) makes what must not be guessed.
+    `nonce` (bytes that differ from run to run) makes secrets that must not be guessed.
     """
 
     def __init__(self, users, nonce=b"", anonymous=""):
@@ -98,20 +98,20 @@ class Access:
         self.granted_count += 1
 
     def inside(self):
-        """The user of what runs in the broker's own process: no name or certificate logs in as it, only the object itself does."""
+        """The user of sessions in the broker's own process: no name or certificate logs in as this user, only the object itself does."""
         if self.insider is None:
             self.insider = User("amq.inside", None, ("administrator",), EVERYTHING)
             self.insider.access = self
         return self.insider
 
     def find(self, name, from_loopback):
-        """The user called `name` who may come from there, or None."""
+        """The user called `name`, if that user may log in from there, or None."""
         if name is self.insider and name is not None:
             return name
         return None if name == GUEST and not from_loopback else self.users.get(name)
 
     def put(self, user):
-        """Add a user, or take its password, tags and permissions over into the one of that name, who may be logged in."""
+        """Add a user, or copy its password, tags and permissions into the existing user of that name, who may be logged in."""
         known = self.users.get(user.name)
         if known is None:
             self.users[user.name] = user
@@ -133,12 +133,12 @@ class Access:
             user.permit(None)
 
     def secret(self, purpose):
-        """32 octets that nobody can guess, another each time."""
+        """32 octets that no peer can guess, others each time."""
         self.secrets_made += 1
         return hashlib.sha256(self.nonce + purpose + str(self.secrets_made).encode("utf-8")).digest()
 
     def constant(self, text):
-        """32 octets that nobody can guess, the same each time for the same text: a user who is not there looks like one who is."""
+        """32 octets that no peer can guess, the same each time for the same text: so an unknown user looks like a known one."""
         return hashlib.sha256(self.nonce + b"constant" + text.encode("utf-8")).digest()
 
 

@@ -24,7 +24,7 @@ class Mechanism:
     offered: "Any"
 
     name = ""
-    guessable = True  # by who tries many passwords: core/access/login_failures.py
+    guessable = True  # by trying many passwords: core/access/login_failures.py
 
     def __init__(self, access, peer, limits):
         self.access = access

@@ -1,4 +1,4 @@
-"""What the address of a source or a target stands for: text in, a node out. nodes.py then asks the broker for it.
+"""The node that the address of a source or a target stands for: text in, a node out. nodes.py then asks the broker for it.
 
 A node is (kind, name, key): `name` a text, `key` the octets of a routing key, or None for the subject of each message. Kinds:
 

@@ -1,4 +1,4 @@
-"""The body of a message of AMQP 1.0 (sections 3.2.6 to 3.2.9), section by section, without what the sections have in them.
+"""The body of a message of AMQP 1.0 (sections 3.2.6 to 3.2.9), section by section, without their contents.
 
 Whoever takes a message in has its body checked piece by piece (`Body`): which sections follow which, and that each ends where it says; the
 inside of an amqp-sequence or an amqp-value is its receiver's to read. Whoever gives it to a receiver of 0-9-1 asks where payload lies
@@ -35,7 +35,7 @@ class Body:
         self.carried = b""  # the head of a section, as far as it came
 
     def feed(self, octets, at, end):
-        """The octets between `at` and `end` of `octets` come next. Raises ProtocolError for what is no body."""
+        """The octets between `at` and `end` of `octets` come next. Raises ProtocolError for octets that are no body."""
         while True:
             step = min(self.left, end - at)
             self.left -= step

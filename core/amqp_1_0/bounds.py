@@ -1,4 +1,4 @@
-"""How much of anything that AMQP 1.0 alone has a peer may take: constants, and a broker's Places for what all its peers share.
+"""How much a peer may use of the resources that AMQP 1.0 alone has: constants, and a broker's Places, which all its peers share.
 
 Limits of core/limits.py that say how much that is: link_count_max, target_count_max; and entry_count_max, for deliveries that are not
 settled. What it comes to in octets is in core/memory/cpython_sizes.py.
@@ -9,7 +9,7 @@ from ..shim import const
 from .conditions import LinkError
 
 HANDLE_MAX = const(255)  # of the links of a session (section 2.7.2)
-WINDOW = const(2048)  # transfers that a session takes before it says that it takes more: their octets are bounded by the receive buffer
+WINDOW = const(2048)  # transfers that a session accepts before it opens its window again: their octets are bounded by the receive buffer
 OUTGOING_WINDOW = const(0x7FFFFFFF)  # transfers that we could send: what is sent is bounded by the peer's window and the send buffer
 FLOW_ROOM = const(128)  # octets of any flow, and of a disposition without an error
 ATTACH_ROOM = const(512)  # octets of an attach beside its map of what is unsettled
@@ -26,7 +26,7 @@ REFUSED_MAX = const(32)  # links of a connection that were refused and that its 
 
 
 class Places:
-    """What the links of one broker have taken."""
+    """The places that the links of one broker use."""
 
     def __init__(self, limits):
         self.link_count_max = limits.link_count_max
@@ -65,7 +65,7 @@ class Places:
             link.is_refused = True
 
     def give_back(self, link):
-        """A link has gone."""
+        """A link has ended."""
         self.change(link, -1)
         self.deliveries_left += link.credit_max
         if link.is_refused:

@@ -1,4 +1,4 @@
-"""A link that copies a queue's messages and takes none (section 3.5.3, distribution-mode copy): a browser.
+"""A link that copies a queue's messages and removes none (section 3.5.3, distribution-mode copy): a browser.
 
 It is no consumer. It goes through what is ready in the queue, in the queue's order, and remembers how far it has come by positions, one for
 each priority; what comes to the queue later it gets as time passes. What is delivered to others, or comes back to a place that it has
@@ -18,8 +18,8 @@ from .link_in import text_of
 if False:  # for the type checker alone
     from typing import Any
 
-STEPS_MAX = const(16384)  # messages that a look goes by
-LOOKS_MAX = const(64)  # messages that a filter looks at, and deliveries, before others have their turn
+STEPS_MAX = const(16384)  # messages that one search passes by
+LOOKS_MAX = const(64)  # messages that a filter reads, and deliveries, before others have their turn
 
 
 def kind_of(fields, broker):
@@ -70,7 +70,7 @@ class BrowsingLink(Link):
         self.source, self.target = ("source", given), fields["target"]
 
     def attach_fields(self, fields):
-        """Those of our attach."""
+        """The fields of our attach."""
         return {
             "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
             "rcv-settle-mode": fields["rcv-settle-mode"],
@@ -80,7 +80,7 @@ class BrowsingLink(Link):
         }
 
     def flow(self, fields):
-        """The receiver's state (section 2.6.7): with credit it gets what is there, now and as time passes."""
+        """The receiver's state (section 2.6.7): with credit it gets the ready messages, now and as time passes."""
         if fields["link-credit"] is not None:
             self.credit = self.granted(fields)
         self.drain = fields["drain"]
@@ -159,7 +159,7 @@ class BrowsingLink(Link):
         raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
 
     def give_back(self):
-        """What is half written ends here."""
+        """A half-written delivery ends here."""
         if self.session.outgoing.link is self:
             self.session.outgoing.abandon()
             self.session.wake()

@@ -2,7 +2,8 @@
 has.
 
 What an error ends is said by its class: a LinkError its link (detach), a SessionError its session (end), any other ProtocolError that is
-raised outside of a link the connection (close). What a verb of the broker raises for a link ends the link, unless the error is hard.
+raised outside of a link the connection (close). An error that a verb of the broker raises for a link ends the link, unless the error is
+hard.
 """
 
 from ..errors import (
@@ -52,7 +53,7 @@ STOLEN = "amqp:link:stolen"
 UNKNOWN_ID = "amqp:transaction:unknown-id"
 ROLLED_BACK = "amqp:transaction:rollback"
 
-DESCRIPTION_MAX = 255  # octets of a description, so that every error fits in the smallest frame that peers take (section 2.4.1)
+DESCRIPTION_MAX = 255  # octets of a description, so that every error fits in the smallest frame that peers accept (section 2.4.1)
 
 
 class LinkError(ProtocolError):

@@ -1,7 +1,7 @@
-"""Messages for receivers of AMQP 1.0: what goes before the body part of any message of the store (sections.py), as RabbitMQ 4 maps it.
+"""Messages for receivers of AMQP 1.0: the octets before the body part of any message of the store (sections.py), as RabbitMQ 4 maps it.
 
 A publisher's sections are not written again where nothing more has to be said; delivery-annotations are for the next node alone (section
-3.2), and end here. What conversions lose stands in core/SPEC.md.
+3.2), and end here. core/SPEC.md lists the losses of conversions.
 """
 
 import struct
@@ -168,7 +168,7 @@ def map_section(code, count, pairs):
     return bytes((0, 0x53, code, MAP_32)) + struct.pack(">II", size + 4, count) + pairs
 
 
-# What the broker says of a message
+# The broker's annotations of a message
 
 
 def annotations_of(broker, message):
@@ -270,7 +270,7 @@ def symbol_of(name):
 
 
 def is_ascii(text):
-    """True for what can be a symbol."""
+    """True for a text that can be a symbol."""
     return len(text.encode("utf-8")) == len(text)
 
 

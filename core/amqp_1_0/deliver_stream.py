@@ -55,7 +55,7 @@ def deliver_stream(link, most, before):
 
 
 def is_wanted(broker, consumer, message):
-    """True for a message that a consumer's filters take."""
+    """True for a message that passes a consumer's filters."""
     if consumer.filter is not None:
         octets = broker.tables.properties_of(message)
         if not subscription.fits(consumer, octets, reading.format_of(broker.tables, message).decode):

@@ -24,7 +24,7 @@ def transfer(link, fields, octets, at, end):
 
 
 def detach(link, fields, octets, at, end):
-    """The peer's detach: answered when what the link held has gone back; false until then."""
+    """The peer's detach: answered when the link's deliveries are back in their queue; false until then."""
     if not link.give_back() or fields["closed"] and not link.close():
         return link.protocol.go_on_later()
     link.leave()
@@ -36,7 +36,7 @@ def detach(link, fields, octets, at, end):
 
 
 def send_detach(link, condition, text):
-    """Detach, and close, for an error (section 2.6.5); what comes until the peer's detach is not looked at."""
+    """Detach, and close, for an error (section 2.6.5); frames of the link until the peer's detach are discarded."""
     broker, connection = link.broker, link.protocol.connection
     broker.counters["channel_errors"] += 1
     broker.inform(
@@ -44,7 +44,7 @@ def send_detach(link, condition, text):
         % (connection.name, link.name[:80], connection.user.name, symbol_of(condition), text),
         True,
     )
-    dispositions.write(link.session)  # what came before the error was taken
+    dispositions.write(link.session)  # transfers before the error were accepted
     link.leave()
     if not link.give_back():
         link.protocol.leaving.append(link)
@@ -69,4 +69,4 @@ def release(link):
 
 
 def ignore(link, *given):
-    """Nothing: what a peer has sent before it saw our detach."""
+    """Discard a frame that a peer has sent before it saw our detach."""

@@ -1,8 +1,8 @@
 """Dispositions (section 2.7.6): of the peer's deliveries by us, of ours by the peer, each about a range of delivery-ids of its session.
 
-The receiver says what a delivery came to. With rcv-settle-mode first it settles with that; with second it leaves it unsettled, the sender
-settles, and only then the receiver does. We, as the receiver, answer in the order of publishes, when the log is durable (Promises). As the
-sender we settle what the receiver has given an outcome for and not settled, when the log is durable up to that.
+The receiver names the outcome of a delivery. With rcv-settle-mode first it settles with that; with second it leaves it unsettled, the
+sender settles, and only then the receiver does. We, as the receiver, answer in the order of publishes, when the log is durable (Promises).
+As the sender we settle what the receiver has given an outcome for and not settled, when the log is durable up to that.
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
@@ -18,7 +18,7 @@ _EMPTY: "dict" = {}
 SETTLE_ROOM = 512  # octets of a disposition with an error
 RANGES_MAX = 16  # that wait to be settled by us before the peer is read no further
 
-# What the broker's answers to a publish are for the peer (section 3.4).
+# The outcomes for the peer of the broker's answers to a publish (section 3.4).
 STATES: "dict" = {TAKEN: ("accepted", {}), UNROUTABLE: ("released", {})}
 REFUSALS = {"condition": "amqp:resource-limit-exceeded", "description": "a queue that the message goes to takes no more"}
 
@@ -122,7 +122,7 @@ def put(session, role, first, last, settled, state):
 
 
 def by_sender(session, fields):
-    """The peer settles deliveries of its own."""
+    """The peer settles deliveries that it has sent."""
     if not fields["settled"]:
         return True  # a state of its own that it tells: nothing follows from it here
     received = session.received
@@ -149,7 +149,7 @@ def count_of(fields):
 
 
 def by_receiver(session, fields):
-    """The peer says what deliveries of ours came to, and may settle them. False: it takes further turns."""
+    """The peer names the outcomes of our deliveries, and may settle them. False: it takes further turns."""
     count_of(fields)
     state = fields["state"]
     if isinstance(state, tuple) and state[0] == "transactional-state":

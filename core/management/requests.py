@@ -2,8 +2,8 @@
 
 Request and answer are JSON objects of at most management_size_max octets. A request: {"request": name, ...}. An answer: {"ok": true, ...},
 or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with 403,
-a request that is too large with 311, one without a reply-to with 406, one whose reply queue is not there with 404. While there is no room
-for the answer the request waits, as any publisher does. What an answer says of definitions and users is durable before it leaves.
+a request that is too large with 311, one without a reply-to with 406, one whose reply queue is not there with 404. Without room for the
+answer the request waits, as any publisher does. What an answer says of definitions and users is durable before it leaves.
 
     overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
     counters                    the counters alone
@@ -37,17 +37,17 @@ ADMINISTRATORS = ("administrator",)
 SENTENCE_MAX = 256  # characters of a sentence in an answer; six octets each at most, as JSON writes them
 SENTENCE_ROOM = 6 * SENTENCE_MAX + 4
 IMPORT_EFFORT = 2000  # of items that one request loads before others have their turn; an item is 1 ...
-EFFORTS = {"policies": 150, "permissions": 150}  # ... but for those with patterns, which take as long as so many others
+EFFORTS = {"policies": 150, "permissions": 150}  # ... except those with patterns, which take as long as so many others
 
 
-# What a request has to do with the definitions and the users that the log keeps.
+# How a request depends on the definitions and users that the log keeps.
 NOTHING = 0
 TELLS = 1
 CHANGES = 2
 
 
 class Answer:
-    """What a request that was carried out is answered, until it has left: a message for the queue `target`, of which this has a reference
+    """The answer to a completed request, until it is sent: a message for the queue `target`, of which this has a reference
     (NONE: no more). `number`: what has to be durable in the log before."""
 
     def __init__(self, target, message, given, number):
@@ -157,7 +157,7 @@ def perform(broker, user, message):
         text = faulty(broker, name, error)
     if of_log != NOTHING and broker.journal is not None:
         try:
-            number = broker.journal.defined()  # also what others have asked for: it is told here, or stands behind an error
+            number = broker.journal.defined()  # also what others have asked for: the answer describes it, or an error depends on it
         except Exception as error:  # an error of ours: the peer is told, and goes on
             text, number = faulty(broker, name, error), broker.journal.log.appended
     return text, number
@@ -218,13 +218,13 @@ def written(broker, target, correlation_id, text, number):
 
 
 def is_waited_for(broker, target):
-    """True when a queue's consumer takes an answer at once: it may have room that is kept for that."""
+    """True when a queue's consumer can get an answer at once: the answer may then use the reserve."""
     queue = broker.queues.get(target)
     return queue is not None and len(queue.consumers) > 0 and queue.message_count() == 0
 
 
 def send(broker, made):
-    """Publish an Answer: TAKEN, or NO_ROOM; UNROUTABLE when its queue has gone meanwhile."""
+    """Publish an Answer: TAKEN, or NO_ROOM; UNROUTABLE when its queue was deleted meanwhile."""
     lends = is_waited_for(broker, made.target)
     if lends:
         broker.tables.lend(1)
@@ -239,7 +239,7 @@ def send(broker, made):
 
 
 def tell_overview(broker, request):
-    """Everything that there is to see."""
+    """The whole overview."""
     head = {"ok": True, "overview": overview.overview(broker)}
     return answer_pages.page(head, overview.sections(broker), request.get("after"), broker.limits.management_size_max)
 
@@ -255,7 +255,7 @@ def tell_definitions(broker, request):
 
 
 def load_definitions(broker, request):
-    """Load item by item, as long as the answer has room to name what is left out, and as one turn is for."""
+    """Load item by item, while the answer has room to name items left out, for one turn."""
     effort = 0
     document = request.get("definitions")
     rabbitmq_definitions.checked(document)
@@ -279,7 +279,7 @@ def load_definitions(broker, request):
 
 
 class Report:
-    """What an import came to. `room`: octets left for sentences."""
+    """The result of an import. `room`: octets left for sentences."""
 
     def __init__(self, room):
         self.room = room
@@ -341,12 +341,12 @@ def bridge(broker, request):
 
 
 def report_bridge(broker, request):
-    """What a bridge says of itself."""
+    """Keep a bridge's report."""
     return needed("bridge.requests", "bridges").report(broker, request)
 
 
 def tell_bridges(broker, request):
-    """What bridges have said."""
+    """The reports of bridges."""
     return needed("bridge.requests", "bridges").bridges(broker, request)
 
 

@@ -1,4 +1,4 @@
-"""What the broker says of a message, apart from its publisher's octets: how a dead letter died, which keys receivers are not to see.
+"""The broker's additions to a message, apart from its publisher's octets: how a dead letter died, which keys receivers must not see.
 
 Annotations are a dict of what receivers get instead of the publisher's properties, by their names; `headers` has a dict of its own. GONE in
 place of a value: receivers get none. In a message they stand behind its route, where its kind has KIND_ANNOTATED (core/memory/layout.py):
@@ -32,7 +32,7 @@ def write(annotations):
 
 
 def short(size):
-    """A size in two octets; what is too large for them makes the whole too large."""
+    """A size in two octets; a larger part makes the whole too large."""
     return bytes((size >> 8 & 255, size & 255))
 
 
@@ -70,7 +70,7 @@ def value_of(item):
 
 
 def read(octets, exact=False):
-    """What `write` was given; numbers of 64 bits and texts that are not UTF-8 are an int and bytes unless `exact`. Octets that `write`
+    """The inverse of `write`; numbers of 64 bits and texts that are not UTF-8 are an int and bytes unless `exact`. Octets that `write`
     never gave are ValueError, IndexError or struct.error."""
     if len(octets) != 2 + (octets[0] << 8 | octets[1]):
         raise ValueError("annotations whose size is another")
@@ -116,7 +116,7 @@ def value_at(octets, at, exact, depth):
 
 
 def checked(value, is_valid):
-    """A value that is what `write` may have given."""
+    """Check that `write` can have written a value, and return it."""
     if not is_valid:
         raise ValueError("annotations that do not end where they say")
     return value
@@ -136,7 +136,7 @@ def put_over(properties, annotations):
 
 
 def change(table, changes):
-    """Set what is in `changes`; remove what is GONE there."""
+    """Set the names in `changes`; remove those whose value is GONE."""
     for name in changes:
         if changes[name] is not GONE:
             table[name] = changes[name]

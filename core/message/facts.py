@@ -1,4 +1,4 @@
-"""What the types of the 2005 draft compare: a message's headers and properties as one dict.
+"""A message's headers and properties as one dict, for the exchange types of the 2005 draft.
 
 A property has its name in the specification, as message-id or content-type (0-9-1 section 1.8, class basic); it goes before a header of
 the same name.

@@ -1,7 +1,7 @@
 """Formats of messages' properties: each message says in its kind (layout.MESSAGE_KIND) whose properties it has, and they are read so.
 
-A row of FORMATS is a format's number and the file of core/ that reads and writes it; the file is imported when the first message of the
-format is looked into. Numbers stand in the log, and are never given twice. Such a file has
+A row of FORMATS is a format's number and the file of core/ that reads and writes it; the file is imported when a rule reads the first
+message of the format. Numbers stand in the log, and are never given twice. Such a file has
 
     check(buffer, at, end)          raises ProtocolError for properties that are not valid
     decode(buffer, at, end)         the properties by name, a dict
@@ -21,7 +21,7 @@ known: "dict" = {}
 
 
 def format_of(kind):
-    """What reads the properties of messages of this kind; None where this build does not carry it."""
+    """The reader of the properties of messages of this kind; None where this build does not carry it."""
     number = kind & NUMBER
     if number not in known:
         known[number] = part(FORMATS[number]) if number in FORMATS else None

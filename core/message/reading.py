@@ -74,7 +74,7 @@ def copy_with(tables, message, route, octets):
     try:
         tables.append(copy, octets, 0, len(octets))
         tables.copy_content(message, copy)
-    except Exception:  # all or nothing: nobody holds the copy
+    except Exception:  # all or nothing: no object holds the copy
         tables.release(copy)
         raise
     return copy

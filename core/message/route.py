@@ -2,7 +2,7 @@
 
     octet size | exchange name, UTF-8 | octet size | routing key
 
-A name or a key has 255 octets at most: what is longer no family may publish (core/SPEC.md).
+A name or a key has 255 octets at most: no family may publish longer ones (core/SPEC.md).
 """
 
 PART_MAX = 255

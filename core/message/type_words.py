@@ -1,4 +1,4 @@
-"""How RabbitMQ's error texts call the type of a field, and when it takes two fields for the same."""
+"""RabbitMQ's words for the types of fields in error texts, and when it considers two fields equal."""
 
 
 def type_word(value):

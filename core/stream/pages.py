@@ -1,14 +1,14 @@
-"""A stream beyond memory: where in the log all its messages are, its newest ones in memory, and what its readers read far from the end.
+"""A stream beyond memory: the places of all its messages in the log, its newest ones in memory, and windows for readers far from the end.
 
 The index (log/chunk_index.py) has every message of a stream from the moment that the message is given to the log; OCTETS counts route,
 properties and body, NEWEST is when the newest message of a chunk came. The queue's own list holds the newest messages, as far as half of
 what is free beyond a quarter of memory goes; a message that is written may leave the list at any time. A reader in front of that list reads
 from a *window*: neighbouring messages read back from the log, as entries in a list of their own. Readers near each other share one; no two
-windows have the same message, and none is kept that no reader stands in. All of that is a cache: it is given up when memory is needed, and
-read again.
+windows have the same message, and none is kept that no reader stands in. All of these are a cache: the stream releases them when memory is
+needed, and reads them again.
 
-A message that cannot be read any more is a hole in the stream: told, counted (log_unreadable), settled. Offsets are never given anew: a
-reader goes on behind the hole, one that is strict is told.
+A message that can no longer be read is a hole in the stream: logged, counted (log_unreadable), settled. Offsets are never assigned again: a
+reader continues behind the hole, a strict one is ended with an error.
 """
 
 from ..limits import block_count
@@ -21,10 +21,10 @@ from ..memory import hot, layout
 TURN_MESSAGES = 512  # that a window has at most, beside the last of a turn
 TURN_OCTETS = 1 << 18
 
-FREE_PART = 8  # of every pool windows leave an eighth free, and where others have taken more of it, WINDOW_PART of each window's own size
+FREE_PART = 8  # windows leave an eighth of every pool free, and where others use more of it, WINDOW_PART of each window's own size
 WINDOW_PART = 4
 
-# What reading on came to, beside octets of a message.
+# Results of reading on, beside octets of a message.
 NOT_NOW = -1
 LOST = -2
 
@@ -32,7 +32,7 @@ LOST = -2
 class Window:
     """Messages of a stream in memory: offsets from `first` up to, and not with, `end`; entries from `head` to `tail`, linked by ENTRY_NEXT.
 
-    `chunk`, `number`, `offset`, `skip`: where the log goes on behind them, while that chunk is in that segment.
+    `chunk`, `number`, `offset`, `skip`: where the log continues behind them, while that chunk is in that segment.
     """
 
     def __init__(self, offset):
@@ -58,7 +58,7 @@ class StreamPages(chunk_index.Paged):
         return chunk_index.Paged.insert(self, before)
 
     def remove(self, chunk):
-        """As Paged.remove; nobody is to come back to that chunk."""
+        """As Paged.remove; no reader may return to that chunk."""
         self.chunk_total -= 1
         if self.tables.chunks[chunk + chunk_index.OFFSET] < 0:
             self.pager.log.forget_marks(self, chunk)
@@ -85,7 +85,7 @@ class StreamPages(chunk_index.Paged):
             self.remove(self.head)
 
     def first_position(self, following):
-        """The offset of the first message that is there; `following` when there is none. A chunk may begin with a hole."""
+        """The offset of the first message left; `following` when there is none. A chunk may begin with a hole."""
         if self.head == layout.NONE:
             return following
         first = self.position(self.head)
@@ -139,7 +139,7 @@ class StreamPages(chunk_index.Paged):
         self.shrink(0)
 
     def is_full(self, block_total):
-        """True when a publisher must wait: for what is in memory to be written, or for a place in the index that nobody gives up."""
+        """True when a publisher must wait: for messages in memory to be written, or for a place in the index that no stream can free."""
         stream = self.stream
         self.shrink(block_total)
         if stream.head() != layout.NONE and stream.held_from() >= stream.durable_offset and stream.over_share(block_total):
@@ -173,12 +173,12 @@ class StreamPages(chunk_index.Paged):
     # Memory
 
     def shrink(self, block_total):
-        """Let the oldest messages leave memory that are written, while those there take more of it than they leave free."""
+        """Drop the oldest written messages from memory, while those in memory use more than they leave free."""
         while self.over_half(block_total) and self.give_first():
             pass
 
     def give_first(self):
-        """Let the oldest message in memory leave it: false when it is not written yet, or there is none."""
+        """Drop the oldest message from memory: false when it is not written yet, or there is none."""
         stream = self.stream
         if stream.head() == layout.NONE or stream.held_from() >= stream.durable_offset:
             return False
@@ -202,7 +202,7 @@ class StreamPages(chunk_index.Paged):
         )
 
     def give_memory(self, block_total):
-        """Give up what memory has of the stream and can be read again, until a message of so many blocks has room."""
+        """Release messages from memory that can be read again, until a message of so many blocks has room."""
         while not self.tables.has_room(block_total, 2) and self.give_first():
             pass
         for window in list(self.windows):
@@ -210,7 +210,7 @@ class StreamPages(chunk_index.Paged):
                 self.close(window)
 
     def give_way(self):
-        """Give up what memory has of the stream beyond an eighth of the arena: true when there was any that could go."""
+        """Release messages from memory beyond an eighth of the arena: true when any were released."""
         blocks = self.tables.queues[self.stream.handle + layout.QUEUE_BLOCKS]
         while self.keeps_much() and self.give_first():
             pass
@@ -231,7 +231,7 @@ class StreamPages(chunk_index.Paged):
     # Retention
 
     def let_go(self, end):
-        """Let the messages go that lie before the offset `end`."""
+        """Drop the messages before the offset `end`."""
         stream = self.stream
         before, size = stream.first_offset, None
         while stream.head() != layout.NONE and stream.held_from() < end:
@@ -257,7 +257,7 @@ class StreamPages(chunk_index.Paged):
             self.tables.counts["readers_overtaken"] += 1
 
     def take_out(self, chunk, end, size):
-        """Settle what a chunk has before the offset `end`; `size` of it where that is known, else by the mean of the chunk."""
+        """Settle a chunk's messages before the offset `end`; `size`: their octets where known, else by the mean of the chunk."""
         chunks = self.tables.chunks
         first = self.position(chunk)
         end = min(end, first + chunks[chunk + chunk_index.SPAN])
@@ -279,7 +279,7 @@ class StreamPages(chunk_index.Paged):
         return len([each for each in range(first, end) if not self.holes.has(each)])
 
     def let_go_of_segment(self, number):
-        """Let go what a segment has, and all before that, but for the newest message and what is held."""
+        """Drop the messages of a segment, and all older ones, except the newest message and held ones."""
         chunks, end = self.tables.chunks, 0
         chunk = self.head
         while chunk != layout.NONE:
@@ -291,7 +291,7 @@ class StreamPages(chunk_index.Paged):
             self.let_go(end)
 
     def forget_old(self, ages, age_max_s):
-        """Let go what is older than `age_max_s`: message by message in memory, chunk by chunk in the log alone."""
+        """Drop messages older than `age_max_s`: message by message in memory, chunk by chunk in the log alone."""
         stream, tables = self.stream, self.tables
         while stream.message_count():
             end = stream.first_offset + 1
@@ -343,7 +343,7 @@ class StreamPages(chunk_index.Paged):
                     first = position + 1
 
     def offset_since(self, arrived):
-        """The offset of the first message in the log that came at or after that; where the log cannot say it exactly, one before it."""
+        """The offset of the first message in the log that came at or after that time; where the log cannot say exactly, one before it."""
         chunks = self.tables.chunks
         chunk = self.head
         while chunk != layout.NONE and chunks[chunk + chunk_index.NEWEST] < arrived:
@@ -374,7 +374,7 @@ class StreamPages(chunk_index.Paged):
     # Windows
 
     def bring(self, consumer):
-        """Have a reader's cursor stand on the message at its offset, read from the log: false when that is to be tried again later."""
+        """Have a reader's cursor stand on the message at its offset, read from the log: false when the caller must try again later."""
         stream = self.stream
         self.prune()
         chunk, start = layout.NONE, stream.held_from()
@@ -419,7 +419,7 @@ class StreamPages(chunk_index.Paged):
         return window
 
     def prune(self):
-        """Let windows keep what a reader stands in front of, and nothing else."""
+        """Free all messages of windows except those in front of a reader."""
         for window in list(self.windows):
             lowest = None
             for consumer in self.stream.consumers:
@@ -431,7 +431,7 @@ class StreamPages(chunk_index.Paged):
                 self.forget(window, lowest)
 
     def forget(self, window, end):
-        """Free what a window has before the offset `end`."""
+        """Free a window's messages before the offset `end`."""
         while window.head != layout.NONE and window.first < end:
             entry = window.head
             window.head = self.tables.entries[entry + layout.ENTRY_NEXT]
@@ -450,7 +450,7 @@ class StreamPages(chunk_index.Paged):
         self.windows.remove(window)
 
     def fill_on(self, window, octets_max):
-        """Go on with the chunks behind the one that a window was filled from: a reader that takes packs is given whole turns."""
+        """Continue with the chunks behind the one that a window was filled from: a reader of packs gets whole turns."""
         chunks = self.tables.chunks
         while window.chunk != layout.NONE and octets_max > 0 and window.end - window.first < TURN_MESSAGES:
             chunk = chunks[window.chunk + chunk_index.NEXT]
@@ -470,7 +470,7 @@ class StreamPages(chunk_index.Paged):
         """Read on behind a window, at most to the end of its chunk: octets, 0 when all was lost; below 0: nothing could be read now."""
         chunks, pager = self.tables.chunks, self.pager
         if chunks[chunk + chunk_index.OFFSET] < 0:
-            pager.journal.promised = pager.log.appended  # it is being copied: have it written now
+            pager.journal.promised = pager.log.appended  # the message is being copied: have it written now
             return NOT_NOW
         segment = pager.log.by_number.get(chunks[chunk + chunk_index.SEGMENT])
         stop = self.stop_of(window, chunk)
@@ -500,7 +500,7 @@ class StreamPages(chunk_index.Paged):
         return octets if window.end > first or size == LOST else NOT_NOW
 
     def stop_of(self, window, chunk):
-        """The offset up to which a window may be filled from a chunk: what is in memory already is not read again."""
+        """The offset up to which a window may be filled from a chunk: messages already in memory are not read again."""
         stop = min(self.position(chunk) + self.tables.chunks[chunk + chunk_index.SPAN], self.stream.held_from())
         for other in self.windows:
             if other is not window and window.end <= other.first < other.end:
@@ -587,7 +587,7 @@ class StreamPages(chunk_index.Paged):
         self.begin_at(self.stream.first_offset)
 
     def jump(self, offset, to):
-        """Readers that wait at an offset go on at another one: there is nothing left in between."""
+        """Readers that wait at an offset continue at another one: no message is left in between."""
         for consumer in self.stream.consumers:
             if consumer.cursor == layout.NONE and consumer.cursor_offset == offset:
                 consumer.cursor_offset = to

@@ -1,8 +1,8 @@
-"""Idempotent publish to a stream: a publisher with a name and a rising sequence may publish again what it is not sure of.
+"""Idempotent publish to a stream: a publisher with a name and a rising sequence may repeat publishes whose outcome it does not know.
 
-Headers: x-publisher-id (text) and x-publisher-sequence (a number above 0). A message whose sequence is not above the last one of its
-publisher is taken (its publisher is confirmed) and not appended. The PUBLISHERS_MAX that came last are known, fewer where all queues and
-streams together remember more than identity_count_max (identities.py).
+Headers: x-publisher-id (text) and x-publisher-sequence (a number above 0). The stream confirms a message whose sequence is not above the
+last one of its publisher, and does not append it. The stream knows the PUBLISHERS_MAX latest publishers, fewer where all queues and streams
+together remember more than identity_count_max (identities.py).
 """
 
 from ..message.formats import format_of
@@ -63,7 +63,7 @@ class Publishers:
         return False
 
     def end(self):
-        """The stream goes."""
+        """The stream is deleted."""
         if self.recent is not None:
             self.recent.end()
 

@@ -1,10 +1,10 @@
 """A stream queue: a log whose messages stay after they are delivered, each at an offset that stays valid (x-queue-type=stream).
 
-Offsets are dense, start at 0 and are never given twice in the stream's life; its `id` tells two streams of one name apart.
-Retention: the oldest messages go when the stream would hold more than `size_max` octets (x-max-length-bytes), when they are older than
-`age_max_s` (x-max-age), or when there is no room: with a log (`pages`, pages.py) on the disk, else in memory when other queues need
-it; `dropped` counts them. A consumer whose place has gone goes on at the first message that is left, or, when it asked for that
-(x-stream-strict), is told and ended: never a silent jump for one that counts.
+Offsets are dense, start at 0 and are never assigned twice in the stream's life; its `id` distinguishes two streams of one name.
+Retention: the oldest messages are dropped when the stream would hold more than `size_max` octets (x-max-length-bytes), when they are older
+than `age_max_s` (x-max-age), or when there is no room: with a log (`pages`, pages.py) on the disk, else in memory when other queues need
+it; `dropped` counts them. A consumer whose place was dropped continues at the first message left, or, with x-stream-strict, is ended with
+an error: never a silent jump for a consumer that counts.
 
 The queue's own list holds the newest messages; without a log it holds all.
 """
@@ -15,7 +15,7 @@ from ..memory.layout import EPOCH
 from ..queue.queue import Queue
 from .publishers import Publishers
 
-AGE_S_MAX = 1 << 30  # 34 years; what is to be kept longer is kept so long
+AGE_S_MAX = 1 << 30  # 34 years; the longest retention
 
 AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
 
@@ -46,7 +46,7 @@ class Stream(Queue):
         self.hold = arguments.get("x-stream-hold")
 
     def keep_within(self, arguments):
-        """Take x-max-length-bytes and x-max-age from `arguments`."""
+        """Read x-max-length-bytes and x-max-age from `arguments`."""
         self.octets_max = arguments.get("x-max-length-bytes")
         self.age_max_s = age_of(arguments.get("x-max-age", "")) or 0
 
@@ -70,7 +70,7 @@ class Stream(Queue):
         return self.size
 
     def is_paging(self):
-        """Never: what is published always comes to memory first."""
+        """Never: a published message always comes to memory first."""
         return False
 
     def must_page(self, block_total):
@@ -82,7 +82,7 @@ class Stream(Queue):
         return self.following - self.tables.queues[self.handle + layout.QUEUE_LENGTH]
 
     def readable_offset(self):
-        """The offset up to which readers may read: what a power cut cannot take back."""
+        """The offset up to which readers may read: those messages survive a power cut."""
         return self.next_offset() if self.durable_offset is None else self.durable_offset
 
     def recovered(self):
@@ -96,8 +96,8 @@ class Stream(Queue):
         return self.following
 
     def full(self, block_total):
-        """Never: a stream makes room by retention; unless it holds what a consumer has not settled, and that is all it has room for, or
-        memory is full of what is to be written first."""
+        """Never: a stream makes room by retention; unless messages that a consumer has not settled fill all of its room, or memory is full
+        of messages to be written first."""
         if self.pages is not None and self.pages.is_full(block_total):
             return True
         if self.hold is None:
@@ -110,7 +110,7 @@ class Stream(Queue):
         return False
 
     def make_room(self, block_total):
-        """Give up memory for a message of so many blocks: what is in the log too; else, beyond the stream's share, what is oldest."""
+        """Release memory for a message of so many blocks: messages that the log has too; else, beyond the stream's share, the oldest."""
         if self.pages is not None:
             self.pages.give_memory(block_total)
             return
@@ -118,7 +118,7 @@ class Stream(Queue):
             self.drop_first()
 
     def free_offset(self):
-        """The offset up to which nobody holds messages."""
+        """The offset up to which no consumer holds messages."""
         if self.hold is None:
             return self.following
         for consumer in self.consumers:
@@ -127,7 +127,7 @@ class Stream(Queue):
         return self.kept.get(self.hold, 0)
 
     def may_drop_first(self):
-        """True when nobody holds the oldest message."""
+        """True when no consumer holds the oldest message."""
         return self.first_offset < self.free_offset()
 
     def push(self, message):
@@ -177,7 +177,7 @@ class Stream(Queue):
             self.drop_first()
 
     def drop_first(self):
-        """Retention: let the oldest message go and move the cursors that stand on it."""
+        """Retention: drop the oldest message and move the cursors that stand on it."""
         if self.pages is not None:
             self.pages.let_go(self.first_offset + 1)
             return
@@ -206,7 +206,7 @@ class Stream(Queue):
         while self.message_count() > left:
             self.drop_first()
         count -= self.message_count()
-        self.tables.counts["retained_out"] -= count  # it was not retention that let them go
+        self.tables.counts["retained_out"] -= count  # retention did not drop them
         return count
 
     def end(self):
@@ -294,7 +294,7 @@ class Stream(Queue):
         return entry
 
     def drop_settled(self):
-        """Let go what its holder has settled, before retention asks for it."""
+        """Drop messages that their holder has settled, before retention would."""
         dropped = self.dropped
         while self.hold is not None and self.message_count() and self.may_drop_first():
             self.drop_first()
