@@ -23,6 +23,7 @@ A node is (kind, name, key): `name` a text, `key` the octets of a routing key, o
     /topic/:key                              EXCHANGE amq.topic      EXCHANGE amq.topic
     /queue                                   EXCHANGE "" None        refused
     /management, $management                 MANAGEMENT              MANAGEMENT
+    /:hub/ConsumerGroups/:group/Partitions/:n  -                     QUEUE hub-n       Event Hubs' form
     any other text that does not begin with / is NAME, TOPIC with the capability topic or temporary-topic, QUEUE with queue or
     temporary-queue
 """
@@ -56,10 +57,18 @@ def source(address, dynamic=False, capabilities=()):
         return own(address, capabilities)
     if address is None:
         return LINK, "", None
-    node = parsed(address, capabilities)
+    node = partition(address) or parsed(address, capabilities)
     if node is None or node[0] == EXCHANGE and (address.startswith(_EXCHANGES) or node[1] == ""):
         bad(address, "a source")
     return (EXCHANGE, node[1], b"") if node[0] == EXCHANGE and node[2] is None else node
+
+
+def partition(address):
+    """The node of a partition of a hub of Event Hubs, or None for another address. Its stream is called as RabbitMQ calls partitions."""
+    parts = address.split("/")
+    if len(parts) != 6 or (parts[0], parts[2], parts[4]) != ("", "ConsumerGroups", "Partitions") or not (parts[1] and parts[5]):
+        return None
+    return QUEUE, "%s-%s" % (parts[1], parts[5]), None
 
 
 def target(address, dynamic=False, capabilities=()):

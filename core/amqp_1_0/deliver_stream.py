@@ -9,7 +9,7 @@ from ..message import reading
 from ..outcomes import ACCEPTED
 from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
-from . import convert
+from . import convert, positions
 from .link_out import has_room, send, too_large
 
 FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
@@ -36,7 +36,11 @@ def deliver_stream(link, most, before):
                 tables.engine.turned(FILTER_COST)
                 break
             continue
-        lead = convert.head_for_1_0(broker, message, 0, {"x-stream-offset": ("ulong", consumer.cursor_offset)})
+        if link.tells_position:
+            notes = positions.annotations(broker, message, consumer.cursor_offset)
+        else:
+            notes = {"x-stream-offset": ("ulong", consumer.cursor_offset)}
+        lead = convert.head_for_1_0(broker, message, 0, notes)
         size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
         if too_large(link, consumer.queue, size):
             return count

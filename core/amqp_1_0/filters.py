@@ -2,7 +2,8 @@
 
 A filter is a described value under any name. By descriptor:
 
-    apache.org:selector-filter:string              0x468C00000004   a text: a JMS selector (patterns/selector.py)
+    apache.org:selector-filter:string              0x468C00000004   a text: a JMS selector (patterns/selector.py); of a stream also a
+                                                                    position as Event Hubs has them (positions.py)
     apache.org:no-local-filter:list                0x468C00000003   anything: not what the link's own container publishes (no_local.py)
     apache.org:legacy-amqp-direct-binding:string   0x468C00000000   a text: the key that a private queue is bound with to an exchange
     apache.org:legacy-amqp-topic-binding:string    0x468C00000001   the same
@@ -24,7 +25,7 @@ from ..memory import layout
 from ..message.formats import AMQP_1_0
 from ..patterns.selector import Selector
 from ..patterns.sql import Condition
-from . import convert, properties
+from . import convert, positions, properties
 from .addresses import INVALID_FIELD
 from .bounds import size_of
 
@@ -104,6 +105,7 @@ class Taken:
         self.tests: list = []
         self.echo: "dict" = {}
         self.kinds: list = []  # of the tests
+        self.is_position = False  # a position of Event Hubs is among them
         self.size = 0  # octets of these, as bounds.Places counts them
 
     def fits(self, broker, message):
@@ -134,6 +136,9 @@ def taken(given, is_stream, is_bound, seconds, is_local=False):
             is_taken = is_bound and isinstance(value[2], str)
         elif isinstance(kind, str):
             is_taken = is_stream and take_for_stream(made, kind, value[2], seconds)
+        elif kind == SELECTOR and is_stream and positions.place(value[2]) is not None:
+            made.arguments["x-stream-offset"] = positions.place(value[2])
+            made.is_position = is_taken = True
         else:
             is_taken = take_test(made, kind, value[2])
         if is_taken:

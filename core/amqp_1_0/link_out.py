@@ -49,6 +49,7 @@ class OutgoingLink(Link):
         self.resuming: "Any" = None
         self.resumed: "Any" = None
         self.again: "dict" = {}  # what was resumed with which tag
+        self.tells_position = False  # with each message of a stream, in Event Hubs' annotations (positions.py)
         self.is_partial = False  # the receiver's map has not all: only what is resumed is sent
         self.safe: "Any" = None
         self.asked: "Any" = None
@@ -96,6 +97,7 @@ class OutgoingLink(Link):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
         is_noted = owner is not None and not (queue.is_stream or reading.bound or queue.is_paging())
         taken = filters.taken(given["filter"], queue.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
+        self.tells_position = taken.is_position
         self.protocol.places.take(self, taken.size)
         arguments = taken.arguments
         priority = properties.get(("symbol", "rabbitmq:priority"))

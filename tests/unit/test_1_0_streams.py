@@ -108,3 +108,69 @@ def test_a_stream_that_is_deleted():
     assert error_in(peer.frames(), "detach")[0] == "amqp:resource-deleted"
     peer.give(performative("detach", handle=1, closed=True))
     assert peer.broker.counters["internal_errors"] == 0
+
+
+def from_position(text, address="/queues/s"):
+    """A source that begins at a position of Event Hubs."""
+    name = ("symbol", "apache.org:selector-filter:string")
+    return ("source", {"address": address, "filter": {name: ("described", name, text)}})
+
+
+def noted(peer):
+    """The annotations of the deliveries that have come, by name."""
+    tables = []
+    for name, _, octets, _ in peer.frames():
+        if name == "transfer":
+            at = 0
+            while at < len(octets):
+                section, at = types.decode(octets, at, len(octets))
+                if section[1] == ("ulong", 0x72):
+                    tables.append({key[1]: section[2][key] for key in section[2]})
+    return tables
+
+
+def test_a_stream_is_read_from_a_position_of_event_hubs_on():
+    prefix = "amqp.annotation.x-opt-"
+    for text, offsets_wanted in (
+        ("offset > '1'", [2, 3]),
+        ("offset >= '1'", [1, 2, 3]),
+        ("offset > '-1'", [0, 1, 2, 3]),
+        ("offset > '@latest'", []),
+        ("offset > '3'", []),
+        ("sequence-number > 2", [3]),
+        ("sequence-number>=2", [2, 3]),
+        ("enqueued-time > 0", [0, 1, 2, 3]),
+        ("enqueued-time > 9000000000000", []),
+    ):
+        peer = ready()
+        fields = peer.attach("in", 1, True, None, source=from_position(prefix + text))
+        assert fields["source"][1]["filter"], text
+        peer.credit(10)
+        tables = noted(peer)
+        assert [table["x-opt-sequence-number"] for table in tables] == offsets_wanted, text
+        for table in tables:
+            assert table["x-opt-offset"] == "%d" % table["x-stream-offset"][1] and table["x-opt-enqueued-time"][0] == "timestamp"
+        peer.send(4, b"late")
+        if text == "offset > '@latest'":
+            assert [table["x-opt-offset"] for table in noted(peer)] == ["4"]
+
+
+def test_a_selector_that_is_no_position_is_a_condition_and_a_queue_has_no_positions():
+    for text in ("amqp.annotation.x-opt-other > 1", "amqp.annotation.x-opt-offset = '1'", "amqp.annotation.x-opt-offset > 'a'"):
+        peer = ready()
+        peer.attach("in", 1, True, None, source=from_position(text))
+        peer.credit(10)
+        assert noted(peer) == []
+    peer = ready()
+    declare(peer.broker, "q")
+    peer.attach("in", 1, True, None, source=from_position("amqp.annotation.x-opt-offset > '1'", "/queues/q"))
+    peer.credit(10)
+    assert noted(peer) == []
+
+
+def test_a_partition_of_a_hub_is_a_stream_by_its_address():
+    peer = ready()
+    declare(peer.broker, "hub-3", {"x-queue-type": "stream"})
+    address = "/hub/ConsumerGroups/$Default/Partitions/3"
+    fields = peer.attach("in", 1, True, None, source=from_position("amqp.annotation.x-opt-offset > '-1'", address))
+    assert fields["source"][1]["address"] == address and len(peer.broker.queues["hub-3"].consumers) == 1
