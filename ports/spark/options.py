@@ -23,6 +23,7 @@ Sources = dict[str, tuple[Place, str]]
 Offset = Literal["earliest", "latest"] | int | tuple[str, int]
 NAMED: dict[str, Offset] = {"earliest": "earliest", "latest": "latest"}
 _TLS_SETTINGS = ("ca", "cert", "key", "name")
+_SETTINGS_1_0 = ("protocol", "auth", "node")  # ports/url_1_0.py
 
 
 class Login:
@@ -51,6 +52,7 @@ class Login:
         if parts.password is not None:
             raise ValueError("amqp: no password in the url, options are shown in query plans: use passwordEnv or passwordFile")
         settings = [pair.partition("=")[0] for pair in parts.query.split("&") if pair]
+        settings = [name for name in settings if name not in _SETTINGS_1_0]
         if settings and (parts.scheme != "amqps" or set(settings) - set(_TLS_SETTINGS)):
             raise ValueError(f"amqp: the settings of an amqps:// url are {', '.join(_TLS_SETTINGS)}; found {', '.join(settings)}")
         user = unquote(parts.username) if parts.username else "guest"
@@ -99,6 +101,8 @@ class Options:
         options = checked(options, SOURCE)
         self.login = Login(options)
         self.mode = options["mode"]
+        if self.mode != "queue" and any("protocol=1.0" in place[5] for place in self.login.places):
+            raise ValueError("amqp: over AMQP 1.0 (protocol=1.0 in url) this source reads queues: mode=queue")
         self.sources = _sources(self.login.places, options)
         self.starting_offsets = _starting_offsets(options["startingOffsets"], self.sources)
         self.rows_per_trigger_max, self.octets_per_trigger_max = options["maxRowsPerTrigger"], options["maxBytesPerTrigger"]

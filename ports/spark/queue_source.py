@@ -1,4 +1,4 @@
-"""`mode=queue`: a classic queue as a streaming source. At least once: not for what must be counted.
+"""`mode=queue`: a classic queue, or one of AMQP 1.0, as a streaming source. At least once: not for what must be counted.
 
 A classic queue has no offsets, so nothing can be read again: the planner takes messages, hands them to the tasks inside the plan, and
 acknowledges them when Spark says that their batch is done, which it says with the next batch. A driver that ends before that (also one
@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ..client import ClientError, Connection, connect
+from ..client import ClientError, connect
 from .columns import Array, Chunk, record_batch
 from .options import Options
 from .stream_client import CONNECT_TIMEOUT_S, StreamError, StreamUnavailable, stream_error
@@ -40,7 +40,7 @@ class QueueStreamReader(DataSourceStreamReader):
     def __init__(self, options: Options, schema: Any) -> None:
         self._options, self._schema = options, schema
         self._label = next(iter(options.sources))
-        self._connection: Connection | None = None
+        self._connection: Any = None
         self._run: str | None = None
         self._next = self._connections = 0
         self._waiting: list[Any] = []
@@ -99,10 +99,8 @@ class QueueStreamReader(DataSourceStreamReader):
         """Takes up to `most` messages. Returns how many."""
         try:
             if self._connection is None:
-                self._connection = connect(self._options.address(self._label).url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
+                self._connection = self._consumer(min(2 * most, PREFETCH_MAX))
                 self._connections += 1
-                self._connection.qos(min(2 * most, PREFETCH_MAX))
-                self._connection.consume(self._options.stream(self._label))
             until = time.monotonic() + FETCH_S
             while len(self._waiting) < most and time.monotonic() < until:
                 messages = self._connection.poll(int(SETTLE_S * 1000))
@@ -116,6 +114,18 @@ class QueueStreamReader(DataSourceStreamReader):
             self._lose()
             failure = stream_error(error, self._options.stream(self._label), self._options.address(self._label))
             raise failure if isinstance(failure, StreamUnavailable) else StreamError(str(failure)) from error
+
+    def _consumer(self, prefetch: int) -> Any:
+        """A consumer of the queue: a Connection of ports/client.py, or what is like one for AMQP 1.0."""
+        address, queue = self._options.address(self._label), self._options.stream(self._label)
+        if "protocol=1.0" in address.query:
+            from .queue_1_0 import Queue
+
+            return Queue(address.url(), CONNECT_TIMEOUT_S * 1000, prefetch, queue)
+        connection = connect(address.url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
+        connection.qos(prefetch)
+        connection.consume(queue)
+        return connection
 
     def _taken_in(self, messages: list[Any]) -> None:
         self._waiting += [(message, self._connections) for message in messages]

@@ -10,6 +10,7 @@ from queries import begun, finished, until
 from telemetry import Stream
 
 from leveret.ports.client import connect
+from leveret.ports.client_1_0 import connect as connect_1_0
 from leveret.ports.spark.stream_client import Address, StreamClient
 
 COUNT = 1000
@@ -172,6 +173,48 @@ def test_queue_mode_takes_a_queue_at_least_once_and_says_so(spark, spark_traces,
     query.stop()
     assert set(second) <= set(range(300, 311)) and warnings() == 2, "what was done came again"
     connection.queue_delete(name)
+    connection.close()
+
+
+def test_queue_mode_takes_a_queue_of_amqp_1_0(spark, leveret, tmp_path):
+    """What was done is accepted with the next batch, and does not come again."""
+    connection = connect(leveret.url, brokers.PATIENCE_MS)
+    connection.queue_declare("jobs-1.0", durable=True)
+    client = connect_1_0(leveret.url + "/?protocol=1.0")
+    sender = client.sender("/queues/jobs-1.0")
+
+    def send(first, end):
+        for number in range(first, end):
+            given = {"message-id": "m%d" % number, "subject": "a.b", "content-type": "text/plain"}
+            sender.send(b"%d" % number, given, {"x-gateway": "gw", "x-sequence": ("long", number)}, wait=False)
+        sender.wait_settled()
+
+    def start(seen):
+        return (
+            spark.readStream.format("amqp")
+            .options(url=leveret.url + "/?protocol=1.0", stream="/queues/jobs-1.0", mode="queue")
+            .schema("value binary, message_id string, routing_key string, content_type string, gateway string, sequence long")
+            .load()
+            .writeStream.foreachBatch(lambda frame, number: seen.extend(tuple(row) for row in frame.collect()))
+            .option("checkpointLocation", str(tmp_path))
+            .start()
+        )
+
+    first, second = [], []
+    send(0, 300)
+    query = begun(lambda: start(first), lambda: len(first) >= 300)
+    send(300, 301)
+    until(query, lambda: len(first) >= 301)
+    query.stop()
+    assert [(bytes(row[0]), *row[1:]) for row in sorted(first, key=lambda row: row[5])] == [
+        (b"%d" % number, "m%d" % number, "a.b", "text/plain", "gw", number) for number in range(301)
+    ]
+    send(301, 311)
+    query = begun(lambda: start(second), lambda: {row[5] for row in second} >= set(range(301, 311)))
+    query.stop()
+    assert {row[5] for row in second} <= set(range(300, 311)), "what was done came again"
+    client.close()
+    connection.queue_delete("jobs-1.0")
     connection.close()
 
 
