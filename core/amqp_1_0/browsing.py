@@ -12,7 +12,7 @@ from ..memory import hot, layout
 from ..shim import const
 from . import addresses, convert, dispositions, filters, link_out, serial
 from .conditions import INVALID_FIELD, LinkError
-from .link import SETTLED, UNSETTLED, Link
+from .link import SETTLED, Link
 from .link_in import text_of
 
 if False:  # for the type checker alone
@@ -68,16 +68,6 @@ class BrowsingLink(Link):
         given["outcomes"] = link_out.SYMBOLS
         given["default-outcome"] = ("released", {})
         self.source, self.target = ("source", given), fields["target"]
-
-    def attach_fields(self, fields):
-        """The fields of our attach."""
-        return {
-            "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
-            "rcv-settle-mode": fields["rcv-settle-mode"],
-            "source": self.source,
-            "target": self.target,
-            "initial-delivery-count": 0,
-        }
 
     def flow(self, fields):
         """The receiver's state (section 2.6.7): with credit it gets the ready messages, now and as time passes."""

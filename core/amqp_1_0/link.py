@@ -28,6 +28,7 @@ class Link:
     kept_octets = -1  # bounds.Places
     credit_max = 0  # of what a peer sends
     is_refused = False
+    settled: "Any" = False  # deliveries of an outgoing link leave settled
 
     def __init__(self, session, fields):
         self.session = session
@@ -129,8 +130,14 @@ class Link:
         self.protocol.write(octets)
 
     def attach_fields(self, fields):
-        """Those of our attach, beside name, handle and role."""
-        return {}
+        """The fields of our attach, beside name, handle and role: those of an outgoing link."""
+        return {
+            "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
+            "rcv-settle-mode": fields["rcv-settle-mode"],
+            "source": self.source,
+            "target": self.target,
+            "initial-delivery-count": 0,
+        }
 
     def refuse(self, fields, error):
         """Answer an attach with one that has no terminus of ours, and a detach (section 2.6.3)."""

@@ -9,7 +9,7 @@ from ..memory import hot, layout
 from ..outcomes import TAKEN
 from . import addresses, dispositions, management, serial
 from .conditions import INVALID_FIELD, LinkError
-from .link import SETTLED, Link
+from .link import Link
 from .link_in import IncomingLink, Rejected
 
 if False:  # for the type checker alone
@@ -101,16 +101,6 @@ class Responses(Link):
     def open(self, fields):
         """Both termini as the peer has them."""
         self.source, self.target = fields["source"], fields["target"]
-
-    def attach_fields(self, fields):
-        """Those of our attach."""
-        return {
-            "snd-settle-mode": SETTLED,
-            "rcv-settle-mode": fields["rcv-settle-mode"],
-            "source": self.source,
-            "target": self.target,
-            "initial-delivery-count": 0,
-        }
 
     def flow(self, fields):
         """The receiver's credit; what it drains is there at once."""

@@ -16,7 +16,7 @@ from ..parts import needed, part
 from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections, serial
 from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
-from .link import SETTLED, UNSETTLED, Link
+from .link import SETTLED, Link
 from .link_in import text_of, transactions
 from .outgoing import performative
 
@@ -139,14 +139,9 @@ class OutgoingLink(Link):
 
     def attach_fields(self, fields):
         """Those of our attach."""
-        return {
-            "unsettled": None if self.resumed is None else self.resuming.map_of(self.resumed),
-            "snd-settle-mode": SETTLED if self.settled else UNSETTLED,
-            "rcv-settle-mode": fields["rcv-settle-mode"],
-            "source": self.source,
-            "target": self.target,
-            "initial-delivery-count": 0,
-        }
+        given = Link.attach_fields(self, fields)
+        given["unsettled"] = None if self.resumed is None else self.resuming.map_of(self.resumed)
+        return given
 
     # Credit (section 2.6.7)
 
