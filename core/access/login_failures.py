@@ -1,11 +1,12 @@
 """Log-ins that fail: counted for each user at an address, for each address, for each user (0-9-1 section 4.10 asks for such a guard).
 
 Laws, each for login_refusal_ms behind the last failure that counts:
-- as a user that failed login_user_failure_max times from an address nobody is let in from there: the password is not looked at, and that
-  does not count further, so one client with a wrong password does not take its address with it;
-- from an address that failed login_failure_max times nobody is let in who has not come from there before, and where nobody has,
-  connections are refused at accept: it costs one look-up;
-- as a user that failed so often from anywhere, who comes from an address that this user has not come from is answered late, right or wrong.
+- after login_user_failure_max failures as a user from an address, no log-in as that user succeeds from there: the broker does not check
+  the password, and does not count further, so one client with a wrong password does not get its address refused;
+- after login_failure_max failures from an address, only users that have logged in from there before may do so; where none has, connections
+  are refused at accept: that costs one look-up;
+- after as many failures as a user from anywhere, a log-in from an address without an earlier one of that user is answered late,
+  right or wrong.
 So a peer keeps out only users that share its address. A log-in that succeeds forgets what its own user failed at its own address, and
 nothing else: knowing one password allows no more guesses at another. All tables are bounded by login_address_max.
 """

@@ -38,7 +38,7 @@ class Run:
 
 
 def write(session):
-    """Write what may be told now; one of sending.py's answers."""
+    """Write the dispositions that may be sent now; one of sending.py's answers."""
     settle = write_settled(session)
     if settle == NO_ROOM:
         return NO_ROOM
@@ -83,7 +83,7 @@ def range_from(session, number, last):
 
 
 def tell(session, number, last, outcome):
-    """Write the disposition of the answers from `number` to `last`, and settle what it settles."""
+    """Write the disposition of the answers from `number` to `last`, and settle their deliveries where it does."""
     delivery = session.answers[number]
     first = delivery.number
     error = delivery.error
@@ -149,7 +149,7 @@ def count_of(fields):
 
 
 def by_receiver(session, fields):
-    """The peer names the outcomes of our deliveries, and may settle them. False: it takes further turns."""
+    """The peer names the outcomes of our deliveries, and may settle them. False: it needs further turns."""
     count_of(fields)
     state = fields["state"]
     if isinstance(state, tuple) and state[0] == "transactional-state":
@@ -295,12 +295,12 @@ def goes_on(session, first, state):
 
 
 def name_only(state):
-    """A delivery state without what the peer says with it: that is not kept."""
+    """A delivery state without the peer's fields: these are not kept."""
     return None if state is None else (state[0], _EMPTY)
 
 
 def write_settled(session):
-    """Write what is settled on the peer's word; one of sending.py's answers."""
+    """Write the settlements that follow the peer's outcomes; one of sending.py's answers."""
     while session.settled:
         first, last, state, number = session.settled[0]
         if not session.session.is_durable(number):

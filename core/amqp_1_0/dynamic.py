@@ -42,7 +42,7 @@ class Dynamic:
         return self.look() if self.nodes else True
 
     def look(self):
-        """Delete what is to go; false: some go on in the connection's next turn."""
+        """Delete the nodes whose policy says so; false: some deletions continue in the connection's next turn."""
         gone = True
         self.waits = False
         for queue in list(self.nodes):
@@ -58,7 +58,7 @@ class Dynamic:
         return gone
 
     def is_needed(self, name):
-        """True while something is there that a node is to last for."""
+        """True while a node has a link or a message for which its policy keeps it."""
         link, (for_links, for_messages) = self.nodes[name]
         queue = self.protocol.broker.queues[name]
         if link.state == "attached":

@@ -1,4 +1,4 @@
-"""What other families are told of a message of AMQP 1.0 (core/broker/crossing.py), as RabbitMQ 4 maps it."""
+"""A message of AMQP 1.0 converted for other families (core/broker/crossing.py), as RabbitMQ 4 maps it."""
 
 from . import body
 from .properties import facts, lettered, properties_of
@@ -7,7 +7,7 @@ ENCODED = "amqp-1.0"  # the type of a body that is no data section but sections 
 
 
 def exact(octets):
-    """The properties of class basic out of a properties part (bytes); what it has no like for is left out (core/SPEC.md)."""
+    """The properties of class basic out of a properties part (bytes); fields without a counterpart are left out (core/SPEC.md)."""
     return properties_of(facts(octets, 0, len(octets)), lettered)
 
 

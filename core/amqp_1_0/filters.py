@@ -1,4 +1,4 @@
-"""The filter set of a source (section 3.5.8): what of it the broker takes, and what it means.
+"""The filter set of a source (section 3.5.8): which filters the broker accepts, and their meaning.
 
 A filter is a described value under any name. By descriptor:
 
@@ -16,8 +16,8 @@ A filter is a described value under any name. By descriptor:
 
 (AMQP Filter Expressions 1.0; the registry of Apache's filters; RabbitMQ 4.) Those that are not known, not for this kind of node, or without
 sense are left out of the echoed source, as section 3.5.3 wants it; a selector without sense is an error, as JMS wants it. A message has to
-fit all that were taken. Of SQL and the two filters of properties, only one kind is taken, and of these one for each section: the first by
-its name.
+pass all accepted filters. Of SQL and the two filters of properties, only one kind is accepted, and of these one for each section: the first
+by its name.
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
@@ -97,8 +97,8 @@ JMS_NAMES = {
 
 
 class Taken:
-    """What was taken of a filter set. `arguments`: for Consumers.subscribe; `tests`: functions of a message's facts; `echo`: the filters,
-    for the source that goes back, or None where there were none."""
+    """The accepted part of a filter set. `arguments`: for Consumers.subscribe; `tests`: functions of a message's facts; `echo`: the
+    filters, for the source that goes back, or None where there were none."""
 
     def __init__(self):
         self.arguments: "dict" = {}
@@ -128,7 +128,7 @@ def taken(given, is_stream, is_bound, seconds, is_local=False):
         if not isinstance(value, tuple) or value[0] != "described":
             if not isinstance(name, tuple) or name[0] != "symbol" or not name[1].startswith("rabbitmq:stream-"):
                 continue
-            value = ("described", name, value)  # RabbitMQ takes what is not described too
+            value = ("described", name, value)  # RabbitMQ accepts values that are not described too
         kind = kind_of(value[1])
         if kind == NO_LOCAL:
             is_taken = is_local
@@ -227,7 +227,7 @@ def take_test(made, kind, value):
     return True
 
 
-# What a message says
+# Facts of a message
 
 
 class Facts:

@@ -14,7 +14,7 @@ from ..shim import const
 HEADER_SIZE = const(8)
 AMQP = const(0)
 SASL = const(1)
-SIZE_MIN_MAX = const(512)  # what every peer takes, and all that may be sent before open says more (section 2.4.1)
+SIZE_MIN_MAX = const(512)  # every peer accepts this, and no larger frame may be sent before open (section 2.4.1)
 
 
 def read(buffer, at, end, size_max):

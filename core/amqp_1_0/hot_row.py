@@ -1,9 +1,9 @@
-"""What the engine does for AMQP 1.0 without a look at each message: transfers in, dispositions of receivers, transfers out.
+"""The engine's part of AMQP 1.0, for whole runs of messages: transfers in, dispositions of receivers, transfers out.
 
-Only the engine in C has a form of it (c_accel/amqp_1_0.py, `takes`); in Python sessions and links do it frame by frame. The engine takes
-what stands in the receive buffer as long as it is one link's: transfers that are a whole message each, in the order of their delivery-ids
-and within credit and window, to a node whose route is known, and dispositions that accept and settle. At the first frame of another kind
-it stops, and nothing of that one has been done. What was taken is answered as one row of delivery-ids (dispositions.Run).
+Only the engine in C has a form of it (c_accel/amqp_1_0.py, `takes`); in Python sessions and links do it frame by frame. The engine
+processes frames in the receive buffer as long as they are one link's: transfers that are a whole message each, in the order of their
+delivery-ids and within credit and window, to a node whose route is known, and dispositions that accept and settle. At the first frame of
+another kind it stops, and nothing of that one has been done. The run is answered as one range of delivery-ids (dispositions.Run).
 """
 
 from ..access.permissions import WRITE
@@ -23,7 +23,7 @@ _LEAST = 16  # octets of a frame that it may be about
 
 
 class Row:
-    """The form in Python: it takes nothing."""
+    """The form in Python: it processes no frame."""
 
     name = "amqp_1_0"
     takes = False
@@ -33,7 +33,7 @@ class Row:
 
 
 def ingest(protocol):
-    """Have the engine take what it can of what the peer has sent: why it stopped (core/memory/layout.py)."""
+    """Have the engine process as many received frames as it can. Returns why it stopped (core/memory/layout.py)."""
     receive = protocol.receive
     octets, at = receive.octets, receive.start
     if receive.end - at < _LEAST or octets[at + 5] or octets[at + 8] or octets[at + 9] != 0x53 or not protocol.may_take("transfer"):
@@ -60,7 +60,7 @@ def handle_at(octets, at):
 
 
 def is_plain(link):
-    """True for a link whose transfers the engine may take: no delivery is under way or remembered, and all go one way."""
+    """True for a link whose transfers the engine may process: no delivery is under way or remembered, and all go one way."""
     return (
         type(link) is IncomingLink
         and link.state == "attached"
@@ -73,7 +73,7 @@ def is_plain(link):
 
 
 def flat_of(protocol, session, link):
-    """What the engine knows of a link, or (None) of a session alone: made at the first time, and brought up to date."""
+    """The engine's record of a link, or (None) of a session alone: made at the first call, and updated."""
     owner = session if link is None else link
     if owner.flat is None:
         owner.flat = protocol.hot.link()
@@ -94,7 +94,7 @@ def flat_of(protocol, session, link):
 
 
 def take(protocol, session, link):
-    """Call the engine, and note what it has taken: why it stopped."""
+    """Call the engine, and note the transfers that it has processed. Returns why it stopped."""
     broker, receive = protocol.broker, protocol.receive
     state, journal = broker.tables.state, broker.journal
     flat = flat_of(protocol, session, link)
@@ -113,7 +113,7 @@ def take(protocol, session, link):
     try:
         if logged:
             journal.log_pushed()
-    except Exception:  # all or nothing: what the log has not, no queue keeps
+    except Exception:  # all or nothing: no queue keeps a message that the log lacks
         journal.withdraw()
         raise
     if flat.taken:
@@ -129,7 +129,7 @@ def find_way(protocol, link):
 
 
 def took(session, link, flat, logged):
-    """Transfers were taken: they are out of windows and credit, and those that are not settled are to be answered."""
+    """Transfers were processed: reduce windows and credit, and note those that are not settled for an answer."""
     count = flat.taken
     session.next_delivery_id = flat.next_id
     session.took(count)

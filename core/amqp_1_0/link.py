@@ -1,4 +1,4 @@
-"""What both kinds of links share (section 2.6): name, handle, state, and how they are attached. Its states: states.LINK, with the actions
+"""The common part of both kinds of links (section 2.6): name, handle, state, attaching. Its states: states.LINK, with the actions
 in detaching.py.
 """
 
@@ -19,7 +19,7 @@ SETTLED = 1
 
 
 class Link:
-    """A link of a session. `role` is the peer's: true for a receiver. What its deliveries have come to is in the session (`received`, the
+    """A link of a session. `role` is the peer's: true for a receiver. The session has the outcomes of its deliveries (`received`, the
     record's unsettled entries); a link that is to be recovered keeps its own map of them here."""
 
     consumer: "Any" = None  # of the broker; an outgoing link's
@@ -45,7 +45,7 @@ class Link:
         self.drain = False
 
     def step(self, input_, *given):
-        """Let the link do what LINK says of an input: what the action answers."""
+        """Run the link's action for an input, by the table LINK. Returns the action's answer."""
         return states.step(self, LINK, detaching, input_, self, *given)
 
     # Attaching
@@ -75,7 +75,7 @@ class Link:
         return True
 
     def open(self, fields):
-        """Make what the link needs; raises ProtocolError where it cannot be. False: it cannot be made now."""
+        """Make the link's node and consumer; raises ProtocolError where that fails. False: it cannot be made now."""
 
     def must_wait(self, node):
         """True while a node would have to be made, and a commit takes effect in the queues that were seen to have room for it, or the log
@@ -155,7 +155,7 @@ class Link:
     # Ending
 
     def give_back(self):
-        """Give back what the link holds; false: some of it is there yet."""
+        """Release everything that the link holds; false: some is left."""
         return True
 
     def close(self):
@@ -163,7 +163,7 @@ class Link:
         return True
 
     def drop(self):
-        """Forget what the link holds: its session ends, or its queue is gone."""
+        """Forget everything that the link holds: its session ends, or its queue is deleted."""
 
     def granted(self, fields):
         """The credit that a flow of a receiver gives (section 2.6.7): it counts from the last delivery that it has seen; None: it has not

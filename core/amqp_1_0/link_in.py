@@ -1,7 +1,7 @@
 """A link on which the peer sends: transfers in, messages for the broker out (sections 2.6.12 and 2.6.14).
 
 A message of one transfer goes straight from the receive buffer to its blocks, with its size known; of several, it grows as they come
-(core/broker/incoming.py). What it comes to is answered in the order of publishes: dispositions.py. The peer has credit for so many
+(core/broker/incoming.py). Outcomes are answered in the order of publishes: dispositions.py. The peer has credit for so many
 deliveries as may come or be unsettled at a time (bounds.py).
 """
 
@@ -36,13 +36,13 @@ class Delivery:
         self.skip = 0  # octets of the transfer that is tried again which its message has already
         self.body: "Any" = None  # body.Body of a message in several transfers, from where it begins
         self.error: "Any" = None
-        self.state: "Any" = None  # what it came to, where that is more than an outcome
+        self.state: "Any" = None  # its delivery state, where that is more than an outcome
         self.work: "Any" = None  # the transaction that it is posted in (transactions.py)
         self.taken = False  # it was accepted before its link was attached again: its octets say nothing new
 
 
 class Sender:
-    """What the broker knows of an incoming link: the sender of its messages (Incoming.sender)."""
+    """An incoming link as the broker sees it: the sender of its messages (Incoming.sender)."""
 
     def __init__(self, link):
         self.link = link
@@ -67,11 +67,11 @@ class IncomingLink(Link):
         self.flat: "Any" = None  # what the engine knows of it (hot_row.py): a record, its route, where that lies
         self.way = b""
         self.way_at: "Any" = None
-        self.kept: "Any" = None  # termini.Target: what is remembered of its deliveries
+        self.kept: "Any" = None  # termini.Target: the remembered outcomes of its deliveries
         self.is_partial = False  # the map of these that its peer got has not all
         self.delivery_count = fields["initial-delivery-count"] or 0
         self.settles = fields["snd-settle-mode"]
-        self.wants_second = self.second  # what the peer has asked for; `second`: what it was answered
+        self.wants_second = self.second  # the peer's request; `second`: our answer
         self.needs_queue = True  # a message that no queue takes is released: not one to a topic
         self.outcomes = ()  # that its source has, by their symbols; none: all
         self.content_max = self.broker.limits.content_size_max
@@ -107,7 +107,7 @@ class IncomingLink(Link):
         return True
 
     def attach_fields(self, fields):
-        """Those of our attach: snd-settle-mode as the peer wants it, rcv-settle-mode as it is (section 2.7.3: "the actual value")."""
+        """The fields of our attach: snd-settle-mode as the peer wants it, rcv-settle-mode as it is (section 2.7.3: "the actual value")."""
         given = {
             "snd-settle-mode": fields["snd-settle-mode"],
             "rcv-settle-mode": SECOND if self.second else FIRST,
@@ -132,7 +132,7 @@ class IncomingLink(Link):
         self.give_credit()
 
     def give_credit(self):
-        """Have the peer told of more credit when it has used half of what it may have."""
+        """Grant the peer more credit when it has used half of its maximum."""
         most = self.credit_max
         if self.credit <= most // 2 and most - len(self.unsettled) - self.in_runs > self.credit and self.state == "attached":
             self.session.say_flow(self)

@@ -133,11 +133,11 @@ class Client:
             self._fail(error)
 
     def pending(self):
-        """What is to be sent."""
+        """The octets to be sent."""
         return self.output.pending()
 
     def sent(self, n):
-        """The first n octets of `pending()` are gone."""
+        """The first n octets of `pending()` were sent."""
         self._spoke = True
         self.output.sent(n)
         if self.session.streaming is not None:
@@ -235,7 +235,7 @@ class Client:
         raise ProtocolError(condition, "%s in the state %s" % (input_, state))
 
     def ignore(self, *given):
-        """What is discarded."""
+        """Discard an input."""
 
     # Log-in (part 5, section 5.3)
 
@@ -322,7 +322,7 @@ class Client:
         self.finish(condition, error.text)
 
     def finish(self, condition, text):
-        """Nothing more is read; what is pending may still be sent."""
+        """Stop reading; pending octets may still be sent."""
         if self.closed:
             return
         self.closed = True

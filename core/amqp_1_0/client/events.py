@@ -1,4 +1,4 @@
-"""What the client reports: the calls that an application overrides.
+"""Reports of the client: the calls that an application overrides.
 
 Laws: called from within `received` and `tick`, one at a time; they may attach, send and settle, and must not move bytes.
 """
@@ -11,16 +11,16 @@ class Events:
         """The connection is open and its session begun: links may be attached."""
 
     def attached(self, link):
-        """The peer has attached its end of a Sender or a Receiver: `link.source` and `link.target` are what the peer made of them."""
+        """The peer has attached its end of a Sender or a Receiver: `link.source` and `link.target` are the peer's."""
 
     def detached(self, link, condition, text):
         """The link is over, or was refused: the peer's condition, as "amqp:not-found", and its words; both empty after `leave`.
 
-        What was sent and not settled has no outcome any more.
+        Messages sent and not settled get no outcome any more.
         """
 
     def credited(self, link):
-        """The peer takes further messages of a Sender."""
+        """The peer has granted further credit to a Sender."""
 
     def settled(self, link, number, outcome, fields):
         """The peer's outcome for message `number` of a Sender: "accepted", "rejected", "released", "modified", or "" where the peer settled

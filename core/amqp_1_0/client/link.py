@@ -36,7 +36,7 @@ SYMBOLS = ["amqp:%s:list" % name for name in OUTCOMES]
 
 
 class Link:
-    """What senders and receivers share. `handle`: ours; `source`, `target`: fields of the termini as the peer made them, or None.
+    """The common part of senders and receivers. `handle`: ours; `source`, `target`: fields of the termini as the peer made them, or None.
 
     `options`: "name" of the link, "filter" (a map), "durable" and "expiry-policy" of the terminus at the peer, "capabilities" (a list of
     symbols), "dynamic" (the peer makes the address), "reply_to" (a Receiver's address on our side), "distribution-mode".
@@ -62,7 +62,7 @@ class Link:
         self.message_size_max = 0  # of the peer; 0: none told
 
     def step(self, input_, *given):
-        """Do what LINK says of an input."""
+        """Run the action for an input, by the table LINK."""
         return states.step(self, LINK, self, input_, *given)
 
     def refuse(self, condition, input_, state, *given):
@@ -70,10 +70,10 @@ class Link:
         raise ProtocolError(condition, "%s on a link that is %s" % (input_, state))
 
     def ignore(self, *given):
-        """What is discarded."""
+        """Discard an input."""
 
     def attach(self):
-        """Ask for the link: true, or false when there is no room now; `attached` or `detached` tells how it went."""
+        """Ask for the link: true, or false when there is no room now; `attached` or `detached` reports the result."""
         if self.session.state != "mapped":
             raise ValueError("the connection is not open")
         if self.handle > self.session.remote_handle_max:
@@ -128,21 +128,21 @@ class Link:
         close_link(self, error.get("condition", ""), error.get("description") or "")
 
     def say_modes(self, fields, theirs, ours):
-        """Add what attach says of settling, and the termini: fields of the peer's and of ours."""
+        """Add attach's fields of settling, and the termini: fields of the peer's and of ours."""
         raise NotImplementedError  # Sender and Receiver each have their own, and there is no third
 
     def begin(self, fields):
         """The peer has attached its end."""
 
     def go_on(self):
-        """There may be room for what has waited."""
+        """There may be room for waiting frames."""
 
     def forget(self, first, last, outcome):
         """A Sender at the peer has settled a range of its deliveries."""
 
 
 def close_link(link, condition, text):
-    """A link is over: forget what has no outcome, and tell it."""
+    """A link has ended: forget deliveries without outcome, and report the end."""
     session = link.session
     if session.streaming is link:
         session.streaming = None
@@ -171,10 +171,10 @@ class Sender(Link):
         self._head: "Any" = b""
         self._body: "Any" = b""
         self._at = 0
-        self._first: "Any" = None  # what only the first transfer of a message says
+        self._first: "Any" = None  # fields that only the first transfer of a message has
 
     def say_modes(self, fields, theirs, ours):
-        """What attach says of a sender: the target is the peer's."""
+        """The fields of a sender's attach: the target is the peer's."""
         fields["snd-settle-mode"] = _SETTLED if self.settled else _UNSETTLED
         fields["initial-delivery-count"] = 0
         fields["source"] = ("source", dict(ours, outcomes=SYMBOLS))
@@ -185,7 +185,7 @@ class Sender(Link):
         delivery-tag, up to 32 octets (None: its number).
 
         Its number on this attachment (from 1), or 0: no credit, window or room now. Raises ValueError for one that can never go. A message
-        that is larger than the send buffer is streamed: leave the body unchanged until it has gone.
+        that is larger than the send buffer is streamed: leave the body unchanged until it is sent.
         """
         if self.state != "attached":
             raise ValueError("the link is %s" % self.state)
@@ -295,13 +295,13 @@ class Receiver(Link):
     def reset(self):
         """As before attach."""
         Link.reset(self)
-        self.owed = 0  # credit that the peer has not been told of
+        self.owed = 0  # credit not yet sent to the peer
         self.draining = False
-        self.waiting: "dict" = {}  # delivery-id of what the sender has still to settle; mode second
+        self.waiting: "dict" = {}  # delivery-ids that the sender has still to settle; mode second
         self._message: "Any" = None  # whose transfers are coming
 
     def say_modes(self, fields, theirs, ours):
-        """What attach says of a receiver: the source is the peer's."""
+        """The fields of a receiver's attach: the source is the peer's."""
         fields["snd-settle-mode"] = _SETTLED if self.options.get("settled") else _MIXED
         fields["rcv-settle-mode"] = _SECOND if self.second else _FIRST
         fields["source"] = ("source", dict(theirs, outcomes=SYMBOLS))
@@ -315,7 +315,7 @@ class Receiver(Link):
             self.add_credit(self.prefetch)
 
     def add_credit(self, count, drain=False):
-        """Let the peer send `count` messages more; with `drain` what it has now, and no further. Told when there is room."""
+        """Let the peer send `count` messages more; with `drain` what it has now, and no further. The flow is sent when there is room."""
         self.owed += count
         self.draining = self.draining or drain
         self.go_on(True)
@@ -356,7 +356,7 @@ class Receiver(Link):
             self.session.client.events.settled(self, each, outcome or ours, {})
 
     def on_flow(self, fields):
-        """What the sender has; drained credit is gone. RabbitMQ 3.10 counts deliveries in a flow that come behind it: without drain the
+        """The sender's state; drained credit is used up. RabbitMQ 3.10 counts deliveries in a flow that come behind it: without drain the
         count is ours."""
         if self.draining and fields["delivery-count"] is not None:
             gone = (fields["delivery-count"] - self.delivery_count) & MASK
@@ -416,7 +416,7 @@ def told(state):
 
 
 def within(table, first, last):
-    """The ids of a table from `first` to `last`, in their order. Raises ProtocolError for a range that goes backwards."""
+    """The ids of a table from `first` to `last`, in their order. Raises ProtocolError for a range with the last id before the first."""
     span = (last - first) & MASK
     if span > MASK >> 1:
         raise ProtocolError(COMMAND_INVALID, "a disposition from %d to %d" % (first, last))

@@ -1,4 +1,4 @@
-"""What the client sends: one fixed buffer of whole frames.
+"""Output of the client: one fixed buffer of whole frames.
 
     | sent | pending: start to end | room | kept for answers |
 
@@ -28,7 +28,7 @@ class Output:
         self._start = self._end = 0
 
     def pending(self):
-        """What is to be sent."""
+        """The octets to be sent."""
         return self._octets[self._start : self._end]
 
     def is_empty(self):
@@ -36,7 +36,7 @@ class Output:
         return self._start == self._end
 
     def sent(self, n):
-        """The first n octets of `pending()` are gone."""
+        """The first n octets of `pending()` were sent."""
         self._start += n
         if self.is_empty():
             self.clear()
@@ -61,7 +61,7 @@ class Output:
         self.put(octets)
 
     def put(self, octets):
-        """Octets for which there is room, when what waits is moved to the front."""
+        """Append octets for which there is room once waiting ones are moved to the front."""
         if self._end + len(octets) > len(self._octets):
             place(self._octets, 0, self._octets[self._start : self._end])
             self._end -= self._start

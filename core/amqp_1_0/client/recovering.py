@@ -1,4 +1,5 @@
-"""Links whose deliveries outlive their connections, with a peer that keeps its side (section 2.6.13): each message is taken exactly once.
+"""Links whose deliveries outlive their connections, with a peer that keeps its side (section 2.6.13): each message is accepted exactly
+once.
 
     sender = recovering.sender(client.session, "readings"); sender.name = "gw7"; sender.attach() -> events.attached(sender)
     number = sender.send(octets, body, tag=b"...")  -> events.settled(sender, number, "accepted", {})
@@ -44,7 +45,7 @@ class RecoveringSender(Sender):
         self.held: "dict" = {}
 
     def say_modes(self, fields, theirs, ours):
-        """What attach says: a target that is kept, and a receiver that settles second."""
+        """The fields of attach: a target that is kept, and a receiver that settles second."""
         theirs["durable"] = UNSETTLED_STATE
         theirs["expiry-policy"] = "never"
         Sender.say_modes(self, fields, theirs, ours)
@@ -55,7 +56,7 @@ class RecoveringSender(Sender):
             fields["unsettled"] = map_of(self.known)
 
     def begin(self, fields):
-        """The peer has attached its end: what it has kept."""
+        """The peer has attached its end: read which deliveries it has kept."""
         self.keeps = fields["rcv-settle-mode"] == SECOND and self.target["durable"] == UNSETTLED_STATE
         self.is_whole = not fields["incomplete-unsettled"]
         given = fields["unsettled"] or {}
@@ -129,17 +130,17 @@ class RecoveringReceiver(Receiver):
     def reset(self):
         """As before attach."""
         Receiver.reset(self)
-        self._tags: "dict" = {}  # delivery-id -> tag of what was decided on this attachment
-        self._again: "dict" = {}  # delivery-ids of what had come before it
+        self._tags: "dict" = {}  # delivery-id -> tag of deliveries decided on this attachment
+        self._again: "dict" = {}  # delivery-ids of deliveries that had come before it
 
     def say_modes(self, fields, theirs, ours):
-        """What attach says: the map of what is unsettled."""
+        """The fields of attach: the map of unsettled deliveries."""
         Receiver.say_modes(self, fields, theirs, ours)
         fields["unsettled"] = map_of(self.undecided)
         fields["unsettled"].update(map_of(self.decided))
 
     def begin(self, fields):
-        """The peer has attached its end: what it does not have is settled."""
+        """The peer has attached its end: deliveries that it does not have are settled."""
         theirs = fields["unsettled"] or {}
         self.decided = {tag: self.decided[tag] for tag in self.decided if tag in theirs}
         self.undecided = {tag: None for tag in self.undecided if tag in theirs}
@@ -182,7 +183,7 @@ def map_of(table):
 
 
 def outcome_of(state):
-    """The name of an outcome in a map of what is unsettled, "" for a state that is none."""
+    """The name of an outcome in a map of unsettled deliveries, "" for a state that is none."""
     try:
         name = composites.composite(state)[0] if state is not None else ""
     except ProtocolError:

@@ -42,13 +42,13 @@ class Session:
         self.next_outgoing = 0
         self.next_incoming = 0
         self.incoming_window = _WINDOW
-        self.remote_window = 0  # transfers that the peer takes
+        self.remote_window = 0  # transfers that the peer's window allows
         self.remote_handle_max = 0
         self.streaming: "Any" = None  # the Sender whose message is not out yet
         for link in self.links:
             link.reset()
 
-    # What the client asks
+    # Requests of the client
 
     def send_begin(self):
         """begin."""
@@ -113,7 +113,7 @@ class Session:
                 self.streaming = None
                 sender.is_out()
 
-    # What the peer sends
+    # Performatives from the peer
 
     def take(self, name, channel, fields, payload):
         """A performative of the session."""
@@ -136,14 +136,14 @@ class Session:
         self.client.events.opened()
 
     def on_end(self, fields):
-        """The peer has ended the session: with it goes what the connection was for."""
+        """The peer has ended the session, the only one: the connection ends too."""
         self.client.output.answer(self.frame("end", {}))
         error = fields["error"] or {}
         self.client.close("", "the peer ended the session")
         self.client.finish(error.get("condition", ""), error.get("description") or "the peer ended the session")
 
     def on_flow(self, fields):
-        """What the peer takes and has, of the session and of a link (sections 2.5.6 and 2.6.7)."""
+        """The peer's windows, of the session, and credit, of a link (sections 2.5.6 and 2.6.7)."""
         next_incoming = fields["next-incoming-id"] or 0
         self.remote_window = fields["incoming-window"] - ((self.next_outgoing - next_incoming) & MASK)
         self.next_incoming = fields["next-outgoing-id"]
@@ -181,7 +181,7 @@ class Session:
         self.go_on()
 
     def go_on(self):
-        """Tell the peer of windows and credit that it has not been told of, when there is room."""
+        """Send the peer windows and credit not yet sent, when there is room."""
         if self.state == "mapped":
             if self.incoming_window < _WINDOW // 2:
                 self.flow()

@@ -21,7 +21,7 @@ class Controller(Sender):
     """A link to the coordinator of the peer."""
 
     def say_modes(self, fields, theirs, ours):
-        """What attach says: a target that is a coordinator."""
+        """The fields of attach: a target that is a coordinator."""
         Sender.say_modes(self, fields, theirs, ours)
         fields["target"] = ("coordinator", {"capabilities": CAPABILITIES})
 
