@@ -3,6 +3,7 @@
 import peers
 import pytest
 
+from leveret.core.amqp_0_9 import properties
 from leveret.ports.client import connect as connect_0_9_1
 from leveret.ports.client_1_0 import connect
 from leveret.ports.client_errors import ConnectionLost, LinkDetached, LoginRefused, NotAccepted
@@ -181,3 +182,36 @@ def take_unsettled(client, count):
         assert messages, "%d of %d messages came" % (len(found), count)
         found += messages
     return found
+
+
+def test_what_spark_reads_of_a_queue_comes_again_until_it_is_accepted(broker):
+    """ports/spark/queue_1_0.py, without Spark."""
+    queue_1_0 = pytest.importorskip("leveret.ports.spark.queue_1_0")
+    client = connect(url(broker))
+    place = address(broker, "spark")
+    sender = client.sender(place)
+    for number in range(30):
+        given = {"message-id": "m%d" % number, "subject": "a.b", "content-type": "text/plain"}
+        sender.send(b"%d" % number, given, {"x-gateway": "gw", "x-sequence": ("long", number)}, wait=False)
+    sender.wait_settled()
+    client.close()
+    rows = read_as_spark(queue_1_0, broker, place, 30, 20)
+    assert [row.body for row in rows] == [b"%d" % number for number in range(30)] and rows[7].routing_key_octets == b"a.b"
+    given = properties.decode(rows[7].properties_octets, 0, len(rows[7].properties_octets))
+    assert given["message_id"] == "m7" and given["content_type"] == "text/plain"
+    assert given["headers"]["x-gateway"] == "gw" and given["headers"]["x-sequence"] in (7, ("l", 7))
+    assert sorted(int(row.body) for row in read_as_spark(queue_1_0, broker, place, 10, 10)) == list(range(20, 30))
+
+
+def read_as_spark(queue_1_0, broker, place, count, done):
+    """`count` rows of a queue, of which the first `done` are accepted before the connection is cut."""
+    queue = queue_1_0.Queue(url(broker), 10000, 50, place)
+    rows = []
+    while len(rows) < count:
+        more = queue.poll(10000)
+        assert more, "%d of %d rows came" % (len(rows), count)
+        rows += more
+    queue.ack(rows[done - 1], multiple=True)
+    queue.poll(300)
+    queue._connection._stream.close()
+    return rows
