@@ -1,6 +1,6 @@
 """Deliberate faults of a journal or a store: the simulation has to catch each of them, or it proves nothing."""
 
-from leveret.core.amqp_1_0 import resuming, termini, transactions
+from leveret.core.amqp_1_0 import resuming, termini
 from leveret.core.log import segments
 from leveret.core.memory import layout
 
@@ -215,19 +215,10 @@ def accepts_and_remembers_not(termini, target, tag):
     """A target knows nothing of what it has accepted."""
 
 
-def forgets_one_of_two(work, broker):
-    """A transaction takes effect without its last settlement."""
-    if work.settlements:
-        work.settlements.pop()
-    return transactions.Transaction.find_room(work, broker)
-
-
 # what has it, its name, what stands in its place: a broker of AMQP 1.0 that keeps no promise
 CANARIES_1_0 = (
     (resuming, "is_safe", lambda link, queue, entry: True),
     (resuming, "recover", lambda link, given: {}),
-    (resuming, "mark", lambda broker, message: bytes(4)),
     (termini.Termini, "accept", accepts_and_remembers_not),
-    (transactions.Work, "find_room", forgets_one_of_two),
 )
 SEEDS_MAX = 60  # within so many seeds a canary has to be caught

@@ -208,7 +208,11 @@ class Client10(WireClient):
     def attach(self, owner, name, receives, given):
         """A link: its End, or None where there is no handle. `given`: fields of the attach beside name, handle and role."""
         free = [handle for handle in range(HANDLES) if handle not in self.links]
-        if not self.begun or self.ending or not free or [end for end in self.links.values() if end.name == name]:
+        former = [end for end in self.links.values() if end.name == name]
+        for end in former:
+            if end.usable():
+                self.detach(end, False)  # its owner was elsewhere meanwhile, and has come back
+        if not self.begun or self.ending or not free or former:
             return None
         end = self.links[free[0]] = End(self, owner, name, free[0], receives)
         end.settles = {0: False, 1: True}.get(given.get("snd_settle_mode"))
