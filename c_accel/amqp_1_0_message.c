@@ -9,6 +9,8 @@ enum { AMQP_1_0 = 2 }; /* core/message/formats.py */
 enum { SECTION_HEADER = 0x70, SECTION_PROPERTIES = 0x73, SECTION_APPLICATION = 0x74, SECTION_DATA = 0x75 };
 enum { KEYS_MAX = 16 };
 
+enum { EXPIRY = 8 }; /* the place of absolute-expiry-time among the fields of properties */
+
 /* What stands in a field of properties, in their order. */
 static const char FIELDS[] = "i-sssiyyttsus"; /* i message-id, - nothing (user-id), s string, y symbol, t timestamp, u uint */
 
@@ -183,14 +185,18 @@ static int take_header(int32_t *state, reader *in)
 }
 
 /* Properties (section 3.2.4). */
-static int take_properties(reader *in)
+static int take_properties(int32_t *state, reader *in)
 {
     int32_t count = begin_compound(in, 0);
     if (count < 0 || count > (int32_t)sizeof FIELDS - 1)
         return 0;
-    for (int32_t field = 0; field < count; field++)
+    for (int32_t field = 0; field < count; field++) {
+        /* an absolute-expiry-time where the header has no ttl: the clock is Python's */
+        if (field == EXPIRY && state[STATE_LIFETIME] == NONE && in->at < in->end && in->source[in->at] != 0x40)
+            return 0;
         if (!pass_field(in, FIELDS[field]))
             return 0;
+    }
     return in->at == in->end;
 }
 
@@ -244,7 +250,7 @@ int32_t leveret_amqp_1_0_payload(int32_t *state, const uint8_t *source, int32_t 
             uint32_t size = head == 4 ? word_of(source, in.at) : source[in.at];
             return size == (uint32_t)(end - in.at - head) ? in.at + head : ASK;
         }
-        if (code == SECTION_HEADER ? !take_header(state, &in) : code == SECTION_PROPERTIES ? !take_properties(&in) : code == SECTION_APPLICATION ? !take_application(&in) : 1)
+        if (code == SECTION_HEADER ? !take_header(state, &in) : code == SECTION_PROPERTIES ? !take_properties(state, &in) : code == SECTION_APPLICATION ? !take_application(&in) : 1)
             return ASK;
         at = in.end;
         last = code;

@@ -269,6 +269,8 @@ class IncomingLink(Link):
             return True
         body, kind, lifetime = parts
         head = bytes(octets[at:body])
+        if lifetime == layout.NONE:
+            lifetime = self.lifetime(head)
         self.incoming.transaction = delivery.work
         self.address(head)
         if not self.incoming.begin(head, 0, len(head), end - body if whole else None, kind, lifetime):
@@ -289,6 +291,15 @@ class IncomingLink(Link):
             raise Rejected(RESOURCE_ERROR, "messages of the connection whose bodies have not begun take more than this broker keeps")
         self.protocol.lead_octets += more
         delivery.lead = octets
+
+    def lifetime(self, head):
+        """The lifetime of a message whose header has no ttl, by its absolute-expiry-time (section 3.2.4) and the wall clock's second, as
+        layout.MESSAGE_LIFETIME has it."""
+        expires = sections.expiry(head)
+        if expires is None:
+            return layout.NONE
+        left = max(expires - 1000 * (self.broker.seconds + layout.EPOCH), 0)
+        return left if left <= layout.MASK else max(-2 - left // 1000, -layout.MASK)
 
     def rest(self, delivery, octets, at, end, whole):
         """Octets of a body, as `payload`."""

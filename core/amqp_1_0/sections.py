@@ -271,6 +271,12 @@ def address(octets):
     return fields[2], fields[3], fields[1]
 
 
+def expiry(octets):
+    """The absolute-expiry-time of a properties part (bytes) that was checked: milliseconds since 1970, or None."""
+    place = place_of(octets, PROPERTIES)
+    return None if place is None else fields_of(PROPERTIES, octets, place[1], place[2])["absolute-expiry-time"]
+
+
 def copies(octets, size_max):
     """The further routing keys that a publisher gives in the annotation x-cc (RabbitMQ), for Incoming.copies. Raises ValueError for another
     value than a list of strings, or more than `size_max` octets of them."""
