@@ -8,7 +8,8 @@ that does not hold is a ValueError whose text says which and why. Nothing a peer
 
 from .parts import part
 
-# name, gateway default, board default, least, most; unit and effect: limit_words.py, a row for each of these
+# name, gateway default, board default, least, most; unit and effect: limit_words.py, a row for each of these. What no board carries has
+# its rows in limits_further.py.
 ROWS = (
     ("connection_count_max", 256, 4, 1, 65535),
     ("stranger_share_max", 75, 75, 1, 100),
@@ -58,9 +59,11 @@ ROWS = (
     ("identity_count_max", 131072, 32, 2, 1 << 24),
     ("bridge_count_max", 64, 0, 0, 4096),
     ("granted_count_max", 8192, 24, 1, 1 << 20),
-    ("link_count_max", 4096, 16, 1, 1 << 20),
-    ("target_count_max", 256, 2, 0, 65535),
 )
+
+_FURTHER = part("limits_further")
+if _FURTHER is not None:
+    ROWS += _FURTHER.ROWS
 
 GATEWAY = {row[0]: row[1] for row in ROWS}
 BOARD = {row[0]: row[2] for row in ROWS}

@@ -19,6 +19,7 @@ import stage
 import toolchain
 
 from leveret.core.limits import ROWS
+from leveret.core.limits_further import ROWS as OF_NO_BOARD
 from leveret.tools import boards, flash_files
 
 MEMORY = os.path.join(stage.ROOT, "tests", "memory")
@@ -57,7 +58,7 @@ def lay_out(board, staged):
     library = os.path.join(staged, "lib")
     shutil.rmtree(os.path.join(library, "leveret"))
     compile_board(board, library)
-    limits = {row[0]: getattr(board.limits, row[0]) for row in ROWS}
+    limits = {row[0]: getattr(board.limits, row[0]) for row in ROWS if row not in OF_NO_BOARD}
     texts = flash_files.sources(board, False)
     modules = ["leveret." + os.path.splitext(path)[0].replace("/", ".") for path in boards.load_order(board) if path in texts]
     for name, text in STUBS.items():

@@ -1,0 +1,7 @@
+"""Limits of what no board carries: further rows of limits.py, which has them where this file is."""
+
+# name, gateway default, board default, least, most
+ROWS = (
+    ("link_count_max", 4096, 16, 1, 1 << 20),
+    ("target_count_max", 256, 2, 0, 65535),
+)
