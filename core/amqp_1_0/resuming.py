@@ -71,14 +71,15 @@ def is_safe(link, queue, entry):
     if journal is None or not queue.id_in_log or not (tables.is_durable(message) or tables.messages[message + layout.MESSAGE_SEGMENT]):
         return True
     position = tables.entries[entry + layout.ENTRY_POSITION]
-    for _ in range(2):
-        if link.safe is not None and (link.safe - position - 1) & layout.MASK <= layout.MASK >> 1:
-            return True
-        if link.asked is None:
-            link.asked = tables.queues[queue.handle + layout.QUEUE_POSITION], journal.last()
-        if not journal.durable(link.asked[1]):
-            break
+    if link.asked is not None and journal.durable(link.asked[1]):
         link.safe, link.asked = link.asked[0], None
+    if link.safe is not None and (link.safe - position - 1) & layout.MASK <= layout.MASK >> 1:
+        return True
+    if link.asked is None:
+        link.asked = tables.queues[queue.handle + layout.QUEUE_POSITION], journal.last()
+        if journal.durable(link.asked[1]):
+            link.safe, link.asked = link.asked[0], None
+            return True
     link.session.wait_for_log(link.asked[1])
     return False
 

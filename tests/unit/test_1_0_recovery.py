@@ -364,6 +364,27 @@ def test_a_receiver_that_remembers_gets_a_durable_message_when_the_log_has_it():
     assert [each[0] for each in frames] == ["transfer", "flow"] and body_of(frames[0][2]) == b"a"
 
 
+def test_what_came_while_a_receiver_waited_for_the_log_goes_to_it_with_what_it_waited_for():
+    """Both are durable when it looks again, and it has asked for the first alone."""
+    store = SlowStore()
+    broker, _ = durable_broker(store)
+    filled(broker, ())
+    peer = Peer(broker)
+    receiver(peer, credit=1)
+    filler = Peer(broker, container="filler")
+    filler.sender()
+    store.stalls = True
+    filler.send(0, b"a", header={"durable": True})
+    assert deliveries(peer) == []
+    peer.credit(0)
+    filler.send(1, b"b", header={"durable": True})
+    broker.queues["q"].drop(broker.queues["q"].pop())
+    store.stalls = False
+    filler.frames()
+    peer.credit(1)
+    assert [body for _, _, body in deliveries(peer)] == [b"b"] and broker.counters["internal_errors"] == 0
+
+
 def test_a_sender_whose_message_waits_for_room_may_be_stolen():
     """Its message is not whole for the one that comes: what waited is forgotten, and the connection goes on."""
     for how in ("stolen", "end"):
