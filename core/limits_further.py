@@ -2,6 +2,6 @@
 
 # name, gateway default, board default, least, most
 ROWS = (
-    ("link_count_max", 4096, 16, 1, 1 << 20),
+    ("link_count_max", 2048, 16, 1, 1 << 20),
     ("target_count_max", 256, 2, 0, 65535),
 )

@@ -47,7 +47,7 @@ LEAST = {
     "offset_count_max": 128,
     "bridge_count_max": 8,
     "login_address_max": 128,
-    "link_count_max": 256,
+    "link_count_max": 64,
     "target_count_max": 16,
 }
 STEPS = 256  # from LEAST to GATEWAY

@@ -22,6 +22,7 @@ TAGS_A_TARGET = const(32)  # deliveries that a target has remembered, if all rem
 PLACE_SIZE = const(1024)  # octets, as size_of counts them, of what a link keeps in one place of link_count_max
 POSITION_SIZE = const(16)  # octets that a delivery that is resumed counts for
 MESSAGE_MAX = const(512)  # octets of a message to a coordinator
+RESPONSE_LEAST = const(8192)  # octets that any response of the management may have
 REFUSED_MAX = const(32)  # links of a connection that were refused and that its peer has not detached
 
 
@@ -98,7 +99,7 @@ def credit_of(limits):
 
 def response_size_max(limits):
     """Octets of a response of the management."""
-    return 4 * limits.management_size_max
+    return max(2 * limits.management_size_max, RESPONSE_LEAST)
 
 
 def tags_max(limits):

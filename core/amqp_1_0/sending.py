@@ -86,7 +86,7 @@ class Sending:
         limits, waits = self.broker.limits, 0
         for session in self.mapped.values():
             waits += len(session.outgoing.lead) + sum([len(each[1]) for each in session.responses])
-        self.crowded = waits > 0 and waits + octets > limits.properties_size_max + response_size_max(limits)
+        self.crowded = waits > 0 and waits + octets > max(limits.properties_size_max, response_size_max(limits))
         return not self.crowded
 
     def wants_to_write(self, session):

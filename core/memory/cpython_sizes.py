@@ -23,7 +23,7 @@ ARGUMENT = 5  # octets of decoded arguments for one that argument_size_max count
 SESSION = 6500  # octets of a session of AMQP 1.0, where that is more than what a channel takes
 LINK = 2400  # of a link of AMQP 1.0 with short names
 PLACE = 1024  # octets of what links keep, as amqp_1_0/bounds.py counts them, for one of link_count_max
-DELIVERY = 480  # of a delivery of a sender of AMQP 1.0 that comes or is not settled
+DELIVERY = 400  # of a delivery of a sender of AMQP 1.0 that comes or is not settled
 DELIVERIES_SHARE = 4  # of entry_count_max: so many of them
 TAG = 220  # of a delivery that a target remembers
 TAGS_A_TARGET = 32
@@ -83,7 +83,7 @@ def memory_parts(limits):
 def amqp_1_0_parts(limits):
     """What AMQP 1.0 takes beside what it has in common with others."""
     return [
-        ("links of AMQP 1.0", (LINK + ARGUMENT * PLACE) * limits.link_count_max, ("link_count_max",)),
+        ("links of AMQP 1.0", (LINK + 4 * PLACE) * limits.link_count_max, ("link_count_max",)),
         (
             "deliveries of AMQP 1.0",
             DELIVERY * (limits.entry_count_max // DELIVERIES_SHARE + limits.link_count_max),
@@ -96,7 +96,10 @@ def amqp_1_0_parts(limits):
         ),
         (
             "heads and responses of AMQP 1.0",
-            (limits.properties_size_max + max(limits.properties_size_max, limits.management_size_max) + 4 * limits.management_size_max)
+            (
+                max(limits.properties_size_max, limits.management_size_max)
+                + max(limits.properties_size_max, 2 * limits.management_size_max, 8192)
+            )
             * limits.connection_count_max,
             ("connection_count_max", "properties_size_max", "management_size_max"),
         ),
