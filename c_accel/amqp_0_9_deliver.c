@@ -5,10 +5,24 @@
 
 enum { HEADER_HEAD = 20 }; /* octets of a content header frame beside the property flags and list */
 
-/* The head of a content header frame, up to the property flags. */
-static void put_header_head(const int32_t *record, int32_t channel_number, uint8_t *target)
+/* A direct reply-to: the publisher's property has this many octets; the annotation with the address to have in its place is one pair, its
+ * name and the head of its value in so many. */
+enum { ASKED = 21, NOTE_HEAD = 14, NOTE_MAX = NOTE_HEAD + 255 };
+
+static int32_t is_request(const int32_t *record)
 {
-    put_frame(target, HEADER, channel_number, record[MESSAGE_PROPERTIES] + HEADER_HEAD - OVERHEAD);
+    return (record[MESSAGE_KIND] & KIND_REWORKED) == (KIND_ANNOTATED | KIND_REPLY_TO);
+}
+
+static int32_t note_size(const int32_t *record)
+{
+    return record[MESSAGE_FILLED] - record[MESSAGE_ROUTE] - record[MESSAGE_PROPERTIES] - record[MESSAGE_BODY];
+}
+
+/* The head of a content header frame, up to the property flags. */
+static void put_header_head(const int32_t *record, int32_t channel_number, uint8_t *target, int32_t more)
+{
+    put_frame(target, HEADER, channel_number, record[MESSAGE_PROPERTIES] + more + HEADER_HEAD - OVERHEAD);
     target[7] = 0;
     target[8] = CLASS_BASIC;
     target[9] = 0;
@@ -20,10 +34,43 @@ static int32_t put_content_header(const leveret_tables *t, int32_t message, int3
 {
     const int32_t *record = t->messages + message;
     int32_t size = record[MESSAGE_PROPERTIES];
-    put_header_head(record, channel_number, target + at);
+    put_header_head(record, channel_number, target + at, 0);
     extract(t, t->state[STATE_CURSOR_BLOCK], t->state[STATE_CURSOR_OFFSET], target, at + HEADER_HEAD - 1, size);
     target[at + HEADER_HEAD - 1 + size] = END_OCTET;
     return at + HEADER_HEAD + size;
+}
+
+/* Where the reply-to stands in properties that a publish was taken with: the short strings before it, headers, two single octets. */
+static int32_t reply_to_at(const uint8_t *properties)
+{
+    int32_t at = 2;
+    for (int32_t flag = 0x80; flag > 2; flag >>= 1) {
+        if (!(properties[0] & flag))
+            continue;
+        if (flag == 0x20)
+            at += 4 + (int32_t)word_of(properties, at);
+        else
+            at += flag == 0x10 || flag == 0x08 ? 1 : 1 + properties[at];
+    }
+    return at;
+}
+
+/* The same of a request by direct reply-to: the publisher's octets, and the address of its annotation in place of its reply-to. */
+static int32_t put_request_header(const leveret_tables *t, int32_t message, int32_t channel_number, uint8_t *target, int32_t at)
+{
+    const int32_t *record = t->messages + message;
+    uint8_t note[NOTE_MAX];
+    int32_t note_octets = note_size(record), size = record[MESSAGE_PROPERTIES], more = note_octets - NOTE_HEAD - ASKED;
+    put_header_head(record, channel_number, target + at, more);
+    at += HEADER_HEAD - 1;
+    extract(t, t->state[STATE_CURSOR_BLOCK], t->state[STATE_CURSOR_OFFSET], note, 0, note_octets);
+    extract(t, t->state[STATE_CURSOR_BLOCK], t->state[STATE_CURSOR_OFFSET], target, at, size);
+    int32_t value = reply_to_at(target + at), behind = value + 1 + ASKED;
+    memmove(target + at + behind + more, target + at + behind, (size_t)(size - behind));
+    target[at + value] = (uint8_t)(ASKED + more);
+    memcpy(target + at + value + 1, note + NOTE_HEAD, (size_t)(ASKED + more));
+    target[at + size + more] = END_OCTET;
+    return at + size + more + 1;
 }
 
 int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target,
@@ -47,7 +94,13 @@ int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t
 static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset)
 {
     int32_t header = record[MESSAGE_PROPERTIES] + HEADER_HEAD, body = record[MESSAGE_BODY];
-    if (record[MESSAGE_KIND] & KIND_REWORKED || header > frame_size_max)
+    if (record[MESSAGE_KIND] & KIND_REWORKED) {
+        int32_t more = note_size(record) - NOTE_HEAD - ASKED;
+        if (!is_request(record) || more < 0 || more > NOTE_MAX - NOTE_HEAD - ASKED)
+            return -1;
+        header += more;
+    }
+    if (header > frame_size_max)
         return -1;
     int32_t heads = prefix_size + 10 + record[MESSAGE_ROUTE] + header;
     if (is_inset)
@@ -65,7 +118,7 @@ static int32_t write_one_block(const leveret_tables *t, const int32_t *record, i
     memcpy(target + at, octets, (size_t)route);
     at += route;
     target[at] = END_OCTET;
-    put_header_head(record, channel_number, target + at + 1);
+    put_header_head(record, channel_number, target + at + 1, 0);
     at += HEADER_HEAD;
     memcpy(target + at, octets + route, (size_t)properties);
     at += properties;
@@ -90,12 +143,13 @@ static int32_t write_delivery(const leveret_tables *t, int32_t entry, int32_t ch
     at += prefix_size;
     put_number(target + at, t->channels[channel + CHANNEL_TAG_HIGH], t->channels[channel + CHANNEL_TAG]);
     target[at + 8] = t->entries[entry + ENTRY_REDELIVERED] & 255 ? 1 : 0;
-    if (!output && route + record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY] <= t->state[STATE_BLOCK_SIZE])
+    int32_t asks = is_request(record);
+    if (!output && !asks && route + record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY] <= t->state[STATE_BLOCK_SIZE])
         return write_one_block(t, record, number, target, at + 9);
     extract(t, record[MESSAGE_FIRST], 0, target, at + 9, route);
     at += 9 + route;
     target[at] = END_OCTET;
-    at = put_content_header(t, message, number, target, at + 1);
+    at = asks ? put_request_header(t, message, number, target, at + 1) : put_content_header(t, message, number, target, at + 1);
     if (output) {
         leveret_set_in(t, leveret_amqp_0_9_wire(), output, message, frame_size_max - OVERHEAD, number, at, 1);
         target[at] = END_OCTET;

@@ -50,6 +50,8 @@ def header(session, channel, row, buffer, at, end):
     changes = read_properties(session, channel, buffer, at + 12, end)
     octets = annotations.write(changes) if changes else b""
     kind, lifetime = described(buffer, at + 12)
+    if len(changes) == 1 and "reply_to" in changes:
+        kind |= layout.KIND_REPLY_TO
     if not channel.begin(buffer, at + 12, end - at - 12, body_size, kind, lifetime, octets):
         return False
     if body_size == 0:

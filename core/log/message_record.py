@@ -72,7 +72,7 @@ def head_of(messages, message, count):
         messages[message + layout.MESSAGE_FILLED] - route - properties - body,
         properties,
         body,
-        messages[message + layout.MESSAGE_KIND],
+        messages[message + layout.MESSAGE_KIND] & ~layout.KIND_REPLY_TO,
         messages[message + layout.MESSAGE_LIFETIME],
     )
 

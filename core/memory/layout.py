@@ -41,8 +41,9 @@ KIND_FOR_US = 1 << 20  # its publisher sent octets that are for this broker alon
 KIND_CHANGED = (
     1 << 21
 )  # of its places in the log the last record counts: the broker has given it other annotations since (amqp_1_0/modified.py)
+KIND_REPLY_TO = 1 << 22  # its annotations are nothing but an address (text) for the direct reply-to that its 0-9-1 publisher sent
 KIND_REWORKED = (
-    KIND_FORMAT | KIND_ANNOTATED
+    KIND_FORMAT | KIND_ANNOTATED | KIND_REPLY_TO
 )  # any of these: what 0-9-1 delivers is not the publisher's octets, and is made for each delivery
 
 # An entry: a message's place in one queue, in one channel's unsettled list, or neither.

@@ -69,7 +69,7 @@ def copy_with(tables, message, route, octets):
     size = tables.messages[message + layout.MESSAGE_BODY]
     if not tables.has_room(tables.blocks_for(len(route) + len(octets) + properties_size + size), 1):
         return layout.NONE
-    kind = tables.messages[message + layout.MESSAGE_KIND] & ~layout.KIND_CHANGED
+    kind = tables.messages[message + layout.MESSAGE_KIND] & ~(layout.KIND_CHANGED | layout.KIND_REPLY_TO)
     copy = tables.new_message(route, properties_size, size, tables.state[layout.STATE_SECONDS], kind, layout.NONE, len(octets))
     try:
         tables.append(copy, octets, 0, len(octets))
