@@ -129,14 +129,15 @@ void leveret_forget_returned(int32_t *entries, int32_t *root, int32_t entry)
     *cell = lower >= 0 ? lower : higher;
 }
 
-/* Into the tree of what came back: the nearest one before the entry, -1: none. */
-static int32_t put_into_tree(int32_t *entries, int32_t *root, int32_t entry, int32_t *steps)
+/* Into the tree of what came back: the nearest ones before and after the entry, -1: none. */
+static int32_t put_into_tree(int32_t *entries, int32_t *root, int32_t entry, int32_t *after, int32_t *steps)
 {
     int32_t position = entries[entry + ENTRY_POSITION], before = -1, node = *root;
     int32_t *cell = root;
     for (; node >= 0 && weight_of(node) >= weight_of(entry); node = *cell) {
         *steps += 1;
         if (is_lower(entries, position, node)) {
+            *after = node;
             cell = entries + node + TREE_LOWER;
         } else {
             before = node;
@@ -152,6 +153,7 @@ static int32_t put_into_tree(int32_t *entries, int32_t *root, int32_t entry, int
     while (node >= 0) {
         *steps += 1;
         if (is_lower(entries, position, node)) {
+            *after = node;
             *higher = node;
             higher = entries + node + TREE_LOWER;
             node = *higher;
@@ -171,13 +173,21 @@ static int32_t requeue(const leveret_tables *t, int32_t queue, int32_t entry)
     int32_t *queue_record = t->queues + queue;
     int32_t *entries = t->entries;
     int32_t position = entries[entry + ENTRY_POSITION];
-    int32_t before = -1, steps = 0, behind = queue_record[QUEUE_HEAD];
+    int32_t before = -1, after = -1, steps = 0, behind = queue_record[QUEUE_HEAD];
     if (behind >= 0 && !is_lower(entries, position, behind)) {
-        before = put_into_tree(entries, &queue_record[QUEUE_RETURNED], entry, &steps);
+        before = put_into_tree(entries, &queue_record[QUEUE_RETURNED], entry, &after, &steps);
         if (before >= 0)
             behind = entries[before + ENTRY_NEXT];
     }
-    for (; behind >= 0 && !((position - entries[behind + ENTRY_POSITION]) & 0x20000000); steps++) {
+    int32_t node = after >= 0 ? entries[after + ENTRY_PREVIOUS] : queue_record[QUEUE_TAIL];
+    for (; behind >= 0 && !is_lower(entries, position, behind); steps++) {
+        if (!is_lower(entries, position, node)) { /* the place is behind this one, which is nearer */
+            before = node;
+            behind = after;
+            break;
+        }
+        after = node;
+        node = entries[node + ENTRY_PREVIOUS];
         before = behind;
         behind = entries[behind + ENTRY_NEXT];
     }

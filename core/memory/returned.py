@@ -7,14 +7,28 @@ from .layout import *
 _STEPS = const(16)  # entries that are passed on the way to an old place: so many take as long as one settlement
 
 
-def requeue(messages, entries, queues, queue, entry):
-    """Put an entry that is in no list back where its position says: how many others were passed on the way there.
+def put_between(messages, entries, queues, queue, entry, before, behind):
+    """Put an entry that is in no list between two neighbours of its queue's ready list; -1: at the head, at the tail."""
+    entries[entry + ENTRY_PREVIOUS] = before
+    entries[entry + ENTRY_NEXT] = behind
+    if before >= 0:
+        entries[before + ENTRY_NEXT] = entry
+    else:
+        queues[queue + QUEUE_HEAD] = entry
+    if behind >= 0:
+        entries[behind + ENTRY_PREVIOUS] = entry
+    else:
+        queues[queue + QUEUE_TAIL] = entry
+    queues[queue + QUEUE_LENGTH] += 1
+    queues[queue + QUEUE_OCTETS] += messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY]
 
-    Positions wrap at 2^30 and lie less than half of that apart. What is before all others is the new head at once; for others the way
-    there begins at the nearest one of the tree of what came back, which they come into.
-    """
+
+def requeue(messages, entries, queues, queue, entry):
+    """Put an entry that is in no list back where its position says: how many others were passed on the way there, which begins at the
+    nearest ones of the tree of what came back, at both sides of the place. Positions wrap at 2^30 and lie less than half of that apart."""
     position = entries[entry + ENTRY_POSITION]
     before = -1
+    after = -1
     steps = 0
     behind = queues[queue + QUEUE_HEAD]
     if behind >= 0 and (position - entries[behind + ENTRY_POSITION]) & 0x20000000 == 0:
@@ -23,8 +37,10 @@ def requeue(messages, entries, queues, queue, entry):
         cell = -1
         while node >= 0 and node * TREE_WEIGHT & TREE_WEIGHT_MASK >= weight:
             steps += 1
-            cell = node + TREE_LOWER
-            if (position - entries[node + ENTRY_POSITION]) & 0x20000000 == 0:
+            if (position - entries[node + ENTRY_POSITION]) & 0x20000000:
+                after = node
+                cell = node + TREE_LOWER
+            else:
                 before = node
                 cell = node + TREE_HIGHER
             node = entries[cell]
@@ -39,6 +55,7 @@ def requeue(messages, entries, queues, queue, entry):
         while node >= 0:  # what hung there is lower or higher than the entry
             steps += 1
             if (position - entries[node + ENTRY_POSITION]) & 0x20000000:
+                after = node
                 entries[higher] = node
                 higher = node + TREE_LOWER
                 node = entries[higher]
@@ -51,22 +68,20 @@ def requeue(messages, entries, queues, queue, entry):
         entries[higher] = -1
         if before >= 0:
             behind = entries[before + ENTRY_NEXT]
+    node = queues[queue + QUEUE_TAIL]
+    if after >= 0:
+        node = entries[after + ENTRY_PREVIOUS]
     while behind >= 0 and (position - entries[behind + ENTRY_POSITION]) & 0x20000000 == 0:
+        if (position - entries[node + ENTRY_POSITION]) & 0x20000000 == 0:  # the place is behind this one, which is nearer
+            before = node
+            behind = after
+            break
+        after = node
+        node = entries[node + ENTRY_PREVIOUS]
         before = behind
         behind = entries[behind + ENTRY_NEXT]
         steps += 1
-    entries[entry + ENTRY_PREVIOUS] = before
-    entries[entry + ENTRY_NEXT] = behind
-    if before >= 0:
-        entries[before + ENTRY_NEXT] = entry
-    else:
-        queues[queue + QUEUE_HEAD] = entry
-    if behind >= 0:
-        entries[behind + ENTRY_PREVIOUS] = entry
-    else:
-        queues[queue + QUEUE_TAIL] = entry
-    queues[queue + QUEUE_LENGTH] += 1
-    queues[queue + QUEUE_OCTETS] += messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY]
+    put_between(messages, entries, queues, queue, entry, before, behind)
     return steps
 
 

@@ -46,6 +46,16 @@ def nack_all(crowd, n):
     assert crowd.broker.queues["q"].message_count() == n
 
 
+@row("basic.nack, half of all, then the other half, requeued", 100000)
+def nack_halves(crowd, n):
+    peer = holding(crowd, n)
+    peer.do("basic_cancel", "c", True)
+    yield
+    peer.do("basic_nack", n // 2, True, True)
+    peer.do("basic_nack", 0, True, True)
+    assert crowd.broker.queues["q"].message_count() == n
+
+
 @row("basic.nack, one by one at random, requeued", 20000)
 def nack_random(crowd, n):
     peer = holding(crowd, n)

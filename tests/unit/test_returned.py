@@ -92,3 +92,16 @@ def test_a_tree_that_has_become_deep_is_given_up_and_the_order_stays():
     for entry in reversed(heavy_first):
         found.unlink(entry)
     assert tables.queues[found.handle + layout.QUEUE_RETURNED] == layout.NONE and found.head() == layout.NONE
+
+
+def test_blocks_that_come_back_behind_what_is_back_already_pass_few_others():
+    """The newest of each block first, as a nack of many returns them: each finds its place from the one that came before it."""
+    for parts in ([200, 200], [100, 100, 100, 100], [399, 1], [1, 399]):
+        broker, found, entries = taken_out()
+        steps, begun = 0, 0
+        for count in parts:
+            for entry in reversed(entries[begun : begun + count]):
+                steps += back(broker, found, entry)
+            begun += count
+        assert ready(broker, found) == entries
+        assert steps < 20 * COUNT, (parts, steps)  # each walked past all blocks before: 40,000
