@@ -242,7 +242,8 @@ def settle_run(session, entry, last, outcome, given):
     if outcome is None and link is not None:
         given = link.default_given
     end = entry
-    left = tables.state[layout.STATE_LEFT] - 1
+    cost = session.broker.consumers.look_cost()
+    left = tables.state[layout.STATE_LEFT] - cost
     behind = entries[entry + layout.ENTRY_NEXT]
     if given:
         try:
@@ -256,7 +257,7 @@ def settle_run(session, entry, last, outcome, given):
         if outcome is None and session.link_of(behind) is not link:
             break
         end = behind
-        left -= 1
+        left -= cost
         behind = entries[behind + layout.ENTRY_NEXT]
     tables.state[layout.STATE_LEFT] = left
     session.broker.consumers.settle(session, entry, end, chosen)

@@ -159,7 +159,7 @@ class Work(Transaction):
             while tags:
                 if tables.state[layout.STATE_LEFT] <= 0:
                     return False
-                tables.state[layout.STATE_LEFT] -= 1
+                tables.state[layout.STATE_LEFT] -= session.broker.consumers.look_cost()
                 each = tags.pop()
                 if outcome == RELEASED or each[3]:
                     entry = the_unsettled(tables, session, each if outcome == RELEASED else each[1])
@@ -394,7 +394,7 @@ def retire(session, fields):
         if tables.state[layout.STATE_LEFT] <= 0:
             session.settling = dispositions.number_of(session, entry)
             return session.session.go_on_later()
-        tables.state[layout.STATE_LEFT] -= 1
+        tables.state[layout.STATE_LEFT] -= session.broker.consumers.look_cost()
         work.retire(
             entry,
             session.default_outcome(entry) if outcome is None else outcome,
