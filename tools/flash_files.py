@@ -14,7 +14,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards, generate_viper, leave_out, put_numbers, put_together
+from . import boards, generate_viper, leave_out, put_numbers, put_together, short_arguments
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -60,11 +60,11 @@ def source_paths(board):
     return boards.closure(entries(board))
 
 
-def sources(board, native):
+def sources(board, native, holders=None):
     """{path below LIBRARY: source text} of a board: with numbers for the names of constants (put_numbers.py), without what nothing on it
-    names (leave_out.py), what one other alone imports within that (put_together.py).
+    names (leave_out.py), what one other alone imports within that (put_together.py), and short names of arguments (short_arguments.py).
 
-    `native`: its hot functions in the viper form, for machine code.
+    `native`: its hot functions in the viper form, for machine code. `holders`: put_together's.
     Raises generate_viper.NotViper.
     """
     tree = {}
@@ -73,8 +73,10 @@ def sources(board, native):
             tree[path] = file.read()
     if native:
         tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
-    tree = leave_out.unnamed(put_numbers.put_in(tree), [str(file.octets, "utf-8") for file in starters()])
-    tree = put_together.put_together(tree, entries(board))
+    starting = [str(file.octets, "utf-8") for file in starters()]
+    tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
+    tree = put_together.put_together(tree, entries(board), holders)
+    tree = short_arguments.shortened(tree, starting)
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
 

@@ -1,8 +1,9 @@
-"""Puts a source that one other alone imports into that other, in what a board carries: there each module and each import costs heap.
+"""Puts a source into one that imports it, in what a board carries: there each module and each import costs heap.
 
 The source stands where the import stood, if both are of one folder at the top (core, ports, firmware), all that is asked of it are names
-(`from .x import a`), no text names it (parts.py looks modules up by name), and no name of one means something else in the other. What is
-loaded keeps its order; traces on a board name the functions, and the file that they have come to stand in.
+(`from .x import a`), no text names it (parts.py looks modules up by name), and no name of one means something else in the other. Where
+several import it, it goes to one that imports none of the others, and they import the names from there. Traces on a board name the
+functions, and the file that they have come to stand in.
 """
 
 import ast
@@ -14,8 +15,9 @@ from .leave_out import is_docstring, put
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
 
-def put_together(sources, kept):
-    """{path: text} of sources, put together as far as it goes. `kept`: paths of what others than these sources import."""
+def put_together(sources, kept, holders=None):
+    """{path: text} of sources, put together as far as it goes. `kept`: paths of what others than these sources import. `holders`: a dict
+    that gets {path: path of the source that it has gone to}."""
     files = {path: File(path, text) for path, text in sources.items()}
     named = set().union(*[file.named for file in files.values()])
     kept = set(kept) | {path for path in files if any(("/" + path[:-3]).endswith("/" + name.replace(".", "/")) for name in named)}
@@ -24,11 +26,74 @@ def put_together(sources, kept):
         grown = False
         for path in sorted(set(files) - kept):
             asking = [(file, node) for file in files.values() for node in file.imports_of(path)]
-            if len(asking) == 1 and asking[0][0].path != path and asking[0][0].can_hold(files[path], asking[0][1], files):
-                file, node = asking[0]
-                files[file.path] = File(file.path, file.with_in_it(files.pop(path), node))
+            place = place_of(files[path], asking, files, kept)
+            if place is not None:
+                put_into(files, path, asking, *place)
                 grown = True
-    return {path: file.text for path, file in files.items()}
+                if holders is not None:
+                    holders.update({other: place[0].path for other in holders if holders[other] == path}, **{path: place[0].path})
+    return {path: file.once() for path, file in files.items()}
+
+
+def stand_ins(holders):
+    """{path: text} of sources in the old places, for tests that ask there."""
+    return {path: "from leveret.%s import *\n" % holder[:-3].replace("/", ".") for path, holder in holders.items()}
+
+
+def place_of(source, asking, files, kept):
+    """(file, its import of the source) where the source can go; None: it stays. `asking`: all imports of it, with their files."""
+    asked = {alias.name for _, node in asking for alias in node.names}
+    if any(file.bases[node] != source.path[:-3] or file.path == source.path for file, node in asking):
+        return None
+    seen = set()
+    for file, node in sorted(asking, key=lambda pair: pair[1].lineno):  # the first import of each file is where the source can go
+        others = {other.path for other, _ in asking} - {file.path}
+        if (
+            file.path not in seen
+            and file.can_hold(source, node, asked, files)
+            and not (others and others & reached(file.path, files, kept))
+        ):
+            return file, node
+        seen.add(file.path)
+    return None
+
+
+def put_into(files, path, asking, holder, at):
+    """Put the source `path` where `holder` imports it; the others import from there."""
+    for file in {file.path: file for file, _ in asking}.values():
+        lines = file.text.split("\n")
+        for node in [node for other, node in asking if other is file and node is not at]:
+            put(lines, node, "pass" if file is holder else relative(file.path, holder.path[:-3], node.names))
+        if file is not holder:
+            files[file.path] = File(file.path, "\n".join(lines))
+        else:
+            text = holder.with_in_it(lines, files[path], at)
+    files[holder.path] = File(holder.path, text)
+    del files[path]
+
+
+def reached(path, files, kept):
+    """Paths of what is imported when `path` is, directly or not: what asks for parts by name may get each of `kept`."""
+    reached: set = set()
+    waiting = [path]
+    while waiting:
+        file = files[waiting.pop()]
+        targets = set(kept) if file.asks_parts else set()
+        for node in file.eager:
+            targets |= file.targets(node, files)
+        targets &= set(files) - reached
+        reached |= targets
+        waiting += targets
+    return reached
+
+
+def relative(path, base, names):
+    """The text of an import in the file `path`, of `names` (of ast) from `base`: a path without its suffix."""
+    folders, parts = path.split("/")[:-1], base.split("/")
+    shared = 0
+    while shared < len(folders) and shared < len(parts) and folders[shared] == parts[shared]:
+        shared += 1
+    return ast.unparse(ast.ImportFrom(".".join(parts[shared:]) or None, names, len(folders) - shared + 1))
 
 
 class File:
@@ -40,6 +105,10 @@ class File:
         self.text = text = self.without_types(text)
         nodes = list(ast.walk(self.tree))
         self.imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
+        late = {each for node in nodes if isinstance(node, ast.FunctionDef) for each in ast.walk(node)}
+        self.eager = [node for node in self.imports if node not in late]
+        calls = [node.func for node in nodes if isinstance(node, ast.Call) and node not in late]
+        self.asks_parts = any(isinstance(each, ast.Name) and each.id in ("part", "needed") for each in calls)
         texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         self.named = {name for each in texts for name in DOTTED.findall(each)}
         self.bases = {node: self.base(node) for node in self.imports}
@@ -97,9 +166,8 @@ class File:
                 meanings.update({alias.asname or alias.name: ("", alias.name) for alias in node.names})
         return meanings
 
-    def can_hold(self, other, node, paths):
-        """True when `other` can stand where `node` imports it."""
-        asked = {alias.name for alias in node.names}
+    def can_hold(self, other, node, asked, paths):
+        """True when `other` can stand where `node` imports it; `asked`: what is asked of it anywhere."""
         if node not in self.tree.body or any(alias.asname or alias.name == "*" for alias in node.names) or not asked <= other.made:
             return False
         if other.path.split("/")[0] != self.path.split("/")[0] or self.targets(node, paths) != {other.path}:
@@ -113,9 +181,8 @@ class File:
             not both and not (other.made - asked - alike) & (self.read - self.made) and not (self.made - asked) & (other.read - other.made)
         )
 
-    def with_in_it(self, other, node):
-        """The text with `other` in the place of `node`."""
-        lines = self.text.split("\n")
+    def with_in_it(self, lines, other, node):
+        """The text, from its lines, with `other` in the place of `node`."""
         theirs = other.meanings()
         for each in self.tree.body:
             if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name) and each.targets[0].id in theirs:
@@ -123,17 +190,22 @@ class File:
         put(lines, node, other.moved(self.path))
         return "\n".join(lines)
 
+    def once(self):
+        """The text without imports at its head that say again what one before them says."""
+        lines = self.text.split("\n")
+        seen: set = set()
+        for node in [each for each in self.tree.body if isinstance(each, ast.ImportFrom) and each.level]:
+            names = [each for each in node.names if (self.base(node), each.name, each.asname) not in seen]
+            seen |= {(self.base(node), each.name, each.asname) for each in names}
+            if len(names) < len(node.names):
+                put(lines, node, ast.unparse(ast.ImportFrom(node.module, names, node.level)) if names else "")
+        return "\n".join(lines)
+
     def moved(self, path):
         """The text as it reads in the file `path`."""
         lines = self.text.split("\n")
-        folders = path.split("/")[:-1]
         for node in self.imports:
-            parts = self.base(node).split("/")
-            shared = 0
-            while shared < len(folders) and shared < len(parts) and folders[shared] == parts[shared]:
-                shared += 1
-            module = ".".join(parts[shared:]) or None
-            put(lines, node, ast.unparse(ast.ImportFrom(module, node.names, len(folders) - shared + 1)))
+            put(lines, node, relative(path, self.base(node), node.names))
         for node in self.tree.body:
             if is_docstring(node):
                 put(lines, node, "")
