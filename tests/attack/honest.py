@@ -63,7 +63,7 @@ class Ledger:
         self.settled = {}  # number -> when it was acknowledged, of the last minute
         self.sent = {}  # number -> when it was published, of those not received yet
         self.last = 0  # received on this connection
-        self.broke_at = 0.0
+        self.ends = []  # when the reader's connections ended, of the last minutes
         self.published = self.confirmed = self.refused = self.missing = self.doubled = self.stale = 0
         self.confirm_ms = []
         self.deliver_ms = []
@@ -95,7 +95,7 @@ class Ledger:
         """The reader's connection has ended: what it had and did not settle comes again."""
         with self.lock:
             self.last = 0
-            self.broke_at = time.monotonic()
+            self.ends = [*self.ends[-31:], time.monotonic()]
 
     def receive(self, number, redelivered, repeats=False):
         """A delivery: true when it was new. `repeats`: a reader of a stream that may begin a little earlier."""
@@ -107,9 +107,11 @@ class Ledger:
             if number in self.received:
                 self.doubled += 1
                 settled = self.settled.get(number)
-                if settled is not None and not repeats and self.broke_at - settled > KNOWN_S:
+                # the first end behind the acknowledgement says whether it was known; a second one may come before the message does
+                end = 0 if settled is None else next((each for each in self.ends if each >= settled), 0)
+                if settled is not None and not repeats and end - settled > KNOWN_S:
                     self.stale += 1
-                    self.tell(f"{self.name}: message {number} came again, acknowledged {self.broke_at - settled:.0f} s before the end")
+                    self.tell(f"{self.name}: message {number} came again, acknowledged {end - settled:.0f} s before the end")
                 return False
             self.received.add(number)
             self.waiting.pop(number, None)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import attack
+import honest
 import pytest
 import schedule
 from launch import CANARIES
@@ -84,3 +85,22 @@ def test_a_schedule_has_every_attacker_before_one_comes_again_and_ends_in_time()
 
 def test_every_attacker_says_what_it_does():
     assert all(len(function.__doc__ or "") > 20 for _, function in schedule.attackers().values())
+
+
+@pytest.mark.parametrize(("ends", "stale"), [((100.2,), 0), ((100.2, 117), 0), ((117,), 1), ((99, 117), 1)])
+def test_an_acknowledgement_was_known_when_it_was_old_at_the_first_end_behind_it(monkeypatch, ends, stale):
+    sentences = []
+    ledger = honest.Ledger("honest.work", sentences.append)
+    monkeypatch.setattr(honest.time, "monotonic", lambda: now)
+    now = 98
+    ledger.publish(1)
+    ledger.confirm(1)
+    assert ledger.receive(1, redelivered=False)
+    for now in sorted((100, *ends)):
+        if now == 100:
+            ledger.settle(1)
+        else:
+            ledger.broke()
+    now = 118
+    assert not ledger.receive(1, redelivered=True)
+    assert len(sentences) == ledger.stale == stale
