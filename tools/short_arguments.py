@@ -39,11 +39,11 @@ def called_for(tree):
 
 def renamings(tree, kept):
     """[(line, first and last column in UTF-8 octets, new name)] of a source."""
-    found = []
+    places = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and not node.decorator_list and not any(isinstance(each, DEFINITIONS) for each in node.body):
-            found += of_function(node, kept)
-    return found
+            places += of_function(node, kept)
+    return places
 
 
 def of_function(function, kept):
