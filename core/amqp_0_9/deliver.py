@@ -12,6 +12,7 @@ from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import hot, layout
 from ..message import reading
 from ..outcomes import REFUSED
+from ..queue.turns import charge_made
 from . import field_table, frame, properties
 from .outgoing import foreign
 
@@ -71,7 +72,7 @@ def deliver(session, consumer, most):
         ):
             return count
         count += 1
-        if count == most or session.outgoing.active():
+        if not charge_made(session.broker, consumer.queue) or count == most or session.outgoing.active():
             return count
 
 

@@ -13,6 +13,7 @@ from ..memory import hot, layout
 from ..message.reading import names_of
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
+from ..queue.turns import charge_made
 from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections, serial
 from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
@@ -292,6 +293,8 @@ def deliver(link, most, before):
         if link.settled:
             queue.drop(entry)
         count += 1
+        if not charge_made(broker, queue):
+            break
     return count
 
 

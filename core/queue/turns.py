@@ -16,6 +16,7 @@ _CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose rules see each
 _CAREFUL_DELIVERIES = const(256)
 _GROUPED_DELIVERIES = const(48)
 _STREAM_DELIVERIES = const(400)
+_MADE_DELIVERIES = const(64)  # in a round, whose octets a family makes in Python, message by message
 _ASKED = const(8192)  # consumers that one turn asks whether they can get the message of such a queue
 
 
@@ -82,6 +83,17 @@ def cost_of(queue, deliveries):
     if queue.prioritised:
         in_a_round = min(in_a_round, careful_most(queue))
     return max(deliveries // in_a_round, 1)
+
+
+def charge_made(broker, queue):
+    """A session has made the octets of a delivery in Python: it took as long as many that the engine makes. False when the round has no
+    more effort left: the session delivers no more, and the queue has another turn."""
+    engine = broker.tables.engine
+    engine.turned(max(engine.deliveries // _MADE_DELIVERIES, 1) - 1)
+    if engine.left > 0:
+        return True
+    broker.activate(queue)
+    return False
 
 
 def careful_most(queue):
