@@ -242,7 +242,7 @@ def settle_run(session, entry, last, outcome, given):
     if outcome is None and link is not None:
         given = link.default_given
     end = entry
-    cost = session.broker.consumers.look_cost()
+    cost = session.broker.consumers.look_cost() * (modified.LOOKS if given else 1)
     left = tables.state[layout.STATE_LEFT] - cost
     behind = entries[entry + layout.ENTRY_NEXT]
     if given:

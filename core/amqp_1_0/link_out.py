@@ -225,6 +225,7 @@ class OutgoingLink(Link):
             behind = entries[entry + layout.ENTRY_NEXT]
             tables.state[layout.STATE_LEFT] -= 1
             if entries[entry + layout.ENTRY_CONSUMER] == consumer.handle:
+                tables.state[layout.STATE_LEFT] -= self.broker.consumers.look_cost()
                 self.broker.consumers.settle(self.session, entry, entry, RELEASED)
             entry = behind
         self.consumer = None

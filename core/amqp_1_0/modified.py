@@ -29,6 +29,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 NAME = "annotations"  # of the octets, among the broker's annotations of a message
+LOOKS = 4  # of a queue's rules, which take about as long as what a receiver asks for one message
 TOLD = "rejected"  # of the octets of an error
 TOLD_MAX = 2048  # of them
 CHANGED_MAX = 8192  # messages with other annotations whose records the log has

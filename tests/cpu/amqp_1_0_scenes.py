@@ -233,7 +233,7 @@ def attach_unsettled(crowd, n):
     peer = Quick10(crowd)
     yield
     for role, handle in ((False, 0), (True, 1)):
-        unsettled = {b"%d" % each: None if role else ACCEPTED for each in range(n)}
+        unsettled = {b"%d" % each: None if role else composites.described(*ACCEPTED) for each in range(n)}
         fields = {"source": ("source", {"address": "/queues/q"}), "target": ("target", {"address": "/queues/q"}), "unsettled": unsettled}
         if not role:
             fields["initial_delivery_count"] = 0
