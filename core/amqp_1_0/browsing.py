@@ -106,11 +106,12 @@ class BrowsingLink(Link):
         if tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
             tables.engine.expire(queue.handle)
         entry = queue.head()
+        enough = tables.engine.left - tables.engine.deliveries  # a filter charges its work there
         while entry != layout.NONE and steps < STEPS_MAX:
             steps += 1
             level, position = entries[entry + layout.ENTRY_REDELIVERED] >> 8, entries[entry + layout.ENTRY_POSITION]
             if not self.has_passed(level, position):
-                if not self.credit or looked_at == LOOKS_MAX or self.session.session.replies:
+                if not self.credit or looked_at == LOOKS_MAX or tables.engine.left <= enough or self.session.session.replies:
                     return False
                 looked_at += 1
                 message = entries[entry + layout.ENTRY_MESSAGE]

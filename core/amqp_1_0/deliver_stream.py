@@ -31,9 +31,9 @@ def deliver_stream(link, most, before):
         if not is_wanted(broker, consumer, message):
             move_on(tables, consumer)
             looked_at += 1
-            if looked_at == FILTER_TURN:
+            if looked_at == FILTER_TURN or tables.engine.left <= 0:
                 broker.activate(consumer.queue)
-                tables.engine.turned(FILTER_COST)
+                tables.engine.turned(looked_at * FILTER_COST // FILTER_TURN)
                 break
             continue
         if link.tells_position:

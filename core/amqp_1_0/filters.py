@@ -25,6 +25,7 @@ from ..memory import layout
 from ..message.formats import AMQP_1_0
 from ..patterns.selector import Selector
 from ..patterns.sql import Condition
+from ..shim import const
 from . import convert, positions, properties
 from .addresses import INVALID_FIELD
 from .bounds import size_of
@@ -46,6 +47,12 @@ STREAM_UNFILTERED = "rabbitmq:stream-match-unfiltered"
 FIELDS_MAX = 16  # of one filter of properties (AMQP Filter Expressions, 7.1)
 TEXT_MAX = 4096  # characters of a selector
 FILTERS_MAX = 16  # in a set
+
+# What a look at a message costs, in steps of a selector's program: all that a round of the broker may take, the least, and how many octets
+# of the message's sections take as long as a step.
+ROUND_STEPS = const(8192)
+LOOK_STEPS = const(64)
+STEP_OCTETS = const(2)
 
 NAMES = {
     "apache.org:selector-filter:string": SELECTOR,
@@ -107,9 +114,15 @@ class Taken:
         self.kinds: list = []  # of the tests
         self.is_position = False  # a position of Event Hubs is among them
         self.size = 0  # octets of these, as bounds.Places counts them
+        self.steps = LOOK_STEPS  # of all tests with a message without octets
 
     def fits(self, broker, message):
-        """True when a message is for this receiver: for wishes.attach."""
+        """True when a message is for this receiver: for wishes.attach. The work is charged to the round; who asks sees what is left."""
+        if not self.tests:
+            return True
+        engine = broker.tables.engine
+        steps = self.steps + broker.tables.messages[message + layout.MESSAGE_PROPERTIES] // STEP_OCTETS
+        engine.turned(max(engine.deliveries * steps // ROUND_STEPS, 1))
         facts = Facts(broker, message)
         for test in self.tests:
             if not test(facts):
@@ -280,7 +293,13 @@ def selector_test(made, text):
     except ProtocolError as error:
         raise ProtocolError(INVALID_FIELD if error.condition == PRECONDITION_FAILED else error.condition, error.text) from None
     made.size += size_of(selector.program)
+    made.steps += steps_of(selector.program)
     return lambda facts: selector.fits(facts, jms_value)
+
+
+def steps_of(program):
+    """How many steps a program has: an operation with a list of constants or of a pattern's pieces looks at each of these."""
+    return len(program) + sum([len(argument) for operation, argument in program if isinstance(argument, list)])
 
 
 def jms_value(name, facts):
@@ -331,6 +350,7 @@ def sql_test(made, value):
     if [name for name in condition.names() if sql_name(name) is None]:
         return None
     made.size += size_of(condition.program)
+    made.steps += steps_of(condition.program)
     return lambda facts: condition.fits(lambda name: sql_value(name, facts), facts.broker.seconds * 1000)
 
 

@@ -16,6 +16,7 @@ from .rules import Rules
 
 LOOKS_MAX = 64  # messages that `fits` is called for in one delivery, before others have their turn
 STEPS_MAX = 4096  # messages, already read, that one delivery passes by
+WALK_STEPS = 16  # messages passed by, that take as long as a delivery
 MARK_STEPS = 64  # messages between two places that a wish remembers
 SCAN_MAX = 256
 REFUSED_MAX = 1024  # messages that one consumer is not to get again
@@ -33,6 +34,8 @@ class Wish:
         self.passed = layout.NONE  # the position up to which it has read; NONE: it has not begun
         self.marks = []  # (entry, position) of messages on that way, in order
         self.returned = {}  # entry -> position of messages that returned to a place behind `passed`
+        self.fitting = {}  # entry -> position of those among them that it has read again, and that fit
+        self.unfit = {}  # where returning messages wait: entry -> (position, message) of those that it has read, and that did not fit
         self.refused = {}  # entry -> position of those that the consumer is not to get again, though they fit
 
 
@@ -107,8 +110,14 @@ class Rule(Feature):
         wish = self.wishes.get(consumer.handle)
         if wish is None or wish.consumer is not consumer:
             return True
+        if broker.tables.engine.left <= 0:
+            broker.activate(queue)  # it is asked in the next round
+            return False
         entry = self.first(broker, queue, wish)
         if entry == layout.NONE:
+            if broker.tables.engine.left <= 0:  # the next one is asked first in the next round
+                broker.tables.queues[queue.handle + layout.QUEUE_TURN] = queue.consumers.index(consumer) + 1
+                broker.activate(queue)
             return False
         if entry != queue.head():
             self.moved, self.moved_position = entry, broker.tables.entries[entry + layout.ENTRY_POSITION]
@@ -126,50 +135,80 @@ class Rule(Feature):
         self.moved = layout.NONE
 
     def first(self, broker, queue, wish):
-        """The first message that a wish wants, or NONE."""
-        entries = broker.tables.entries
-        ordered = self.is_ordered()
-        returned = self.among_returned(broker, queue, wish) if ordered else layout.NONE
-        if returned != layout.NONE:
-            return returned
-        entry = self.place(broker, queue, wish) if ordered else queue.head()
+        """The first message that a wish wants, or NONE: there is none, or the round has no more effort left (`fits` charges it)."""
+        entries, engine = broker.tables.entries, broker.tables.engine
+        if not self.is_ordered():
+            return self.among_first(broker, queue, wish)
+        entry = self.among_returned(broker, queue, wish)
+        if entry != layout.NONE or wish.returned:
+            return entry
+        entry = self.place(broker, queue, wish)
         looks, steps = 0, 0
         while entry != layout.NONE:
             behind = entries[entry + layout.ENTRY_NEXT]
             position = entries[entry + layout.ENTRY_POSITION]
             steps += 1
-            if not ordered or wish.passed == layout.NONE or is_behind(position, wish.passed):
+            if wish.passed == layout.NONE or is_behind(position, wish.passed):
                 looks += 1
                 is_refused = wish.refused.get(entry) == position
                 if not is_refused and wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
-                    return entry
+                    break
                 wish.passed = position
                 if wish.alone and not is_refused:
                     queue.unlink(entry)
                     queue.drop(entry)
-                elif ordered and looks % MARK_STEPS == 1:
+                elif looks % MARK_STEPS == 1:
                     mark(entries, wish, entry, position)
             elif steps % MARK_STEPS == 0:
                 mark(entries, wish, entry, position)
-            if looks >= (LOOKS_MAX if ordered else SCAN_MAX) or steps >= STEPS_MAX:
-                if ordered and behind != layout.NONE:
+            if looks >= LOOKS_MAX or steps >= STEPS_MAX or engine.left <= 0:
+                if behind != layout.NONE:
                     broker.activate(queue)  # the search continues in the next round
-                return layout.NONE
+                entry = layout.NONE
+                break
+            entry = behind
+        engine.turned(steps // WALK_STEPS)
+        return entry
+
+    def among_first(self, broker, queue, wish):
+        """The first of SCAN_MAX messages that a wish wants, or NONE; those that it has read in their places it does not read again."""
+        entries, engine = broker.tables.entries, broker.tables.engine
+        before, wish.unfit = wish.unfit, {}
+        entry = queue.head()
+        for _ in range(SCAN_MAX):
+            if entry == layout.NONE or engine.left <= 0:
+                break
+            behind = entries[entry + layout.ENTRY_NEXT]
+            look = entries[entry + layout.ENTRY_POSITION], entries[entry + layout.ENTRY_MESSAGE]
+            if wish.refused.get(entry) != look[0]:
+                if before.get(entry) != look and wish.fits(broker, look[1]):
+                    return entry
+                if wish.alone:
+                    queue.unlink(entry)
+                    queue.drop(entry)
+                else:
+                    wish.unfit[entry] = look
             entry = behind
         return layout.NONE
 
     def among_returned(self, broker, queue, wish):
-        """The first message that returned to a place that the wish has passed, and that fits; NONE: there is none."""
-        entries = broker.tables.entries
+        """The first message that returned to a place that the wish has passed, and that fits; NONE: there is none, or the round has no more
+        effort left for those that are in wish.returned yet."""
+        entries, engine = broker.tables.entries, broker.tables.engine
+        while wish.returned and engine.left > 0:
+            entry, position = wish.returned.popitem()
+            if is_ready(broker, queue, entry, position) and wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
+                wish.fitting[entry] = position
+            elif entry in wish.fitting:
+                del wish.fitting[entry]
+        if wish.returned:
+            broker.activate(queue)
+            return layout.NONE
         best = layout.NONE
-        for entry in list(wish.returned):
-            position = wish.returned[entry]
-            if (
-                not is_ready(broker, queue, entry, position)
-                or wish.refused.get(entry) == position
-                or not wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE])
-            ):
-                del wish.returned[entry]
+        for entry in list(wish.fitting):
+            position = wish.fitting[entry]
+            if not is_ready(broker, queue, entry, position) or wish.refused.get(entry) == position:
+                del wish.fitting[entry]
             elif best == layout.NONE or queue.is_later(best, entry):
                 best = entry
         return best

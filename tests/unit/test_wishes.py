@@ -228,6 +228,79 @@ def test_many_that_nobody_wants_cost_each_consumer_one_look_each():
     assert numbers(got(peer)) == [999]
 
 
+def costly(looks, divisor):
+    """A wish for multiples of a number: a look takes a quarter of a round, and is kept in `looks`; None: its round had nothing left."""
+
+    def fits(broker, message):
+        engine = broker.tables.engine
+        looks.append(body_of(broker, message) if engine.left > 0 else None)
+        engine.turned(engine.deliveries // 4)
+        return body_of(broker, message) % divisor == 0
+
+    return fits
+
+
+def rounds(broker, count=40):
+    """Several rounds."""
+    for _ in range(count):
+        broker.run()
+
+
+@toys
+def test_looks_that_cost_much_are_made_in_several_rounds_and_all_are_made():
+    broker, peer = world()
+    publish(peer, 1, 2, 3, 4, 5, 6, 7, 8, 9, 20)
+    others = [Peer(broker) for _ in range(5)]
+    looks = []
+    for each in others:
+        subscribe(each, "c", costly(looks, 20), 10)
+    assert len(looks) < 30
+    rounds(broker)
+    assert [numbers(got(each)) for each in others].count([20]) == 1
+    assert sorted(looks) == sorted([1, 2, 3, 4, 5, 6, 7, 8, 9] * 5 + [20])
+    rounds(broker)
+    assert len(looks) == 46
+    invariants.check(broker.tables)
+
+
+@toys
+def test_what_came_back_is_looked_at_in_several_rounds_and_comes_in_order():
+    broker, peer = world()
+    other = Peer(broker)
+    looks = []
+    subscribe(peer, "all", None, 10)
+    publish(peer, *range(10))
+    came = [each[1] for each in got(peer)]
+    subscribe(other, "c", costly(looks, 3), 20)
+    publish(other, 99)
+    rounds(broker)
+    assert numbers(got(other)) == [99] and looks == [99]
+    peer.ask("cancel", "all")
+    peer.ask("settle", came[0], came[-1], RELEASED)
+    rounds(broker)
+    assert numbers(got(other)) == [0, 3, 6, 9]
+    assert sorted(looks) == list(range(10)) + [99]
+    invariants.check(broker.tables)
+
+
+@toys
+def test_where_returning_messages_wait_costly_looks_are_made_once_and_in_several_rounds_too():
+    broker, peer = world()
+    peer.ask("queue", "late", False, {"x-delayed-retry-min": 10})
+    for body in (1, 2, 3, 4, 5, 6, 7, 8, 9):
+        peer.ask("publish", "", "late", str(body), {})
+    others = [Peer(broker) for _ in range(3)]
+    looks = []
+    for each in others:
+        subscribe(each, "c", costly(looks, 20), 10, queue="late")
+    rounds(broker)
+    assert sorted(looks) == sorted([1, 2, 3, 4, 5, 6, 7, 8, 9] * 3)
+    peer.ask("publish", "", "late", "20", {})
+    rounds(broker)
+    assert [numbers(got(each)) for each in others].count([20]) == 1 and len(looks) == 28
+    invariants.check(broker.tables)
+
+
 @toys
 def test_by_chance_nobody_gets_what_it_does_not_want_and_nothing_wanted_is_left():
     for seed in range(6):
