@@ -17,9 +17,10 @@ BY_ITSELF = (sections.HEADER, sections.DELIVERY_ANNOTATIONS)  # sections that th
 def messages():
     """[(octets, description)] of durable messages of Proton's that this user may send and that live long enough."""
     found = []
-    for line in proton(["write", str(SEED + 1), str(6 * COUNT)]):
+    for line in proton(["write", str(SEED + 1), str(12 * COUNT)]):
         said = line["is"]
-        if said["durable"] and "user-id" not in said and said["ttl"] in (0, 4294967295):
+        lives = said["ttl"] in (0, 4294967295) and "absolute-expiry-time" not in said
+        if said["durable"] and "user-id" not in said and lives:
             found.append((bytes.fromhex(line["octets"]), said))
     assert len(found) >= COUNT, PROTON
     return found[:COUNT]
