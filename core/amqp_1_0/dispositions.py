@@ -159,7 +159,7 @@ def by_receiver(session, fields):
         return True  # `received`, or nothing: it is not at its end
     first = fields["first"]
     last = first if fields["last"] is None else fields["last"]
-    if not fields["settled"] and len(session.settled) >= RANGES_MAX and not goes_on(session, first, state):
+    if not fields["settled"] and len(session.settled) >= RANGES_MAX and not goes_on(session.settled, first, name_only(state)):
         return False
     tables = session.broker.tables
     entry = entry_from(session, first if session.settling is None else session.settling, last)
@@ -281,18 +281,17 @@ def settle_for(session, first, last, state):
         return
     journal = session.broker.journal
     needs = 0 if journal is None else journal.promise()
-    if goes_on(session, first, state) and (session.settled[-1][3] == needs or len(session.settled) >= RANGES_MAX):
+    state = name_only(state)
+    if goes_on(session.settled, first, state) and (session.settled[-1][3] == needs or len(session.settled) >= RANGES_MAX):
         first = session.settled.pop()[0]
-    session.settled.append((first, last, name_only(state), needs))
+    session.settled.append((first, last, state, needs))
     session.wants_to_write()
 
 
-def goes_on(session, first, state):
-    """True when a range of deliveries lies behind the last one that waits to be settled by us, and has come to the same."""
-    if not session.settled:
-        return False
-    _, last, before, _ = session.settled[-1]
-    return serial.after(last, 1) == first and before == name_only(state)
+def goes_on(ranges, first, state):
+    """True when deliveries from `first` on lie behind the last of `ranges`, (first, last, state as name_only has it, ...), and have come to
+    the same."""
+    return len(ranges) > 0 and ranges[-1][2] == state and serial.after(ranges[-1][1], 1) == first
 
 
 def name_only(state):
@@ -302,12 +301,15 @@ def name_only(state):
 
 def write_settled(session):
     """Write the settlements that follow the peer's outcomes; one of sending.py's answers."""
-    while session.settled:
-        first, last, state, number = session.settled[0]
+    count, answer = 0, WRITTEN
+    for first, last, state, number in session.settled:
         if not session.session.is_durable(number):
-            return NOT_YET
+            answer = NOT_YET
+            break
         if session.connection.send.room() < SETTLE_ROOM + FLOW_ROOM:
-            return NO_ROOM
+            answer = NO_ROOM
+            break
         put(session, False, first, last, True, state)
-        session.settled.pop(0)
-    return WRITTEN
+        count += 1
+    session.settled = session.settled[count:]
+    return answer

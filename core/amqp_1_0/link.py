@@ -4,6 +4,7 @@ in detaching.py.
 
 from .. import states
 from ..errors import RESOURCE_ERROR, ProtocolError
+from ..memory import layout
 from . import addresses, composites, detaching, frame, serial
 from .bounds import REFUSED_MAX, size_of, values_of
 from .conditions import STOLEN, LinkError, SessionError
@@ -16,6 +17,7 @@ FIRST = 0  # receiver-settle-mode (section 2.8.3)
 SECOND = 1
 UNSETTLED = 0  # sender-settle-mode (section 2.8.2)
 SETTLED = 1
+ATTACHES_A_TURN = 32  # an attach is as much work as so large a part of a turn
 
 
 class Link:
@@ -52,6 +54,8 @@ class Link:
 
     def attach(self, fields):
         """The peer's attach: answered by ours, and where the link cannot be by a detach behind it (section 2.6.3). False: it must wait."""
+        tables = self.broker.tables
+        tables.state[layout.STATE_LEFT] -= tables.engine.effort // ATTACHES_A_TURN
         try:
             self.check_name()
             self.protocol.places.take(self, size_of([self.name, values_of(fields["source"]), values_of(fields["target"])]))

@@ -42,7 +42,8 @@ class Work(Transaction):
         self.session = session
         self.id = id_
         self.modifies: "list" = []  # (delivery tag, what its outcome asks for the message alone: modified.py)
-        self.retired: "list" = []  # (delivery-id, delivery tag, outcome's state, True: its receiver has settled it)
+        self.retired: "list" = []  # delivery tags of those that their receiver has settled
+        self.ours: "list" = []  # the others, which we settle: (first delivery-id, last one, outcome's state)
         self.acquired: "list" = []  # delivery tags
         self.tallies: "dict" = {}  # handle of a queue -> [messages, octets] that it is to get
         self.is_over = False
@@ -97,7 +98,12 @@ class Work(Transaction):
                 outcome = REJECTED
             self.modifies.append((tag, given))
         self.keep(tag, False, outcome)
-        self.retired.append((dispositions.number_of(self.session, entry), tag, state, settled))
+        if settled:
+            self.retired.append(tag)
+            return
+        number = dispositions.number_of(self.session, entry)
+        first = self.ours.pop()[0] if dispositions.goes_on(self.ours, number, state) else number
+        self.ours.append((first, number, state))
 
     def acquire(self, number):
         """A delivery was acquired within the transaction."""
@@ -110,9 +116,8 @@ class Work(Transaction):
         self.modify()
         if not no_local.publishing(self.session.session, lambda: self.commit(View(self))):
             return False
-        for number, _, state, settled in self.retired:
-            if not settled:
-                self.settle_for(number, state)
+        if self.ours:
+            self.settle_ours()
         self.ended()
         return True
 
@@ -128,23 +133,22 @@ class Work(Transaction):
             except ProtocolError as error:
                 raise Rejected(error.condition, error.text) from None
 
-    def settle_for(self, number, state):
-        """A delivery that was retired and not settled is settled by us, when the log has the discharge."""
+    def settle_ours(self):
+        """What was retired and not settled is settled by us, when the log has the discharge."""
         session = self.session
         journal = session.broker.journal
         needs = 0 if journal is None else journal.promise()
-        if session.settled:
-            first, last, before, _ = session.settled[-1]
-            if before == state and serial.after(last, 1) == number:
-                session.settled[-1] = (first, number, state, needs)
-                return
-        session.settled.append((number, number, state, needs))
+        first, last, state = self.ours[0]
+        if dispositions.goes_on(session.settled, first, state):
+            first = session.settled.pop()[0]
+        session.settled.append((first, last, state, needs))
+        session.settled += [each + (needs,) for each in self.ours[1:]]
         session.wants_to_write()
 
     def ended(self):
         """It is discharged."""
         self.is_over = True
-        self.retired, self.acquired = [], []
+        self.retired, self.ours, self.acquired = [], [], []
         self.session.works.pop(self.id, None)
 
     def fail(self):
@@ -160,11 +164,9 @@ class Work(Transaction):
                 if tables.state[layout.STATE_LEFT] <= 0:
                     return False
                 tables.state[layout.STATE_LEFT] -= session.broker.consumers.look_cost()
-                each = tags.pop()
-                if outcome == RELEASED or each[3]:
-                    entry = the_unsettled(tables, session, each if outcome == RELEASED else each[1])
-                    if entry != layout.NONE:
-                        session.broker.consumers.settle(session, entry, entry, outcome)
+                entry = the_unsettled(tables, session, tags.pop())
+                if entry != layout.NONE:
+                    session.broker.consumers.settle(session, entry, entry, outcome)
         self.ended()
         return True
 

@@ -22,6 +22,7 @@ DEPTH_MAX = const(16)  # levels of lists, maps, arrays and descriptors
 EMPTY_MAX = const(1024)  # elements of an array whose elements have no octets: true, false, null, uint 0, empty lists
 
 _DESCRIBED = const(0x00)
+_SMALL_ULONG = const(0x53)
 _BY_CODE = {code: (name, category, width) for code, name, category, width in PRIMITIVES}
 _FIXED = {
     "ubyte": ">B",
@@ -52,7 +53,10 @@ def bad(text):
 
 def decode(buffer, at, end, depth=1):
     """The value whose constructor stands at `at` of `buffer` (bytes-like, read up to `end`): (value, position behind it)."""
-    type_, at = constructor(buffer, at, end, depth)
+    if at < end and depth <= DEPTH_MAX and buffer[at] in _BY_CODE:  # as constructor has it: a map may have thousands of them
+        type_, at = buffer[at], at + 1
+    else:
+        type_, at = constructor(buffer, at, end, depth)
     return wrapped(type_, buffer, at, end, depth)
 
 
@@ -65,6 +69,8 @@ def constructor(buffer, at, end, depth):
     code = buffer[at]
     at += 1
     if code == _DESCRIBED:
+        if depth < DEPTH_MAX and end - at > 2 and buffer[at] == _SMALL_ULONG and buffer[at + 2] in _BY_CODE:  # nearly all: without calls
+            return ("described", ("ulong", buffer[at + 1]), buffer[at + 2]), at + 3
         descriptor, at = decode(buffer, at, end, depth + 1)
         code, at = constructor(buffer, at, end, depth + 1)
         return ("described", descriptor, code), at
@@ -87,6 +93,8 @@ def data(code, buffer, at, end, depth):
     """The data behind a primitive's code: (value without a tuple, position behind it)."""
     name, category, width = _BY_CODE[code]
     if category == "fixed":
+        if width == 0:
+            return ([] if name == "list" else _NOTHING[code]), at
         if width > end - at:
             bad("a %s of %d octets where %d are left" % (name, width, end - at))
         return fixed(code, name, width, buffer, at), at + width
@@ -112,13 +120,11 @@ def number(name, width, buffer, at, end):
     """A size or a count of `width` octets: (it, position behind it)."""
     if width > end - at:
         bad("a %s ends inside its size" % name)
-    return struct.unpack_from(">I" if width == 4 else ">B", buffer, at)[0], at + width
+    return (buffer[at] if width == 1 else struct.unpack_from(">I", buffer, at)[0]), at + width
 
 
 def fixed(code, name, width, buffer, at):
-    """The value of an encoding of fixed width, whose octets are there."""
-    if width == 0:
-        return [] if name == "list" else _NOTHING[code]
+    """The value of an encoding of fixed width, 1 or more, whose octets are there."""
     if name == "boolean":
         if buffer[at] > 1:
             bad("a boolean of octet 0x%02x" % buffer[at])
