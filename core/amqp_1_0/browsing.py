@@ -61,6 +61,7 @@ class BrowsingLink(Link):
         name = name_of(given)
         check(self.broker, self.protocol.connection.user, READ, "queue", name)
         self.queue = self.broker.topology.queue(name, self.protocol.connection)
+        filters.charge(self.broker, given["filter"])
         taken = filters.taken(given["filter"], False, False, self.broker.seconds + layout.EPOCH)
         self.protocol.places.take(self, taken.size)
         self.fits = taken.fits if taken.tests else None

@@ -45,7 +45,7 @@ STREAM_FILTER = "rabbitmq:stream-filter"
 STREAM_UNFILTERED = "rabbitmq:stream-match-unfiltered"
 
 FIELDS_MAX = 16  # of one filter of properties (AMQP Filter Expressions, 7.1)
-TEXT_MAX = 4096  # characters of a selector
+TEXT_MAX = 4096  # characters of the selectors of a set
 FILTERS_MAX = 16  # in a set
 
 # What a look at a message costs, in steps of a selector's program: all that a round of the broker may take, the least, and how many octets
@@ -53,6 +53,7 @@ FILTERS_MAX = 16  # in a set
 ROUND_STEPS = const(8192)
 LOOK_STEPS = const(64)
 STEP_OCTETS = const(2)
+TURN_SIZE = const(2048)  # of filter sets, as bounds.size_of counts it, that a connection's turn reads
 
 NAMES = {
     "apache.org:selector-filter:string": SELECTOR,
@@ -114,6 +115,7 @@ class Taken:
         self.kinds: list = []  # of the tests
         self.is_position = False  # a position of Event Hubs is among them
         self.size = 0  # octets of these, as bounds.Places counts them
+        self.characters = 0  # of the selectors
         self.steps = LOOK_STEPS  # of all tests with a message without octets
 
     def fits(self, broker, message):
@@ -157,6 +159,13 @@ def taken(given, is_stream, is_bound, seconds, is_local=False):
         if is_taken:
             made.echo[name] = given[name]
     return made
+
+
+def charge(broker, given):
+    """A filter set (a map, or None) is about to be read: that takes some of what the connection's turn may do."""
+    if given:
+        tables = broker.tables
+        tables.state[layout.STATE_LEFT] -= tables.engine.effort * size_of(given) // TURN_SIZE
 
 
 def binding_key(given):
@@ -286,8 +295,9 @@ def comparable(value):
 
 def selector_test(made, text):
     """The test of a JMS selector."""
-    if len(text) > TEXT_MAX:
-        raise ProtocolError(INVALID_FIELD, "a selector of more than %d characters" % TEXT_MAX)
+    made.characters += len(text)
+    if made.characters > TEXT_MAX:
+        raise ProtocolError(INVALID_FIELD, "selectors of more than %d characters" % TEXT_MAX)
     try:
         selector = Selector(text, JMS_NAMES)
     except ProtocolError as error:

@@ -97,6 +97,7 @@ class OutgoingLink(Link):
         if mode not in (None, "move", "copy") or mode == "copy" and not (queue.is_stream or reading.bound):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
         is_noted = owner is not None and not (queue.is_stream or reading.bound or queue.is_paging())
+        filters.charge(broker, given["filter"])
         taken = filters.taken(given["filter"], queue.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
         self.tells_position = taken.is_position
         self.protocol.places.take(self, taken.size)

@@ -256,6 +256,21 @@ def attach_filters(crowd, n):
     other.fill("q", 200)
 
 
+@row("1.0: attach at once of links whose filters are long lists", 1800)
+def attach_lists(crowd, n):
+    crowd.peer().queue("q")
+    peer = Quick10(crowd)
+    text = "a IN (" + ",".join(["1"] * n) + ")"
+    filters = {("symbol", "f"): ("described", ("symbol", "apache.org:selector-filter:string"), text)}
+    frames = []
+    for handle in range(14):
+        source = ("source", {"address": "/queues/q", "filter": filters})
+        frames.append(performative("attach", 0, name="l%d" % handle, handle=handle, role=True, source=source, target=("target", {})))
+    yield
+    peer.say(*frames)
+    crowd.pass_time(100)
+
+
 @row("1.0: attach and detach of many links", 1000)
 def links(crowd, n):
     crowd.peer().queue("q")

@@ -152,6 +152,42 @@ def test_a_message_of_0_9_1_is_seen_as_a_receiver_of_1_0_gets_it():
     assert not taken(one(0x174, {"region": "us"})).fits(broker, message)
 
 
+def test_the_selectors_of_a_set_have_a_length_together():
+    selector = 0x0000468C00000004
+    half = "a = '" + "x" * (filters.TEXT_MAX // 2 - 6) + "'"
+    both = one(selector, half)
+    both.update(one(selector, half, "g"))
+    assert taken(both).echo == both
+    both.update(one(selector, "a = 1", "h"))
+    try:
+        taken(both)
+    except ProtocolError as error:
+        assert error.condition == INVALID_FIELD
+    else:
+        raise AssertionError("too many characters")
+
+
+def test_a_look_is_charged_to_the_round_and_the_reading_to_the_turn():
+    message = Message()
+    tables = message.broker.tables
+    engine = tables.engine
+    costs = []
+    for text in ("a = 1", " OR ".join(["a = 1"] * 400), "a IN (" + ",".join(["1"] * 1600) + ")"):
+        given = one(0x0000468C00000004, text)
+        before = engine.left
+        assert not message.fits(given)
+        costs.append(before - engine.left)
+        tables.begin_turn()
+        filters.charge(message.broker, given)
+        costs.append(engine.effort - tables.state[layout.STATE_LEFT])
+    short, short_reading, long, long_reading, listed, listed_reading = costs
+    assert 0 < short <= engine.deliveries // 64 and long >= engine.deliveries // 6 and listed >= engine.deliveries // 6
+    assert 0 < short_reading <= engine.effort // 8 and long_reading >= engine.effort and listed_reading >= engine.effort
+    tables.begin_turn()
+    filters.charge(message.broker, None)
+    assert tables.state[layout.STATE_LEFT] == engine.effort
+
+
 def test_filters_of_streams_become_arguments():
     for value, offset in (
         ("first", "first"),
