@@ -187,7 +187,7 @@ ADVICE = (
     ("tools/serve.py", "--vhost", "Give `--vhost` together with `--definitions`, or leave it out."),
     ("tools/memory.py", "", "Write the size as 256M or 2G."),
     ("tools/serve.py", "this process may open", "Raise the number of open files as the sentence says (systemd: `LimitNOFILE=`)."),
-    ("tools/serve.py", "needs wsproto", "Install the extra that is named, into the environment that `leveret` runs in, or listen without WebSocket."),
+    ("tools/serve.py", "needs wsproto", "Install the extra that is named where `leveret` is, or listen without WebSocket."),
     ("tools/serve.py", "cannot listen", "Choose a free port and an address of this machine; end the other program (`ss -ltnp` names it)."),
     ("tools/config.py", "[limits]", "Change the limit in the file; tools/SETTINGS.md has units, ranges and effects."),
     ("tools/config.py", "cannot be read", "Look at the path and at who may read the file."),

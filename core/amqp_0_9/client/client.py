@@ -239,7 +239,8 @@ class Client:
         """
         octets = self._receive
         if type_ == 0x41 and octets[1] == 0x4D and octets[2] == 0x51 and octets[3] == 0x50 and self.state == "start":
-            self.finish(0, "the broker speaks AMQP %d-%d-%d, not 0-9-1" % (octets[5], octets[6], octets[7]))
+            speaks = "the broker speaks AMQP %d-%d-%d, not 0-9-1" % (octets[5], octets[6], octets[7])
+            self.finish(0, "no AMQP broker answers" if octets[4] == 2 else speaks)  # 2: 1.0's header of TLS
         elif size > self.frame_size_max - frame.OVERHEAD and type_ != _HEADER:
             raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d are the most" % (size + frame.OVERHEAD, self.frame_size_max))
 
