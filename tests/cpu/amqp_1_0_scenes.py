@@ -10,6 +10,7 @@ from leveret.core.memory import layout
 WINDOW = 0x7FFFFFFF
 VALUE = b"\x00\x53\x77"
 ACCEPTED = ("accepted", {})
+SLOW = 20000  # messages of a row that takes long to fill with more, or to run
 POSTED = 50  # transfers in a row, for which a link has credit
 
 
@@ -120,7 +121,7 @@ all_settled("rejected, to dead letters", 20000, ("rejected", {}), True, DEAD)
 all_settled("modified", 100000, ("modified", {"delivery-failed": True, "undeliverable-here": True}))
 
 
-@row("1.0: a disposition of deliveries one by one, at random", 100000)
+@row("1.0: a disposition of deliveries one by one, at random", SLOW)
 def disposition_random(crowd, n):
     peer = holding(crowd, n)
     first = peer.first()
@@ -130,7 +131,7 @@ def disposition_random(crowd, n):
     assert crowd.broker.queues["q"].unsettled_count() == 0
 
 
-@row("1.0: dispositions of nothing, from the middle on", 100000)
+@row("1.0: dispositions of nothing, from the middle on", SLOW)
 def disposition_nothing(crowd, n):
     peer = holding(crowd, n)
     first = peer.first()
@@ -168,7 +169,7 @@ def end(crowd, n):
     assert crowd.broker.queues["q"].message_count() == n
 
 
-@row("1.0: a transaction of postings, discharged", 100000)
+@row("1.0: a transaction of postings, discharged", SLOW)
 def discharge_postings(crowd, n):
     crowd.peer().queue("q")
     peer = Quick10(crowd)
@@ -181,7 +182,7 @@ def discharge_postings(crowd, n):
     assert crowd.broker.queues["q"].message_count() == n
 
 
-@row("1.0: a transaction of postings that fails", 100000)
+@row("1.0: a transaction of postings that fails", SLOW)
 def fail_postings(crowd, n):
     crowd.peer().queue("q")
     peer = Quick10(crowd)
@@ -211,7 +212,7 @@ retired("discharged, to be settled by us", 100000, False, False)
 retired("and fails", 100000, True, True)
 
 
-@row("1.0: a transaction that acquires all, and fails", 100000)
+@row("1.0: a transaction that acquires all, and fails", SLOW)
 def fail_acquired(crowd, n):
     other = crowd.peer()
     other.queue("q")

@@ -6,7 +6,8 @@ grows with how slow the machine is just then (`slowness`). The table has half of
 faster than n stands out.
 """
 
-import definition_scenes  # noqa: F401 - each of these adds its rows
+import amqp_1_0_scenes  # noqa: F401 - each of these adds its rows
+import definition_scenes  # noqa: F401 - as above
 import log_scenes  # noqa: F401 - as above
 import management_scenes  # noqa: F401 - as above
 import pytest
