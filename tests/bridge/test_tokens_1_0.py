@@ -120,7 +120,11 @@ class Peer:
     def _on_flow(self, fields, payload):
         pass
 
-    _on_disposition = _on_detach = _on_flow
+    def _on_detach(self, fields, payload):
+        if self._links.pop(fields["handle"], None) is not None:  # else ours came first
+            self._say("detach", handle=fields["handle"], closed=fields["closed"])
+
+    _on_disposition = _on_flow
 
     def _on_close(self, fields, payload):
         self._say("close")
