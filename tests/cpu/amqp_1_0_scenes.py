@@ -169,29 +169,22 @@ def end(crowd, n):
     assert crowd.broker.queues["q"].message_count() == n
 
 
-@row("1.0: a transaction of postings, discharged", SLOW)
-def discharge_postings(crowd, n):
-    crowd.peer().queue("q")
-    peer = Quick10(crowd)
-    peer.sender()
-    id_ = peer.coordinates()
-    peer.posts(n, state=within(id_))
-    yield
-    peer.ask_coordinator("discharge", txn_id=id_, fail=False)
-    crowd.pass_time(1000)
-    assert crowd.broker.queues["q"].message_count() == n
+def posted(name, fails):
+    @row("1.0: a transaction of postings, " + name, SLOW)
+    def scene(crowd, n):
+        crowd.peer().queue("q")
+        peer = Quick10(crowd)
+        peer.sender()
+        id_ = peer.coordinates()
+        peer.posts(n, state=within(id_))
+        yield
+        peer.ask_coordinator("discharge", txn_id=id_, fail=fails)
+        crowd.pass_time(1000)
+        assert crowd.broker.queues["q"].message_count() == (0 if fails else n)
 
 
-@row("1.0: a transaction of postings that fails", SLOW)
-def fail_postings(crowd, n):
-    crowd.peer().queue("q")
-    peer = Quick10(crowd)
-    peer.sender()
-    id_ = peer.coordinates()
-    peer.posts(n, state=within(id_))
-    yield
-    peer.ask_coordinator("discharge", txn_id=id_, fail=True)
-    crowd.pass_time(1000)
+posted("discharged", False)
+posted("which fails", True)
 
 
 def retired(name, most, fails, is_settled):
