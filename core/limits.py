@@ -167,9 +167,9 @@ def spare(limits):
 
 
 def cost(item):
-    """About how many octets a decoded argument takes on a 32-bit interpreter."""
+    """About how many octets a decoded argument, or a value of AMQP 1.0, takes on a 32-bit interpreter."""
     if isinstance(item, dict):
-        return 16 + sum([32 + len(name) + cost(item[name]) for name in item])
+        return 16 + sum([16 + cost(name) + cost(item[name]) for name in item])
     if isinstance(item, (list, tuple)):
         return 16 + sum([4 + cost(each) for each in item])
     return 16 + len(item) if isinstance(item, (str, bytes)) else 16

@@ -78,15 +78,6 @@ def places_of(link):
     return 0 if link.kept_octets < 0 else 1 + link.kept_octets // PLACE_SIZE
 
 
-def size_of(value):
-    """About how many octets a value of types.py takes on a 32-bit interpreter, as limits.cost has it, keys included."""
-    if isinstance(value, dict):
-        return 16 + sum([32 + size_of(key) + size_of(value[key]) for key in value])
-    if isinstance(value, (list, tuple)):
-        return 16 + sum([4 + size_of(each) for each in value])
-    return 16 + len(value) if isinstance(value, (str, bytes)) else 16
-
-
 def values_of(terminus):
     """The values of the fields of a source or target, without the names that all have."""
     return [terminus[1][name] for name in terminus[1]] if isinstance(terminus, tuple) and isinstance(terminus[1], dict) else terminus

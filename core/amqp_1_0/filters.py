@@ -21,6 +21,7 @@ by its name.
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..limits import cost
 from ..memory import layout
 from ..message.formats import AMQP_1_0
 from ..patterns.selector import Selector
@@ -28,7 +29,6 @@ from ..patterns.sql import Condition
 from ..shim import const
 from . import convert, positions, properties
 from .addresses import INVALID_FIELD
-from .bounds import size_of
 
 if False:  # for the type checker alone
     from typing import Any
@@ -53,7 +53,7 @@ FILTERS_MAX = 16  # in a set
 ROUND_STEPS = const(8192)
 LOOK_STEPS = const(64)
 STEP_OCTETS = const(2)
-TURN_SIZE = const(2048)  # of filter sets, as bounds.size_of counts it, that a connection's turn reads
+TURN_SIZE = const(2048)  # of filter sets, as limits.cost counts it, that a connection's turn reads
 
 NAMES = {
     "apache.org:selector-filter:string": SELECTOR,
@@ -165,7 +165,7 @@ def charge(broker, given):
     """A filter set (a map, or None) is about to be read: that takes some of what the connection's turn may do."""
     if given:
         tables = broker.tables
-        tables.state[layout.STATE_LEFT] -= tables.engine.effort * size_of(given) // TURN_SIZE
+        tables.state[layout.STATE_LEFT] -= tables.engine.effort * cost(given) // TURN_SIZE
 
 
 def binding_key(given):
@@ -241,7 +241,7 @@ def take_test(made, kind, value):
         test = sql_test(made, value) if not made.kinds else None
     elif kind in (PROPERTIES, APPLICATION_PROPERTIES) and kind not in made.kinds and SQL not in made.kinds:
         test = properties_test(kind, value)
-        made.size += size_of(value)
+        made.size += cost(value)
     if test is None:
         return False
     made.kinds.append(kind)
@@ -302,7 +302,7 @@ def selector_test(made, text):
         selector = Selector(text, JMS_NAMES)
     except ProtocolError as error:
         raise ProtocolError(INVALID_FIELD if error.condition == PRECONDITION_FAILED else error.condition, error.text) from None
-    made.size += size_of(selector.program)
+    made.size += cost(selector.program)
     made.steps += steps_of(selector.program)
     return lambda facts: selector.fits(facts, jms_value)
 
@@ -359,7 +359,7 @@ def sql_test(made, value):
         return None
     if [name for name in condition.names() if sql_name(name) is None]:
         return None
-    made.size += size_of(condition.program)
+    made.size += cost(condition.program)
     made.steps += steps_of(condition.program)
     return lambda facts: condition.fits(lambda name: sql_value(name, facts), facts.broker.seconds * 1000)
 

@@ -4,9 +4,10 @@ in detaching.py.
 
 from .. import states
 from ..errors import RESOURCE_ERROR, ProtocolError
+from ..limits import cost
 from ..memory import layout
 from . import addresses, composites, detaching, frame, serial
-from .bounds import REFUSED_MAX, size_of, values_of
+from .bounds import REFUSED_MAX, values_of
 from .conditions import STOLEN, LinkError, SessionError
 from .states import LINK
 
@@ -58,7 +59,7 @@ class Link:
         tables.state[layout.STATE_LEFT] -= tables.engine.effort // ATTACHES_A_TURN
         try:
             self.check_name()
-            self.protocol.places.take(self, size_of([self.name, values_of(fields["source"]), values_of(fields["target"])]))
+            self.protocol.places.take(self, cost([self.name, values_of(fields["source"]), values_of(fields["target"])]))
             if not self.steal():
                 return self.protocol.go_on_later()
             if self.open(fields) is False:

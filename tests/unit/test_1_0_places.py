@@ -4,6 +4,7 @@ from peer_1_0 import Peer, declare, error_in, new_broker, performative
 from test_1_0_link_management import ask, pair, responses
 
 from leveret.core.amqp_1_0 import bounds, dispositions
+from leveret.core.limits import cost
 from leveret.core.memory import layout
 
 FULL = "amqp:resource-limit-exceeded"
@@ -50,7 +51,7 @@ def test_a_link_that_keeps_much_takes_several_places_and_one_that_keeps_too_much
     places = peer.connection.session.places
     assert many(peer, 0, 1, capabilities=["c%d" % number for number in range(100)]) == []
     taken = 16 - places.left
-    assert taken == 1 + bounds.size_of([peer.connection.session.mapped[0].links[0].name]) // 1024 + 2, taken
+    assert taken == 1 + cost([peer.connection.session.mapped[0].links[0].name]) // 1024 + 2, taken
     assert many(peer, 1, 1, capabilities=["c%d" % number for number in range(500)]) == [FULL]
     assert many(peer, 2, 1) == [] and places.left == 16 - taken - 1
 
