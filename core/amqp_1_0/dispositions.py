@@ -9,7 +9,7 @@ from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
-from . import composites, frame, modified, serial
+from . import hot_out, modified, serial
 from .bounds import FLOW_ROOM
 from .conditions import INVALID_FIELD, SessionError, error_of
 from .sending import NO_ROOM, NOT_YET, WRITTEN
@@ -114,11 +114,7 @@ def tell_run(session, run):
 
 def put(session, role, first, last, settled, state):
     """Write a disposition."""
-    given = {"role": role, "first": first, "settled": settled, "state": state}
-    if last != first:
-        given["last"] = last
-    octets = composites.write("disposition", given)
-    session.connection.send.write(frame.write(frame.AMQP, session.number, octets))
+    session.connection.send.write(hot_out.disposition(session.number, role, first, last, settled, state))
 
 
 def by_sender(session, fields):

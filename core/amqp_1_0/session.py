@@ -13,7 +13,7 @@ from ..broker.promises import Promises
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..outcomes import RELEASED
-from . import dispositions, link_management, mapping, serial
+from . import dispositions, hot_out, link_management, mapping, serial
 from .bounds import FLOW_ROOM, HANDLE_MAX, OUTGOING_WINDOW, WINDOW
 from .conditions import SessionError
 from .outgoing import Outgoing
@@ -206,7 +206,7 @@ class Session:
         self.wants_flow = False
         if link is not None:
             link.put_flow(fields)
-        self.session.reply(self.number, "flow", fields)
+        self.session.write(hot_out.flow(self.number, fields))
 
     def wake(self):
         """The peer's window has opened, or a delivery is whole: our queues deliver again."""
