@@ -2,8 +2,7 @@
 (3.4.3) with an error, which a dead letter has in its delivery-annotations under `rejected`.
 
 undeliverable-here: the message is not delivered to the same link again, as long as that is attached; others get it, and until there
-are some it waits (queue/wishes.py). Queues that choose by themselves who gets what cannot keep a message from one link: there it is
-rejected.
+are some it waits in its place (queue/wishes.py, queue/refusals.py).
 
 message-annotations: the message goes on with these in the place of those of the same names. What its publisher sent stays as it was sent:
 they are annotations of the broker (message/annotations.py), under one name as octets of a map of AMQP 1.0, and, where they begin with x-
@@ -19,8 +18,7 @@ from ..errors import RESOURCE_ERROR
 from ..memory import layout
 from ..message import reading
 from ..message.annotations import write
-from ..outcomes import REJECTED
-from ..parts import needed, part
+from ..parts import needed
 from . import composites, properties, sections, types
 from .bounds import POSITION_SIZE
 from .conditions import LinkError
@@ -69,13 +67,7 @@ def come_to(session, entry, given, outcome):
     if refused > link.refused:
         session.session.places.take(link, POSITION_SIZE * (refused - link.refused))
         link.refused = refused
-    return outcome if refused else REJECTED
-
-
-def may_refuse(queue):
-    """True for a queue that can keep a message from one link."""
-    wishes = part("queue.wishes")
-    return wishes is not None and (queue.is_stream or wishes.may_choose(queue))
+    return outcome
 
 
 def annotate(broker, queue, entry, given):

@@ -17,7 +17,7 @@ from ..broker.transaction import COPIES_SIZE, Transaction, the_unsettled, whole_
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..message import reading
-from ..outcomes import MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
+from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
 from . import composites, dispositions, modified, no_local, serial, types
 from .bounds import MESSAGE_MAX
@@ -93,9 +93,6 @@ class Work(Transaction):
             if self.tables.transactions_left <= size:
                 raise SessionError(RESOURCE_ERROR, "this broker keeps no more for transactions (transaction_count_max)")
             self.took(size)
-            queue = self.session.broker.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
-            if given["undeliverable-here"] and not modified.may_refuse(queue):
-                outcome = REJECTED
             self.modifies.append((tag, given))
         self.keep(tag, False, outcome)
         if settled:

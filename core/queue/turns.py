@@ -150,19 +150,15 @@ def one_delivery(broker, queue):
         return False
     rules = queue.rules
     count = len(consumers)
-    if rules is not None and rules.single_active:
-        done = consumers[0].channel.session.deliver(consumers[0], 1)
-        if len(consumers) != count:
-            broker.activate(queue)
-        return done
     groups = None if rules is None else rules.groups
     if groups is not None and not groups.begin(broker, queue):
         return False
+    last = 1 if rules is not None and rules.single_active else count  # the first one is the active one
     turn_of = queue.tables.queues[queue.handle + layout.QUEUE_TURN]
     start = 0
-    while start < count:
+    while start < last:
         end = start + 1
-        while end < count and consumers[end].priority == consumers[start].priority:
+        while end < last and consumers[end].priority == consumers[start].priority:
             end += 1
         for step in range(end - start):
             consumer = consumers[start + (turn_of + step) % (end - start)]

@@ -7,12 +7,19 @@ each time.
 
 A wish reads only messages in memory: a queue with more in the log brings these into memory as others leave. A queue without wishes
 pays for none of this.
+
+A consumer that refuses a message (AMQP 1.0 part 3, section 3.4.5, undeliverable-here) wants all but that: `refuse`. The message stays in
+its place for other consumers, in queues of every kind (refusals.py has those that choose by themselves).
 """
 
 from ..errors import NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
+from ..parts import needed
 from .features.feature import Feature
 from .rules import Rules
+
+if False:  # for the type checker alone
+    from typing import Any
 
 LOOKS_MAX = 64  # messages that `fits` is called for in one delivery, before others have their turn
 STEPS_MAX = 4096  # messages, already read, that one delivery passes by
@@ -21,7 +28,7 @@ MARK_STEPS = 64  # messages between two places that a wish remembers
 SCAN_MAX = 256
 REFUSED_MAX = 1024  # messages that one consumer is not to get again
 
-OTHERS = ("x-single-active-consumer", "x-group-key", "x-max-priority")  # queues that choose by themselves
+OTHERS = ("x-single-active-consumer", "x-group-key", "x-max-priority")  # queues that choose by themselves: without filters
 
 
 class Wish:
@@ -36,7 +43,20 @@ class Wish:
         self.returned = {}  # entry -> position of messages that returned to a place behind `passed`
         self.fitting = {}  # entry -> position of those among them that it has read again, and that fit
         self.unfit = {}  # where returning messages wait: entry -> (position, message) of those that it has read, and that did not fit
-        self.refused = {}  # entry -> position of those that the consumer is not to get again, though they fit
+        self.refused = {}  # position -> entry of those that the consumer is not to get again, though they fit
+
+    def has_refused(self, queue, entry, position):
+        """True for a message that the consumer is not to get again. Messages that were only in the log for a while have other entries."""
+        known = self.refused.get(position, layout.NONE)
+        return known == entry or known != layout.NONE and queue.pages is not None
+
+    def forget_refused(self, queue):
+        """Forget refused messages that have gone from the queue."""
+        entries = queue.tables.entries
+        for position in [] if queue.is_paging() else list(self.refused):
+            entry = self.refused[position]
+            if entries[entry + layout.ENTRY_QUEUE] != queue.handle or entries[entry + layout.ENTRY_POSITION] != position:
+                del self.refused[position]
 
 
 class Rule(Feature):
@@ -45,15 +65,17 @@ class Rule(Feature):
     def __init__(self, broker, queue):
         self.broker = broker
         self.queue = queue
+        self.inner: "Any" = None  # the queue's rule of groups, where it has one
         self.wishes = {}  # by consumer record
         self.moved = layout.NONE  # the entry that `bring` put at the head
         self.moved_position = 0
 
     def install(self):
-        """Become a rule of the queue, which has none of groups."""
+        """Become a rule of the queue."""
         queue = self.queue
         if queue.rules is None:
             queue.rules = Rules({})
+        self.inner = queue.rules.groups
         queue.rules.groups = self
         queue.rules.features.append(self)
         self.broker.tables.queues[queue.handle + layout.QUEUE_RETURNED] = layout.NONE  # the tree of returned messages uses the tags
@@ -63,9 +85,12 @@ class Rule(Feature):
         if self.wishes and (self.queue.rules is None or self not in self.queue.rules.features):
             self.install()
 
+    def refused(self, wish, entry, position):
+        """A consumer is not to get a message again."""
+
     def is_ordered(self):
-        """True when every message that comes before others tells in `came_back`."""
-        return "x-delayed-retry-min" not in self.queue.effective
+        """True when every message that comes before others by its position, and tells in `came_back`."""
+        return self.queue.rules.priority is None and "x-delayed-retry-min" not in self.queue.effective
 
     def came_back(self, broker, queue, entry):
         """A message returns: every wish that has read beyond its place reads it again."""
@@ -84,8 +109,8 @@ class Rule(Feature):
                 del self.wishes[handle]
         if not self.wishes:
             queue.rules.features.remove(self)
-            queue.rules.groups = None
-            if not queue.rules.features and not queue.rules.consumer_timeout_ms:
+            queue.rules.groups = self.inner
+            if not queue.rules.features and not queue.rules.consumer_timeout_ms and not queue.rules.single_active:
                 queue.rules = None
             queue.update_plain()
 
@@ -121,14 +146,18 @@ class Rule(Feature):
             return False
         if entry != queue.head():
             self.moved, self.moved_position = entry, broker.tables.entries[entry + layout.ENTRY_POSITION]
-            queue.unlink(entry)
-            queue.link(entry, layout.NONE)
+            self.move(queue, entry)
         if queue.rules.expires:
             queue.rules.expiry.before_delivery(broker, queue)
             if queue.head() != entry:  # its time was over
                 broker.activate(queue)
                 return False
         return True
+
+    def move(self, queue, entry):
+        """Put an entry at the head."""
+        queue.unlink(entry)
+        queue.link(entry, layout.NONE)
 
     def delivered(self, broker, queue, consumer):
         """The message that `bring` put at the head was delivered."""
@@ -150,7 +179,7 @@ class Rule(Feature):
             steps += 1
             if wish.passed == layout.NONE or is_behind(position, wish.passed):
                 looks += 1
-                is_refused = wish.refused.get(entry) == position
+                is_refused = wish.has_refused(queue, entry, position)
                 if not is_refused and wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
                     break
                 wish.passed = position
@@ -171,25 +200,30 @@ class Rule(Feature):
         return entry
 
     def among_first(self, broker, queue, wish):
-        """The first of SCAN_MAX messages that a wish wants, or NONE; those that it has read in their places it does not read again."""
+        """The first of SCAN_MAX messages that a wish wants, or NONE; those that it has read in their places it does not read again, and
+        passes by those that were refused."""
         entries, engine = broker.tables.entries, broker.tables.engine
         before, wish.unfit = wish.unfit, {}
         entry = queue.head()
-        for _ in range(SCAN_MAX):
-            if entry == layout.NONE or engine.left <= 0:
-                break
+        looks = steps = 0
+        while entry != layout.NONE and looks < SCAN_MAX and engine.left > 0:
+            steps += 1
             behind = entries[entry + layout.ENTRY_NEXT]
             look = entries[entry + layout.ENTRY_POSITION], entries[entry + layout.ENTRY_MESSAGE]
-            if wish.refused.get(entry) != look[0]:
+            if not wish.has_refused(queue, entry, look[0]):
+                looks += 1
                 if before.get(entry) != look and wish.fits(broker, look[1]):
-                    return entry
+                    break
                 if wish.alone:
                     queue.unlink(entry)
                     queue.drop(entry)
                 else:
                     wish.unfit[entry] = look
             entry = behind
-        return layout.NONE
+        else:
+            entry = layout.NONE
+        engine.turned(steps // WALK_STEPS)
+        return entry
 
     def among_returned(self, broker, queue, wish):
         """The first message that returned to a place that the wish has passed, and that fits; NONE: there is none, or the round has no more
@@ -207,7 +241,7 @@ class Rule(Feature):
         best = layout.NONE
         for entry in list(wish.fitting):
             position = wish.fitting[entry]
-            if not is_ready(broker, queue, entry, position) or wish.refused.get(entry) == position:
+            if not is_ready(broker, queue, entry, position) or wish.has_refused(queue, entry, position):
                 del wish.fitting[entry]
             elif best == layout.NONE or queue.is_later(best, entry):
                 best = entry
@@ -271,29 +305,33 @@ def attach(broker, consumer, fits, alone):
 
 
 def refuse(broker, consumer, entry):
-    """A consumer is not to get an entry's message again: how many those are; 0: the queue chooses by itself who gets it. Raises
-    resource-error when that would be more than REFUSED_MAX."""
+    """A consumer is not to get an entry's message again: how many those are. Raises resource-error when that would be more than
+    REFUSED_MAX."""
     queue = consumer.queue
-    if not may_choose(queue):
-        return 0
     rule = None if queue.rules is None else queue.rules.groups
-    if rule is None or consumer.handle not in rule.wishes or rule.wishes[consumer.handle].consumer is not consumer:
-        attach(broker, consumer, everything, False)
-        rule = queue.rules.groups
-    entries, refused = broker.tables.entries, rule.wishes[consumer.handle].refused
-    if len(refused) >= REFUSED_MAX:
-        for each in list(refused):
-            if entries[each + layout.ENTRY_QUEUE] != queue.handle or entries[each + layout.ENTRY_POSITION] != refused[each]:
-                del refused[each]
-        if len(refused) >= REFUSED_MAX:
+    if not isinstance(rule, Rule):
+        rule = kind_of(queue)(broker, queue)
+        rule.install()
+        queue.update_plain()
+    wish = rule.wishes.get(consumer.handle)
+    if wish is None or wish.consumer is not consumer:
+        wish = rule.wishes[consumer.handle] = Wish(consumer, everything, False)
+    if len(wish.refused) >= REFUSED_MAX:
+        wish.forget_refused(queue)
+        if len(wish.refused) >= REFUSED_MAX:
             raise ProtocolError(RESOURCE_ERROR, "a consumer has refused %d messages of its queue, and that is the most" % REFUSED_MAX)
-    refused[entry] = entries[entry + layout.ENTRY_POSITION]
-    return len(refused)
+    position = broker.tables.entries[entry + layout.ENTRY_POSITION]
+    wish.refused[position] = entry
+    rule.refused(wish, entry, position)
+    return len(wish.refused)
 
 
-def may_choose(queue):
-    """True for a queue whose consumers may have wishes."""
-    return not [argument for argument in OTHERS if argument in queue.effective]
+def kind_of(queue):
+    """The class of the rule for a queue whose consumers have no wishes yet."""
+    if queue.rules is None or queue.rules.groups is None and queue.rules.priority is None:
+        return Rule
+    refusals = needed("queue.refusals", "undeliverable-here")
+    return refusals.Grouped if queue.rules.groups is not None else refusals.Levelled
 
 
 def everything(broker, message):

@@ -36,6 +36,13 @@ class Quick10(Peer):
         session = list(self.connection.session.mapped.values())[0]
         return dispositions.number_of(session, self.broker.tables.channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD])
 
+    def newest(self):
+        """The delivery-id of the last delivery; None: none is unsettled."""
+        session = list(self.connection.session.mapped.values())[0]
+        if self.broker.tables.channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD] == layout.NONE:
+            return None
+        return dispositions.tail_number(session)
+
     def reads(self, count, **given):
         """A receiver of queue q with so much credit."""
         self.receiver(credit=0, **given)
@@ -119,6 +126,37 @@ all_settled("released", 100000, ("released", {}))
 all_settled("rejected", 100000, ("rejected", {}))
 all_settled("rejected, to dead letters", 20000, ("rejected", {}), True, DEAD)
 all_settled("modified", 100000, ("modified", {"delivery-failed": True, "undeliverable-here": True}))
+
+
+def refused_by_all(name, arguments):
+    """A row: receivers, each of which refuses what the others have refused before it, so that searches pass by many messages."""
+
+    @row("1.0: what several links refuse, " + name, 1000)
+    def scene(crowd, n):
+        other = crowd.peer()
+        other.queue("q", arguments)
+        sender = Quick10(crowd)
+        sender.sender()
+        peers = [Quick10(crowd, container="c%d" % each) for each in range(4)]
+        for peer in peers:
+            peer.receiver(credit=0)
+        yield
+        sender.posts(n, settled=True)
+        for peer in peers:
+            peer.say(credit(n))
+        for _ in range(len(peers)):
+            for peer in peers:
+                newest = peer.newest()
+                if newest is not None:
+                    peer.say(settled(peer.first(), newest, ("modified", {"undeliverable-here": True})))
+        crowd.pass_time(1000)
+        assert crowd.broker.queues["q"].message_count() + crowd.broker.queues["q"].unsettled_count() == n
+
+
+refused_by_all("plain", None)
+refused_by_all("with a single active consumer", {"x-single-active-consumer": True})
+refused_by_all("with priorities", {"x-max-priority": 5})
+refused_by_all("with groups", {"x-group-key": "group"})
 
 
 @row("1.0: a disposition of deliveries one by one, at random", SLOW)

@@ -302,16 +302,6 @@ def test_a_subscription_of_one_keeps_what_its_reader_refuses():
     sound(broker)
 
 
-def test_queues_that_choose_by_themselves_reject_it():
-    for arguments in ({"x-single-active-consumer": True}, {"x-max-priority": 5}):
-        broker, peer = world(1, dict(arguments, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}))
-        peer.receiver(credit=5)
-        ((number, _, _),) = came(peer)
-        peer.settle(number, HERE)
-        assert came(peer) == [] and broker.queues["dead"].message_count() == 1
-        sound(broker)
-
-
 def test_both_at_once_and_as_a_default_outcome():
     """Section 3.5.3: what is settled without an outcome has the source's."""
     broker, peer = world(2)
