@@ -86,6 +86,7 @@ class Connection(Moving, Events):
         self._error: "Any" = None  # what is to be raised by the next call
         self._opened = False
         self._controller: "Any" = None
+        self._authority: "Any" = None  # with auth=cbs: the tokens (requests_1_0.py)
         try:
             self.wait(lambda: self._opened)
         except ConnectionLost as error:
@@ -158,7 +159,19 @@ class Connection(Moving, Events):
             self._attach(self._controller)
         return Transaction(self, self._controller)
 
+    def authority(self) -> "Any":
+        """The Authority that puts this connection's tokens (requests_1_0.py); None where its URL does not say auth=cbs."""
+        if self._authority is None and self._place.auth == "cbs":
+            from .requests_1_0 import Authority
+
+            self._authority = Authority(self, self._place)
+        return self._authority
+
     def _attach(self, end: "Link") -> None:
+        if end.link.address and not end.link.address.startswith("$"):
+            authority = self.authority()
+            if authority is not None:
+                authority.grant(end.link.address)
         self._links.append(end)
         self.wait(end.link.attach)
         self.wait(lambda: end.link.state == "attached")
@@ -166,6 +179,8 @@ class Connection(Moving, Events):
     def poll(self, timeout_ms: int) -> "list[Any]":
         """Messages that have come; waits for the first one, at most `timeout_ms`."""
         started = now_ms()
+        if self._authority is not None:
+            self._authority.renew()
         while True:
             self._look()
             left_ms = timeout_ms - elapsed(now_ms(), started)
@@ -175,6 +190,12 @@ class Connection(Moving, Events):
                     self.step(0)
                 return messages
             self.step(left_ms)
+
+    def next_of(self, receiver: "Receiver") -> "Any":
+        """The next message of one receiver, before those of others. Raises Timeout."""
+        self.wait(lambda: any(message.link is receiver.link for message in self._messages))
+        at = [message.link is receiver.link for message in self._messages].index(True)
+        return self._messages.pop(at)
 
     def flush(self) -> None:
         """Everything that was asked has left the send buffer."""

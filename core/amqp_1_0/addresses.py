@@ -23,7 +23,8 @@ A node is (kind, name, key): `name` a text, `key` the octets of a routing key, o
     /topic/:key                              EXCHANGE amq.topic      EXCHANGE amq.topic
     /queue                                   EXCHANGE "" None        refused
     /management, $management                 MANAGEMENT              MANAGEMENT
-    /:hub/ConsumerGroups/:group/Partitions/:n  -                     QUEUE hub-n       Event Hubs' form
+    :hub/ConsumerGroups/:group/Partitions/:n  -                      QUEUE hub-n       Event Hubs' form, also with a slash before it, or
+                                                                       amqps://HOST:PORT/ as its clients write it
     any other text that does not begin with / is NAME, TOPIC with the capability topic or temporary-topic, QUEUE with queue or
     temporary-queue
 """
@@ -65,10 +66,15 @@ def source(address, dynamic=False, capabilities=()):
 
 def partition(address):
     """The node of a partition of a hub of Event Hubs, or None for another address. Its stream is called as RabbitMQ calls partitions."""
-    parts = address.split("/")
-    if len(parts) != 6 or (parts[0], parts[2], parts[4]) != ("", "ConsumerGroups", "Partitions") or not (parts[1] and parts[5]):
+    scheme, authority, path = address.partition("://")
+    if authority and scheme in ("amqp", "amqps", "sb"):
+        path = path.partition("/")[2]
+    parts = (path or address).split("/")
+    if len(parts) == 6 and parts[0] == "":
+        parts = parts[1:]
+    if len(parts) != 5 or (parts[1], parts[3]) != ("ConsumerGroups", "Partitions") or not (parts[0] and parts[4]):
         return None
-    return QUEUE, "%s-%s" % (parts[1], parts[5]), None
+    return QUEUE, "%s-%s" % (parts[0], parts[4]), None
 
 
 def target(address, dynamic=False, capabilities=()):

@@ -28,6 +28,11 @@ def kind_of(fields):
     return Responses if fields["role"] else Requests
 
 
+def address_of(terminus):
+    """The address of a source or target as an attach has it; None where there is none."""
+    return terminus[1]["address"] if isinstance(terminus, tuple) else None
+
+
 class Requests(IncomingLink):
     """The link on which requests come."""
 
@@ -37,6 +42,7 @@ class Requests(IncomingLink):
         IncomingLink.__init__(self, session, fields)
         self.content_max = self.broker.limits.management_size_max
         self.request: "Any" = None  # the one that goes on
+        self.answers: "Any" = None  # the link that its response leaves on
 
     def open(self, fields):
         """Both termini as the peer has them."""
@@ -57,15 +63,17 @@ class Requests(IncomingLink):
     def complete(self):
         """The request is whole: have it answered, now or in the turns to come."""
         if self.request is None:
+            request = management.Request(self.connection, self.delivery.lead)
             waits = sum([len(each.responses) for each in self.protocol.sessions()])
-            if (self.name, True) not in self.protocol.links or waits >= RESPONSES_MAX:
+            self.answers = self.other_half(request.reply_to)
+            if self.answers is None or waits >= RESPONSES_MAX:
                 self.drop()
-                if (self.name, True) in self.protocol.links:
+                if self.answers is not None:
                     raise LinkError(RESOURCE_ERROR, "%d responses wait for credit" % RESPONSES_MAX)
                 raise LinkError(
                     PRECONDITION_FAILED, "a request on half of a link pair: there is no link '%s' for its response" % self.name[:80]
                 )
-            self.request = management.Request(self.connection, self.delivery.lead)
+            self.request = request
         octets = self.request.answer()
         if octets is management.HELD:
             self.protocol.hold(self)
@@ -73,14 +81,25 @@ class Requests(IncomingLink):
             self.protocol.held = self
             self.connection.wait_for_turn()
         else:
-            link = self.protocol.links.get((self.name, True))
-            if link is not None:
+            link = self.answers
+            if link.state == "attached":
                 if len(octets) > SMALL and not self.protocol.may_keep(len(octets)):
                     octets = self.request.too_large()
                 link.session.responses.append((link, octets, self.request.durable))
                 link.session.wants_to_write()
             self.request = None
             self.answered(TAKEN)
+
+    def other_half(self, reply_to):
+        """The link that a response leaves on: the one of this link's name, else one of this session whose target has the address that the
+        request says, or any where it says none (Event Hubs' clients name both links as they like). None: there is none."""
+        link = self.protocol.links.get((self.name, True))
+        if isinstance(link, Responses):
+            return link
+        for each in self.session.links.values():
+            if isinstance(each, Responses) and (reply_to is None or address_of(each.target) == reply_to):
+                return each
+        return None
 
     def drop(self):
         """What is under way is not answered."""

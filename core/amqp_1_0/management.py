@@ -6,7 +6,7 @@
 
 A link pair brings them (links of one name, one each way: AMQP Link Pair 1.0). Whoever has it makes a Request of a message's octets and
 calls `answer` until it gives octets. They leave when the log is durable up to `durable`, a number of the journal's: a response is told
-once what it tells will last.
+once what it tells will last. A request with the application property operation is one of Event Hubs' clients: hubs.py answers it.
 
     GET /queues/:q   PUT /queues/:q   DELETE /queues/:q   DELETE /queues/:q/messages   PUT /exchanges/:e   DELETE /exchanges/:e
     GET /bindings?src=:e&dstq=:q&key=:k (or dste)   POST /bindings   DELETE /bindings/src=:e;dstq=:q;key=:k;args=:hash
@@ -21,7 +21,7 @@ import hashlib
 from ..access.permissions import CONFIGURE, READ, WRITE, check
 from ..errors import ACCESS_REFUSED, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR, ProtocolError
 from ..queue import turns
-from . import composites, types
+from . import composites, hubs, types
 from .addresses import decoded, encoded, utf8
 from .arguments import native, neutral
 from .bounds import response_size_max
@@ -30,6 +30,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 _PROPERTIES = 0x73
+_APPLICATION = 0x74
 _VALUE = 0x77
 
 NOT_YET = None  # of `answer`: it goes on in the connection's next turn
@@ -51,10 +52,11 @@ class Request:
     def __init__(self, connection, octets):
         self.connection = connection
         self.broker = connection.broker
-        properties, self.body = sections(octets)
-        if not isinstance(properties["to"], str) or properties["subject"] is None:
+        properties, self.asked, self.body = sections(octets)
+        if not hubs.asks(self.asked) and (not isinstance(properties["to"], str) or properties["subject"] is None):
             raise ProtocolError(PRECONDITION_FAILED, "a request to the management has the properties to and subject")
         self.number = properties["message-id"]
+        self.reply_to = properties["reply-to"]
         self.target = properties["to"]
         self.method = properties["subject"]
         self.durable = 0
@@ -63,6 +65,9 @@ class Request:
 
     def answer(self):
         """The octets of the response, or NOT_YET or HELD."""
+        if hubs.asks(self.asked):
+            octets = hubs.answer(self, self.asked)
+            return self.too_large() if len(octets) > response_size_max(self.broker.limits) else octets
         try:
             answer = self.handle()
         except Refused as error:
@@ -77,7 +82,8 @@ class Request:
     def too_large(self):
         """The octets of the response that is told in the place of one for which there is no room."""
         text = "the response, with those that wait, is larger than this broker keeps (management_size_max: %d octets)"
-        return response(self.number, "500", text % self.broker.limits.management_size_max)
+        text %= self.broker.limits.management_size_max
+        return hubs.response(self.number, 500, text, {}) if hubs.asks(self.asked) else response(self.number, "500", text)
 
     def handle(self):
         """(status, body) of what was asked for."""
@@ -129,10 +135,10 @@ class Request:
 
 
 def sections(octets):
-    """(fields of the properties, value of the body) of a request's message."""
+    """(fields of the properties, application properties, value of the body) of a request's message."""
     at = 0
     properties: "Any" = None
-    body = None
+    asked = body = None
     while at < len(octets):
         value, at = types.decode(octets, at, len(octets))
         if not isinstance(value, tuple) or value[0] != "described":
@@ -140,11 +146,13 @@ def sections(octets):
         if value[1] in (("ulong", _PROPERTIES), ("symbol", "amqp:properties:list")):
             pair = composites.composite(value)
             properties = None if pair is None else pair[1]
+        elif value[1] in (("ulong", _APPLICATION), ("symbol", "amqp:application-properties:map")):
+            asked = value[2]
         elif value[1] in (("ulong", _VALUE), ("symbol", "amqp:amqp-value:*")):
             body = value[2]
     if properties is None:
         raise ProtocolError(PRECONDITION_FAILED, "a request to the management has properties")
-    return properties, body
+    return properties, asked, body
 
 
 def response(number, status, body):

@@ -14,6 +14,7 @@ large is null.
     exchange, routing_key                              headers       text as it is, everything else as JSON
 """
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -62,14 +63,15 @@ class Chunk:
         return cls(first, sizes, memoryview(body)[16 + 20 * count :])
 
     @classmethod
-    def of_messages(cls, first: int, messages: Iterable[Any]) -> "Chunk":
-        """From single messages (core/amqp_0_9/client/message.py) with consecutive offsets."""
+    def of_messages(cls, first: int, messages: Iterable[Any], arrived: Sequence[int] = ()) -> "Chunk":
+        """From single messages (core/amqp_0_9/client/message.py) with consecutive offsets. `arrived`: seconds since 1970 of each; none are
+        known where it is empty."""
         parts: list[bytes] = []
         sizes: list[tuple[int, ...]] = []
-        for message in messages:
+        for message, came in zip(messages, arrived or itertools.repeat(0)):
             exchange, key, given, body = message.exchange_octets, message.routing_key_octets, message.properties_octets, message.body
             parts += (bytes((len(exchange),)), exchange, bytes((len(key),)), key, given, body)
-            sizes.append((0, len(exchange) + len(key) + 2, len(given), len(body), BASIC))
+            sizes.append((came, len(exchange) + len(key) + 2, len(given), len(body), BASIC))
         return cls(first, numpy.array(sizes, ">u4").reshape(len(sizes), 5), b"".join(parts))
 
     def up_to(self, end: int) -> "Chunk":

@@ -86,6 +86,15 @@ def _without_password(text: str) -> str:
     return "..." + at + tail if at else text
 
 
+def hub_and_partition(stream: str) -> tuple[str, str]:
+    """(hub, number of the partition) of an address at Event Hubs. Raises ValueError for another text."""
+    parts = stream.strip("/").split("/")
+    if len(parts) != 5 or (parts[1], parts[3]) != ("ConsumerGroups", "Partitions") or "" in parts:
+        form = "HUB/ConsumerGroups/GROUP/Partitions/NUMBER"
+        raise ValueError(f"amqp: with protocol=1.0 in url a stream is {form}, not {stream!r}; queues are read with mode=queue")
+    return parts[0], parts[4]
+
+
 def sink_login(options: Mapping[str, Any]) -> Login:
     """The Login of a sink, by its options. Raises ValueError."""
     login = Login(checked(options, SINK))
@@ -101,9 +110,11 @@ class Options:
         options = checked(options, SOURCE)
         self.login = Login(options)
         self.mode = options["mode"]
-        if self.mode != "queue" and any("protocol=1.0" in place[5] for place in self.login.places):
-            raise ValueError("amqp: over AMQP 1.0 (protocol=1.0 in url) this source reads queues: mode=queue")
         self.sources = _sources(self.login.places, options)
+        if self.mode != "queue":
+            for place, stream in self.sources.values():
+                if "protocol=1.0" in place[5]:
+                    hub_and_partition(stream)
         self.starting_offsets = _starting_offsets(options["startingOffsets"], self.sources)
         self.rows_per_trigger_max, self.octets_per_trigger_max = options["maxRowsPerTrigger"], options["maxBytesPerTrigger"]
         self.partitions_min, self.fail_on_data_loss = options["minPartitions"], options["failOnDataLoss"]

@@ -33,7 +33,7 @@ from pyspark.sql.types import BinaryType, MapType, StringType, StructType, Times
 from ..client import ChannelClosed, ClientError, Connection, ConnectionLost, LoginRefused, TlsRefused, Unroutable, connect
 from .option_tables import RETRY_S, SINK, checked
 from .options import Login, sink_login
-from .stream_client import CONNECT_TIMEOUT_S, CONNECTION_FORCED, StreamError, StreamUnavailable
+from .stream_client import CONNECT_TIMEOUT_S, PASSING, StreamError, StreamUnavailable
 
 Message = tuple[str, str, bytes, dict[str, Any]]  # exchange, routing key, body, properties
 EPOCH_QUEUE = "leveret.epochs."
@@ -173,7 +173,7 @@ def _is_final(error: Exception) -> bool:
     if isinstance(error, ChannelClosed):
         return error.code not in (ACCESS_REFUSED, RESOURCE_LOCKED)
     if isinstance(error, ConnectionLost):  # as 506 for a batch that is more than the broker keeps for a commit
-        return error.code not in (0, CONNECTION_FORCED)
+        return error.code not in PASSING
     return isinstance(error, (LoginRefused, TlsRefused))
 
 

@@ -4,7 +4,8 @@
     register(spark)
     spark.readStream.format("amqp").option("url", "amqp://127.0.0.1:5672").option("stream", "readings").load()
 
-Options: options.py. Columns: columns.py. `mode=queue` is queue_source.py.
+Options: options.py. Columns: columns.py. `mode=queue` is queue_source.py. With protocol=1.0 in url: partitions of Event Hubs
+(partition_1_0.py).
 
 Laws: a Spark offset is {label: {"id", "start", "from", "next", "lost"}} for each stream: its id, where this query began, where this batch
 begins, the next offset to read, how many offsets were passed over; it lies in the checkpoint, and a planned range is read again after a
@@ -18,7 +19,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceStreamWriter, InputPartition
@@ -29,6 +30,9 @@ from pyspark.sql.types import BinaryType, LongType, MapType, StringType, StructT
 from .columns import Chunk, record_batch
 from .options import Options
 from .stream_client import Address, DataLoss, StreamClient, StreamError, StreamUnavailable
+
+if TYPE_CHECKING:
+    from .partition_1_0 import PartitionClient
 
 T = TypeVar("T")
 At = dict[str, Any]  # where a query is in a stream: "id", "start", "from", "next", "lost"
@@ -325,14 +329,19 @@ def patiently(options: Options, ask: Callable[[], T]) -> T:
             patience.wait(error)
 
 
-_clients: dict[tuple[Any, ...], StreamClient] = {}
+_clients: "dict[tuple[Any, ...], StreamClient | PartitionClient]" = {}
 
 
-def client(address: Address) -> StreamClient:
+def client(address: Address) -> "StreamClient | PartitionClient":
     """This process's client for the address: workers are used again from batch to batch. A forked child does not share its parent's."""
     key = (os.getpid(),) + address.key()
     if key not in _clients:
-        _clients[key] = StreamClient(address)
+        if "protocol=1.0" in address.query:
+            from .partition_1_0 import PartitionClient
+
+            _clients[key] = PartitionClient(address)
+        else:
+            _clients[key] = StreamClient(address)
     return _clients[key]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..client import ChannelClosed, ClientError, Connection, ConnectionLost, LoginRefused, TlsRefused, connect
+from ..client_errors import LinkDetached
 from .columns import Chunk
 
 State = tuple[str, int, int, int]  # id, first offset, offset behind the last, octets
@@ -32,7 +33,8 @@ PACK_RECORDS = 50_000
 PACKS_PREFETCH = 64
 PACK_RECORDS_LIKELY = 300  # in one pack of 64 KiB
 _PACK_MARK = b"\x1fapplication/vnd.leveret.records"
-CONNECTION_FORCED = 320
+PASSING = (0, 320, "", "amqp:connection:forced")  # why a connection was lost that can be made again; 320: connection-forced
+LASTING = ("amqp:not-found", "amqp:unauthorized-access", "amqp:not-allowed", "amqp:not-implemented", "amqp:invalid-field")
 NOT_IMPLEMENTED = 540
 _OFFSET_MARK = b"\x0fx-stream-offsetl"  # the header as it stands in a field table: short string, then a 64-bit integer
 
@@ -84,8 +86,10 @@ def stream_error(error: ClientError, stream: str, address: Address) -> StreamErr
     sentence = f"stream {stream!r} at {address}: {error}"
     if isinstance(error, (LoginRefused, TlsRefused)):
         return Refused(0, sentence)
-    if isinstance(error, ChannelClosed) or (isinstance(error, ConnectionLost) and error.code not in (0, CONNECTION_FORCED)):
+    if isinstance(error, ChannelClosed) or (isinstance(error, ConnectionLost) and error.code not in PASSING):
         return Refused(error.code, sentence)
+    if isinstance(error, LinkDetached) and error.code in LASTING:
+        return Refused(0, sentence)
     return StreamUnavailable(sentence)
 
 
@@ -143,7 +147,7 @@ class StreamClient:
             prefetch = min(PACKS_PREFETCH, 2 + (end - start) // PACK_RECORDS_LIKELY) if packs else min(PREFETCH, end - start)
             subscription = _Subscription(self._open(), stream, start, prefetch, min(PACK_RECORDS, end - start) if packs else 0)
             chunks = _unpacked(subscription, stream, start, end) if packs else _gathered(subscription, stream, start, end)
-            yield from _joined(_dense(chunks, stream, start, end, fail_on_data_loss))
+            yield from joined(dense(chunks, stream, start, end, fail_on_data_loss))
             subscription.end()
             finished = True
         except ClientError as error:
@@ -307,7 +311,7 @@ def _gathered(subscription: "_Subscription", stream: str, start: int, end: int) 
             yield Chunk.of_messages(first, run)
 
 
-def _dense(chunks: Iterable[Chunk], stream: str, start: int, end: int, fail_on_data_loss: bool) -> Iterator[Chunk]:
+def dense(chunks: Iterable[Chunk], stream: str, start: int, end: int, fail_on_data_loss: bool) -> Iterator[Chunk]:
     """The chunks cut to [start, end). Raises DataLoss for a gap."""
     expected = start
     for chunk in chunks:
@@ -318,7 +322,7 @@ def _dense(chunks: Iterable[Chunk], stream: str, start: int, end: int, fail_on_d
         expected = chunk.first + chunk.count
 
 
-def _joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Chunks of about CHUNK_ROWS, or of at most CHUNK_OCTETS if more than one."""
     kept: list[Chunk] = []
     rows, octets = 0, 0

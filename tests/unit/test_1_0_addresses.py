@@ -95,13 +95,25 @@ def test_what_the_first_form_does_not_allow_is_refused():
 
 
 def test_a_bare_name_is_as_it_stands_and_its_capability_says_what_it_names():
-    for text in ("q", "a/b", "a%2Fb", "%", "queue/x", " ", "hub/ConsumerGroups/$default/Partitions/0", "\U0001f449"):
+    for text in ("q", "a/b", "a%2Fb", "%", "queue/x", " ", "hub/ConsumerGroups/$default/Partitions", "\U0001f449"):
         same(text, (NAME, text, None))
     assert addresses.source("t", capabilities=["topic", "shared"]) == (TOPIC, "t", b"t")
     assert addresses.target("t.\u00e9", capabilities=["temporary-topic"]) == (TOPIC, "t.\u00e9", "t.\u00e9".encode())
     assert addresses.source("q", capabilities=["temporary-queue"]) == (QUEUE, "q", None)
     assert addresses.source("q", capabilities=["queue"]) == (QUEUE, "q", None)
     assert addresses.source("/queues/q", capabilities=["topic"]) == (QUEUE, "q", None)
+
+
+def test_a_partition_of_a_hub_has_the_forms_that_clients_of_event_hubs_write():
+    for start in ("", "/", "amqps://ns.example:5671/", "sb://127.0.0.1/"):
+        assert addresses.source(start + "hub/ConsumerGroups/$Default/Partitions/12") == (QUEUE, "hub-12", None)
+    for text in (
+        "hub/consumergroups/g/Partitions/1",
+        "http://h/hub/ConsumerGroups/g/Partitions/1",
+        "/ConsumerGroups/g/Partitions/1",
+        "x/ConsumerGroups/g/Partitions/",
+    ):
+        assert addresses.partition(text) is None
 
 
 def test_no_address_is_the_anonymous_terminus_the_links_name_or_a_node_made_for_it():
