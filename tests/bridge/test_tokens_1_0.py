@@ -1,4 +1,4 @@
-"""A bridge to an upstream that wants tokens put to `$cbs`, as Service Bus does: a peer in a thread that takes nothing before it has one."""
+"""A bridge, and a blocking client, to a peer that wants tokens put to `$cbs` as Service Bus does: it takes nothing before it has one."""
 
 import socket
 import struct
@@ -6,6 +6,7 @@ import threading
 import time
 from urllib.parse import unquote
 
+import pytest
 from faults import Publisher
 
 from leveret.core.amqp_1_0 import composites, frame
@@ -14,8 +15,11 @@ from leveret.core.amqp_1_0.client.message import Message, message_head
 from leveret.core.amqp_1_0.spec_1_0 import HEADER_AMQP, HEADER_SASL
 from leveret.core.broker.broker import Broker
 from leveret.core.limits import Limits
+from leveret.ports import requests_1_0
 from leveret.ports.bridge.bridge import Bridge
 from leveret.ports.bridge.settings import Settings
+from leveret.ports.client_1_0 import connect
+from leveret.ports.client_errors import LoginRefused
 from leveret.ports.tcp import Loop
 
 
@@ -25,6 +29,7 @@ class Peer:
     def __init__(self, status=202):
         self.status = status
         self.tokens = []
+        self.answers = -1
         self.seen = []
         self.refused_attaches = 0
         self._links = {}  # the client's handle -> (name, role, address)
@@ -113,9 +118,10 @@ class Peer:
             return
         if self.status == 202:
             self.tokens.append((message.application_properties["name"], message.body))
+        self.answers += 1
         answer = message_head({"correlation-id": message.properties["message-id"]}, {"status-code": ("int", self.status)})
         handle = [handle for handle in self._links if self._links[handle] == (False, tokens.NODE)][0]
-        self._say("transfer", payload=answer, handle=handle, delivery_id=0, delivery_tag=b"a", message_format=0, settled=True)
+        self._say("transfer", payload=answer, handle=handle, delivery_id=self.answers, delivery_tag=b"a", message_format=0, settled=True)
 
     def _on_flow(self, fields, payload):
         pass
@@ -179,3 +185,34 @@ def test_a_token_that_is_refused_is_told_with_what_to_look_at():
     peer.close()
     assert peer.seen == []
     assert [each for each in said if "a token for amqps://127.0.0.1/hub is refused: 401" in each and "policy's name and key" in each]
+
+
+URL = "amqp://policy:a%%2Bkey@127.0.0.1:%d/?protocol=1.0&auth=cbs"
+
+
+def test_a_blocking_client_puts_a_token_for_each_address_and_again_when_half_of_its_time_is_over(monkeypatch):
+    peer = Peer()
+    client = connect(URL % peer.port)
+    for _ in range(2):
+        client.sender("hub").send(b"x")
+    client.sender("hub/Partitions/1").send(b"y")
+    assert [name for name, _ in peer.tokens] == ["amqps://127.0.0.1/hub", "amqps://127.0.0.1/hub/Partitions/1"]
+    assert peer.seen == [b"x", b"x", b"y"] and peer.refused_attaches == 0
+    client.poll(0)
+    assert len(peer.tokens) == 2
+    later = requests_1_0.now_ms() + requests_1_0.TOKEN_S * 500 + 1
+    monkeypatch.setattr(requests_1_0, "now_ms", lambda: later)
+    client.poll(0)
+    client.poll(0)
+    assert [name for name, _ in peer.tokens[2:]] == [name for name, _ in peer.tokens[:2]]
+    client.close()
+    peer.close()
+
+
+def test_a_blocking_client_is_told_of_a_token_that_is_refused():
+    peer = Peer(401)
+    client = connect(URL % peer.port)
+    with pytest.raises(LoginRefused, match="a token for amqps://127.0.0.1/hub is refused: 401.*policy's name and key"):
+        client.receiver("hub")
+    client.close()
+    peer.close()
