@@ -14,7 +14,10 @@ OUTGOING_WINDOW = const(0x7FFFFFFF)  # transfers that we could send: what is sen
 FLOW_ROOM = const(128)  # octets of any flow, and of a disposition without an error
 ATTACH_ROOM = const(512)  # octets of an attach beside its map of what is unsettled
 TAG_MAX = const(32)  # octets of a delivery-tag (section 2.8.7)
-CREDIT = const(200)  # deliveries of an incoming link that may come or be unsettled at a time
+CREDIT = const(200)  # deliveries of an incoming link that may come or be unsettled at a time, at first
+CREDIT_MAX = const(1024)  # of a link whose sender uses it up at once
+GROW_MS = const(100)  # "at once": within so long since its last flow
+GROWTH_SHARE = const(4)  # of all that links have, the part that is for these
 CREDIT_SHARE = const(8)  # on small brokers: this part of entry_count_max at most
 DELIVERIES_SHARE = const(4)  # what all links together have: this part of entry_count_max
 LEFT_SHARE = const(2)  # of what is left of that, a link gets this part at most
@@ -34,6 +37,7 @@ class Places:
         self.left = limits.link_count_max
         self.share = max(limits.link_count_max * 3 // 4, 1)  # of one connection
         self.deliveries_left = limits.entry_count_max // DELIVERIES_SHARE
+        self.growth_left = self.deliveries_left // GROWTH_SHARE
 
     def take(self, link, octets):
         """A link keeps so many octets more. Raises LinkError where there is no place for them."""
@@ -50,11 +54,21 @@ class Places:
         self.left -= places_of(link) - before
         link.protocol.places_taken += places_of(link) - before
 
-    def lend(self, most):
+    def lend(self, link, most):
         """The deliveries of an incoming link that may come or be unsettled at a time: `most`, fewer where many links are there."""
-        count = max(min(most, self.deliveries_left // LEFT_SHARE), 1)
-        self.deliveries_left -= count
-        return count
+        link.lent = link.credit_max = max(min(most, self.deliveries_left // LEFT_SHARE), 1)
+        self.deliveries_left -= link.lent
+
+    def lend_more(self, link):
+        """Twice as many for a link whose sender is quick, where there are some for such links."""
+        more = max(
+            min(link.credit_max, CREDIT_MAX - link.credit_max, self.growth_left // LEFT_SHARE, self.deliveries_left // LEFT_SHARE), 0
+        )
+        link.grown += more
+        link.lent += more
+        link.credit_max += more
+        self.growth_left -= more
+        self.deliveries_left -= more
 
     def refuse(self, link):
         """A link was refused: it keeps one place until its peer has detached. Without a place, it counts among those of its connection
@@ -68,7 +82,8 @@ class Places:
     def give_back(self, link):
         """A link has ended."""
         self.change(link, -1)
-        self.deliveries_left += link.credit_max
+        self.deliveries_left += link.lent
+        self.growth_left += link.grown
         if link.is_refused:
             link.protocol.refused -= 1
 
@@ -86,6 +101,11 @@ def values_of(terminus):
 def credit_of(limits):
     """Deliveries of an incoming link that may come or be unsettled at a time."""
     return max(min(CREDIT, limits.entry_count_max // CREDIT_SHARE), 1)
+
+
+def credit_of_settled(limits):
+    """Deliveries of an incoming link that all come settled, which may come at a time: nothing is kept of one that has come."""
+    return max(min(WINDOW, limits.entry_count_max // CREDIT_SHARE), 1)
 
 
 def response_size_max(limits):

@@ -30,6 +30,7 @@ class Link:
     role = False
     kept_octets = -1  # bounds.Places
     credit_max = 0  # of what a peer sends
+    lent = grown = 0  # of that, what bounds.Places lends; of that, what it has lent more
     is_refused = False
     settled: "Any" = False  # deliveries of an outgoing link leave settled
 

@@ -13,7 +13,7 @@ from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
 from . import addresses, no_local, nodes, sections, serial, termini
 from .body import begun
-from .bounds import ATTACH_ROOM, MESSAGE_MAX, TAG_MAX, credit_of
+from .bounds import ATTACH_ROOM, GROW_MS, MESSAGE_MAX, TAG_MAX, credit_of, credit_of_settled
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
 from .link import FIRST, SECOND, SETTLED, UNSETTLED, Link
 
@@ -70,6 +70,7 @@ class IncomingLink(Link):
         self.kept: "Any" = None  # termini.Target: the remembered outcomes of its deliveries
         self.is_partial = False  # the map of these that its peer got has not all
         self.delivery_count = fields["initial-delivery-count"] or 0
+        self.flowed_at: "Any" = None  # when it was last given credit of which half was used up
         self.settles = fields["snd-settle-mode"]
         self.wants_second = self.second  # the peer's request; `second`: our answer
         self.needs_queue = True  # a message that no queue takes is released: not one to a topic
@@ -128,7 +129,10 @@ class IncomingLink(Link):
 
     def begin(self):
         """The first credit."""
-        self.credit_max = self.protocol.places.lend(self.credit_wanted or credit_of(self.broker.limits))
+        if self.settles == SETTLED and not self.credit_wanted:
+            self.credit_max = credit_of_settled(self.broker.limits)
+        else:
+            self.protocol.places.lend(self, self.credit_wanted or credit_of(self.broker.limits))
         self.give_credit()
 
     def give_credit(self):
@@ -139,6 +143,11 @@ class IncomingLink(Link):
 
     def put_flow(self, fields):
         """Put the link's state into a flow: with it goes all the credit that the peer may have now."""
+        if self.lent and self.credit <= self.credit_max // 2 and not self.credit_wanted:
+            now = self.broker.now
+            if self.flowed_at is not None and (now - self.flowed_at) & layout.MASK < GROW_MS:
+                self.protocol.places.lend_more(self)
+            self.flowed_at = now
         self.credit = max(self.credit_max - len(self.unsettled) - self.in_runs, self.credit)
         Link.put_flow(self, fields)
 

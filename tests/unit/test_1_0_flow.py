@@ -115,9 +115,37 @@ def test_a_peer_that_has_used_half_of_its_credit_gets_more():
     most = peer.broker.limits.entry_count_max // 8
     flows = []
     for number in range(most):
+        peer.broker.tick(100 * number, 0)
         peer.send(number, b"")
         flows += [each[1] for each in peer.frames() if each[0] == "flow"]
     assert [(each["delivery-count"], each["link-credit"]) for each in flows] == [(most // 2, most), (most, most)]
+
+
+def test_a_peer_that_uses_half_of_its_credit_at_once_gets_twice_as_much_as_long_as_there_is_some_for_such():
+    """Section 2.6.7; bounds.py: a quarter of what all links have is for links that grow, and each growth leaves as much for others."""
+    peer = ready(entry_count_max=4096, message_count_max=4096)
+    places = peer.connection.session.places
+    left, growth = places.deliveries_left, places.growth_left
+    assert (left, growth) == (1024 - 200, 256)
+    flows = []
+    for number in range(280):
+        peer.send(number, b"")
+        flows += [each[1] for each in peer.frames() if each[0] == "flow"]
+    assert [each["link-credit"] for each in flows] == [328, 392]
+    link = peer.connection.session.mapped[0].links[0]
+    assert link.credit_max == link.lent == 200 + link.grown and places.growth_left == 256 - link.grown
+    peer.give(performative("detach", handle=0, closed=True))
+    assert (places.deliveries_left, places.growth_left) == (1024, 256)
+
+
+def test_a_peer_whose_deliveries_all_come_settled_has_more_credit_and_takes_none_from_others():
+    """Section 2.6.7: nothing is kept of a settled delivery."""
+    peer = ready(entry_count_max=65536)
+    places = peer.connection.session.places
+    left = places.deliveries_left
+    peer.attach("settled", 1, False, "/queues/q", snd_settle_mode=1, initial_delivery_count=0)
+    assert [each[1]["link-credit"] for each in peer.frames() if each[0] == "flow"] == [2048]
+    assert places.deliveries_left == left
 
 
 def test_a_delivery_without_credit_detaches_its_link():
