@@ -169,7 +169,11 @@ else:
         hashed = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
         return hashed ^ hashed >> 13
 
-    _QUICKER = {"put_number": put_number, "route_hash": route_hash}
+    def is_ascii(source, at, size):
+        """See amqp_1_0/hot_in.is_ascii."""
+        return bytes(source[at : at + size]).isascii()
+
+    _QUICKER = {"put_number": put_number, "route_hash": route_hash, "is_ascii": is_ascii}
 
     def quicker(function, form=None):
         """The form of a hot function that this interpreter is quicker with: one call instead of a look at each octet. `form`: of struct,

@@ -3,7 +3,7 @@
     python3 tools/generate_viper.py DIRECTORY [--architecture NAME]    writes them there, as memory/hot.py ..., compiled if named
 
 It puts in what the plain form leaves out, and changes nothing else: the mark, the types of the arguments by their names (OCTETS, TABLES,
-FUNCTIONS; every other one is an integer), the numbers of core/memory/layout.py for their names, int(...) around calls whose number is used
+FUNCTIONS; every other one is an integer), the numbers of LAYOUTS for their names, int(...) around calls whose number is used
 (a call gives an object in viper), and calls for % and //, which viper does not have. `copy` and `same` of core/shim.py get a viper form
 too. Nothing it writes is kept in the tree: it is made where it is needed, and the same octets come out of both forms
 (tests/micropython/test_viper.py).
@@ -16,11 +16,32 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FILES = ("memory/hot", "memory/returned", "broker/publish", "amqp_0_9/hot_in", "amqp_0_9/hot_out")  # below core/, without .py
-OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets")
-TABLES = ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "table", "routes", "route_targets", "numbers")
+FILES = (  # below core/, without .py
+    "memory/hot",
+    "memory/returned",
+    "broker/publish",
+    "amqp_0_9/hot_in",
+    "amqp_0_9/hot_out",
+    "amqp_1_0/hot_in",
+    "amqp_1_0/hot_transfers",
+)
+OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets", "way")
+TABLES = (
+    "blocks",
+    "messages",
+    "entries",
+    "queues",
+    "channels",
+    "consumers",
+    "state",
+    "table",
+    "routes",
+    "route_targets",
+    "numbers",
+    "link",
+)
 FUNCTIONS = ("size_of", "write")  # a family's, which hot.pump is given
-LAYOUT = "memory/layout"
+LAYOUTS = ("memory/layout", "amqp_1_0/link_layout")
 ARCHITECTURES = ("armv6m", "armv7emsp", "xtensawin")
 
 # What hot.py has from core/shim.py, and what stands for % and //.
@@ -113,9 +134,10 @@ def gives_a_number(function):
 
 
 def numbers_of_the_layout():
-    """{name: number}."""
+    """{name: number}, of all layouts."""
     names: dict = {}
-    exec(compile(parse(LAYOUT), LAYOUT, "exec"), names)
+    for layout in LAYOUTS:
+        exec(compile(parse(layout), layout, "exec"), names)
     return {name: names[name] for name in names if name.isupper()}
 
 

@@ -1,17 +1,18 @@
 """The engine's part of AMQP 1.0, for whole runs of messages: transfers in, dispositions of receivers, transfers out.
 
-Only the engine in C has a form of it (c_accel/amqp_1_0.py, `takes`); in Python sessions and links do it frame by frame. The engine
-processes frames in the receive buffer as long as they are one link's: transfers that are a whole message each, in the order of their
-delivery-ids and within credit and window, to a node whose route is known, and dispositions that accept and settle. At the first frame of
-another kind it stops, and nothing of that one has been done. The run is answered as one range of delivery-ids (dispositions.Run).
+The functions are those of hot_in.py and hot_transfers.py; c_accel/amqp_1_0.py has them in C. The engine processes frames in the receive
+buffer as long as they are one link's: transfers that are a whole message each, in the order of their delivery-ids and within credit and
+window, to a node whose route is known, and dispositions that accept and settle. At the first frame of another kind it stops, and nothing of
+that one has been done. The run is answered as one range of delivery-ids (dispositions.Run).
 """
 
 from ..access.permissions import WRITE
 from ..limits import REPLY_ROOM
-from ..memory import layout
+from ..memory import hot, layout
 from ..message.route import exchange_of
 from ..outcomes import TAKEN
-from . import dispositions, serial
+from ..shim import table
+from . import dispositions, hot_in, hot_transfers, link_layout, serial
 from .link_in import IncomingLink, packed
 
 if False:  # for the type checker alone
@@ -22,14 +23,104 @@ _DISPOSITION = 0x15
 _LEAST = 16  # octets of a frame that it may be about
 
 
+class Link:
+    """The engine's record of a link, as c_accel/amqp_1_0.h has it; or of a session alone."""
+
+    def __init__(self):
+        self.channel = self.record = self.route_size = self.settles = 0
+        self.handle = layout.NONE
+        self.is_next = self.next_id = 0
+        self.credit = self.taken = self.is_settled = 0
+
+
 class Row:
-    """The form in Python: it processes no frame."""
+    """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_1_0.py has one in C)."""
 
     name = "amqp_1_0"
-    takes = False
 
     def __init__(self, tables):
-        pass
+        self.tables = tables
+        self.told = table(link_layout.LINK_WIDTH)
+
+    def link(self):
+        """A Link."""
+        return Link()
+
+    def octets(self, octets):
+        """The argument that functions get for octets (bytes)."""
+        return memoryview(octets)
+
+    def ingest(self, link, way, source):
+        """See hot_in.ingest: transfers of a link, and dispositions of its session."""
+        tables, told = self.tables, self.told
+        told[link_layout.LINK_CHANNEL] = link.channel
+        told[link_layout.LINK_RECORD] = link.record
+        told[link_layout.LINK_HANDLE] = link.handle
+        told[link_layout.LINK_ROUTE] = link.route_size
+        told[link_layout.LINK_SETTLES] = link.settles
+        told[link_layout.LINK_IS_NEXT] = link.is_next
+        told[link_layout.LINK_NEXT] = link.next_id & layout.MASK
+        told[link_layout.LINK_NEXT_HIGH] = link.next_id >> 30
+        told[link_layout.LINK_CREDIT] = link.credit
+        told[link_layout.LINK_TAKEN] = link.taken
+        told[link_layout.LINK_IS_SETTLED] = link.is_settled
+        answer = hot_in.ingest(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            tables.state,
+            tables.routes,
+            tables.route_octets,
+            tables.route_targets,
+            told,
+            way,
+            source,
+        )
+        link.is_next = told[link_layout.LINK_IS_NEXT]
+        link.next_id = told[link_layout.LINK_NEXT_HIGH] << 30 | told[link_layout.LINK_NEXT]
+        link.credit = told[link_layout.LINK_CREDIT]
+        link.taken = told[link_layout.LINK_TAKEN]
+        link.is_settled = told[link_layout.LINK_IS_SETTLED]
+        return answer
+
+    def deliver(self, consumer, limit, prefix, prefix_size, settled, frame_size_max, target, at, end):
+        """Deliveries to a consumer, as hot.pump: the position behind them. It stops at the first message that its receiver gets otherwise
+        than it was published. `prefix`: see hot_transfers.write."""
+        tables = self.tables
+        state = tables.state
+        while limit > 0:
+            run = hot_transfers.first_time(
+                tables.blocks, tables.messages, tables.entries, tables.queues, tables.consumers, state, consumer, limit
+            )
+            before = state[layout.STATE_DELIVERED]
+            at = hot.pump(
+                tables.arena,
+                tables.blocks,
+                tables.messages,
+                tables.entries,
+                tables.queues,
+                tables.channels,
+                tables.consumers,
+                state,
+                consumer,
+                run,
+                prefix,
+                prefix_size,
+                frame_size_max,
+                hot_transfers.size_of,
+                hot_transfers.write,
+                target,
+                at,
+                end,
+            )
+            if not run or (state[layout.STATE_DELIVERED] - before) & layout.MASK != run:
+                break
+            limit -= run
+        return at
 
 
 def ingest(protocol):
@@ -165,13 +256,16 @@ def deliver(link, most):
         handle = b"\x43" if link.handle == 0 else b"\x52" + bytes((link.handle,))
         link.prefix = b"\0\0\0\0\x02\0" + bytes((session.number >> 8, session.number & 255))
         link.prefix += b"\x00\x53\x14\xc0" + bytes((15 + len(handle), 6)) + handle
+        link.prefix += b"\x43\x41\x42" if link.settled else b"\x43\x42\x42"  # message-format, settled, more: behind the delivery-tag
         link.prefix_at = protocol.hot.octets(link.prefix)
     state = broker.tables.state
     send.room()
     before = state[layout.STATE_DELIVERED]
     size_max, end = protocol.frame_max_out, send.size - REPLY_ROOM
     send.wrote(
-        protocol.hot.deliver(consumer.handle, most, link.prefix_at, len(link.prefix), link.settled, size_max, send.address, send.end, end)
+        protocol.hot.deliver(
+            consumer.handle, most, link.prefix_at, len(link.prefix) - 3, link.settled, size_max, send.address, send.end, end
+        )
     )
     count = (state[layout.STATE_DELIVERED] - before) & layout.MASK
     if count:

@@ -33,8 +33,8 @@ class Protocol(Sending):
         Sending.__init__(self, connection)
         limits = self.broker.limits
         self.receive = connection.receive
-        row = self.broker.tables.engine.row(hot_row.Row)
-        self.hot: "Any" = row if row.takes else None  # the engine's form of the hot path
+        engine = self.broker.tables.engine
+        self.hot: "Any" = engine.row(hot_row.Row) if engine.ingests else None  # the hot path; None: all goes frame by frame
         self.frame_max_in = min(limits.frame_size_max, self.receive.size)
         self.channel_max = limits.channel_max - 1  # the highest number of a channel that both sides have
         self.container_id = ""

@@ -7,10 +7,12 @@ import pytest
 
 from leveret.core import shim
 from leveret.core.amqp_0_9 import hot_out
+from leveret.core.amqp_1_0 import hot_in, hot_transfers
 from leveret.core.broker import publish
 from leveret.core.memory import hot, layout
 
 SLOTS = 4096
+FORMS = {"put_frame": hot_out, "put_size": hot_transfers, "put_id": hot_transfers}  # by a form of struct
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +21,10 @@ def plain():
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shim, "quicker", lambda function, form=None: found.setdefault(function.__name__, function))
-        for module in (hot, publish, hot_out):
+        for module in (hot, publish, hot_out, hot_in, hot_transfers):
             spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert sorted(found) == sorted((*shim._QUICKER, "put_frame"))
+    assert sorted(found) == sorted((*shim._QUICKER, *FORMS))
     return found
 
 
@@ -32,13 +34,25 @@ def test_numbers_and_heads_of_frames_are_the_same_octets(plain):
         numbers = {
             "put_number": (random_.getrandbits(random_.choice((1, 30))), random_.getrandbits(random_.choice((1, 30)))),
             "put_frame": (random_.randrange(256), random_.randrange(1 << 16), random_.getrandbits(random_.choice((8, 30)))),
+            "put_size": [random_.randrange(1 << 16) for _ in range(2)],
+            "put_id": [random_.randrange(256)] + [random_.randrange(1 << 16) for _ in range(5)],
         }
         for name, given in numbers.items():
             targets = [memoryview(bytearray(20)) for _ in range(2)]
-            at = random_.randrange(13)
+            at = random_.randrange(10)
             plain[name](targets[0], at, *given)
-            getattr(hot_out, name)(targets[1], at, *given)
+            getattr(FORMS.get(name, hot_out), name)(targets[1], at, *given)
             assert targets[0] == targets[1], (name, given)
+
+
+def test_a_text_is_ascii_or_not(plain):
+    for size in range(12):
+        for place in range(-1, size):
+            octets = bytearray(b"\xff" + bytes(range(116, 116 + size)) + b"\xff")
+            if place >= 0:
+                octets[1 + place] |= 0x80
+            for form in (plain["is_ascii"], hot_in.is_ascii):
+                assert bool(form(memoryview(octets), 1, size)) == (place < 0), (octets, form)
 
 
 def routes():

@@ -1,4 +1,5 @@
-"""AMQP 1.0 with the engine in C and frame by frame: to the same octets, whole and in pieces, the same answers, deliveries and tables.
+"""AMQP 1.0 with the hot path in C, in Python and frame by frame: to the same octets, whole and in pieces, the same answers, deliveries and
+tables.
 
 What goes out may be cut otherwise into dispositions and flows; so their sums are compared: what each delivery came to, each transfer with
 its octets, each error, the queues, the counters.
@@ -43,6 +44,13 @@ SCALARS = (
     ("timestamp", 1700000000000),
     ("symbol", "s"),
 )
+
+
+class Ingestless(engine.Plain):
+    """Every frame goes by its session."""
+
+    name = "plain Python, frame by frame"
+    ingests = False
 
 
 class Side:
@@ -192,15 +200,15 @@ def flow(chance, side):
 def test_the_same_comes_of_the_same_octets(seed):
     chance = random.Random(seed)
     durable, settles = seed % 3 == 0, (2, 0, 1)[seed % 4 % 3]
-    plain, quick = Side(engine.Plain, durable), Side(c_accel.Engine, durable)
-    assert quick.peer.connection.session.hot is not None and plain.peer.connection.session.hot is None
-    for side in (plain, quick):
+    plain, *quick = [Side(form, durable) for form in (Ingestless, engine.Plain, c_accel.Engine)]
+    assert plain.peer.connection.session.hot is None and None not in [side.peer.connection.session.hot for side in quick]
+    for side in (plain, *quick):
         side.attach(settles)
     number, now = 0, 0
     for turn in range(STEPS):
         what = chance.random()
         if what < 0.5:
-            octets, number = transfers(chance, number, settles, (plain, quick))
+            octets, number = transfers(chance, number, settles, (plain, *quick))
         elif what < 0.75:
             octets = settlement(chance, plain)
         elif what < 0.95:
@@ -209,19 +217,22 @@ def test_the_same_comes_of_the_same_octets(seed):
             now += chance.choice((1, 50, 400))
             octets = b""
         step = chance.choice((0, 0, 0, 1, 13))
-        for side in (plain, quick):
+        for side in (plain, *quick):
             side.peer.step = step
             side.broker.tick(now, now // 1000)
             side.peer.give(octets)
             side.look()
-        assert plain.seen(turn % 10 == 9) == quick.seen(turn % 10 == 9)
+        seen = plain.seen(turn % 10 == 9)
+        for side in quick:
+            assert seen == side.seen(turn % 10 == 9), side.broker.tables.engine.name
         if plain.peer.connection.ending or [each for each in plain.ended if each[0] != "detach"]:
             break
 
 
-def test_the_engine_takes_what_nearly_all_send():
+@pytest.mark.parametrize("form", [engine.Plain, c_accel.Engine])
+def test_the_engine_takes_what_nearly_all_send(form):
     """Not one transfer, and not one disposition, comes to the session: else this file would compare one form with itself."""
-    quick = Side(c_accel.Engine, False)
+    quick = Side(form, False)
     peer = quick.peer
     quick.attach(2)
     session = peer.connection.session.mapped[0]

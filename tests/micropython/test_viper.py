@@ -1,4 +1,5 @@
-"""The viper form of the hot functions is the plain form: the same octets and flat memory for random input (tests/memory/same_bytes.py).
+"""The viper form of the hot functions is the plain form: the same octets and flat memory for random input (tests/memory/same_bytes.py, of
+0-9-1, and same_bytes_1_0.py).
 
 Where there is a 32-bit `micropython` binary the viper form runs there as machine code. Everywhere its text runs on CPython, where the marks
 mean nothing: that shows that what tools/generate_viper.py puts in changes nothing.
@@ -18,6 +19,7 @@ from leveret.tools import generate_viper
 MEMORY = os.path.join(stage.ROOT, "tests", "memory")
 STEPS = 600
 SEEDS = (11, 12, 13)
+FAMILIES = ("same_bytes", "same_bytes_1_0")
 TIMEOUT_S = 120
 
 # Puts the viper forms in the place of the plain ones on CPython.
@@ -37,8 +39,8 @@ for name, text in generate_viper.viper_forms().items():
     setattr(__import__(module.__package__, None, None, (name,)), name, module)
     exec(compile(text, name, "exec"), module.__dict__)
 del sys.modules["micropython"]
-import same_bytes
 assert sys.modules["leveret.core.memory.hot"].remainder(7, 4) == 3
+import %s as same_bytes
 same_bytes.main(%d, %d)
 """
 
@@ -48,7 +50,7 @@ import sys
 sys.path.insert(0, %r)
 from leveret.core import shim
 shim.quicker = lambda function, *_: function
-import same_bytes
+import %s as same_bytes
 same_bytes.main(%d, %d)
 """
 
@@ -78,8 +80,9 @@ def test_the_numbers_of_the_layout_stand_for_their_names():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_its_text_gives_the_same_bytes(seed):
-    plain, viper = [lines([sys.executable, "-c", text % (MEMORY, seed, STEPS)]) for text in (AS_IT_STANDS, IN_PLACE)]
+@pytest.mark.parametrize("family", FAMILIES)
+def test_its_text_gives_the_same_bytes(family, seed):
+    plain, viper = [lines([sys.executable, "-c", text % (MEMORY, family, seed, STEPS)]) for text in (AS_IT_STANDS, IN_PLACE)]
     assert viper == plain
 
 
@@ -98,11 +101,12 @@ def staged(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_as_machine_code_it_gives_the_same_bytes(staged, seed):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_as_machine_code_it_gives_the_same_bytes(staged, family, seed):
     binary, *directories = staged
     plain, viper = [
         lines(
-            [binary, "-X", "heapsize=16m", "same_bytes.py", str(seed), str(STEPS)],
+            [binary, "-X", "heapsize=16m", family + ".py", str(seed), str(STEPS)],
             dict(os.environ, MICROPYPATH=f"{MEMORY}:{directory}/lib"),
         )
         for directory in directories
