@@ -56,6 +56,18 @@ def queue_name(text):
     return text
 
 
+def argument(text):
+    """(name, value) of NAME=VALUE, for argparse: a whole number, true, false or a text."""
+    import argparse
+
+    name, sign, value = text.partition("=")
+    if not sign or not 0 < len(name.encode()) < 256:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    if value.removeprefix("-").isdecimal() and len(value) < 19:
+        return name, int(value)
+    return name, {"true": True, "false": False}.get(value, value)
+
+
 def add_arguments(parser):
     """The subcommand's arguments."""
     add = parser.add_argument
@@ -74,6 +86,11 @@ def add_arguments(parser):
     add("--ack-every", type=whole(1, 65535), default=0, metavar="N", help="acknowledge each N deliveries at once (no acknowledgements)")
     add("--prefetch", type=whole(1, 65535), metavar="N", help="unacknowledged deliveries of a consumer (200, with --ack-every)")
     add("--persistent", action="store_true", help="durable queues, persistent messages")
+    given = {"type": argument, "action": "append", "default": [], "metavar": "NAME=VALUE"}
+    add("--argument", **given, help="an argument of the queues, as x-max-priority=10; several times")
+    add("--consumer-argument", **given, help="an argument of the consumers, as x-priority=1")
+    add("--priorities", type=whole(1, 256), default=0, metavar="N", help="the messages have priorities 0 to N-1, in turn")
+    add("--expiration", type=whole(0, 2**32 - 1), metavar="MS", help="the messages have this expiration")
     bound = parser.add_mutually_exclusive_group()
     bound.add_argument("--seconds", type=whole(1, 10**6), default=0, metavar="N", help="publish for N seconds (10)")
     bound.add_argument("--count", type=whole(1, 10**12), default=0, metavar="N", help="publish N messages with each publisher")
@@ -108,6 +125,8 @@ def check(options):
         raise UsageError("--address has one %s, for the queue, and is for a URL with ?protocol=1.0")
     if is_1_0 and (options.exchange != "default" or options.random):
         raise UsageError("over AMQP 1.0 each publisher sends to one queue: without --exchange and --random")
+    if is_1_0 and (options.consumer_argument or options.priorities or options.expiration is not None):
+        raise UsageError("over AMQP 1.0: without --consumer-argument, --priorities and --expiration")
     options.address = (options.address or "%s") if is_1_0 else None
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")
@@ -204,7 +223,7 @@ class Measurement:
                     client.queue_delete(queue)  # what an earlier run that was killed has left
                 else:
                     self.refuse_if_there(client, queue)
-                client.queue_declare(queue, durable=self.options.persistent)
+                client.queue_declare(queue, durable=self.options.persistent, arguments=dict(self.options.argument))
                 self.made.append(queue)
             if self.exchange:
                 if self.exchange.startswith(OWN_NAME):
@@ -274,6 +293,9 @@ class Measurement:
             "seed": options.seed,
             "address": options.address,
             "vary": templates(options) if options.vary else 0,
+            "arguments": dict(options.consumer_argument),
+            "priorities": options.priorities,
+            "expiration": options.expiration,
             "routes": [(self.exchange, key) for key in self.keys] if role == "publisher" else [],
         }
         worker = subprocess.Popen(

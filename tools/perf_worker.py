@@ -83,10 +83,15 @@ def varied(random_, size):
 def messages(settings):
     """(exchange, key, body, properties) of what a publisher sends, each a template; the same ones for the same settings."""
     random_ = random.Random(settings["seed"])
-    for number in range(settings["vary"] or len(settings["routes"])):
+    of_all: dict = {"delivery_mode": 2} if settings["persistent"] else {}
+    if settings["expiration"] is not None:
+        of_all["expiration"] = str(settings["expiration"])
+    for number in range(settings["vary"] or max(len(settings["routes"]), settings["priorities"])):
         exchange, key = settings["routes"][number % len(settings["routes"])]
         body, given = varied(random_, settings["size"]) if settings["vary"] else (bytes(settings["size"]), {})
-        yield exchange, key, body, dict(given, delivery_mode=2) if settings["persistent"] else given
+        if settings["priorities"]:
+            given = dict(given, priority=number % settings["priorities"])
+        yield exchange, key, body, dict(given, **of_all)
 
 
 class Templates:
@@ -314,14 +319,14 @@ class Consumer(Side):
 
     def __init__(self, connection, settings, queues):
         if settings["ack_every"]:
-            connection.qos(settings["prefetch"], True)
+            connection.qos(settings["prefetch"], len(queues) > 1)  # queues of some kinds refuse the global one
         Side.__init__(self, connection)
         self.perf.stamped = int(settings["size"] >= 8)
         self.ack_every = settings["ack_every"]
         self.acknowledged = 0
         self.expected = None
         for queue in queues:
-            arguments: tuple = (0, queue, "", False, self.ack_every == 0, False, False, {})
+            arguments: tuple = (0, queue, "", False, self.ack_every == 0, False, False, settings["arguments"])
             self.send(method.encode(method.named(METHODS, "basic_consume"), 1, arguments))
 
     def work(self, now):

@@ -34,6 +34,9 @@ def add_run(row, column, title, number, measured):
     """A run's figures, as `perf` has them, to a row of cells: {column: {"rates": [...], "cpu_us": [...]}}."""
     summary, cpu = measured
     cell = row.setdefault(column, {"rates": [], "cpu_us": []})
-    cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
-    cell["cpu_us"].append(1e6 * cpu / summary["received"])
+    if summary.get("received"):
+        cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
+    else:  # there was no consumer
+        cell["rates"].append(summary["confirmed_per_s"])
+    cell["cpu_us"].append(1e6 * cpu / (summary.get("received") or summary["confirmed"]))
     say("  %-42s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, column, cell["rates"][-1], cell["cpu_us"][-1]))

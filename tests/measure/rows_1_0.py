@@ -112,18 +112,18 @@ def rate(rows, scenario, column):
     return statistics.median(cell["rates"]) if cell else None
 
 
-def columns_of(rows):
-    return [column for column in COLUMNS if any(column in row for row in rows.values())]
+def columns_of(rows, known=COLUMNS):
+    return [column for column in known if any(column in row for row in rows.values())]
 
 
-def table(rows):
+def table(rows, subject="AMQP 1.0", scenarios=SCENARIOS, known=COLUMNS):
     """The figures as lines of text."""
-    columns = columns_of(rows)
-    lines = ["%-42s" % "AMQP 1.0, messages a second" + "".join("%12s" % column for column in columns)]
-    for what, title, _, _ in SCENARIOS:
+    columns = columns_of(rows, known)
+    lines = ["%-42s" % (subject + ", messages a second") + "".join("%12s" % column for column in columns)]
+    for what, title, _, _ in scenarios:
         figures = [rate(rows, what, column) for column in columns]
         lines.append("%-42s" % title + "".join("%12s" % ("-" if each is None else "%d" % each) for each in figures))
-    for what, title, _, _ in SCENARIOS:
+    for what, title, _, _ in scenarios:
         cells = [rows[what].get(column) for column in columns]
         lines.append(
             "%-42s" % ("CPU us, " + title)

@@ -6,7 +6,8 @@ Columns, all in one run, in turns, each idle while another works:
 Messages are as people's: all columns get the same stream of them, drawn from one seed (`leveret perf --vary`), in which no two are alike:
 sizes from half to one and a half of what the row says, a message-id, a correlation-id, a table of headers, and KEYS routing keys.
 The relay keeps to prefetch as brokers do. `blind` is the same relay without that, in the scenario with acknowledgements only: what the wait
-for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS; of AMQP 1.0 those of rows_1_0.py);
+for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS; of AMQP 1.0 those of
+rows_1_0.py, of what queues and messages can have those of rows_features.py);
 a figure is the median of `--runs` runs; a run that loses or doubles a message fails. Beside that: latency at 1,000 messages a second, CPU
 for each message, seconds to the first answer, resident memory. The ratios at the end are the goals of the C data plane;
 tests/measure/show.py puts the figures into README.md.
@@ -33,6 +34,7 @@ from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the
 
 sys.path.insert(0, HERE)
 import rows_1_0  # noqa: E402 - the path above has to be set first
+import rows_features  # noqa: E402 - the path above has to be set first
 from loading import add_run, cpu_seconds, perf, say  # noqa: E402 - the path above has to be set first
 
 STARTS = 3
@@ -318,6 +320,19 @@ def run(seconds, runs):
     return result
 
 
+def features(seconds, runs):
+    """The rows of rows_features.py, with what RabbitMQ failed at."""
+    brokers = []
+    try:
+        for kind in rows_features.COLUMNS:
+            if kind != "rabbitmq" or rabbitmq_installed():
+                brokers.append(start(kind, kind != "rabbitmq"))
+        return rows_features.measure(brokers, seconds, runs)
+    finally:
+        for broker in brokers:
+            broker.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
@@ -325,14 +340,16 @@ def main():
     )
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
-    parser.add_argument("--only", choices=("0-9-1", "1.0"), help="the rows of one protocol (default: both)")
+    parser.add_argument("--only", choices=("0-9-1", "features", "1.0"), help="these rows alone (default: all)")
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, FILES), most))  # the brokers inherit it; Erlang takes memory for each
     result = {"machine": machine(), "seconds": options.seconds, "runs": options.runs}
-    if options.only != "1.0":
+    if options.only in (None, "0-9-1"):
         result.update(run(options.seconds, options.runs))
-    if options.only != "0-9-1":
+    if options.only in (None, "features"):
+        result["rates_features"], result["failed_features"] = features(options.seconds, options.runs)
+    if options.only in (None, "1.0"):
         result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
@@ -341,10 +358,12 @@ def main():
     if "rates" in result:
         print(table(result))
         print("\n".join(goals(result)))
-    if "rates_1_0" in result:
-        print("\n".join(rows_1_0.table(result["rates_1_0"])))
-        print("\n".join(result["failed_1_0"]))
-        for *told, ratio, goal in rows_1_0.ratios(result["rates_1_0"]):
+    for name, rows in (("features", rows_features), ("1_0", rows_1_0)):
+        if "rates_" + name not in result:
+            continue
+        print("\n".join(rows.table(result["rates_" + name])))
+        print("\n".join(result["failed_" + name]))
+        for *told, ratio, goal in rows.ratios(result["rates_" + name]):
             print("%-18s %s / %s: %.2f (goal %.2f) %s" % (*told, ratio, goal, verdict(ratio >= goal)))
     print("All figures: %s" % options.json)
 

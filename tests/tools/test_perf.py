@@ -51,6 +51,9 @@ def measured(broker, *arguments):
         (("--exchange", "topic", "--queues", 4, "--routing-keys", 30, "--random", "--consumers", 2), 1),
         (("--vary", "--exchange", "direct", "--routing-keys", 30, "--confirm", 20, "--persistent", "--ack-every", 7), 1),
         (("--vary", "--exchange", "fanout", "--routing-keys", 5, "--queues", 3, "--consumers", 3), 3),
+        (("--argument", "x-max-priority=10", "--priorities", 10, "--ack-every", 7), 1),
+        (("--argument", "x-queue-type=stream", "--consumer-argument", "x-stream-offset=first", "--ack-every", 7, "--persistent"), 1),
+        (("--vary", "--expiration", 600000, "--argument", "x-single-active-consumer=true"), 1),
         (("--vary", "--size", 0), 1),
         (("--vary", "--size", 200000), 1),
     ],
@@ -125,11 +128,28 @@ def test_the_same_over_amqp_1_0(broker, arguments):
         (("amqp://127.0.0.1/", "--address", "/queues/%s"), "--address"),
         (("amqp://127.0.0.1/?protocol=1.0", "--address", "/queues/x"), "--address"),
         (("amqp://127.0.0.1/?protocol=1.0", "--random"), "without --exchange"),
+        (("amqp://127.0.0.1/?protocol=1.0", "--priorities", "3"), "without --consumer-argument"),
+        (("amqp://127.0.0.1/", "--argument", "x-max-priority"), "is not NAME=VALUE"),
     ],
 )
 def test_options_that_do_not_go_with_a_protocol_are_refused(arguments, sentence):
     done = run(*arguments)
     assert done.returncode == 2 and sentence in done.stderr
+
+
+def test_the_queue_has_the_arguments_that_were_asked_for(broker):
+    """Five of eight messages fit into it."""
+    arguments = ("--argument", "x-max-length=5", "--argument", "x-overflow=reject-publish")
+    done = run(broker.urls[0], "--queue", "asked", "--consumers", 0, "--count", 8, "--confirm", 1, *arguments)
+    assert done.returncode == 1 and "3 messages were refused" in done.stdout + done.stderr, done.stdout + done.stderr
+    read = [perf.argument(text) for text in ("a=1", "a=-1", "a=true", "a=x=y", "a=")]
+    assert read == [("a", 1), ("a", -1), ("a", True), ("a", "x=y"), ("a", "")]
+
+
+def test_the_messages_have_the_priorities_and_the_expiration_that_were_asked_for(broker):
+    given = [properties for _, _, properties in seen(broker, "--priorities", 3, "--expiration", 60000)]
+    assert {each["priority"] for each in given} == {0, 1, 2}
+    assert {each["expiration"] for each in given} == {"60000"}
 
 
 def test_varied_messages_differ_in_size_id_headers_and_key_and_are_the_same_for_the_same_seed(broker):
