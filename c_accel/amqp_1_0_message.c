@@ -177,8 +177,11 @@ static int take_header(int32_t *state, reader *in)
             return 0;
         state[STATE_LIFETIME] = ttl;
     }
-    if (count > 3 && boolean(in) < 0)
+    int first = count > 3 ? boolean(in) : 2;
+    if (first < 0)
         return 0;
+    if (first == 1) /* the first receiver's alone: Python writes the header of the others */
+        state[STATE_KIND] |= KIND_FOR_US;
     if (count > 4 && whole(in) < -1)
         return 0;
     return in->at == in->end;

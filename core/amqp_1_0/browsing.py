@@ -66,6 +66,7 @@ class BrowsingLink(Link):
         self.protocol.places.take(self, taken.size)
         self.fits = taken.fits if taken.tests else None
         given["filter"] = taken.echo or None
+        given["dynamic-node-properties"] = None  # of a node that is not made for the link (section 3.5.3)
         given["outcomes"] = link_out.SYMBOLS
         given["default-outcome"] = ("released", {})
         self.source, self.target = ("source", given), fields["target"]

@@ -39,7 +39,8 @@ def head_for_1_0(broker, message, failed=0, noted=None):
     changes = noted_of(given, tables.messages[message + layout.MESSAGE_ARRIVED]) if given else {}
     if noted:
         changes.update(noted)
-    return rewritten(octets, failed, passed, GONE if is_endless(broker, message) else None, changes, modified.told_in(given))
+    ttl = GONE if is_endless(broker, message) else None
+    return rewritten(octets, failed, passed, ttl, changes, modified.told_in(given), bool(kind & layout.KIND_ACQUIRED))
 
 
 def passed_ms(broker, message):
@@ -58,9 +59,10 @@ def is_endless(broker, message):
     )
 
 
-def rewritten(octets, failed, passed, ttl, changes, told=b""):
+def rewritten(octets, failed, passed, ttl, changes, told=b"", acquired=False):
     """A properties part (bytes) as its receiver gets it. `passed`: milliseconds off its ttl; `ttl` GONE: it has none any more; `changes`:
-    annotations by symbol, with values as types.py has them, GONE: none; `told`: the section delivery-annotations, or none."""
+    annotations by symbol, with values as types.py has them, GONE: none; `told`: the section delivery-annotations, or none; `acquired`: true
+    where another link has had the message (section 3.2.1)."""
     at, end = 0, len(octets)
     parts = []
     kept = 0  # what is not in `parts` yet begins here
@@ -81,7 +83,9 @@ def rewritten(octets, failed, passed, ttl, changes, told=b""):
         if code == sections.HEADER:
             fields = sections.fields_of(code, octets, value, behind)
             is_header_done = True
-            if failed or fields["ttl"] is not None and (passed or ttl is GONE):
+            is_first = fields["first-acquirer"]
+            fields["first-acquirer"] = is_first and not (failed or acquired)
+            if fields["first-acquirer"] != is_first or failed or fields["ttl"] is not None and (passed or ttl is GONE):
                 if ttl is GONE:
                     fields["ttl"] = None
                 parts.append(header(fields, failed, passed))
@@ -111,7 +115,7 @@ def rewritten(octets, failed, passed, ttl, changes, told=b""):
 
 
 def header(fields, failed, passed):
-    """The section header out of its fields, as composites.py writes it; nobody is told to be the first acquirer."""
+    """The section header out of its fields, as composites.py writes it."""
     durable, priority, ttl = fields.get("durable"), fields.get("priority"), fields.get("ttl")
     if ttl is not None:
         ttl = min(max(ttl - passed, 0), TTL_MAX)
@@ -119,7 +123,7 @@ def header(fields, failed, passed):
         b"\x40" if durable is None else b"\x41" if durable else b"\x42",
         b"\x40" if priority is None else bytes((0x50, priority)),
         uint(ttl),
-        b"\x40",
+        b"\x41" if fields.get("first-acquirer") else b"\x40",
         uint(min((fields.get("delivery-count") or 0) + failed, TTL_MAX) or None),
     ]
     while items and items[-1] == b"\x40":

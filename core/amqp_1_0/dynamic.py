@@ -1,11 +1,12 @@
-"""Nodes that were made for a link (sections 3.5.3 and 3.5.4, dynamic), and when they go (sections 3.5.10 to 3.5.13).
+"""Nodes that were made for a link (sections 3.5.3 and 3.5.4, dynamic), their properties (3.5.9), and when they go (3.5.10 to 3.5.13).
 
     delete-on-close                   with the link that they were made for: what is done where none is asked for
     delete-on-no-links                with the last link that has it as its source or target
     delete-on-no-messages             when the link is gone and no message is left
     delete-on-no-links-or-messages    when neither a link nor a message is left
 
-All of them belong to their connection, and end with it at the latest.
+All of them belong to their connection, and end with it at the latest. A node has the distribution modes MODES, whichever of them its link
+asks for; our attach says what the node has.
 """
 
 from . import composites, nodes
@@ -14,7 +15,9 @@ from .conditions import INVALID_FIELD, LinkError
 if False:  # for the type checker alone
     from typing import Any
 
-LIFETIME = ("symbol", "lifetime-policy")
+LIFETIME = "lifetime-policy"
+SUPPORTED = "supported-dist-modes"
+MODES = ("move", "copy")  # section 3.5.7
 
 # (waits for all links, waits for all messages); the link that it was made for is waited for in any case.
 POLICIES = {
@@ -23,6 +26,7 @@ POLICIES = {
     "delete-on-no-messages": (False, True),
     "delete-on-no-links-or-messages": (True, True),
 }
+DEFAULT = "delete-on-close"
 
 
 class Dynamic:
@@ -33,9 +37,13 @@ class Dynamic:
         self.nodes: "dict" = {}
         self.waits = False  # some are only there for messages, or for links of others
 
-    def add(self, link, queue, properties):
-        """A queue was made for a link."""
-        self.nodes[queue] = (link, policy_of(properties))
+    def add(self, link, queue, policy):
+        """A queue was made for a link; `policy`: one of POLICIES. Returns the properties that it has, for our attach."""
+        self.nodes[queue] = (link, POLICIES[policy])
+        return {
+            ("symbol", LIFETIME): composites.described(policy, {}),
+            ("symbol", SUPPORTED): ("array", "symbol", list(MODES)),
+        }
 
     def link_ended(self, link):
         """A link has closed: nodes that have waited for that go; false: not all of them yet."""
@@ -77,12 +85,31 @@ class Dynamic:
         return False
 
 
-def policy_of(properties):
-    """The row of POLICIES that a terminus asks for by its dynamic-node-properties."""
-    given = None if properties is None else properties.get(LIFETIME, properties.get("lifetime-policy"))
-    if given is None:
-        return POLICIES["delete-on-close"]
-    pair: "Any" = composites.composite(given)
+def asked(given):
+    """Which of POLICIES a terminus asks for by its dynamic-node-properties; what stands there where it is not dynamic is not looked at.
+    `given`: its fields. Raises LinkError for properties that no node can have."""
+    properties = given["dynamic-node-properties"] if given["dynamic"] else None
+    if properties is None:
+        return DEFAULT
+    modes = value_of(properties, SUPPORTED)
+    if modes is not None:
+        values = modes[2] if isinstance(modes, tuple) and modes[:2] == ("array", "symbol") else [modes[1]] if is_symbol(modes) else None
+        if not values or [mode for mode in values if mode not in MODES]:
+            raise LinkError(INVALID_FIELD, "supported-dist-modes are one or more of the symbols move and copy (section 3.5.9)")
+    policy = value_of(properties, LIFETIME)
+    if policy is None:
+        return DEFAULT
+    pair: "Any" = composites.composite(policy)
     if pair is None or pair[0] not in POLICIES:
         raise LinkError(INVALID_FIELD, "a lifetime-policy that is none (section 3.5.9)")
-    return POLICIES[pair[0]]
+    return pair[0]
+
+
+def value_of(properties, name):
+    """The value of a node property; clients write the key as a string, too."""
+    return properties.get(("symbol", name), properties.get(name))
+
+
+def is_symbol(value):
+    """True for a symbol."""
+    return isinstance(value, tuple) and value[0] == "symbol"

@@ -15,6 +15,7 @@ from . import addresses, no_local, nodes, sections, serial, termini
 from .body import begun
 from .bounds import ATTACH_ROOM, GROW_MS, MESSAGE_MAX, TAG_MAX, credit_of, credit_of_settled
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
+from .dynamic import asked
 from .link import FIRST, SECOND, SETTLED, UNSETTLED, Link
 
 if False:  # for the type checker alone
@@ -94,11 +95,13 @@ class IncomingLink(Link):
         node = addresses.target(text_of(given["address"]), given["dynamic"], given["capabilities"])
         if self.must_wait(node):
             return False
+        policy = asked(given)
+        given = dict(given)
+        given["dynamic-node-properties"] = None  # of a node that is not made for the link (section 3.5.4)
         if node[0] == addresses.OWN:
-            given = dict(given)
             name, given["address"] = nodes.make_own(self.broker, self.connection, node, self.protocol.container_id, self.name)
             if name:
-                self.protocol.dynamic.add(self, name, given["dynamic-node-properties"])
+                given["dynamic-node-properties"] = self.protocol.dynamic.add(self, name, policy)
             node = addresses.target(given["address"])
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
         self.needs_queue = not ("topic" in given["capabilities"] or "temporary-topic" in given["capabilities"])

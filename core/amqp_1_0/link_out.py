@@ -17,6 +17,7 @@ from ..queue.turns import charge_made
 from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections, serial
 from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
+from .dynamic import asked
 from .link import SETTLED, Link
 from .link_in import text_of, transactions
 from .outgoing import performative
@@ -66,6 +67,8 @@ class OutgoingLink(Link):
         if not isinstance(source, tuple) or source[0] != "source":
             raise LinkError(INVALID_FIELD, "the source of an attach is a source")
         given = dict(source[1])
+        policy = asked(given)
+        given["dynamic-node-properties"] = None  # of a node that is not made for the link (section 3.5.3)
         self.default = default_of(given["default-outcome"])
         self.default_given = modified.asked(given["default-outcome"])
         node = addresses.source(text_of(given["address"]), given["dynamic"], given["capabilities"])
@@ -82,7 +85,7 @@ class OutgoingLink(Link):
             self.end_reading()
             raise
         if given["dynamic"] and reading.own:
-            self.protocol.dynamic.add(self, reading.queue, given["dynamic-node-properties"])
+            given["dynamic-node-properties"] = self.protocol.dynamic.add(self, reading.queue, policy)
         if reading.address is not None:
             given["address"] = reading.address
         self.source, self.target = ("source", given), fields["target"]
@@ -336,6 +339,8 @@ def send(link, entry, message, lead):
     hot.next_number(tables.channels, session.handle + layout.CHANNEL_TAG)
     tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
     link.delivery_count = serial.after(link.delivery_count, 1)
+    if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FOR_US:
+        tables.messages[message + layout.MESSAGE_KIND] |= layout.KIND_ACQUIRED
     if link.consumer.no_ack:
         tables.consumers[link.consumer.handle + layout.CONSUMER_CREDIT] -= 1
     else:

@@ -191,6 +191,8 @@ def described(octets, at, end):
     kind = AMQP_1_0
     if fields["durable"]:
         kind |= layout.KIND_DURABLE
+    if fields["first-acquirer"]:  # true of the first alone (section 3.2.1)
+        kind |= layout.KIND_FOR_US
     if fields["priority"] is not None:
         kind |= layout.KIND_HAS_PRIORITY | fields["priority"] << layout.KIND_PRIORITY
     ttl = fields["ttl"]

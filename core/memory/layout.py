@@ -37,11 +37,12 @@ KIND_PRIORITY = 8  # where the priority begins
 KIND_DURABLE = 1 << 16  # its publisher wants it to survive a restart
 KIND_ANNOTATED = 1 << 18  # the broker has annotations on it
 KIND_HAS_PRIORITY = 1 << 19  # its publisher gives a priority, perhaps 0
-KIND_FOR_US = 1 << 20  # its publisher sent octets that are for this broker alone (1.0: delivery-annotations)
+KIND_FOR_US = 1 << 20  # its publisher sent octets that are not for all receivers (1.0: delivery-annotations, first-acquirer)
 KIND_CHANGED = (
     1 << 21
 )  # of its places in the log the last record counts: the broker has given it other annotations since (amqp_1_0/modified.py)
 KIND_REPLY_TO = 1 << 22  # its annotations are nothing but an address (text) for the direct reply-to that its 0-9-1 publisher sent
+KIND_ACQUIRED = 1 << 23  # a receiver of 1.0 has had it: none is told to be the first (noted with KIND_FOR_US alone)
 KIND_REWORKED = (
     KIND_FORMAT | KIND_ANNOTATED | KIND_REPLY_TO
 )  # any of these: what 0-9-1 delivers is not the publisher's octets, and is made for each delivery
