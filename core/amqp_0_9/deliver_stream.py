@@ -38,7 +38,7 @@ def deliver_stream(session, consumer, most):
     ):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
         octets = tables.properties_of(message)
-        if consumer.filter is not None and not subscription.fits(consumer, octets, reading.format_of(tables, message).decode):
+        if consumer.filter is not None and not subscription.fits(consumer, octets, reading.format_of(tables, message).header):
             move_on(tables, consumer)
             looked_at += 1
             if looked_at == FILTER_TURN:

@@ -5,7 +5,6 @@ A number is (letter, number), a longstr that is not UTF-8 ("S", octets); everyth
 
 from ..shim import const
 from . import field_table, properties
-from .spec_0_9_1 import PROPERTIES
 
 _ARRAY = const(0x41)
 _TABLE = const(0x46)
@@ -14,12 +13,9 @@ _NUMBERS = b"bBsuIilLfdT"
 
 def exact(octets):
     """The properties (bytes) as a dict by name."""
-    given = properties.decode_all(octets)
+    given = properties.decode(octets, 0, len(octets))
     if "headers" in given:
-        at = 2
-        for name, _ in PROPERTIES[:2]:
-            if name in given:
-                at += 1 + octets[at]
+        at = properties.headers_at(octets)
         given["headers"] = pairs(octets, at + 4, at + 4 + field_table.size_at(octets, at, len(octets)))
     return given
 

@@ -115,6 +115,14 @@ def value(buffer, at, end, depth):
     return (text_of(octets) if letter == _LONGSTR else octets), at + size
 
 
+def behind(buffer, at, end):
+    """The position behind the typed value at `at`, of a table that was decoded before."""
+    letter = buffer[at]
+    if letter in _FIXED:
+        return at + 1 + _FIXED[letter][0]
+    return at + 1 if letter == _VOID else at + 5 + size_at(buffer, at + 1, end)
+
+
 def items(buffer, at, end, depth):
     """The values of an array between `at` and `end` as a list."""
     if depth > DEPTH_MAX:

@@ -15,7 +15,7 @@ def reworked(broker, message):
     broker: a number of 1.0 may have one octet, and nine here."""
     tables = broker.tables
     given, pieces = crossing.told(tables, message)
-    given = {name: given[name] for name in properties.known() if name in given}
+    given = {name: given[name] for name, _ in properties.PROPERTIES if name in given}
     changes = reading.annotations_of(broker.tables, message)
     octets = merged(given, changes)
     size_max = reading.properties_room(broker.limits, tables.messages[message + layout.MESSAGE_ROUTE])

@@ -35,8 +35,42 @@ def decode_all(octets):
     return decode(octets, 0, len(octets))
 
 
-def walk(buffer, at, end, named):
-    """One pass over flags and list: the headers, or None; fills `named` unless it is None."""
+def field_in(octets, name):
+    """One property of those that are all of `octets`, by its name; None: there is none."""
+    named: dict = {}
+    walk(octets, 0, len(octets), named, name)
+    return named.get(name)
+
+
+def header(octets, name):
+    """One header in properties (bytes) that `check` has walked, by its name; None: there is none. Values of others are not decoded."""
+    if not octets[0] & 0x20 or name.encode("utf-8") not in octets:
+        return None
+    sought = field_table.shortstr(name)
+    at = headers_at(octets)
+    end = at + 4 + field_table.size_at(octets, at, len(octets))
+    at += 4
+    item = None
+    while at < end:
+        behind = at + 1 + octets[at]
+        if octets[at:behind] == sought:
+            item, at = field_table.value(octets, behind, end, 1)
+        else:
+            at = field_table.behind(octets, behind, end)
+    return item
+
+
+def headers_at(octets):
+    """Where the size of the headers stands in properties, or would stand: behind content-type and content-encoding."""
+    at = 2
+    for bit in (0x80, 0x40):
+        if octets[0] & bit:
+            at += 1 + octets[at]
+    return at
+
+
+def walk(buffer, at, end, named, only=None):
+    """One pass over flags and list: the headers, or None; fills `named` unless it is None. `only`: the one property to put there."""
     if at + 2 > end:
         bad("a content header ends inside its property flags")
     flags = buffer[at] << 8 | buffer[at + 1]
@@ -49,7 +83,8 @@ def walk(buffer, at, end, named):
         if flags & mask:
             size = size_of(name, code, buffer, at, end)
             if named is not None:
-                named[name] = item_at(code, buffer, at, size)
+                if only is None or name == only:
+                    named[name] = item_at(code, buffer, at, size)
             elif code == "F":
                 headers = field_table.pairs(buffer, at + 4, at + size, 1)
             at += size
@@ -96,7 +131,9 @@ def encode(given):
             parts.append(encode_item(code, item))
         mask >>= 1
     if left:
-        raise KeyError("class basic has no property among " + ", ".join([name for name in given if name not in known()]))
+        raise KeyError(
+            "class basic has no property among " + ", ".join([name for name in given if name not in [row[0] for row in PROPERTIES]])
+        )
     parts[0] = struct.pack(">H", flags)
     return b"".join(parts)
 
@@ -110,11 +147,6 @@ def encode_item(code, item):
     return struct.pack(">B" if code == "o" else ">Q", item)
 
 
-def known():
-    """The names of the properties of class basic."""
-    return [name for name, _ in PROPERTIES]
-
-
 def bad(text):
     """Raise the syntax error of section 4.2.6.1."""
     raise ProtocolError(SYNTAX_ERROR, text)
@@ -123,12 +155,8 @@ def bad(text):
 def with_header(octets, pair):
     """Properties (bytes) with one more pair (bytes, encoded) at the end of their headers table."""
     flags = octets[0] << 8 | octets[1]
-    at = 2
-    for bit in (0x8000, 0x4000):
-        if flags & bit:
-            at += 1 + octets[at]
+    rest = at = headers_at(octets)
     size = 0
-    rest = at
     if flags & 0x2000:
         size = struct.unpack_from(">I", octets, at)[0]
         rest = at + 4 + size
@@ -189,7 +217,7 @@ def other_pairs(table, names):
     while at < len(table):
         start = at
         name = field_table.text_of(table[at + 1 : at + 1 + table[at]])
-        _, at = field_table.value(table, at + 1 + table[at], len(table), 1)
+        at = field_table.behind(table, at + 1 + table[at], len(table))
         if name not in names:
             pairs.append(table[start:at])
     return pairs

@@ -62,7 +62,7 @@ def is_wanted(broker, consumer, message):
     """True for a message that passes a consumer's filters."""
     if consumer.filter is not None:
         octets = broker.tables.properties_of(message)
-        if not subscription.fits(consumer, octets, reading.format_of(broker.tables, message).decode):
+        if not subscription.fits(consumer, octets, reading.format_of(broker.tables, message).header):
             return False
     wanted = getattr(consumer, "wanted", None)  # only a consumer with filters has it: boards' consumers are as small as can be
     return wanted is None or wanted(broker, message)

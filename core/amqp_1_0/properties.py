@@ -45,6 +45,19 @@ def decode(buffer, at, end):
     return properties_of(facts(buffer, at, end), plain)
 
 
+def field_in(octets, name):
+    """One property of a properties part (bytes), by its name in class basic; None: there is none."""
+    return decode(octets, 0, len(octets)).get(name)
+
+
+def header(octets, name):
+    """One header of a properties part (bytes), as `decode` names them; None: there is none."""
+    key = "x-cc" if name == "CC" else name
+    if key.encode("utf-8") not in octets:
+        return None
+    return (field_in(octets, "headers") or {}).get(name)
+
+
 def properties_of(facts, write):
     """The names of class basic out of facts; `write`: how values of headers are given."""
     given: "dict" = {}

@@ -134,9 +134,8 @@ def refuse(text):
     raise ProtocolError(PRECONDITION_FAILED, text)
 
 
-def delay_of(properties):
-    """The milliseconds that a message asks for; 0 when it asks for none (the plugin's rule: a number above 0)."""
-    delay = (properties().get("headers") or {}).get("x-delay", 0)
+def delay_of(delay):
+    """The milliseconds that a message asks for by its header x-delay; 0 when it asks for none (the plugin's rule: a number above 0)."""
     if isinstance(delay, str):
         delay = whole_number(delay) or 0
     return delay if isinstance(delay, int) and not isinstance(delay, bool) and delay > 0 else 0

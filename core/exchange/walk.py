@@ -92,7 +92,7 @@ class Walk:
         """The destinations that one exchange matches; sets `alternate` to the alternate exchange's name when there are none, else None."""
         self.alternate = None
         if exchange.delays:
-            self.delay_ms = max(self.delay_ms, delay_of(self.read_properties))
+            self.delay_ms = max(self.delay_ms, delay_of(reading.header_of(self.broker.tables, self.message, "x-delay")))
         if exchange.draws:
             self.drew.append(exchange)
             if exchange.loses():

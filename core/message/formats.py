@@ -5,6 +5,8 @@ message of the format. Numbers stand in the log, and are never given twice. Such
 
     check(buffer, at, end)          raises ProtocolError for properties that are not valid
     decode(buffer, at, end)         the properties by name, a dict
+    field_in(octets, name)          one of them, or None
+    header(octets, name)            one of the headers, or None; few octets are read where there is none
     encode(given)                   the opposite
     merge(octets, annotations)      properties with annotations over them (core/message/annotations.py), else octet for octet as they are
 """

@@ -38,9 +38,24 @@ def merged(tables, message):
     return format_of(tables, message).merge(octets, changes) if changes else octets
 
 
-def headers_of(tables, message):
-    """A message's headers by name."""
-    return properties_of(tables, message).get("headers") or {}
+def field_of(tables, message, name):
+    """One property of a message as receivers get it, None: it has none. The dict of all of them is not made."""
+    changes = tables.annotations_of(message)
+    return given(annotations.read(changes) if changes else None, format_of(tables, message).field_in, tables.properties_of(message), name)
+
+
+def header_of(tables, message, name):
+    """The same of one header."""
+    changes = tables.annotations_of(message)
+    changes = annotations.read(changes).get("headers") if changes else None
+    return given(changes, format_of(tables, message).header, tables.properties_of(message), name)
+
+
+def given(changes, read, octets, name):
+    """What `changes` say of a name, else what `read` reads in the octets."""
+    if not changes or name not in changes:
+        return read(octets, name)
+    return None if changes[name] is annotations.GONE else changes[name]
 
 
 def expiration_of(tables, message):

@@ -92,7 +92,7 @@ class Waiting:
                         if reading.names_of(broker.tables, message)[0] in names:
                             left = left_of(
                                 broker,
-                                lambda message=message: reading.properties_of(broker.tables, message),
+                                reading.header_of(broker.tables, message, "x-delay"),
                                 broker.tables.messages[message + layout.MESSAGE_ARRIVED],
                             )
                     except Exception as error:  # the message is delivered at once
@@ -107,8 +107,7 @@ class Waiting:
                     entry = behind
 
 
-def left_of(broker, properties, arrived):
-    """Milliseconds that a recovered message of an exchange that delays has to wait yet; `properties`: a function that returns its
-    properties."""
+def left_of(broker, delay, arrived):
+    """Milliseconds that a recovered message of an exchange that delays has to wait yet; `delay`: its header x-delay."""
     waited_s = max(broker.seconds - arrived, 0)  # the clock may have been set back
-    return delay_of(properties) - 1000 * waited_s
+    return delay_of(delay) - 1000 * waited_s

@@ -257,7 +257,7 @@ def waits(broker, payload, at, heads, delaying):
     from ..queue.waiting import left_of
 
     start = message_record.properties_at(at, heads)
-    return left_of(broker, lambda: format_of(kind).decode(payload, start, start + properties), arrived) > 0
+    return left_of(broker, format_of(kind).header(payload[start : start + properties], "x-delay"), arrived) > 0
 
 
 def load_message(broker, contents, segment, payload, at, heads, wanted, where):

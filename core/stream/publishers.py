@@ -11,7 +11,8 @@ from ..shim import const
 
 PUBLISHERS_MAX = const(1024)
 
-MARK = b"\x0ex-publisher-id"
+NAME = "x-publisher-id"
+SEQUENCE = "x-publisher-sequence"
 
 
 class Publishers:
@@ -24,28 +25,25 @@ class Publishers:
 
     def recovered(self, octets, start, end, kind):
         """Remember the sequence in octets[start:end], the properties of a message of this kind that has been appended before."""
-        if octets.find(MARK, start, end) >= 0:
-            doubles = self.doubles
-            self.seen(octets[start:end], kind)
-            self.doubles = doubles
+        doubles = self.doubles
+        self.seen(octets[start:end], kind)
+        self.doubles = doubles
 
     def withdraw(self, octets, kind):
         """A message of this kind with these properties was seen just now, and is not appended: its publisher may publish it again."""
-        if MARK in octets and self.recent is not None:
-            headers = headers_of(octets, kind)
+        if self.recent is not None:
             known = self.recent.known
-            identity, sequence = digest(headers.get("x-publisher-id")), headers.get("x-publisher-sequence")
+            identity, sequence = digest(format_of(kind).header(octets, NAME)), format_of(kind).header(octets, SEQUENCE)
             if identity in known and known[identity] == sequence:
                 known[identity] = sequence - 1
 
     def seen(self, octets, kind):
         """True when a message of this kind with these properties has been appended before; else its sequence is remembered."""
-        if MARK not in octets:
+        name = format_of(kind).header(octets, NAME)
+        if not isinstance(name, str):
             return False
-        headers = headers_of(octets, kind)
-        name = headers.get("x-publisher-id")
-        sequence = headers.get("x-publisher-sequence")
-        if not isinstance(name, str) or not isinstance(sequence, int):
+        sequence = format_of(kind).header(octets, SEQUENCE)
+        if not isinstance(sequence, int):
             return False
         if self.recent is None:
             self.recent = Recent(pool_of(self.tables))
@@ -66,8 +64,3 @@ class Publishers:
         """The stream is deleted."""
         if self.recent is not None:
             self.recent.end()
-
-
-def headers_of(octets, kind):
-    """The headers in properties of a message of this kind."""
-    return format_of(kind).decode(octets, 0, len(octets)).get("headers") or {}

@@ -20,7 +20,6 @@ KEPT_MAX = 256  # names of consumers whose offset a stream keeps
 OFFSET_NAMES = ("first", "last", "next", "stored")
 
 FILTER_NAME = "x-stream-filter-value"
-FILTER_MARK = b"x-stream-filter-value"
 
 
 def begin(broker, consumer, stream, arguments, prefetch):
@@ -92,12 +91,10 @@ def filter_of(arguments):
     return wanted
 
 
-def fits(consumer, octets, decode):
-    """True when a filtering consumer wants a message with these properties (bytes); `decode` reads them."""
-    if FILTER_MARK not in octets:
-        return consumer.unfiltered
-    headers = decode(octets, 0, len(octets)).get("headers") or {}
-    return headers[FILTER_NAME] in consumer.filter if FILTER_NAME in headers else consumer.unfiltered
+def fits(consumer, octets, header):
+    """True when a filtering consumer wants a message with these properties (bytes); `header`: the function of their format."""
+    value = header(octets, FILTER_NAME)
+    return consumer.unfiltered if value is None else value in consumer.filter
 
 
 def flag(arguments, name):

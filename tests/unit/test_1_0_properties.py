@@ -31,6 +31,8 @@ def test_golden_octets_by_both_kinds_of_names():
     assert found["application-properties"] == {"b": ("ubyte", 2)}
     assert properties.decode(GOLDEN, 0, len(GOLDEN)) == {"delivery_mode": 2, "headers": {"x-a": 1, "CC": ["k"], "b": 2}, "message_id": "1"}
     assert format_of(AMQP_1_0) is properties
+    assert [properties.header(GOLDEN, name) for name in ("x-a", "CC", "b", "x-cc", "c")] == [1, ["k"], 2, None, None]
+    assert (properties.field_in(GOLDEN, "message_id"), properties.field_in(GOLDEN, "type")) == ("1", None)
 
 
 def test_what_a_conversion_noted_is_a_property():

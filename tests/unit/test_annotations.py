@@ -121,6 +121,12 @@ def test_what_receivers_get_is_the_properties_with_the_annotations_over_them():
         merged = properties.merge(octets, changes)
         wanted = annotations.put_over(properties.decode_all(octets), changes)
         assert properties.decode_all(merged) == wanted, (given, changes)
+        for name in wanted:
+            if name != "headers":
+                assert reading.given(changes, properties.field_in, octets, name) == wanted[name], (given, changes, name)
+        headers = wanted.get("headers", {})
+        for name in list(headers) + ["a", "deep", "new"]:
+            assert reading.given(changes.get("headers"), properties.header, octets, name) == headers.get(name), (given, changes, name)
     assert properties.merge(properties.encode(GIVEN), {}) == properties.encode(GIVEN)
     twice = (
         b"\x20\x00" + (13).to_bytes(4, "big") + b"\x01bt\x07" + b"\x01au\x00\x01" + b"\x01bt\x00"

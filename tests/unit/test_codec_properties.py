@@ -57,6 +57,29 @@ def test_all_fourteen_go_there_and_back():
     assert properties.decode(memoryview(octets), 0, len(octets)) == ALL
 
 
+def test_one_property_or_one_header_is_what_decode_gives():
+    """Whatever stands before it; a name that comes twice has its last value, a name within another value is none."""
+    headers = {
+        "x": "a\x01a",
+        "a": 1,
+        "t": {"a": 2, "deep": [{"a": 3}, "a", None]},
+        "n": None,
+        "yes": True,
+        "f": 2.5,
+        "o": b"\x01a",
+        "when": ("T", 5),
+        "b": "x",
+    }
+    for given in ({}, {"headers": {}}, {"headers": headers}, ALL, dict(ALL, headers=headers), {"content_type": "a", "headers": headers}):
+        octets = properties.encode(given)
+        for name in ALL:
+            assert properties.field_in(octets, name) == given.get(name), (given, name)
+        for name in list(headers) + ["k", "deep", "none"]:
+            assert properties.header(octets, name) == given.get("headers", {}).get(name), (given, name)
+    twice = b"\x20\x00\x00\x00\x00\x0e\x01aI\x00\x00\x00\x01\x01aI\x00\x00\x00\x02"
+    assert properties.header(twice, "a") == 2 == properties.decode(twice, 0, len(twice))["headers"]["a"]
+
+
 def test_properties_cut_anywhere_are_refused():
     octets = properties.encode(ALL)
     for end in range(len(octets)):

@@ -33,6 +33,9 @@ class OtherFormat:
     def decode(self, buffer, at, end):
         return {"message_id": str(bytes(buffer[at:end]), "utf-8").lower()}
 
+    def field_in(self, octets, name):
+        return self.decode(octets, 0, len(octets)).get(name)
+
 
 def said(broker, name):
     """What the columns of a queue's messages say: (priority, durable, lifetime in ms) of each, and whether it gives a priority."""

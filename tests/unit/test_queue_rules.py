@@ -425,13 +425,13 @@ def test_what_a_message_group_costs_does_not_grow_with_what_is_unsettled():
     for peer in (one, two):
         peer.consume("q")
     reads = [0]
-    read = reading.headers_of
+    read = reading.header_of
 
-    def counting(tables, message):
+    def counting(tables, message, name):
         reads[0] += 1
-        return read(tables, message)
+        return read(tables, message, name)
 
-    reading.headers_of = counting
+    reading.header_of = counting
     rule = broker.queues["q"].rules.groups
     looks = [0]
     is_held = rule.is_held
@@ -447,7 +447,7 @@ def test_what_a_message_group_costs_does_not_grow_with_what_is_unsettled():
         one.publish("q", b"x", given={"headers": {"g": number % 50}})
         got += one.contents()
         two.frames()
-    reading.headers_of = read
+    reading.header_of = read
     unsettled = broker.queues["q"].unsettled_count()
     assert unsettled == 600 and reads[0] <= 2 * 600 and looks[0] <= 8 * 600, (reads, looks)
     for _, arguments, _, _ in got[1:]:

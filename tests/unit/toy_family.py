@@ -38,6 +38,14 @@ class Format:
         return json.loads(str(bytes(octets[at:end]), "utf-8"))
 
     @staticmethod
+    def field_in(octets, name):
+        return Format.decode(octets, 0, len(octets)).get(name)
+
+    @staticmethod
+    def header(octets, name):
+        return (Format.field_in(octets, "headers") or {}).get(name)
+
+    @staticmethod
     def exact(octets):
         return Format.decode(octets, 0, len(octets))
 

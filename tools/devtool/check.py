@@ -393,6 +393,8 @@ def octet_fault(node):
     if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
         if FRAME_END in node.value:
             return "0xCE ends a frame"
+        if b"x-" in node.value:
+            return "a header by its octets, and not by its format (core/message/formats.py)"
         if len(node.value) >= 4 and node.value[0] == 0 and node.value[1] in CLASSES and node.value[2] == 0:
             return "a class and a method"
     if isinstance(node, ast.Compare) and is_octet(node.left) and any(is_number(each, CLASSES) for each in node.comparators):

@@ -20,7 +20,7 @@ class Rule(Feature):
 
     def gate(self, broker, queue, message):
         """Look the message-id up, and remember it."""
-        identity = reading.properties_of(broker.tables, message).get("message_id")
+        identity = reading.field_of(broker.tables, message, "message_id")
         if identity is None:
             return TAKEN
         if self.recent is None:

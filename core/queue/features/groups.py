@@ -138,5 +138,5 @@ class Rule(Feature):
 
     def group_of(self, broker, message):
         """The digest of the value of the header, or None."""
-        value = reading.headers_of(broker.tables, message).get(self.header)
+        value = reading.header_of(broker.tables, message, self.header)
         return None if value is None or isinstance(value, (list, dict)) else digest(value)

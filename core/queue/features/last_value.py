@@ -24,7 +24,7 @@ class Rule(Feature):
 
     def value_of(self, broker, message):
         """The digest of the value of a message's header, or None."""
-        value = reading.headers_of(broker.tables, message).get(self.header)
+        value = reading.header_of(broker.tables, message, self.header)
         return None if value is None or isinstance(value, (list, dict)) else digest(value)
 
     def has_place(self, broker, value):
