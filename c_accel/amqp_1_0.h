@@ -16,10 +16,19 @@ typedef struct {
     int32_t credit;      /* transfers that may be taken */
     int32_t taken;       /* how many were, in a row of delivery-ids that ends before next_id */
     int32_t is_settled;  /* all of them were settled by their sender */
+    /* A flow of the peer's about a link (section 2.7.4), which asks for no answer: octets of its frame, 0: none was read; its fields. */
+    int32_t flow_size;
+    int32_t flow_handle;
+    uint32_t flow_next_incoming_id;
+    uint32_t flow_incoming_window;
+    uint32_t flow_next_outgoing_id;
+    uint32_t flow_outgoing_window;
+    uint32_t flow_delivery_count;
+    uint32_t flow_link_credit;
 } leveret_amqp_1_0_link;
 
 /* Take transfers of the link, each a whole message, and dispositions of the session from source[state[AT]:state[END]]: INCOMPLETE, ASK, ASK_ROUTE or
- * TURN_OVER. Until all of a frame has been looked at nothing is changed. */
+ * TURN_OVER. Until all of a frame has been looked at nothing is changed. A flow is ASK, and its fields are in `link`. */
 int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source);
 
 /* Deliver up to `limit` messages of a consumer's queue into target[at:end], as hot.pump: the position behind them. `prefix`: a transfer's octets up to its

@@ -7,6 +7,7 @@ class Row:
     """As core/amqp_1_0/hot_row.py has it."""
 
     name = "amqp_1_0"
+    reads_flows = True
 
     def __init__(self, engine):
         self.pointers = engine.pointers

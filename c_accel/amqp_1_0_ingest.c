@@ -6,7 +6,7 @@
 #include "queues.h"
 #include "routes.h"
 
-enum { HEAD_SIZE = 8, TRANSFER = 0x14, DISPOSITION = 0x15, ACCEPTED_STATE = 0x24, TAG_OCTETS = 32 };
+enum { HEAD_SIZE = 8, FLOW = 0x13, TRANSFER = 0x14, DISPOSITION = 0x15, ACCEPTED_STATE = 0x24, TAG_OCTETS = 32 };
 enum { UNSETTLED = 0, SETTLED = 1 }; /* snd-settle-mode */
 
 /* A reader of the fields of a performative: a value of the wrong form makes it bad. */
@@ -175,9 +175,38 @@ static int32_t take_disposition(const leveret_tables *t, const leveret_amqp_1_0_
     return 0;
 }
 
+/* The flow at `at` (its list) of a frame of `size` octets that ends at `end`: ASK, and link->flow_size where it is as usual. */
+static int32_t read_flow(leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end, int32_t size)
+{
+    fields in;
+    int absent[7];
+    if (!begin(&in, source, at, end))
+        return ASK;
+    link->flow_next_incoming_id = take_uint(&in, &absent[0]);
+    link->flow_incoming_window = take_uint(&in, &absent[1]);
+    link->flow_next_outgoing_id = take_uint(&in, &absent[2]);
+    link->flow_outgoing_window = take_uint(&in, &absent[3]);
+    uint32_t handle = take_uint(&in, &absent[4]);
+    link->flow_delivery_count = take_uint(&in, &absent[5]);
+    link->flow_link_credit = take_uint(&in, &absent[6]);
+    int no_available, drain, echo;
+    take_uint(&in, &no_available);
+    drain = take_boolean(&in);
+    echo = take_boolean(&in);
+    for (int field = 0; field < 7; field++)
+        if (absent[field])
+            return ASK;
+    if (in.is_bad || drain || echo || next_code(&in) != 0x40 || in.at != in.end || in.end != end || handle > 0xFFFF)
+        return ASK;
+    link->flow_handle = (int32_t)handle;
+    link->flow_size = size;
+    return ASK;
+}
+
 int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
 {
     int32_t *state = t->state;
+    link->flow_size = 0;
     for (;;) {
         int32_t at = state[STATE_AT], left = state[STATE_END] - at;
         if (left < HEAD_SIZE)
@@ -199,6 +228,8 @@ int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *
             answer = take_transfer(t, link, route, source, at + 11, end);
         else if (head[10] == DISPOSITION)
             answer = take_disposition(t, link, source, at + 11, end);
+        else if (head[10] == FLOW)
+            answer = read_flow(link, source, at + 11, end, (int32_t)size);
         if (answer)
             return answer;
         state[STATE_AT] = end;

@@ -7,7 +7,7 @@ A publisher sends transfers as far as the broker's credit and session window go,
 import random
 import time
 
-from leveret.core.amqp_1_0 import composites, frame
+from leveret.core.amqp_1_0 import composites, frame, hot_out
 from leveret.core.amqp_1_0.client.message import data_head, message_head
 from leveret.ports.client_1_0 import connect
 from leveret.tools import perf_worker
@@ -196,7 +196,7 @@ class Consumer10(Side10, perf_worker.Consumer):
         }
         fields.update({"handle": self.link.handle, "delivery-count": (self.begun + received) & MASK})
         fields["link-credit"] = max(self.credit - (received - settled), 0)
-        self.say("flow", fields)
+        self.send(hot_out.flow(0, fields))
 
     def work(self, now):
         received = self.perf.received
@@ -205,7 +205,7 @@ class Consumer10(Side10, perf_worker.Consumer):
             last = self.perf.tag
             first = (last - (received - self.acknowledged) + 1) & MASK
             self.acknowledged = received
-            self.say("disposition", {"role": True, "first": first, "last": last, "settled": True, "state": ("accepted", {})})
+            self.send(hot_out.disposition(0, True, first, last, True, ("accepted", {})))
         settled = self.acknowledged if self.ack_every else received
         if settled - self.told >= max(1, self.credit // 2):
             self.give(settled)

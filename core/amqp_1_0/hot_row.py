@@ -3,7 +3,7 @@
 The functions are those of hot_in.py and hot_transfers.py; c_accel/amqp_1_0.py has them in C. The engine processes frames in the receive
 buffer as long as they are one link's: transfers that are a whole message each, in the order of their delivery-ids and within credit and
 window, to a node whose route is known, and dispositions that accept and settle. At the first frame of another kind it stops, and nothing of
-that one has been done. The run is answered as one range of delivery-ids (dispositions.Run).
+that one has been done; in C it has read a receiver's flow (`flowed`). The run is answered as one range of delivery-ids (dispositions.Run).
 """
 
 from ..access.permissions import WRITE
@@ -20,11 +20,14 @@ if False:  # for the type checker alone
 
 _TRANSFER = 0x14  # codes of descriptors
 _DISPOSITION = 0x15
+_FLOW = 0x13
 _LEAST = 16  # octets of a frame that it may be about
 
 
 class Link:
     """The engine's record of a link, as c_accel/amqp_1_0.h has it; or of a session alone."""
+
+    flow_size = 0  # no flow is read
 
     def __init__(self):
         self.channel = self.record = self.route_size = self.settles = 0
@@ -37,6 +40,7 @@ class Row:
     """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_1_0.py has one in C)."""
 
     name = "amqp_1_0"
+    reads_flows = False
 
     def __init__(self, tables):
         self.tables = tables
@@ -137,7 +141,7 @@ def ingest(protocol):
         link = session.links.get(handle_at(octets, at + 11))
         if link is None or not is_plain(link):
             return layout.ASK
-    elif octets[at + 10] != _DISPOSITION:
+    elif octets[at + 10] != _DISPOSITION and not (octets[at + 10] == _FLOW and protocol.hot.reads_flows):
         return layout.ASK
     return take(protocol, session, link)
 
@@ -197,7 +201,7 @@ def take(protocol, session, link):
     state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
     way = session.way_at if link is None else link.way_at
     answer = protocol.hot.ingest(flat, way, receive.address)
-    while answer == layout.ASK_ROUTE and find_way(protocol, link):
+    while answer == layout.ASK_ROUTE and find_way(protocol, link) or flat.flow_size and flowed(session, flat):
         answer = protocol.hot.ingest(flat, way, receive.address)
     receive.start = state[layout.STATE_AT]
     logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
@@ -210,6 +214,29 @@ def take(protocol, session, link):
     if flat.taken:
         took(session, link, flat, logged)
     return answer
+
+
+def flowed(session, flat):
+    """Do as mapping.flow and OutgoingLink.flow do with a flow that the engine has read: it gives credit, and asks for no answer. False: its
+    link is of another kind, or in another state."""
+    link, broker = session.links.get(flat.flow_handle), session.broker
+    if link is None or not link.is_plain_receiver or link.state != "attached" or link.consumer is None:
+        return False
+    session.next_incoming_id = flat.flow_next_outgoing_id
+    session.remote_outgoing_window = flat.flow_outgoing_window
+    session.remote_incoming_window = flat.flow_incoming_window - serial.distance(flat.flow_next_incoming_id, session.next_outgoing_id)
+    if session.remote_incoming_window > 0:
+        session.wake()
+        if session.outgoing.active() or session.responses:
+            session.wants_to_write()
+    credit = flat.flow_link_credit - max(serial.distance(flat.flow_delivery_count, link.delivery_count), 0)
+    broker.consumers.add_credit(link.consumer, min(max(credit, 0), layout.CREDIT_UNLIMITED - 1) - link.left())
+    link.work = None
+    link.drain = False
+    state = broker.tables.state
+    state[layout.STATE_AT] += flat.flow_size
+    state[layout.STATE_LEFT] -= 1
+    return True
 
 
 def find_way(protocol, link):

@@ -33,6 +33,7 @@ class Link:
     lent = grown = 0  # of that, what bounds.Places lends; of that, what it has lent more
     is_refused = False
     settled: "Any" = False  # deliveries of an outgoing link leave settled
+    is_plain_receiver = False  # its flows are OutgoingLink.flow's
 
     def __init__(self, session, fields):
         self.session = session

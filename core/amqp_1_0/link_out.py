@@ -35,6 +35,7 @@ class OutgoingLink(Link):
     """One such link."""
 
     role = True  # the peer's: receiver
+    is_plain_receiver = True
 
     def __init__(self, session, fields):
         Link.__init__(self, session, fields)
