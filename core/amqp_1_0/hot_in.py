@@ -283,8 +283,8 @@ def header_end(state, source, at, end, left):
             if place == 0 or place == 3:  # durable, first-acquirer
                 if code != 0x41 and code != 0x42:
                     return -1
-                if place == 0 and code == 0x41:
-                    state[STATE_KIND] |= KIND_DURABLE
+                if code == 0x41:
+                    state[STATE_KIND] |= KIND_DURABLE if place == 0 else KIND_FOR_US
             elif place == 1:
                 if code != 0x50:
                     return -1

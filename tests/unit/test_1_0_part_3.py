@@ -63,6 +63,19 @@ def test_the_first_receiver_alone_is_told_that_it_is_the_first():
         invariants.check(broker.tables)
 
 
+def test_messages_whose_way_is_known_are_no_others():
+    """What a link sends again and again goes the quick way."""
+    broker, peer = ready()
+    octets = message(b"x", header={"first-acquirer": True})
+    for number in range(5):
+        assert send(peer, octets, number) == "accepted"
+    peer.receiver(credit=20)
+    got = deliveries(peer)
+    assert [each for _, each in got] == [octets] * 5
+    peer.settle(got[0][0], ("released", {}), got[-1][0])
+    assert [each for _, each in deliveries(peer)] == [message(b"x", header={})] * 5
+
+
 def test_a_failed_delivery_a_restart_and_a_receiver_of_another_family():
     store = MemoryStore()
     broker, peer = ready(store)
