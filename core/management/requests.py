@@ -1,9 +1,9 @@
 """Management over AMQP: what is published to the default exchange with the routing key amq.leveret.management is answered to its reply-to.
 
 Request and answer are JSON objects of at most management_size_max octets. A request: {"request": name, ...}. An answer: {"ok": true, ...},
-or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with 403,
-a request that is too large with 311, one without a reply-to with 406, one whose reply queue is not there with 404. Without room for the
-answer the request waits, as any publisher does. What an answer says of definitions and users is durable before it leaves.
+or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with
+access-refused, a request that is too large with content-too-large, one without a reply-to with precondition-failed, one whose reply queue is
+not there with not-found. Without room for the answer the request waits, as any publisher does. What an answer says of definitions and users is durable before it leaves.
 
     overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
     counters                    the counters alone

@@ -232,6 +232,9 @@ def test_a_rule_that_hides_faults_of_types_is_only_for_what_is_not_ours():
         "fits = body + 8 <= self.frame_size_max",
         "def put_frame(target): pass",
         "def basic_publish(session): pass",
+        "return b'x-publisher-id' in octets",
+        "number = channels[channel + layout.CHANNEL_NUMBER]",
+        "if number >= state[STATE_NUMBERS]: pass",
     ),
 )
 def test_octets_of_a_family_are_found_outside_its_room(source):

@@ -368,7 +368,11 @@ FRAME_END = 0xCE
 BUFFERS = ("source", "target", "octets", "buffer", "header", "payload")
 FRAME_PARTS = (7, 8, 12, 20)  # octets of a frame's head, of a frame beside its payload, of a content header, of its frame
 FAMILY_NAMES = re.compile(r"^(basic|channel|connection|exchange|queue|confirm|tx)_(publish|deliver|get|ack|nack|open|close|consume)(_ok)?$")
-FAMILY_C = re.compile(r"0xCE\b|END_OCTET|CLASS_BASIC|BASIC_[A-Z]+|\bput_frame\b|[!=]= ?(?:%s)\b" % "|".join(map(str, CLASSES)))
+FAMILY_FIELDS = ("CHANNEL_NUMBER", "STATE_FRAME_MAX", "STATE_NUMBERS")  # of core/memory/layout.py: numbers that are on the wire
+FAMILY_C = re.compile(
+    r"0xCE\b|END_OCTET|CLASS_BASIC|BASIC_[A-Z]+|\bput_frame\b|[!=]= ?(?:%s)\b|\b(?:%s)\b(?! =)"
+    % ("|".join(map(str, CLASSES)), "|".join(FAMILY_FIELDS))
+)
 C_OF_A_CLIENT = ("perf.c", "perf.h")  # `leveret perf` is a client
 
 
@@ -404,7 +408,9 @@ def octet_fault(node):
     if isinstance(node, (ast.BinOp, ast.Compare)) and "frame_size_max" in names_in(node):
         if any(is_number(each, FRAME_PARTS) for each in ast.walk(node)):
             return "octets of a frame beside its payload"
-    name = node.name if isinstance(node, ast.FunctionDef) else node.id if isinstance(node, ast.Name) else ""
+    name = node.name if isinstance(node, ast.FunctionDef) else node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+    if name in FAMILY_FIELDS and not isinstance(node.ctx, ast.Store):
+        return "a field that is a family's own"
     return "a method of a family" if FAMILY_NAMES.match(name) or name in ("put_frame", "shortstr") else ""
 
 
