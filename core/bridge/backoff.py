@@ -1,7 +1,7 @@
 """How long to wait before the next attempt to connect: decorrelated jitter.
 
 Each pause lies at random between the base and three times the pause before it, at most the cap: peers that lost the same broker
-at the same moment spread out, and do not come back in step. No randomness of its own: the caller gives a random number.
+at the same moment spread out, and do not come back in step. The caller gives the random number.
 """
 
 
@@ -22,5 +22,5 @@ class Backoff:
         return self._pause_ms
 
     def reset(self):
-        """After a connection that held: the next pause starts from the base again."""
+        """Start the next pause from the base again, after a connection that held."""
         self._pause_ms = self._base_ms

@@ -4,7 +4,7 @@ from ..shim import elapsed
 
 
 class Bucket:
-    """`rate`: tokens a second, 0: no limit. It holds what a second gives, and may be overdrawn by one message."""
+    """`rate`: tokens a second, 0: no limit. A bucket holds the tokens of one second, and one message may overdraw it."""
 
     def __init__(self, rate):
         self.rate = rate

@@ -1,13 +1,14 @@
-"""What a bridge decides: which message goes upstream next, what was confirmed, what is tried again, and what may be settled at the source.
+"""A bridge's decisions: which message goes upstream next, which are confirmed, which are tried again, which may be settled at the source.
 
     record -> lane (live or replay) -> flight -> confirmed -> settled at the source
                                          |-> nacked, returned: retry -> lane ... -> parting: to the refused queue of the bridge
 
 Laws
-- A delivery is settled when all its records are confirmed upstream (or are in the refused queue), never before.
+- The bridge settles a delivery when upstream has confirmed all its records (or they are in the refused queue), never before.
 - With `dense` numbers (a stream's offsets) a record that comes twice, by two lanes or after a reconnection, is sent once: its second
-  delivery waits for the same confirm. Without, each delivery is a record of its own.
-- Each lane is sent in order; what was refused comes later. The live lane goes first; the replay lane obeys its buckets while there is one.
+  delivery waits for the same confirm. Without dense numbers each delivery is a record of its own.
+- The mover sends each lane in order; refused messages come later. The live lane goes first; the replay lane obeys its buckets while there
+  is one.
 - No socket, clock or randomness; `now` is wrapping milliseconds.
 """
 
@@ -50,13 +51,14 @@ class Record:
         self.deliveries = [delivery]
         self.tries = 0
         self.due = 0
-        self.reason = ""  # why it was refused the last time
+        self.reason = ""  # upstream's last reason to refuse it
         self.marked = None  # (key, properties) for upstream
         self.arrived = arrived
 
 
 class Mover:
-    """`marks`: an amqp_0_9/bridge_marks.Marks. `attempts`: how often a message is sent before it is parted with, 0: for ever."""
+    """`marks`: an amqp_0_9/bridge_marks.Marks. `attempts`: how often the mover sends a message before it gives it to the refused queue, 0:
+    for ever."""
 
     def __init__(self, marks, dense, attempts=10, replay_messages=0, replay_octets=0, retry_ms=RETRY_MS):
         self.marks = marks
@@ -66,17 +68,17 @@ class Mover:
         self.messages_bucket = Bucket(replay_messages)
         self.octets_bucket = Bucket(replay_octets)
         self.live = False  # there is a live lane
-        self.refusing = ""  # why upstream has refused the last message that it answered for, "": it took it
+        self.refusing = ""  # upstream's reason to refuse the last message that it answered for; "": upstream accepted it
         self.counters = {"bridged": 0, "bridged_octets": 0, "replayed": 0, "nacked": 0, "returned": 0, "refused": 0, "doubles_held_back": 0}
         self.forget()
 
     def forget(self):
         """Forget all records and deliveries: the source's numbers begin anew."""
-        self.records = {}  # number -> Record: all that is held
+        self.records = {}  # number -> Record: all records of the mover
         self.lanes: tuple = ([], [])
         self.flight = {}  # number of the publish upstream -> Record
         self.retry = []
-        self.parting = []  # what is to go to the refused queue
+        self.parting = []  # records for the refused queue
         self.settled = []  # Deliveries that are done
         self.done = Ranges()
         self.counted = 0
@@ -84,7 +86,7 @@ class Mover:
     # From the source
 
     def record(self, lane, number, exchange, key, octets, body, delivery, arrived=None):
-        """A record of a delivery has come. `number` None: it gets one of its own; `arrived`: seconds since 1970, or None."""
+        """Add a record of a delivery. `number` None: the mover gives it a number of its own; `arrived`: seconds since 1970, or None."""
         if number is None:
             self.counted += 1
             number = self.counted
@@ -101,7 +103,7 @@ class Mover:
             self.lanes[lane].append(record)
 
     def source_lost(self):
-        """The source's connection is lost: it will deliver again what is not settled."""
+        """The source's connection is lost: the source will deliver unsettled messages again."""
         for number in self.records:
             self.records[number].deliveries = []
         self.settled = []
@@ -113,8 +115,8 @@ class Mover:
     # To upstream
 
     def publish(self, now, put):
-        """Send what may be sent: `put(record)` gives the number of the publish, 0 when there is no room, -1 when it can never go (and
-        sets why as its `reason`). True when something went."""
+        """Send the records that may go: `put(record)` returns the number of the publish, 0 when there is no room, -1 when the record can
+        never go (and sets its `reason`). True when a record went."""
         sent = False
         if self.retry:
             sent = self._publish_due(now, put)
@@ -195,7 +197,7 @@ class Mover:
             self.complete(record)
 
     def returned(self, message):
-        """A message came back for want of a route; its confirm is still to come."""
+        """Upstream returned a message for want of a route; its confirm is still to come."""
         self.counters["returned"] += 1
         for record in self._like(message):
             record.reason = "upstream has no queue for routing key %r: %d %s" % (
@@ -205,7 +207,7 @@ class Mover:
             )
 
     def _like(self, message):
-        """The records in flight that a returned message may be: by gateway and sequence, else by its octets; in doubt all of them."""
+        """The records in flight that may be the returned message: by gateway and sequence, else by its octets; in doubt all of them."""
         in_flight = [self.flight[number] for number in sorted(self.flight) if not self.flight[number].reason]
         same = [record for record in in_flight if record.body == message.body]
         for record in same:
@@ -227,12 +229,12 @@ class Mover:
         self.retry.append(record)
 
     def parted(self, record):
-        """A record is safe in the refused queue."""
+        """The refused queue has a record."""
         self.counters["refused"] += 1
         self.complete(record)
 
     def complete(self, record):
-        """A record is done: count it down in its deliveries."""
+        """Count a record that is done down in its deliveries."""
         self.records.pop(record.number, None)
         if self.dense:
             self.done.add(record.number)
@@ -240,13 +242,13 @@ class Mover:
             self.count_down(delivery)
 
     def count_down(self, delivery):
-        """A delivery has one record less to wait for."""
+        """Count down the records that a delivery waits for."""
         delivery.left -= 1
         if delivery.left == 0:
             self.settled.append(delivery)
 
     def target_lost(self):
-        """Upstream's connection is lost: send unconfirmed records once more, in their lanes and their order."""
+        """Send unconfirmed records once more, in their lanes and their order: upstream's connection is lost."""
         for lane in (LIVE, REPLAY):
             again = [self.flight[number] for number in sorted(self.flight) if self.flight[number].lane == lane]
             if again:

@@ -1,8 +1,9 @@
-"""A set of offsets as ranges, bounded: what a bridge has had confirmed beside the way of its first lane."""
+"""A bounded set of offsets as ranges: those that upstream has confirmed ahead of the bridge's first lane."""
 
 
 class Ranges:
-    """Sorted, apart ranges [first, end); at most `most` of them. With more the smallest is forgotten: it is sent again, as a double."""
+    """Sorted, separate ranges [first, end); at most `most` of them. Beyond that the set forgets the smallest, and the bridge sends it
+    again, as a double."""
 
     def __init__(self, most=64):
         self.most = most

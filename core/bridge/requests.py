@@ -1,15 +1,12 @@
-"""What a bridge asks of the broker that it sends from, by management (core/management/requests.py).
+"""Requests of a bridge to the broker that it sends from, by management (core/management/requests.py).
 
-    bridge {"name", "stream", "consumer", "queue", "count", "status", "note"}
-        Moves up to `count` messages from the head of `queue` (null: none) to the stream, whose settled ones go; keeps `status` for who
-        asks; and answers what the stream has: "id", "logged", "first", "next", "position" (of the consumer; null: none kept), "octets",
-        "octets_max", "age_max_s", "oldest" (seconds since 1970 of the message at the position, null: none), "moved", "queued" (messages
-        left in `queue`), "noted" (with "note" true: the number of the log's record that has the position, which is there after a power
-        cut when an answer's "synced" is as large; null: there is no log)
-    report-bridge {"name", "status"}
-        Keeps `status`, of a bridge that has no stream
-    bridges {"name"}
-        "status" of a bridge with "reported_ms_ago"; without a name "names" of all
+    bridge {"name", "stream", "consumer", "queue", "count", "status", "note"} Moves up to `count` messages from the head of `queue` (null:
+    none) to the stream, whose settled ones go; keeps `status` for the request `bridges`; and answers with the stream's figures: "id",
+    "logged", "first", "next", "position" (of the consumer; null: none kept), "octets", "octets_max", "age_max_s", "oldest" (seconds since
+    1970 of the message at the position, null: none), "moved", "queued" (messages left in `queue`), "noted" (with "note" true: the number of
+    the log's record that has the position, which is there after a power cut when an answer's "synced" is as large; null: there is no log)
+    report-bridge {"name", "status"} Keeps `status`, of a bridge that has no stream bridges {"name"} "status" of a bridge with
+    "reported_ms_ago"; without a name "names" of all
 
 A move is one verb: out of the queue and into the stream stand in one commit of the log.
 """
@@ -107,7 +104,7 @@ def move(broker, queue, stream, most):
         if broker.put(message, [stream]) == NO_ROOM:
             break
         written = tables.messages[message + layout.MESSAGE_SEGMENT]
-        tables.messages[message + layout.MESSAGE_SEGMENT] = segment  # where the place is that is settled here
+        tables.messages[message + layout.MESSAGE_SEGMENT] = segment  # the place in the queue that the stream's record settles
         queue.drop(queue.pop())
         tables.messages[message + layout.MESSAGE_SEGMENT] = written
         count += 1

@@ -1,7 +1,8 @@
-"""Comparison of a headers exchange (0-9-1 section 3.1.3.4): a message fits when its headers have what the binding asks for.
+"""Comparison of a headers exchange (0-9-1 section 3.1.3.4): a message fits when its headers have the
+values of the binding's arguments.
 
-x-match "all" (the default): all of it; "any": at least one. An argument without a value asks only that the header is there. Arguments
-that begin with x- are not compared, but by all-with-x and any-with-x (RabbitMQ). Whole numbers of all widths are one kind and numbers
+x-match "all" (the default): all arguments; "any": at least one. An argument without a value asks only for the header's presence. Arguments
+that begin with x- are compared by all-with-x and any-with-x alone (RabbitMQ). Whole numbers of all widths are one kind and numbers
 with a fraction another, as in RabbitMQ: 1 is not 1.0, and neither is true.
 """
 
@@ -21,7 +22,7 @@ def check(arguments):
 
 
 def same(wanted, value):
-    """True when both are of one kind and equal; nothing wanted (None) is met by anything."""
+    """True when both values are of one kind and equal; every value meets a wanted None."""
     return wanted is None or (type(wanted) is type(value) and wanted == value)
 
 

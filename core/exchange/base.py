@@ -2,8 +2,8 @@
 
 A type is the class `Type` of a file in types/, with a row in registry.TYPES. It offers `add(binding)`, `remove(binding)` and
 `match(key, properties)`: the destinations (queues and exchanges) of the bindings that fit; one may come more than once.
-Keys are bytes; `properties` is a function that gives the message's properties by name, called only by the types that look at them.
-The list that `match` gives may be the type's own: it is not to be changed.
+Keys are bytes; `properties` is a function that returns the message's properties by name; only types that compare properties call it.
+`match` may return a list of its type's own: callers do not change it.
 """
 
 import hashlib
@@ -24,23 +24,23 @@ class Binding:
         self.destination = destination
         self.key = key
         self.arguments = arguments
-        self.made_by = None  # the connection whose share it counts on
-        self.weight = 1  # what it counts for in binding_count_max
+        self.made_by = None  # the connection whose share of bindings it uses
+        self.weight = 1  # how many bindings it counts as in binding_count_max
         self.identity = identity(destination, key, arguments)
 
 
 def identity(destination, key, arguments):
-    """What makes a binding of one exchange the same as another: a key for a dict."""
+    """The key of a binding in its exchange's dict: bindings with one identity are one binding."""
     return destination.is_exchange, destination.name, key, digest(sorted(arguments.items())) if arguments else b""
 
 
 def digest(item):
-    """15 octets that stand for an item, whatever its size."""
+    """Fifteen octets that identify an item of any size."""
     return hashlib.sha256(repr(item).encode()).digest()[:15]
 
 
 class Exchange:
-    """Base of the types. `nonce` (bytes) seeds those that draw at random."""
+    """Base of the types. `nonce` (bytes) seeds types that draw at random."""
 
     add: "Any"
     remove: "Any"
@@ -49,11 +49,11 @@ class Exchange:
     is_exchange = True
     looks_at_key = True  # False: a message with several keys (CC) is matched once
     delays = False  # True: the message's x-delay counts
-    by_key = False  # True: what `match` gives depends on the key alone, until a binding changes
-    draws = False  # True: `match` depends on a draw, which `drawn` uses up when the message is taken
-    changes = 0  # how often a binding came or went
-    arguments_served: tuple = ()  # of exchange.declare, those that begin with x-
-    # What few exchanges change stands here too: on a board an attribute costs 8 octets of each exchange.
+    by_key = False  # True: the answer of `match` depends on the key alone, until a binding changes
+    draws = False  # True: `match` depends on a draw, which `drawn` uses up once a queue has accepted the message
+    changes = 0  # how often a binding was added or removed
+    arguments_served: tuple = ()  # arguments of exchange.declare whose names begin with x-
+    # Attributes that few exchanges change stand here too: on a board an attribute costs 8 octets of each exchange.
     alternate: "Any" = None  # a name, or None
     exchange_count = 0  # bindings to exchanges
     plain = True  # one call of `match` gives all queues of a message; an exchange that is not plain needs a walk.Walk
@@ -75,13 +75,13 @@ class Exchange:
         """Keep the seed of a type that draws."""
 
     def see_plain(self):
-        """Set `plain` where it is no longer right."""
+        """Set `plain` where its value has changed."""
         plain = self.exchange_count == 0 and self.alternate is None and not self.draws
         if self.plain != plain:
             self.plain = plain
 
     def set_alternate(self, name):
-        """Another alternate exchange (a policy's), or None."""
+        """Set the name of the alternate exchange (a policy's), or None."""
         self.alternate = name
         self.see_plain()
 
@@ -105,7 +105,7 @@ class Exchange:
         self.bindings[binding.identity] = binding
         try:
             self.add(binding)
-        except Exception:  # all of it or nothing
+        except Exception:  # all or nothing: the binding was not added
             del self.bindings[binding.identity]
             raise
         binding.destination.bound[id(binding)] = binding

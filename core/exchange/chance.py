@@ -1,7 +1,7 @@
 """Draws for the exchange types that choose at random: a sequence of numbers that follows from a seed alone, so that a run can be repeated.
 
-Laws: `next_number` is the same until `drawn` is called, which is when a message has really been taken: one that finds no room and is routed
-again does not draw again.
+Laws: `next_number` stays the same until the walk calls `drawn`, once a queue has accepted the message. A message without room is routed
+again with the same number.
 """
 
 import hashlib
@@ -48,5 +48,5 @@ class Chance(Exchange):
         return False
 
     def drawn(self):
-        """A queue has accepted the message of this draw: go on to the next number."""
+        """Go on to the next number: a queue has accepted the message of this draw."""
         self.count += 1

@@ -1,9 +1,9 @@
 """The exchange types that there are, and the exchanges that are there from the start (0-9-1 section 3.1.3).
 
 A row of TYPES is a type's name and its file in types/; the file is imported when the first exchange of the type is made. A type
-without a row, or whose file a board does not carry, is refused with command-invalid, as section 1.6.2.1 asks ("support" rule). That is so
-for the system exchange of section 3.1.3.5 too: it is optional; it delivers to services of the server, and this one has none. RabbitMQ
-refuses it with a word of its own ("invalid"), and so does this broker.
+without a row, or whose file a board does not carry, is refused with command-invalid, as section 1.6.2.1 asks ("support" rule). So is
+the optional system exchange of section 3.1.3.5, which delivers to services of the server: this broker has none. RabbitMQ
+refuses that type with a word of its own ("invalid"), and so does this broker.
 
 Names without x- are kept for the standard (section 3.1.3.6); `property`, `matcher`, `selector` and `lossy` are names of the standard's
 2005 draft (amqp-fast-0.9a5-rfc006, "Exchange Types") and stand for the same types as with x-.

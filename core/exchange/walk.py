@@ -1,6 +1,6 @@
 """From an exchange and a routing key to queues (0-9-1 section 3.1.3), each once.
 
-`near` is the way of nearly all messages: one exchange, one key, queues only. A `Walk` goes on where that is not enough: through exchanges
+`near` routes nearly all messages: one exchange, one key, queues only. A `Walk` routes the others: through exchanges
 bound to exchanges, to alternate exchanges, with the keys that a sender selected (CC, BCC), and through types that draw at random. It visits
 each exchange once, so cycles end; it changes nothing until `used`, so a message that finds no room is routed again with the same draw.
 """
@@ -10,8 +10,8 @@ from .base import delay_of
 
 
 def near(broker, exchange_name, key, message):
-    """The queues for a message (its record), or None when a Walk has to find them. `key`: bytes, or a tuple of keys. The list is not to be
-    changed."""
+    """The queues for a message (its record), or None when the message needs a Walk. `key`: bytes, or a tuple of keys. Callers do not
+    change the list."""
     if exchange_name == "":
         if isinstance(key, tuple):
             return None
@@ -30,7 +30,7 @@ def near(broker, exchange_name, key, message):
 
 
 def queue_named(broker, key):
-    """The queue that the default exchange finds, or None."""
+    """The queue to which the default exchange routes a key, or None."""
     try:
         queue = broker.queues.get(str(key, "utf-8"))
     except UnicodeError:
@@ -56,7 +56,7 @@ class Walk:
         self.broker = broker
         self.keys = key if isinstance(key, tuple) else (key,)
         self.message = message
-        self.read = None  # the properties, once they were asked for
+        self.read = None  # the properties, once an exchange has compared them
         self.lost = False
         self.delay_ms = 0
         self.drew = []  # exchanges whose draw decided
@@ -69,14 +69,14 @@ class Walk:
             self.queues = self.follow(exchange_name)
 
     def follow(self, exchange_name):
-        """All queues that are reached from an exchange."""
+        """All queues to which bindings lead from an exchange."""
         names = [exchange_name]
         seen = {exchange_name}
         queues = []
         while names:
             exchange = self.broker.exchanges.get(names.pop())
             if exchange is None:
-                continue  # an alternate exchange that is not there
+                continue  # the alternate exchange does not exist
             for destination in self.matched(exchange):
                 if not destination.is_exchange:
                     queues.append(destination)
@@ -110,13 +110,13 @@ class Walk:
         return destinations
 
     def read_properties(self):
-        """The message's properties, read at most once."""
+        """The message's properties. They are read at most once."""
         if self.read is None:
             self.read = reading.properties_of(self.broker.tables, self.message)
         return self.read
 
     def used(self):
-        """Queues have accepted the message: count it, and have the exchanges that draw go on to their next number."""
+        """Count the message, which queues have accepted, and have exchanges that draw go on to their next number."""
         self.broker.counters["alternate_routed"] += self.alternate_count
         for exchange in self.drew:
             exchange.drawn()

@@ -1,11 +1,12 @@
 """x-consistent-hash: messages spread over the bound queues by a hash, equal values always to the same one (RabbitMQ's plugin of that name).
 
-Hashed is the routing key, or the header that `hash-header` names, or the property that `hash-property` names (message_id, correlation_id,
-timestamp). A binding key is a weight, a whole number above 0: a queue with weight 2 gets twice as much as one with weight 1.
+The exchange hashes the routing key, or the header that `hash-header` names, or the property that `hash-property` names (message_id,
+correlation_id, timestamp). A binding key is a weight, a whole number above 0: a queue with weight 2 gets twice as much as one with weight
+1.
 
-The queue is found by weighted rendezvous: each destination has a number in (0, 1) from the value and its own name, raised to the power of
-1 / weight; the largest wins. So a binding that comes or goes moves only the values that it gets or had, whatever the order of bindings,
-also over a restart; nothing is kept but the list of destinations. The cost of a message grows with the number of destinations.
+Weighted rendezvous chooses the queue: each destination has a number in (0, 1) from the value and its own name, raised to the power of 1 /
+weight; the largest wins. So a binding that comes or goes moves only its own values, whatever the order of bindings, also over a restart;
+the exchange keeps the list of destinations and nothing else. The cost of a message grows with the number of destinations.
 """
 
 import hashlib
@@ -82,7 +83,7 @@ class Type(Exchange):
         return best
 
     def value(self, key, properties):
-        """The octets that decide. What a message does not have is hashed as nothing: such messages stay together."""
+        """The octets to hash. All messages without the header or property have the same octets: they go to one queue."""
         if self.header is not None:
             value = (properties().get("headers") or {}).get(self.header)
         elif self.property is not None:
@@ -103,5 +104,5 @@ def weight_of(key):
 
 
 def seed_of(destination):
-    """Sixteen octets from what a destination is and is called."""
+    """Sixteen octets from a destination's kind and name."""
     return hashlib.sha256((b"e" if destination.is_exchange else b"q") + destination.name.encode("utf-8")).digest()[:16]

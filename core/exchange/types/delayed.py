@@ -1,7 +1,7 @@
 """x-delayed-message (the RabbitMQ plugin's type): routes as the type named by `x-delayed-type`; a message with the header `x-delay` above
 0 is routed at once but comes to its queues only after so many milliseconds, at their tails.
 
-While it waits it has its place in the queues' share and, when it is persistent, in the log. A stream takes no delayed messages.
+A waiting message counts in its queues' shares and, when it is persistent, is in the log. A stream accepts no delayed messages.
 """
 
 from ..base import Exchange, refuse

@@ -1,8 +1,8 @@
 """headers (0-9-1 section 3.1.3.4): the message's headers against each binding's arguments; the comparison is
 core/exchange/arguments_match.py.
 
-A message costs what its own headers find, not what is bound: a binding of x-match any stands in the index under each of its pairs (argument
-and value), one of all under one of them, the one with the fewest others; what asks for nothing is met by all.
+The cost of a message grows with the bindings that share a pair with its headers, not with all bindings: a binding of x-match any stands in
+the index under each of its pairs (argument and value), one of all under its rarest pair; every message fits a binding without arguments.
 """
 
 from .. import arguments_match
@@ -19,14 +19,14 @@ class Type(Exchange):
         Exchange.__init__(self, *given)
         self.index = {}  # pair -> {binding: None}; a pair is (argument, value), or (argument, None) for any value
         self.places = {}  # binding's identity -> its pairs
-        self.always = {}  # bindings of all that ask for nothing
+        self.always = {}  # bindings of x-match all without arguments
 
     def check_binding(self, destination, key, arguments):
         """x-match has one of four values."""
         arguments_match.check(arguments)
 
     def weight(self, key, arguments):
-        """A binding of any stands in the index with each pair: three of them are counted as one more."""
+        """A binding of any stands in the index with each pair: three pairs count as one more binding."""
         return 1 + (len(arguments) // 3 if arguments_match.is_any(arguments) else 0)
 
     def add(self, binding):
@@ -67,7 +67,8 @@ class Type(Exchange):
 
 
 def pair_of(name, value):
-    """The key for an argument and its value: values that arguments_match.same holds for have one key; what no dict takes has none."""
+    """The key for an argument and its value: values that are the same for arguments_match.same have one key; values that no dict holds
+    have none."""
     if value is None or isinstance(value, (list, dict)):
         return (name, None) if value is None else (name, type(value).__name__, len(value))
     return (name, type(value).__name__, value)

@@ -13,7 +13,7 @@ class Type(Chance):
     type = "x-local-random"
 
     def check_binding(self, destination, key, arguments):
-        """What RabbitMQ's type asks of a binding."""
+        """Keep RabbitMQ's rules for a binding: an empty key, a classic queue."""
         if key:
             refuse("Non empty binding '%s' key not permitted" % str(key, "utf-8"))
         if destination.is_exchange:

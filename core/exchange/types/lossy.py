@@ -2,8 +2,8 @@
 "Multiple Registrations", where it stands between another exchange and a queue: bind it to that exchange with exchange.bind).
 
 `x-loss` is the share, from 0 to 1 (a number, or text such as "0.05"); `x-seed`, a whole number, repeats a run. A message is dropped for all
-destinations at once. Its publisher is not told: it gets its confirm and no basic.return, as when a network or an application fails behind
-the broker; the counter lost_on_purpose tells.
+destinations at once. Its publisher gets a confirm and no basic.return, as when a network or an application fails behind
+the broker; the counter lost_on_purpose counts the message.
 """
 
 from ..base import refuse

@@ -1,7 +1,7 @@
 """x-matcher: "routes messages on a set of properties using wild-card comparisons" (amqp-fast-0.9a5-rfc006, "Exchange Types", type 5).
 
-As x-property, but a text in a binding's arguments is a pattern: * is any run of characters, ? one character, \\ takes the meaning from the
-next. The draft names no wild cards; these are the usual ones. A pattern is compared with text and with numbers as they are written.
+As x-property, but a text in a binding's arguments is a pattern: * is any run of characters, ? one character, \\ makes the next character a
+plain one. The draft names no wild cards; these are the usual ones. A pattern is compared with text and with numbers as they are written.
 """
 
 from ...message.facts import facts_of
@@ -28,8 +28,8 @@ class Type(Exchange):
                 refuse("the pattern '%s' of the argument '%s' ends with an escape character" % (arguments[name], name))
 
     def weight(self, key, arguments):
-        """Long patterns count for more than one binding: about a hundred characters in pieces take the memory of one. So does what each
-        message costs: a comparison as much as four bindings, one piece with ? between two * as much as a hundred."""
+        """Long patterns count for more than one binding: about a hundred characters in pieces take the memory of one. So does the
+        time of each message: a comparison costs as much as four bindings, one piece with ? between two * as much as a hundred."""
         texts = [arguments[name] for name in arguments if isinstance(arguments[name], str) and name != "x-match"]
         return (
             1
@@ -66,7 +66,7 @@ def compiled(arguments):
 
 
 def fits_pattern(wanted, value):
-    """True when a value fits a pattern, or is the same as what is no pattern."""
+    """True when a value fits a pattern, or equals a wanted value that is no pattern."""
     if not isinstance(wanted, tuple) or wanted[0] is not None:  # ("T", seconds) is a timestamp
         return arguments_match.same(wanted, value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -1,7 +1,7 @@
 """x-property: "routes messages on the value and presence of properties" (amqp-fast-0.9a5-rfc006, "Exchange Types", type 4).
 
 A binding's arguments are names and values, as for a headers exchange (x-match and all), but a name may also be a property of the message,
-as content-type or priority; an argument without a value asks that the property is there.
+as content-type or priority; an argument without a value asks for the property's presence.
 """
 
 from ...message.facts import facts_of
@@ -9,7 +9,7 @@ from . import headers
 
 
 class Type(headers.Type):
-    """A headers exchange that sees the properties too."""
+    """A headers exchange that compares the properties too."""
 
     type = "x-property"
 

@@ -1,7 +1,7 @@
 """x-selector: "routes messages using a programmable selector statement", SQL's WHERE (amqp-fast-0.9a5-rfc006, "Exchange Types", type 6).
 
 The statement is the binding's argument `x-selector`; without one, or with an empty one, all messages fit. The language is
-core/patterns/selector.py. A statement that is wrong is refused when it is bound.
+core/patterns/selector.py. The exchange refuses a binding whose statement is wrong.
 """
 
 from ...patterns.selector import Selector
@@ -29,7 +29,7 @@ class Type(Exchange):
         Selector(text)
 
     def weight(self, key, arguments):
-        """A statement counts for more than one binding by what each message costs: four operations take the time of one."""
+        """A statement counts for several bindings by its time for each message: four operations take the time of one binding."""
         return 1 + weight_of(Selector(arguments.get(ARGUMENT, ""))) // 4
 
     def add(self, binding):
@@ -47,7 +47,7 @@ class Type(Exchange):
 
 
 def weight_of(selector):
-    """Its operations; a LIKE with _ between two % counts as four hundred, a list behind IN as many as it is long."""
+    """The number of its operations; a LIKE with _ between two % counts as four hundred, a list behind IN as many as it has values."""
     count = 0
     for operation, argument in selector.program:
         count += 400 * searches(argument) if operation == "like" else len(argument) // 4 if operation == "in" else 0

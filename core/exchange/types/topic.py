@@ -27,7 +27,7 @@ class Type(Exchange):
 
     def weight(self, key, arguments):
         """Each word is a node of the tree; three nodes count as one binding. A word behind a second # may fit again at each word of
-        a key, beside as many others as there are: it counts for as many bindings as that takes the time of."""
+        a key, beside all others: it counts for as many bindings as these comparisons take the time of."""
         words = key.split(b".")
         staying = [place for place in range(len(words)) if words[place] == b"#"]
         behind = len(words) - 1 - staying[1] if len(staying) > 1 else 0
