@@ -1,8 +1,8 @@
 """Regular expressions of permissions and policies: the same meaning on every interpreter, in time linear in the text.
 
 `Pattern(text, size_max)` is made once, `matches(name)` looks for the expression anywhere in a name, as RabbitMQ does (re:run: octets, not
-characters). What nearly all of them are (`.*`, `^word`, `^word\\..*`, `^word$`) is a comparison of text; the rest is a program of
-expression_parser.py, which expression_program.py runs, and is loaded when the first one comes.
+characters). Nearly all expressions (`.*`, `^word`, `^word\\..*`, `^word$`) are comparisons of text; the others are programs of
+expression_parser.py, which expression_program.py runs; both files are imported with the first program.
 """
 
 from ..parts import part
@@ -12,7 +12,7 @@ TAILS = (".*$", ".*", "$", "")
 
 
 class Pattern:
-    """One expression. `size`: octets that its program takes. Raises ValueError, with what the expression "has" or "is", for one that is
+    """One expression. `size`: octets that its program takes. Raises ValueError, whose text begins with "has" or "is", for one that is
     wrong, not served, or larger than `size_max`."""
 
     def __init__(self, text, size_max):

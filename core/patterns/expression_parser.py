@@ -5,10 +5,11 @@
     ^  $  \\b  \\B  \\A  \\z  \\Z  (?i) (?m) (?s) (?i:...)  and, in front of all else, ^(?!...)
 
 Octets, not characters, as RabbitMQ's. Everything else (backreferences, other look-around, possessive repetition, \\Q, \\p, ...) is a
-ValueError that says what; nothing is read otherwise than PCRE reads it.
+ValueError that names it; no expression means anything else than in PCRE.
 
 A *fragment* is a part of the expression: [sets, nullable, first, last, pairs], its places numbered from 0: `sets` says which octets a place
-takes (a whole number, a bit an octet) or which assertion it is, `first` and `last` are sets of places, `pairs` a dict: what follows, whom.
+takes (a whole number, a bit an octet) or which assertion it is, `first` and `last` are sets of places, `pairs` a dict: the places that may
+follow, and the place that they follow.
 """
 
 from ..shim import MICROPYTHON
@@ -16,9 +17,9 @@ from .expression_program import BEGIN, BEHIND, BORDER, END, INSIDE, LINE_BEGIN, 
 
 WORK_MAX = 512  # steps for one octet of text: with 255 octets of name at most about 15 ms on a small PC
 
-SIZES = (200, 12, 20) if MICROPYTHON else (300, 48, 72)  # octets of a program's fixed part, an octet that it knows, and a pair
+SIZES = (200, 12, 20) if MICROPYTHON else (300, 48, 72)  # octets of a program's fixed part, of an octet in its table, and of a pair
 
-OCTETS_MAX = 16  # that are told one by one in a program; more are told by a table of all 256
+OCTETS_MAX = 16  # octets that a program has in a dict; for more it has a table of all 256
 
 SETS, NULLABLE, FIRST, LAST, PAIRS = range(5)
 
@@ -83,7 +84,7 @@ class Parser:
         self.text = text
         self.size_max = size_max
         self.at = 0
-        self.waiting: list = []  # for each open bracket: what came before it (branches, sequence) and its flags
+        self.waiting: list = []  # for each open bracket: the branches and the sequence before it, and its flags
         self.branches = None
         self.sequence = empty()
         self.flags = ""
@@ -108,14 +109,14 @@ class Parser:
         return chr(self.text[self.at - 1])
 
     def next_is(self, sign):
-        """Take `sign` (one character) when it comes next."""
+        """Step over `sign` (one character) when it comes next; true then."""
         if self.text[self.at : self.at + 1] != sign.encode("utf-8"):
             return False
         self.at += 1
         return True
 
     def one(self, letter):
-        """One element of the expression."""
+        """Add the next element of the expression."""
         if letter == "(":
             self.open()
         elif letter == ")":
@@ -151,7 +152,7 @@ class Parser:
         return octets | (octets & UPPER) << 32 | (octets & LOWER) >> 32 if "i" in self.flags else octets
 
     def escape(self, inside=False):
-        """The set for what is behind a backslash; `inside`: of a class, where \\b is a backspace."""
+        """The set for the letter behind a backslash; `inside`: of a class, where \\b is a backspace."""
         letter = self.next()
         if letter in CLASSES:
             return CLASSES[letter]
@@ -216,7 +217,7 @@ class Parser:
         return 1 << ord(letter)
 
     def open(self):
-        """What comes behind an opening bracket."""
+        """Read the signs behind an opening bracket."""
         before = (self.branches, self.sequence, self.flags)
         if self.next_is("*"):
             raise ValueError("has a verb (*, which this broker does not serve")
@@ -314,7 +315,7 @@ def single(octets):
 
 
 def add_pairs(pairs, more, shift):
-    """Add the pairs of a fragment that stands `shift` places further on."""
+    """Add the pairs of a fragment whose places are `shift` further on."""
     for following in more:
         pairs[following << shift] = pairs.get(following << shift, 0) | more[following] << shift
 
@@ -418,7 +419,7 @@ def program_of(fragment, where):
 
 
 def tables_of(sets):
-    """(classes, masks, others, asserts) for what the places take."""
+    """(classes, masks, others, asserts) for the sets of the places."""
     places_of: dict = {}
     bit = 1
     for octets in sets:
@@ -457,7 +458,7 @@ def bit_number(value):
 
 
 def count_asserted(program):
-    """How many assertions may come right behind another one: each is a further round for the same octet."""
+    """How many assertions may stand right behind another one: each is a further round for the same octet."""
     chain, pairs, asserted = program[3], program[4], program[10]
     behind = (asserted & chain) << 1
     for places, following in pairs:

@@ -1,7 +1,7 @@
 """Running the program of a regular expression: all its places at once, one octet of the text after the other.
 
 A program is Thompson's construction without its empty steps (Glushkov's): each octet of the expression that asks for an octet of the text
-is a *place*, a set of places is one whole number, a bit each. Nothing is tried twice and nothing is taken back: each octet of the text
+is a *place*, a set of places is one whole number, a bit each. The program never goes back in the text: each octet
 costs the same number of steps, whatever came before it (expression_parser.WORK_MAX bounds them).
 
     (classes, masks, others, chain, pairs, first, later, last, nullable, asserts, asserted)

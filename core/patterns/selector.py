@@ -5,7 +5,8 @@ amqp-fast-0.9a5-rfc006, "Exchange Types", type 6).
 DEPTH_MAX operators and brackets may wait for each other. An error is precondition-failed and names the position.
 
 Values are numbers (whole ones of 64 bits as in Java: they wrap, and division drops the fraction), text, true and false, and unknown (None):
-what is not there, what cannot be computed, or a header of any other type. Logic has three values; a message fits when the result is true.
+a header that is not there or is of any other type, and the result of an impossible calculation. Logic has three values; a message fits when
+the result is true.
 """
 
 from .selector_words import END, NAME, NUMBER, SIGN, TEXT, fail, tokens_of
@@ -13,7 +14,7 @@ from .wildcard import matches, pieces_of
 
 DEPTH_MAX = 32
 
-# What an expression can be, as far as the text tells.
+# The kinds of an expression, as far as its text tells.
 CONDITION = "a condition"
 NUMERIC = "a number"
 WORDS = "text"
@@ -24,7 +25,7 @@ IS_CONDITION = (CONDITION, TRUTH, ANYTHING)
 IS_NUMERIC = (NUMERIC, ANYTHING)
 IS_VALUE = (NUMERIC, WORDS, TRUTH, ANYTHING)
 
-# Operator: (how tightly it binds, operands, what they may be, what it gives).
+# Operator: (how tightly it binds, number of operands, their kinds, the kind of its result).
 OPERATORS = {
     "OR": (1, 2, IS_CONDITION, CONDITION),
     "AND": (2, 2, IS_CONDITION, CONDITION),
@@ -63,14 +64,14 @@ PROPERTIES = {
 
 
 class Selector:
-    """One condition. An empty text is fulfilled by every message. `names`: those that begin with JMS and may be used."""
+    """One condition. An empty text is fulfilled by every message. `names`: the served names that begin with JMS."""
 
     def __init__(self, text, names=PROPERTIES):
         self.program = Compiler(text, names).program() if text.strip() else [("push", True)]
 
     def fits(self, properties, look=None):
-        """True when a message with these properties (by name, with "headers") fulfils the condition. `look`: a function for value_of, where
-        they are named otherwise."""
+        """True when a message with these properties (by name, with "headers") fulfils the condition. `look`: a function in place of
+        value_of, for properties by other names."""
         look = look or value_of
         stack = []
         for operation, argument in self.program:
@@ -91,7 +92,7 @@ class Compiler:
         self.tokens = tokens_of(text)
         self.at = 0
         self.made = []  # (operation, argument)
-        self.kinds = []  # what is on the machine's stack
+        self.kinds = []  # the kinds of the values on the machine's stack
         self.waiting = []  # (operator, position)
 
     def program(self):
@@ -112,7 +113,7 @@ class Compiler:
         return token
 
     def next_is(self, *signs):
-        """Take the signs when they come next, in this order."""
+        """Step over the signs when they come next, in this order; true then."""
         for index in range(len(signs)):
             if self.tokens[min(self.at + index, len(self.tokens) - 1)][:2] != (SIGN, signs[index]):
                 return False
@@ -120,18 +121,18 @@ class Compiler:
         return True
 
     def expect(self, sign):
-        """Take a sign that must come next."""
+        """Step over a sign that must come next."""
         if not self.next_is(sign):
             fail(self.tokens[self.at][2], "expected %s" % sign)
 
     def wait(self, operator, position):
-        """Put an operator or bracket on the stack of those that wait."""
+        """Put an operator or bracket on the stack of waiting ones."""
         if len(self.waiting) >= DEPTH_MAX:
             fail(position, "more than %d operators and brackets that wait for each other" % DEPTH_MAX)
         self.waiting.append((operator, position))
 
     def emit(self, operation, argument, kind):
-        """An operation that puts one value on the machine's stack."""
+        """Add an operation that puts one value on the machine's stack."""
         self.made.append((operation, argument))
         self.kinds.append(kind)
 
@@ -155,7 +156,7 @@ class Compiler:
             fail(position, "expected a value" + ("" if kind == END else " instead of %s" % value))
 
     def operator(self):
-        """What follows a value; false at the end."""
+        """Read the operator or bracket behind a value; false at the end."""
         while True:
             kind, value, position = self.next()
             if kind == END:
@@ -186,7 +187,7 @@ class Compiler:
             fail(self.waiting[-1][1], "BETWEEN without its AND")
 
     def operation(self, operator, position):
-        """Make one operation, its operands looked at."""
+        """Make one operation, after a check of its operands' kinds."""
         _, count, wanted, gives = OPERATORS[operator]
         given = self.kinds[len(self.kinds) - count :]
         for kind in given:
@@ -198,14 +199,14 @@ class Compiler:
         self.emit(operator, None, gives)
 
     def close(self, position):
-        """A closing bracket."""
+        """Read a closing bracket."""
         self.reduce(0)
         if not self.waiting:
             fail(position, "a bracket that was not opened")
         self.waiting.pop()
 
     def infix(self, value, position):
-        """An operator between two values; AND may belong to a BETWEEN."""
+        """Read an operator between two values; AND may belong to a BETWEEN."""
         if value == "AND":
             self.reduce(5)
             if self.waiting and self.waiting[-1][0] == "BETWEEN":
@@ -282,7 +283,7 @@ class Compiler:
 
 
 def value_of(name, properties):
-    """The value of an identifier: a property with a JMS name, else a header; unknown when it is of no type that selectors have."""
+    """The value of an identifier: a property with a JMS name, else a header; unknown when its type is none of a selector's."""
     if name in PROPERTIES:
         value = properties.get(PROPERTIES[name])
         if name == "JMSDeliveryMode" and value is not None:
@@ -340,7 +341,7 @@ def do_unequal(stack, _):
 
 
 def numbers(stack, compare):
-    """Compare two numbers; anything else is false, unknown is unknown."""
+    """Compare two numbers; other kinds give false, unknown gives unknown."""
     right, left = stack.pop(), stack.pop()
     stack.append(None if left is None or right is None else is_number(left) and is_number(right) and compare(left, right))
 
@@ -368,7 +369,7 @@ def at_most(left, right):
 
 
 def calculate(stack, function):
-    """Arithmetic of two numbers; unknown with anything else."""
+    """Arithmetic of two numbers; values of other kinds give unknown."""
     right, left = stack.pop(), stack.pop()
     stack.append(wrapped(function(left, right)) if is_number(left) and is_number(right) else None)
 
@@ -381,7 +382,7 @@ def wrapped(value):
 
 
 def divide(left, right):
-    """Whole numbers lose the fraction, towards 0; by nothing is unknown."""
+    """Whole numbers lose the fraction, towards 0; a division by 0 gives unknown."""
     if right == 0:
         return None
     if isinstance(left, int) and isinstance(right, int):
@@ -402,13 +403,13 @@ def do_in(stack, values):
 
 
 def do_like(stack, pieces):
-    """Text against a pattern; what is no text does not fit."""
+    """Text against a pattern; a value that is no text does not fit."""
     value = stack.pop()
     stack.append(None if value is None else isinstance(value, str) and matches(pieces, value))
 
 
 def do_is_null(stack, _):
-    """The only question to which unknown is an answer."""
+    """True for unknown: the only operation that tells it from false."""
     stack.append(stack.pop() is None)
 
 

@@ -1,7 +1,7 @@
 """Words of a selector: the text of a SQL-92 WHERE condition, cut into tokens (Java Message Service 2.0, section 3.8.1.1).
 
 A token is a tuple (kind, value, position); positions count characters from 1, for people. Keywords in any case; 'it''s' is text;
-"x-name" is an identifier with characters that a plain one cannot have (SQL-92's delimited identifier).
+"x-name" is an identifier with any characters (SQL-92's delimited identifier).
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError

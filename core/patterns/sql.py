@@ -2,9 +2,9 @@
 
     header.priority > 4 AND properties.subject LIKE 'sensor.%' AND [a b] IN ('x', 1) OR region IS NULL
 
-What differs: keywords stand in capitals; a text may stand in double quotes, an identifier in brackets; 0xFF00 are octets; != and %; texts
-compare with < and >; a division has its fraction; there is UTC() and no BETWEEN; whatever is on either side of an operator, it is no error,
-but false or unknown. Texts and octets are one kind of value: octets.
+Differences: keywords stand in capitals; a text may stand in double quotes, an identifier in brackets; 0xFF00 are octets; != and %; texts
+compare with < and >; a division has its fraction; there is UTC() and no BETWEEN; operands of the wrong kind are no error:
+the result is false or unknown. Texts and octets are one kind of value: octets.
 """
 
 from .selector import ACTIONS, ANYTHING, Compiler, is_number
@@ -43,7 +43,7 @@ _HEX = "0123456789ABCDEF"
 
 
 class Condition:
-    """One condition. Raises ProtocolError, precondition-failed, for a text that is none."""
+    """One condition. Raises ProtocolError, precondition-failed, for a text that is no condition."""
 
     def __init__(self, text):
         if len(text) > TEXT_MAX:
@@ -55,7 +55,7 @@ class Condition:
         return [argument for operation, argument in self.program if operation == "name"]
 
     def fits(self, look, now_ms):
-        """True when it is fulfilled. `look`: a function of an identifier that gives its value: None, bool, number or octets."""
+        """True when a message fulfils the condition. `look`: a function from an identifier to its value: None, bool, number or octets."""
         stack = []
         for operation, argument in self.program:
             if operation == "push":
@@ -102,7 +102,7 @@ class SqlCompiler(Compiler):
             fail(position, "expected a value" + ("" if kind == END else " instead of %s" % (value,)))
 
     def operator(self):
-        """What follows a value; false at the end."""
+        """Read the operator or bracket behind a value; false at the end."""
         while True:
             kind, value, position = self.next()
             if kind == END:
@@ -128,7 +128,7 @@ class SqlCompiler(Compiler):
                 return True
 
     def close(self, position):
-        """A closing bracket, of a list behind IN too."""
+        """Read a closing bracket, of a list behind IN too."""
         Compiler.close(self, position)
         if self.lists and self.lists[-1][0] == len(self.waiting) + 1:
             _, count, negated = self.lists.pop()
@@ -138,7 +138,7 @@ class SqlCompiler(Compiler):
                 self.operation("NOT", position)
 
     def infix(self, value, position):
-        """An operator between two values."""
+        """Read an operator between two values."""
         self.reduce(TIGHTNESS[value])
         self.wait(value, position)
 
@@ -148,7 +148,7 @@ class SqlCompiler(Compiler):
             self.operation(*self.waiting.pop())
 
     def operation(self, operator, position):
-        """Make one operation, whatever its operands are."""
+        """Make one operation, with operands of any kinds."""
         count = 1 if operator in ("NOT", "negative", "positive") else 2
         del self.kinds[len(self.kinds) - count :]
         self.emit(operator, None, ANYTHING)
@@ -297,13 +297,13 @@ def same(left, right):
 
 
 def equal(stack, wanted):
-    """= and <>; what is of different kinds is not equal."""
+    """= and <>; values of different kinds are not equal."""
     right, left = stack.pop(), stack.pop()
     stack.append(None if left is None or right is None else same(left, right) == wanted)
 
 
 def ordered(stack, compare):
-    """Compare two numbers or two texts; anything else is false, unknown is unknown."""
+    """Compare two numbers or two texts; other kinds give false, unknown gives unknown."""
     right, left = stack.pop(), stack.pop()
     if left is None or right is None:
         stack.append(None)
@@ -313,18 +313,18 @@ def ordered(stack, compare):
 
 
 def calculate(stack, function):
-    """Arithmetic of two numbers; unknown with anything else, and for what no number can hold."""
+    """Arithmetic of two numbers; values of other kinds, and results that no number can hold, give unknown."""
     right, left = stack.pop(), stack.pop()
     try:
         value = function(left, right) if is_number(left) and is_number(right) else None
     except OverflowError:
         value = None
-    # Where an interpreter has no error for it: neither infinite nor no number.
+    # Where an interpreter raises no error: the result is neither infinite nor no number.
     stack.append(None if isinstance(value, float) and value - value != 0 else value)
 
 
 def divide(left, right):
-    """With the fraction; by nothing is unknown."""
+    """With the fraction; a division by 0 gives unknown."""
     return left / right if right != 0 else None
 
 
@@ -342,7 +342,7 @@ def sign(stack, factor):
 
 
 def like(stack, pieces):
-    """A text against a pattern; unknown for what is no text."""
+    """A text against a pattern; values of other kinds give unknown."""
     value = stack.pop()
     try:
         stack.append(matches(pieces, str(value, "utf-8")) if isinstance(value, bytes) else None)

@@ -1,9 +1,9 @@
 """Topic patterns (0-9-1 section 3.1.3.3): words between dots; * is one word, # is none or more.
 
-A tree of words. A node is a list [children by word, destinations by binding, stamp]. Matching walks all nodes that can be reached word by
-word, so its cost follows the patterns that fit so far, not the number of bindings; it does not recurse (a key may have 128 words). A #
-has a stamp that says for which word it is already among those that stay, so that a pattern of many # costs no more than its nodes for
-each word.
+A tree of words. A node is a list [children by word, destinations by binding, stamp]. Matching walks the nodes whose words fit the key so
+far, so its cost follows the patterns that fit so far, not the number of bindings; it does not recurse (a key may have 128 words). The stamp
+of a # is the word for which it is already in the list of nodes that stay, so that a pattern of many # costs no more than its nodes for each
+word.
 """
 
 _CHILDREN = 0
@@ -28,7 +28,7 @@ class Topic:
         node[_ENDS].append(destination)
 
     def remove(self, pattern, destination):
-        """Remove one binding that was added, and the nodes that only it used."""
+        """Remove one binding that was added, and the nodes that no other binding uses."""
         path = [self.root]
         words = words_of(pattern)
         for word in words:
@@ -41,7 +41,7 @@ class Topic:
             del path[-1][_CHILDREN][words[len(path) - 1]]
 
     def match(self, key):
-        """The destinations of all bindings whose pattern fits `key`; one that is bound more than once may come more than once."""
+        """The destinations of all bindings whose pattern fits `key`; a destination with several bindings may come more than once."""
         self.stamp += 1
         here = [self.root]
         staying: list = []
@@ -50,13 +50,13 @@ class Topic:
             self.stamp += 1
             stamp = self.stamp
             ahead = []
-            plain = word != b"#" and word != b"*"  # in a key they are words as any other, and no pattern can ask for them
+            plain = word != b"#" and word != b"*"  # in a key * and # are words as any other, and no pattern can name them
             for node in staying:
                 node[_STAYS] = stamp
             for nodes in (here, staying):
                 for node in nodes:
                     children = node[_CHILDREN]
-                    if children:  # each node has one parent, and that was reached once: so is it
+                    if children:  # each node has one parent, which was reached once: so is the node
                         child = children.get(word) if plain else None
                         if child is not None:
                             ahead.append(child)
@@ -75,7 +75,7 @@ class Topic:
 
 
 def new_node():
-    """A node without children and destinations."""
+    """A new node, without children and destinations."""
     return [{}, [], 0]
 
 
@@ -85,8 +85,9 @@ def words_of(text):
 
 
 def loose(here, staying, stamp):
-    """Add the # children of all nodes reached to those that stay, once: # fits no word at all, and stays for the words to come."""
-    for nodes in (here, staying):  # the second grows while it is walked: # behind #
+    """Add the # children of all reached nodes to the list of nodes that stay, once: # fits no word at all, and stays for the words to
+    come."""
+    for nodes in (here, staying):  # the second list grows during the loop: # behind #
         for node in nodes:
             child = node[_CHILDREN].get(b"#")
             if child is not None and child[_STAYS] != stamp:

@@ -1,11 +1,11 @@
 """Patterns of text with two wild cards: one for any run of characters, one for a single character (SQL's LIKE, and x-matcher).
 
-A pattern is cut into pieces at the "any run" cards. The first piece must stand at the beginning and the last at the end; those between are
-taken where they first fit, which finds a match whenever there is one. So each character of a text is looked at once for each pattern: a
-piece of plain text is looked for as text, one with single-character cards with all its places at once (a bit each).
+A pattern is cut into pieces at the "any run" cards. The first piece must stand at the beginning and the last at the end; the others stand
+where they first fit: whenever there is a match, these places are one. So a pattern compares each character of a text once: the search for a
+piece of plain text is one for text, the search for a piece with single-character cards has all its places at once (a bit each).
 """
 
-SEARCHED_MAX = 512  # characters of a text that a piece with single-character cards is looked for in, between two cards for any run
+SEARCHED_MAX = 512  # characters of a text that a search for a piece with single-character cards may read, between two cards for any run
 TEXT_MAX = 1024  # the same for one without such cards
 
 
@@ -32,7 +32,7 @@ def pieces_of(pattern, any_run, any_one, escape):
 
 
 def searches(pieces):
-    """How many pieces are looked for with all their places at once: the ones with single-character cards between two for any run."""
+    """How many pieces need a search with all their places at once: those with single-character cards between two for any run."""
     return len([piece for piece in pieces[1:-1] if not isinstance(piece, str)])
 
 
@@ -65,7 +65,7 @@ def fits(piece, text, at):
 
 
 def behind(piece, text, at, end):
-    """Where a piece that first fits in text[at:end] ends; -1: nowhere, or the text is too long to look for one with cards."""
+    """The end of the first place in text[at:end] where a piece fits; -1: there is none, or the text is too long for a piece with cards."""
     if isinstance(piece, str):
         place = text.find(piece, at, end) if end - at <= TEXT_MAX else -1
         return place + len(piece) if place >= 0 else -1
@@ -80,7 +80,7 @@ def behind(piece, text, at, end):
         else:
             places[letter] = places.get(letter, 0) | bit
         bit <<= 1
-    begun = 0  # places of the piece that the characters so far fit, up to there
+    begun = 0  # places of the piece up to which the characters so far fit
     for letter in text[at:end]:
         at += 1
         begun = (begun << 1 | 1) & (places.get(letter, 0) | cards)

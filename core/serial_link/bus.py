@@ -1,10 +1,10 @@
 """The master's end of a half-duplex line (RS-485) that several stations share: who may speak, one after the other.
 
-A Bus is the endpoint between the serial stream and one active Link for each address. It gives a link the turn, the link says what it has
-and passes the turn to its station with the last frame, and until that one passes it back, or is silent for `silence_ms`, nobody else
-speaks: so nothing collides. What two stations have to do with each other's frames is nothing, because the check of a frame begins
-with the address (frame.py). Laws: a station that does not answer costs `silence_ms`, and that only once in `probe_ms`; a line on which
-nothing moves is asked round once in `idle_ms`; our own octets, given back by the adapter, are known as such and passed over.
+A Bus is the endpoint between the serial stream and one active Link for each address. It gives a link the turn; the link sends its frames
+and passes the turn to its station with the last one. Until the station passes the turn back, or is silent for `silence_ms`, no other end
+speaks: so no frames collide. A station ignores the frames of others, because the check of a frame begins
+with the address (frame.py). Laws: a station that does not answer costs `silence_ms`, once in `probe_ms`; on a line without
+data the master asks all stations once in `idle_ms`; the link recognizes and skips its own octets, which many adapters echo.
 """
 
 from ..shim import after, elapsed
@@ -12,7 +12,7 @@ from ..shim import after, elapsed
 if False:  # for the type checker alone
     from typing import Any
 
-_SILENT_MAX = 2  # turns without an answer; then a station is asked only now and then
+_SILENT_MAX = 2  # turns without an answer; then the master asks the station once in `probe_ms` only
 
 
 class Bus:
@@ -36,7 +36,7 @@ class Bus:
         self._at = len(links) - 1
         self._turn: "Any" = None  # the link whose turn it is
         self._listening = False
-        self._since = 0  # the station could have spoken since then
+        self._since = 0  # since when the station could have spoken
         self._sent = 0
         self._moved = 0  # frames, at the beginning of the round
         self._round_at = 0
@@ -90,14 +90,14 @@ class Bus:
             self._end_turn()
 
     def unplugged(self):
-        """The line is gone for a while."""
+        """Have all sessions wait: the line is gone for a while."""
         for link in self.links:
             link.unplugged()
         self._turn = None
         self._listening = False
 
     def plugged(self):
-        """There is a line again: ask all stations."""
+        """Ask all stations: there is a line again."""
         self._probed_at = [self._now - self._probe_ms] * len(self.links)
 
     def _end_turn(self):
@@ -106,7 +106,7 @@ class Bus:
         self._listening = False
 
     def _begin_turn(self):
-        """Give the next link its turn; false when none is due."""
+        """Give the next link its turn; false when no link is due."""
         count = len(self.links)
         for step in range(1, count + 1):
             at = (self._at + step) % count
@@ -122,7 +122,7 @@ class Bus:
         return False
 
     def _begin_round(self):
-        """False while a line on which nothing moves has its pause."""
+        """Begin a round of turns; false during the pause of a line without data."""
         moved = sum([link.moved_count for link in self.links])
         if moved == self._moved and elapsed(self._now, self._round_at) < self._idle_ms:
             return False

@@ -1,4 +1,4 @@
-"""What goes to and fro within a session of the serial link: data in both directions, and the talk about what is missing.
+"""The traffic within a session of the serial link: data in both directions, and reports of missing data.
 
     kind     | sequence            | acknowledged    | payload
     DATA     | its first grain     | all before this | octets of the inner endpoint
@@ -6,9 +6,9 @@
     PING     | 0                   | all before this | number of this question 1
     TURN     | 0                   | all before this | number of this question 1, number of the one it answers 1, bitmap 0 to 16
 
-A receiver says what is missing when it sees it, and again after some frames; a sender asks when it hears nothing (PING), and what the
-answer does not show of all that was sent before the question is lost. A TURN is both, question and answer, and gives the turn to speak
-to the other end (half duplex). Laws and numbers of the windows: window.py. The inner endpoint always takes all octets.
+A receiver reports missing data when it sees the gap, and again after some frames; a sender that hears nothing asks (PING). Data that was
+sent before the question, and that the answer does not show, is lost. A TURN is both, question and answer, and gives the turn to speak to
+the other end (half duplex). Laws and numbers of the windows: window.py. The inner endpoint always takes all octets.
 """
 
 from ..shim import const, copy
@@ -20,9 +20,9 @@ if False:  # for the type checker alone
 
 _DUE_STATUS = const(1)
 _DUE_PING = const(2)
-_DUE_ACKNOWLEDGE = const(4)  # any frame does, data too
+_DUE_ACKNOWLEDGE = const(4)  # any frame acknowledges, data too
 
-_GAP_FRAMES = const(8)  # while something is missing, that is said once in so many frames
+_GAP_FRAMES = const(8)  # while data is missing, the receiver reports the gap once in so many frames
 
 
 class Flow:
@@ -43,7 +43,7 @@ class Flow:
         self.begin(None, window_size, payload_size_max)
 
     def begin(self, inner, window_size, payload_size_max):
-        """Begin a new session: forget everything of the older one."""
+        """Begin a new session: forget the older one's data and questions."""
         self._inner = inner
         self._send.begin(window_size)
         self._receive.begin(window_size)
@@ -60,7 +60,7 @@ class Flow:
 
     @property
     def frame_size(self):
-        """Octets of payload that a frame carries now."""
+        """Octets of payload of the next frame."""
         return self._frame_size.now
 
     def all_has_arrived(self):
@@ -78,7 +78,7 @@ class Flow:
     # Frames off the line
 
     def take(self, name, octets, size):
-        """A frame of this session; returns true when it shows that something new has arrived at the peer."""
+        """Process a frame of this session; returns true when it shows that new data has arrived at the peer."""
         if not self._send.is_known(octets[2]):
             self.foreign_count += 1
             return False
@@ -98,7 +98,8 @@ class Flow:
         return news
 
     def _take_answer(self, octets, at, size):
-        """All that the peer has: only this shows what is lost, because data acknowledges without saying what else is there."""
+        """Process the peer's report of all data that it has. Reports alone show lost data: data acknowledges without a bitmap of later
+        grains."""
         if octets[at] == self._question:
             self._send.answered()
         self._send.mark(octets, at + 1, size)
@@ -143,7 +144,7 @@ class Flow:
     # Frames onto the line
 
     def compose(self):
-        """Make the next frame if there is anything to say; true when there is one."""
+        """Make the next frame, where there is data or a report to send; true when there is one."""
         due = self._due
         if due & _DUE_STATUS:
             self._say_status()
@@ -181,11 +182,11 @@ class Flow:
         self._due &= ~(_DUE_PING | _DUE_ACKNOWLEDGE)
 
     def _ask_next(self):
-        self._question = self._question % 255 + 1  # 0 answers nothing
+        self._question = self._question % 255 + 1  # 0: it answers no question
         self._send.mark_question()
 
     def _compose_data(self):
-        """True when a frame of data is made."""
+        """Make a frame of data; false when there is no data, or no room in the window."""
         window = self._send
         size_max = self._frame_size.now
         if not window.take_run(size_max):
@@ -205,7 +206,7 @@ class Flow:
         return True
 
     def _fill(self, window, size_max):
-        """Move what the inner endpoint has to send into the window, one frame at most."""
+        """Move octets that the inner endpoint sends into the window, one frame at most."""
         room = min(window.room(), size_max)
         if room == 0:
             return

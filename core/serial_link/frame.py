@@ -1,16 +1,16 @@
-"""Frames of the serial link: where one begins and ends on the line, and whether it came through whole.
+"""Frames of the serial link: where a frame begins and ends on the line, and whether it arrived undamaged.
 
     0x7E | kind | sequence | acknowledged | payload, 0 to payload_size_max octets | check, 2 or 4 octets | 0x7E
 
-As in HDLC (RFC 1662): 0x7E (flag) stands only between frames, one is enough between two; inside a frame 0x7E and 0x7D are sent
-as 0x7D and the octet with bit 0x20 turned over. The check covers everything before it, least significant octet first: CRC-32 (as
-zlib), or CRC-16/X.25 where a session has agreed on it. It begins with a seed that says whose frame this is: an address for the
-frames of the handshake, the nonces of both ends for those of a session. So what belongs to another session, or to another station of
-the same wire, is as good as damaged, and costs no octet. HDLC rather than COBS: further octets (Ctrl-C) can be kept off the line by
-the same escape, and text that others write between frames does no harm.
+As in HDLC (RFC 1662): 0x7E (flag) stands only between frames, one is enough between two; inside a frame 0x7E and 0x7D are sent as 0x7D and
+the octet with bit 0x20 turned over. The check covers everything before it, least significant octet first: CRC-32 (as zlib), or CRC-16/X.25
+where a session has agreed on it. It begins with a seed that identifies the frame's owner: an address for the frames of the handshake, the
+nonces of both ends for those of a session. So a frame of another session, or of another station on the same wire, fails its check like a
+damaged one, without an octet on the line. HDLC rather than COBS: further octets (Ctrl-C) can be kept off the line by the same escape, and
+text that other programs write between frames does no harm.
 
-Laws: buffers are made in the constructors; a reader holds no more than one frame, whatever is on the line; a frame whose check
-fails is counted and gone. What a frame means is not known here: see link.py. What is done octet by octet is in stuffing.py.
+Laws: buffers are made in the constructors; a reader holds one frame at most, whatever is on the line; it counts and drops a frame whose
+check fails. The meaning of frames is link.py's, the work on each octet stuffing.py's.
 """
 
 import binascii
@@ -21,7 +21,7 @@ from . import stuffing
 
 _FLAG = const(0x7E)
 _ESCAPE = const(0x7D)
-_CONTROL = const(0x20)  # octets below it are those that a terminal may act on
+_CONTROL = const(0x20)  # a terminal may act on octets below it
 _INTERRUPT = const(3)  # Ctrl-C
 
 # A reader's numbers, see stuffing.py.
@@ -47,14 +47,14 @@ CHECK_32 = 0x20
 
 
 def is_handshake(kind):
-    """True for kinds that are checked with CRC-32 and the seed of the address, because there may be no session."""
+    """True for kinds whose check is CRC-32 with the seed of the address, because there may be no session."""
     return HELLO <= kind & NAME_MASK <= CALL
 
 
 class FrameChecks:
-    """What the checks of one end begin with: `address` (0 to 255) of the handshake, and `size` and `seed` of a session's.
+    """Seeds of the checks of one end: `address` (0 to 255) of the handshake, and `size` and `seed` of a session's.
 
-    `active`: this end's frames have the bit FROM_ACTIVE. `form`: of what is done octet by octet, see stuffing.py.
+    `active`: this end's frames have the bit FROM_ACTIVE. `form`: the functions for the work on each octet, see stuffing.py.
     """
 
     def __init__(self, active, address=0):
@@ -66,13 +66,13 @@ class FrameChecks:
         self.seed = 0
 
     def begin(self, nonces, size):
-        """Frames belong to the session of `nonces` (bytes) from now on."""
+        """Begin the session of `nonces` (bytes): from now on frames belong to it."""
         self.size = size
         seed = bytes((self.address,)) + nonces
         self.seed = self.of(seed, len(seed), 0, size)
 
     def of(self, octets, size, value, check_size):
-        """The check, of `check_size` octets, of octets[0:size]; `value` is the check of what stands before them."""
+        """The check, of `check_size` octets, of octets[0:size]; `value` is the check of the octets before them."""
         return binascii.crc32(octets[:size], value) if check_size == 4 else self.form.check_16(octets, size, value)
 
     def clear(self):
@@ -80,15 +80,15 @@ class FrameChecks:
         self.size = 0
 
     def kind_of(self, name):
-        """The octet `kind` of a frame of ours."""
+        """The octet `kind` of this end's frames."""
         return name | self._from | (CHECK_32 if self.size_of(name) == 4 else 0)
 
     def is_own(self, kind):
-        """True for a frame that this end has sent itself: many adapters give back what they send."""
+        """True for a frame that this end has sent itself: many adapters echo their own octets."""
         return kind & FROM_ACTIVE == self._from
 
     def size_of(self, kind):
-        """Octets of the check of a frame of this kind; 0: it cannot be one of ours now."""
+        """Octets of the check of a frame of this kind; 0: no frame of this kind is valid now."""
         return 4 if is_handshake(kind) else self.size
 
     def seed_of(self, kind):
@@ -96,10 +96,10 @@ class FrameChecks:
 
 
 class FrameReader:
-    """Finds the frames in what comes off the line.
+    """Finds the frames in the octets off the line.
 
-    After `take` a `size` above 0 says that octets[0:size] are a frame (header and payload) whose check was right;
-    they stay until the next `take`. `bad_count`: pieces that were no frame: damaged, too short, too long, or of another session.
+    After `take` a `size` above 0 says that octets[0:size] are a frame (header and payload) whose check was right; they stay until the next
+    `take`. `bad_count`: pieces between flags that were no frame: damaged, too short, too long, or of another session.
     """
 
     def __init__(self, payload_size_max, checks):
@@ -112,7 +112,7 @@ class FrameReader:
         self._numbers_at = checks.form.integers(self._numbers)
 
     def clear(self):
-        """Drop a frame that was begun: the rest of it will not come."""
+        """Drop the beginning of a frame whose rest will not come."""
         self._begin()
         self.size = 0
 
@@ -129,7 +129,7 @@ class FrameReader:
         return at
 
     def _finish(self, fill):
-        """A flag has come after `fill` octets (one more than there is room for: too many)."""
+        """Check the frame that a flag has ended after `fill` octets (one more than there is room for: too many)."""
         whole = self._numbers[_TURN] == 0 and fill <= len(self.octets)
         self._begin()
         if fill == 0 and whole:
@@ -152,7 +152,7 @@ class FrameReader:
 class FrameWriter:
     """Holds one frame as it goes on the line: octets[start:end] are still to be sent.
 
-    `line_silent`: nothing was sent just before, so the next frame closes off with a flag what noise may have left on the line.
+    `line_silent`: the line was idle before, so the next frame begins with a flag that ends whatever noise has left on the line.
     """
 
     def __init__(self, payload_size_max, checks):
@@ -172,7 +172,7 @@ class FrameWriter:
     def begin(self, name, sequence, acknowledged):
         """Begin a frame of the kind `name`.
 
-        A handshake may reach a REPL: no octet of it is a control character, which would interrupt or reset what runs there. Once there is
+        A handshake may reach a REPL: no octet of it is a control character, which would interrupt or reset the program there. Once there is
         a session the program at the passive end may be interrupted by a real Ctrl-C only: the active end sends none in a frame.
         """
         header = self._header

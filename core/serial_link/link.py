@@ -1,7 +1,8 @@
 """A reliable link over a line that flips, drops, doubles and invents octets: the endpoint between a serial stream and connections.
 
-Towards the stream a Link is an endpoint (same contract: DESIGN.md section 1). It carries several endpoints inside (streams.py): what
-the peer's send arrives in ours, whole, in order, once. One end of a line is the active one and asks for a session and for connections.
+Towards the stream a Link is an endpoint (same contract: DESIGN.md section 1). It carries several endpoints inside (streams.py): the octets
+that the peer's endpoints send arrive in ours, whole, in order, once. One end of a line is the active one and asks for a session and for
+connections.
 
     kind     | sequence | acknowledged | payload
     HELLO    | 0        | 0            | version 1, nonce 4, peer's nonce or 0 4, window 2, payload_size_max 2, check 1, streams 1, speed 4
@@ -10,13 +11,13 @@ the peer's send arrives in ours, whole, in order, once. One end of a line is the
     END      | 0        | 0            | -                         the session is over
     DATA, STATUS, PING, TURN: flow.py
 
-Both ends say in the handshake what they can do, and the smaller one counts (of the checks the longer one). A session is known by both
-nonces, which its frames' checks begin with (frame.py): a frame of another session is no frame. HELLO with the nonces of a session
-asks whether it still is: so after silence, or when the cable was out (`unplugged`, `plugged`), it goes on where it was, and what is
-missing is sent again; a peer that began anew does not know it, then all connections get `received(0)` and a new session begins.
-Speed: where both ends name one above the one they meet at, the passive end changes to it behind its WELCOME, the active one when it
-has that; who hears nothing there goes back (`speed` 0). Half duplex (`turns`): an end speaks only after it was given the turn, by a
-TURN, a HELLO or a WELCOME, and gives it back with all it has to say; who has the first turn is bus.py's affair.
+Both ends name their limits in the handshake, and the smaller one counts (of the checks the longer one). Both nonces identify a session, and
+its frames' checks begin with them (frame.py): a frame of another session fails its check. HELLO with the nonces of a session asks whether
+the peer still has it: so after silence, or when the cable was out (`unplugged`, `plugged`), the session goes on, and the ends send missing
+data again. A peer that began anew does not know the session: then all connections get `received(0)` and a new session begins. Speed: where
+both ends name one above the one they meet at, the passive end changes to it behind its WELCOME, the active one when it has the WELCOME; an
+end that hears nothing at the new speed goes back (`speed` 0). Half duplex (`turns`): an end speaks only after it was given the turn, by a
+TURN, a HELLO or a WELCOME, and gives it back with its last frame; bus.py decides who has the first turn.
 
 All buffers are made in the constructor: about 2 x window_size + 6 x payload_size_max + stream_count x stream_room + receive_size octets.
 Numbers stay below 2^30, but for a check and a foreign nonce, once in a frame.
@@ -30,14 +31,14 @@ from .frame import CALL, END, HEADER_SIZE, HELLO, NAME_MASK, TURN, WELCOME, Fram
 from .streams import ROOM_MAX, STREAM_COUNT_MAX, Streams
 from .window import WINDOW_SIZES, grain_size
 
-# What is to be sent before anything else: bits, so that a flood of requests stays one answer.
+# Frames that go before all others: bits, so that a flood of requests gets one answer.
 _DUE_END = const(1)
 _DUE_HELLO = const(2)
 _DUE_WELCOME = const(4)
 _DUE_CALL = const(8)
 
 _WAITING = const(0)  # for a HELLO
-_OPENING = const(1)  # HELLO is out
+_OPENING = const(1)  # a HELLO waits for its answer
 _OPEN = const(2)
 _ENDED = const(3)
 
@@ -47,15 +48,15 @@ SPEED_MAX = 4000000
 _GREETING = ">BIIHHBBI"
 _GREETING_SIZE = const(19)
 _ASKS_MAX = const(2)  # questions without an answer; then the active end asks with HELLO
-_ASKS_FAST_MAX = const(4)  # and, at a speed that was agreed on, goes back to the one where they meet
-_TRIALS_MAX = const(2)  # speeds that were agreed on and did not work, then the line stays as it is
+_ASKS_FAST_MAX = const(4)  # and, at an agreed speed, goes back to the one where the ends meet
+_TRIALS_MAX = const(2)  # agreed speeds that did not work, then the line stays as it is
 
 
 class Link:
     """One end of the line.
 
-    `make_inner()` gives the endpoint of a new connection, or None to refuse it. At the active end it is called once for each session and
-    the link is `closed` when that one is and everything has arrived, or when it is refused; with make_inner None the active end
+    `make_inner()` gives the endpoint of a new connection, or None to refuse it. At the active end it is called once for each session, and
+    the link is `closed` when that endpoint is and all octets have arrived, or when the peer refuses it; with make_inner None the active end
     stays open, and `open(endpoint)` makes the connections. `nonce`: 1 to NONCE_MAX, another one each time the program starts (the port
     takes it from the system's randomness). `window_size`: octets on their way in each direction, one of WINDOW_SIZES;
     `payload_size_max`: 32 to 2048 octets of a frame, fewer where many are damaged; `check_size` 4 (CRC-32) or 2 (CRC-16: once in 65,536
@@ -130,10 +131,10 @@ class Link:
         self._quick_ms = max(16, retransmit_ms // 8)
         self._ask_ms = self._quick_ms
         self._welcome_speed = 0
-        self._agreed_speed = 0  # behind the WELCOME that is being sent
-        self.speed = 0  # what the line should have; 0: where the ends meet
-        self.speed_set = 0  # what it has, kept by the port
-        self._trial = False  # nothing has been heard at this speed yet
+        self._agreed_speed = 0  # the speed behind the WELCOME that is being sent
+        self.speed = 0  # the speed that the line should have; 0: where the ends meet
+        self.speed_set = 0  # the speed that it has, set by the port
+        self._trial = False  # no frame has been heard at this speed yet
         self._trials = 0
         self.has_turn = False
         self._turn_at = 0
@@ -148,7 +149,7 @@ class Link:
 
     @property
     def counters(self):
-        """(name, count) of what went over the line."""
+        """(name, count) of events on the line."""
         flow = self._flow
         return (
             ("sessions", self.session_count),
@@ -163,7 +164,7 @@ class Link:
 
     @property
     def window_size(self):
-        """Octets that may be on their way, as both ends have agreed."""
+        """Octets that may be on their way, as agreed by both ends."""
         return self._flow.window_size
 
     @property
@@ -173,11 +174,11 @@ class Link:
 
     @property
     def frame_size(self):
-        """Octets of payload in the frames that are sent now."""
+        """Octets of payload of the next frames."""
         return self._flow.frame_size
 
     def open(self, inner):
-        """Open a connection for `inner` (active end); false when there is no session, or none can be opened in it now."""
+        """Open a connection for `inner` (active end); false when there is no session, or no number for a further connection in it."""
         return self._state == _OPEN and self.streams.open(inner)
 
     # The endpoint that the stream sees
@@ -192,7 +193,7 @@ class Link:
             self.take(self._receive, size)
 
     def take(self, octets, size):
-        """Read octets[0:size], which came off the line."""
+        """Process octets[0:size] off the line."""
         at = 0
         while at < size and not self.closed:
             bad_count = self._reader.bad_count
@@ -235,7 +236,7 @@ class Link:
     # The line
 
     def end(self):
-        """The line is gone for good: end the session."""
+        """End the session: the line is gone for good."""
         if not self.closed:
             self._end_session(_ENDED)
             self._writer.clear()
@@ -260,7 +261,7 @@ class Link:
             self._due |= _DUE_HELLO
 
     def unplugged(self):
-        """The line is gone for a while: what is on its way is lost, the session waits."""
+        """Have the session wait: the line is gone for a while, and octets on their way are lost."""
         self._writer.clear()
         self._reader.clear()
         self.speed = self.speed_set = self._agreed_speed = 0
@@ -282,7 +283,7 @@ class Link:
         self._asked_at = self._now
 
     def _greet_again(self):
-        """The active end: ask with HELLO until it is answered, because a speed is agreed on only by that."""
+        """Active end: send HELLO until the peer answers, because only the answer agrees on a speed."""
         if self._active:
             self._unwelcomed = True
             self._called_at = self._now
@@ -309,13 +310,13 @@ class Link:
             self._flow.ask()
 
     def _call(self):
-        """The line carries frames that this end does not know, perhaps of a session from before it began: call the peer."""
+        """Call the peer: the line carries frames that this end does not know, perhaps of a session from before it began."""
         if not self.turns and elapsed(self._now, self._called_at) >= self._retransmit_ms:
             self._called_at = self._now
             self._due |= _DUE_CALL
 
     def _heard(self):
-        """A frame came that only the known peer can have sent, at this speed."""
+        """Note a frame that only the known peer can have sent, at this speed."""
         self._heard_at = self._now
         self._asks = 0
         self._trial = False
@@ -323,7 +324,7 @@ class Link:
     # Speed
 
     def _change_speed(self):
-        """The WELCOME is on the line: change to what it says."""
+        """Change to the speed in the WELCOME, which is on the line."""
         if self._agreed_speed:
             self._begin_trial(self._agreed_speed)
             self._agreed_speed = 0
@@ -336,12 +337,12 @@ class Link:
             self._asked_at = self._heard_at = self._now
 
     def _judge_speed(self, now):
-        """Go back to the speed where the ends meet when nothing is heard at the other one."""
+        """Go back to the speed where the ends meet when no frame is heard at the agreed one."""
         if self.speed == 0:
             return
         silent_ms = elapsed(now, self._heard_at)
         patience_ms = 4 * self._retransmit_ms if self._trial else 3 * self._keepalive_ms + 2 * self._retransmit_ms
-        if silent_ms >= min(patience_ms, self._dead_ms // 2):  # the session is to be there still when the ends have met again
+        if silent_ms >= min(patience_ms, self._dead_ms // 2):  # the session is to last until the ends have met again
             self._fall_back()
 
     def _fall_back(self):
@@ -384,7 +385,7 @@ class Link:
             self.closed = True
 
     def _lose_session(self):
-        """The peer is gone, or knows nothing of this session."""
+        """End the session of a peer that is gone, or does not know the session."""
         self._end_session(_OPENING if self._active else _WAITING)
         self._checks.clear()
         self._due = 0
@@ -392,12 +393,12 @@ class Link:
             self._ask(_DUE_HELLO)
 
     def _leave_session(self):
-        """Leave the session: this end is done with it."""
+        """Leave the session, with an END to the peer."""
         self._end_session(_ENDED if self._active else _WAITING)
         self._due = _DUE_END
 
     def _greet(self, name, octets, size):
-        """A HELLO or WELCOME. One with a wrong size or nonce is counted and not answered."""
+        """Process a HELLO or WELCOME. This end counts one with a wrong size or nonce, and does not answer it."""
         if size == HEADER_SIZE or octets[HEADER_SIZE] != VERSION:
             self._refuse_version(octets[HEADER_SIZE] if size > HEADER_SIZE else 0)
             return
@@ -417,7 +418,7 @@ class Link:
             "put the same release of Leveret on both" % (version, VERSION)
         )
         if not self._active:
-            self._due |= _DUE_WELCOME  # so that it can say the same
+            self._due |= _DUE_WELCOME  # so that the peer can say the same
 
     def _is_sound(self, greeting):
         _, nonce, _, window_size, payload_size_max, check_size, stream_count, _ = greeting
@@ -431,7 +432,7 @@ class Link:
         )
 
     def _greeted(self, greeting):
-        """HELLO: of a session that we know, of one that we do not (any more), or of a new one."""
+        """Answer a HELLO: of a session that this end knows, of one that it does not know (any more), or of a new one."""
         nonce = greeting[1]
         knows = greeting[2]
         self.trouble = ""
@@ -446,7 +447,7 @@ class Link:
             if knows == 0:
                 self._begin_session(greeting)
             else:
-                self._peer_nonce = nonce  # of the session it asks about: the WELCOME shows that ours is another one
+                self._peer_nonce = nonce  # of the session in the HELLO: the WELCOME shows that ours is another one
         self._welcome_speed = min(greeting[7], self._speed_offer())
 
     def _welcomed(self, greeting):
@@ -507,7 +508,7 @@ class Link:
     # Frames onto the line
 
     def _compose(self):
-        """Make the next frame, if there is anything to say."""
+        """Make the next frame, where one is due."""
         if self.turns and not (self.has_turn and elapsed(self._now, self._turn_at) >= self._turnaround_ms):
             return
         due = self._due

@@ -6,10 +6,11 @@
     CREDIT 128 | stream | size 2                   so many octets more may be sent
     CLOSE  192 | stream |                          no more comes from here
 
-Laws: an end sends no more of a stream than it has credit for, and credit is given for room that is there: so one that reads slowly holds
-`room` octets here, and neither the line nor the other streams. Streams take turns, a record each. A number is free again when both ends
-have closed it; after its CLOSE an end says nothing more of it. Buffers are made in the constructor: count x room + 3 x (record_size + 3)
-octets. What breaks these rules is not a damaged octet (the link has none) but a wrong peer: `broken` says so, and the session ends.
+Laws: an end sends no more of a stream than it has credit for, and an end gives credit for free room: so a stream whose endpoint reads
+slowly holds `room` octets here, and stops neither the line nor the other streams. Streams take turns, a record each. A number is free again
+when both ends have closed it; after its CLOSE an end sends nothing more for it. Buffers are made in the constructor: count x room + 3 x
+(record_size + 3) octets. A broken rule is the fault of a wrong peer, not of a damaged octet (the link has none): `broken` says so, and the
+session ends.
 """
 
 from struct import pack_into
@@ -28,14 +29,14 @@ _PIECE_MIN = const(16)  # no record is begun for less room
 STREAM_COUNT_MAX = 64
 ROOM_MAX = 32768
 
-# What is to be said of a stream, and what has been: bits.
+# Records to send for a stream, and those sent: bits.
 _SAY_OPEN = const(1)
 _SAY_CLOSE = const(2)
 _IN_USE = const(4)
 _CLOSED_HERE = const(8)
 _CLOSED_THERE = const(16)
 
-_PATIENCE_MS = const(5000)  # how long an inner endpoint may leave the last octets of a closed stream
+_PATIENCE_MS = const(5000)  # how long an inner endpoint may leave the last octets of a closed stream unread
 
 
 class Streams:
@@ -67,7 +68,7 @@ class Streams:
         self.begin(count)
 
     def begin(self, count):
-        """A new session, with `count` streams at most: that is what both ends have room for."""
+        """Begin a session with at most `count` streams: both ends have room for so many."""
         self.count = min(count, len(self._inners))
         self.broken = False
         self._start = self._end = 0
@@ -77,7 +78,7 @@ class Streams:
         self._number = 0
 
     def end(self):
-        """The session is over: end every connection."""
+        """End every connection: the session is over."""
         for number in range(len(self._inners)):
             inner = self._inners[number]
             self._forget(number)
@@ -135,7 +136,7 @@ class Streams:
                 continue
             inner.tick(now)
             if self._states[number] & _CLOSED_THERE and elapsed(now, self._moved_at[number]) >= _PATIENCE_MS:
-                self._held_start[number] = self._held_end[number]  # what it does not take now it will not take
+                self._held_start[number] = self._held_end[number]  # octets that it does not accept now it never accepts
 
     # Records off the line
 
@@ -170,7 +171,7 @@ class Streams:
         self._take_in(number, self._make_inner())
 
     def _take_in(self, number, inner):
-        """`inner` is the endpoint of a stream from now on; None: it is refused."""
+        """Give a stream its endpoint `inner`; None: refuse the stream."""
         self._inners[number] = inner
         self._states[number] = _IN_USE
         self._credits[number] = 0
@@ -178,18 +179,18 @@ class Streams:
         self._held_start[number] = self._held_end[number] = 0
 
     def _take_octets(self, number, at, size):
-        """in[at:at + size] are of this stream: to its endpoint, what that does not take now stays here."""
+        """Give in[at:at + size] to the endpoint of this stream; octets that it does not accept now stay here."""
         inner = self._inners[number]
         end = at + size
         if inner is None or inner.closed:
-            return  # nobody is there to get it, and the peer will hear so
+            return  # the stream has no endpoint, and the peer gets a CLOSE
         if self._held_start[number] == self._held_end[number]:
             at = self._deliver(number, inner, self._in, at, end)
         if at < end and not self._hold(number, at, end):
             self.broken = True
 
     def _hold(self, number, at, end):
-        """Keep in[at:end]; false when that is more than there was credit for."""
+        """Keep in[at:end]; false when these are more octets than the peer had credit for."""
         size = end - at
         base = number * self._room
         start = self._held_start[number]
@@ -207,7 +208,7 @@ class Streams:
         return True
 
     def _deliver(self, number, inner, source, at, end):
-        """Give source[at:end] to the endpoint as far as it takes it; returns where it stopped."""
+        """Give source[at:end] to the endpoint as far as it has room; returns where it stopped."""
         while at < end and not inner.closed:
             view = inner.writable()
             size = min(len(view), end - at)
@@ -220,7 +221,7 @@ class Streams:
         return end
 
     def _look_after(self, number):
-        """Hand over what waits, pass on the peer's end, see ours."""
+        """Hand over waiting octets, pass on the peer's end, note ours."""
         inner = self._inners[number]
         state = self._states[number]
         start = self._held_start[number]
@@ -241,7 +242,7 @@ class Streams:
             self._held_start[number] = self._held_end[number] = 0
 
     def _free(self, number):
-        """The number may be used again when both ends have said that they have closed it."""
+        """Free the number when both ends have closed it."""
         if self._states[number] & (_CLOSED_HERE | _CLOSED_THERE | _SAY_CLOSE) == _CLOSED_HERE | _CLOSED_THERE:
             self._forget(number)
 
@@ -252,7 +253,8 @@ class Streams:
     # Records onto the line
 
     def _top_up(self):
-        """Put records behind what waits, as far as there is room: the streams in turn, each what it has to say and one piece of data."""
+        """Put records behind the waiting ones, as far as there is room: the streams in turn, each its CREDIT, OPEN or CLOSE and one piece
+        of data."""
         left = self._end - self._start
         if left:
             copy(self._out, 0, self._out, self._start, left)
@@ -299,7 +301,7 @@ class Streams:
         inner.sent(size)
 
     def _record(self, octet, size):
-        """The head of a record; `size` counts where the kind has one."""
+        """Write the head of a record; `size` counts where the kind has one."""
         self._out[self._end] = octet
         self._end += 1
         kind = octet & _KIND_MASK

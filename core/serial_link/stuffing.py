@@ -1,8 +1,8 @@
-"""What is done to every octet of the serial line: a frame's octets put on it, taken off it, and CRC-16/X.25 over them (frame.py).
+"""The work on every octet of the serial line: a frame's octets stuffed, unstuffed, and CRC-16/X.25 over them (frame.py).
 
 As in HDLC (RFC 1662) a flag 0x7E stands between frames, and 0x7D in a frame says that the next octet has bit 0x20 turned over. The
-functions are pure: buffers and numbers as arguments, no objects, no default arguments; c_accel/framing.c has the same in C. `chosen` is
-the form that links made from then on use; the program that starts one may put another there before (leveret.c_accel.install).
+functions are pure: buffers and numbers as arguments, no objects, no default arguments; c_accel/framing.c has the same functions in C. New
+links use the form `chosen`; the program that starts a link may put another form there before (leveret.c_accel.install).
 
 `numbers` of a reader: octets of the frame so far (one more than there is room for: too many), room for them, 1 behind an escape, 1 when a
 flag has ended the frame.
@@ -40,7 +40,7 @@ CHECK_16_TABLE = check_16_table()
 
 
 def check_16(octets, size, value):
-    """CRC-16/X.25 of octets[0:size]; `value` is the check of what stands before them, 0 for none."""
+    """CRC-16/X.25 of octets[0:size]; `value` is the check of the octets before them, 0 for none."""
     table = CHECK_16_TABLE
     value ^= 0xFFFF
     for index in range(size):
@@ -49,7 +49,8 @@ def check_16(octets, size, value):
 
 
 def unstuff(source, at, end, octets, numbers):
-    """Take source[at:end] to the first flag or the end into `octets`, behind what `numbers` says is there; returns where it stopped."""
+    """Unstuff source[at:end] to the first flag or the end into `octets`, behind the octets that `numbers` counts; returns where it
+    stopped."""
     fill = numbers[_FILL]
     room = numbers[_ROOM]
     while at < end:
@@ -74,7 +75,7 @@ def unstuff(source, at, end, octets, numbers):
 
 
 def stuff(source, size, target, at, escaped, escaped_below):
-    """Put source[0:size] behind target[0:at], which has room for twice as many; returns where it ends.
+    """Stuff source[0:size] behind target[0:at], which has room for twice as many octets; returns where they end.
 
     Besides flag and escape the octet `escaped` and those below `escaped_below` are escaped.
     """
@@ -90,7 +91,7 @@ def stuff(source, size, target, at, escaped, escaped_below):
 
 
 class Plain:
-    """The functions as they stand. What is made of buffers that they get again and again is what `octets` and `integers` give."""
+    """The functions in Python. `octets` and `integers` prepare the arguments for buffers that many calls use."""
 
     name = "plain Python"
     check_16 = staticmethod(check_16)
@@ -99,12 +100,12 @@ class Plain:
 
     @staticmethod
     def octets(view):
-        """What `unstuff` and `stuff` get for the buffer that they write into."""
+        """The argument of `unstuff` and `stuff` for the buffer that they write into."""
         return view
 
     @staticmethod
     def integers(numbers):
-        """What `unstuff` gets for its numbers."""
+        """The argument of `unstuff` for its numbers."""
         return numbers
 
 

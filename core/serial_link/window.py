@@ -1,15 +1,15 @@
-"""The two windows of the serial link: what was sent and is not acknowledged yet, and what has come before its turn.
+"""The two windows of the serial link: octets that were sent and are not acknowledged yet, and octets that have come before their turn.
 
-A window is a ring of grains: pieces of `grain` octets, numbered modulo 256, at most 128 of them, so that an old number is never taken
-for a new one. A frame carries a run of grains, all full but the last, and is known by the number of its first one. So frames may have
-any size, that size may change at any time, and what is sent again is cut as it is best now.
+A window is a ring of grains: pieces of `grain` octets, numbered modulo 256, at most 128 of them, so that no old number can pass
+for a new one. A frame carries a run of grains, all full but the last, and has the number of its first one. So frames may have
+any size, the size may change at any time, and the sender cuts lost octets anew when it sends them again.
 
     sender     base ... sent, or come (told by a bitmap), or lost again ... cursor ... next to be filled ... base + count
     receiver   expected ... some are here, some are missing ... top ... expected + count
 
-Laws: a line keeps the order of what it does not destroy. So each grain remembers when it was sent last (`order`): as soon as something
-that was sent later has arrived, it is lost, and is sent again; nothing is on a clock, nothing that arrived is sent twice. Buffers are
-made in the constructors: size octets and 6 (sender) or 1 (receiver) for each grain; what does not fit is not taken.
+Laws: a line keeps the order of octets that it does not destroy. So each grain remembers when it was sent last (`order`): as soon as a grain
+that was sent later has arrived, it is lost, and the window sends it again. No clock decides, and no grain that arrived is sent twice.
+Buffers are made in the constructors: size octets and 6 (sender) or 1 (receiver) for each grain; a window refuses octets that do not fit.
 """
 
 from ..shim import const, copy, table
@@ -27,7 +27,7 @@ _ORDER_MAX = const(1 << 28)
 
 
 def grain_size(window_size):
-    """Octets of a grain, the same at both ends because it follows from the window they agreed on."""
+    """Octets of a grain, the same at both ends because it follows from the agreed window."""
     size = GRAIN_SIZE_MIN
     while size * GRAIN_COUNT_MAX < window_size:
         size *= 2
@@ -45,14 +45,14 @@ class SendWindow:
         self.begin(size_max)
 
     def begin(self, size):
-        """A new session with a window of `size` octets: numbers start at 0, nothing is kept."""
+        """A new session with a window of `size` octets: numbers start at 0, no grain is kept."""
         self.grain = grain_size(size)
         self.count = size // self.grain
         self.base = self.next = self._cursor = 0
         self.sent_grains = 0  # on their way
         self._order = 1
         self._question = 0
-        self._newest = 0  # the latest order that is known to have arrived
+        self._newest = 0  # the order of the latest grain that has arrived, as the peer reports
         self.run_first = self.run_size = 0
 
     def outstanding(self):
@@ -60,15 +60,15 @@ class SendWindow:
         return (self.next - self.base) & SEQUENCE_MASK
 
     def room(self):
-        """Octets that `put` takes."""
+        """Octets that `put` accepts."""
         return (self.count - self.outstanding()) * self.grain
 
     def is_known(self, acknowledged):
-        """True for an acknowledgement of something that was put here."""
+        """True for an acknowledgement of a grain that was put here."""
         return (acknowledged - self.base) & SEQUENCE_MASK <= self.outstanding()
 
     def put(self, source, size):
-        """Keep source[0:size], to be sent; needs room."""
+        """Keep source[0:size] for sending. The caller has checked `room`."""
         at = 0
         while at < size:
             slot = self.next % self.count
@@ -80,9 +80,9 @@ class SendWindow:
             at += piece
 
     def take_run(self, size_max):
-        """Choose what goes out next: true when there is something, then it is `run_size` octets from grain `run_first` on.
+        """Choose the next run: true when there is one, `run_size` octets from grain `run_first` on.
 
-        The lowest number first: what was lost is sent again before what is new.
+        The lowest number first: lost grains go before new ones.
         """
         number = self._cursor
         while number != self.next and self._states[number % self.count] != _QUEUED:
@@ -115,7 +115,7 @@ class SendWindow:
         return self._ring[start : min(start + self.run_size - at, self.count * self.grain)]
 
     def mark_question(self):
-        """A question goes out now; `answered` means that the peer has had everything that came through of what was sent before it."""
+        """Note that a question goes out now: its answer covers all grains that were sent before it."""
         self._question = self._order
         self._order += 1
         if self._order >= _ORDER_MAX:
@@ -125,7 +125,7 @@ class SendWindow:
         self._has_arrived(self._question)
 
     def _begin_orders_anew(self):
-        """Keep the numbers small: only the latest few hundred can still matter."""
+        """Keep the numbers small: only the latest few hundred are still compared."""
         back = self._order - _ORDER_MAX // 2
         for slot in range(GRAIN_COUNT_MAX):
             self._orders[slot] = max(0, self._orders[slot] - back)
@@ -134,7 +134,7 @@ class SendWindow:
         self._question = max(0, self._question - back)
 
     def acknowledge(self, acknowledged):
-        """All before number `acknowledged` has arrived, as is_known has found possible; returns how many grains of it are new."""
+        """Release all grains before number `acknowledged`, which is_known has checked; returns how many of them are newly acknowledged."""
         count = (acknowledged - self.base) & SEQUENCE_MASK
         if (self._cursor - self.base) & SEQUENCE_MASK < count:
             self._cursor = acknowledged
@@ -148,7 +148,7 @@ class SendWindow:
         return count
 
     def mark(self, bitmap, start, end):
-        """What else has arrived: bit n of octet m of bitmap[start:end] stands for grain 8 m + n behind the first missing one."""
+        """Mark grains that have arrived: bit n of octet m of bitmap[start:end] stands for grain 8 m + n behind the first missing one."""
         number = self.base
         for at in range(start, end):
             bits = bitmap[at]
@@ -163,12 +163,12 @@ class SendWindow:
                 number = (number + 1) & SEQUENCE_MASK
 
     def _has_arrived(self, order):
-        """What was sent at this place of the order has arrived, so what was sent before it has arrived or is lost."""
+        """Note that the grain of this order has arrived: so grains of earlier orders have arrived or are lost."""
         if order > self._newest:
             self._newest = order
 
     def find_lost(self):
-        """Have everything sent again that is lost; returns how many frames of it had been sent."""
+        """Have all lost grains sent again; returns how many frames had carried them."""
         newest = self._newest
         frames = 0
         last = 0
@@ -196,7 +196,7 @@ class ReceiveWindow:
         self.begin(size_max)
 
     def begin(self, size):
-        """As for the sender."""
+        """Begin a new session, as the sender's window does."""
         self.grain = grain_size(size)
         self.count = size // self.grain
         self.expected = 0
@@ -205,15 +205,15 @@ class ReceiveWindow:
             self._sizes[slot] = 0
 
     def has_gap(self):
-        """True when something has come before its turn."""
+        """True when a grain has come before its turn."""
         return self.top != self.expected
 
     def is_new(self, sequence):
-        """True when a frame with this number lies in the window; else it is an old one that came again."""
+        """True when a frame with this number lies in the window; else it is an old frame that came again."""
         return (sequence - self.expected) & SEQUENCE_MASK < self.count
 
     def put(self, sequence, source, at, end):
-        """Keep the frame source[at:end] at its place, as is_new has found possible; returns the grains that were not here yet."""
+        """Keep the frame source[at:end], which is_new has checked, at its place; returns the number of grains that are new here."""
         fresh = 0
         while at < end and self.is_new(sequence):
             slot = sequence % self.count
@@ -229,7 +229,7 @@ class ReceiveWindow:
         return fresh
 
     def piece(self):
-        """The next octets in order, as far as they lie together; empty when the next one is missing."""
+        """The next octets in order, as far as they lie together; empty when the next grain is missing."""
         start = number = self.expected % self.count
         size = 0
         while number < self.count and self._sizes[number]:
@@ -240,7 +240,7 @@ class ReceiveWindow:
         return self._ring[start * self.grain : start * self.grain + size]
 
     def release(self, size):
-        """The first `size` octets of `piece`, all of it, have been taken."""
+        """Free the first `size` octets of `piece`, which is all of it."""
         while size > 0:
             slot = self.expected % self.count
             size -= self._sizes[slot]
@@ -250,7 +250,7 @@ class ReceiveWindow:
             self.expected = (self.expected + 1) & SEQUENCE_MASK
 
     def write_bitmap(self, target, at):
-        """Which grains behind the first missing one are here, as SendWindow.mark reads it; returns where it ends."""
+        """Write which grains behind the first missing one are here, as SendWindow.mark reads it; returns where the bitmap ends."""
         count = (self.top - self.expected) & SEQUENCE_MASK
         for first in range(0, count, 8):
             bits = 0
@@ -263,10 +263,10 @@ class ReceiveWindow:
 
 
 class FrameSize:
-    """How many octets of payload a frame should carry on this line: few where many are lost, for then less is sent again.
+    """How many octets of payload a frame should carry on this line: few where many frames are lost, for then fewer octets go again.
 
-    With e damaged frames for each octet sent and h octets of frame around the payload, the payload of least cost is sqrt(h / e). Both
-    are counted over some thousand octets, of which older ones count half.
+    With e damaged frames for each octet sent and h octets of frame around the payload, the payload of least cost is sqrt(h / e). The counts
+    of both cover some thousand octets, of which older ones count half.
     """
 
     def __init__(self, overhead):
@@ -282,7 +282,7 @@ class FrameSize:
         self._lost = 0  # sixteenths
 
     def count(self, octets, lost):
-        """`octets` more went out, `lost` frames more did not arrive."""
+        """Count `octets` that went out and `lost` frames that did not arrive."""
         self._octets += octets + self._overhead if octets else 0
         self._lost += 16 * lost
         if self._octets >= 8192 or (lost and self._lost >= 128):
