@@ -1,13 +1,13 @@
-"""The node that the address of a source or a target stands for: text in, a node out. nodes.py then asks the broker for it.
+"""The node that the address of a source or a target names: text in, a node out. nodes.py then asks the broker for it.
 
 A node is (kind, name, key): `name` a text, `key` the octets of a routing key, or None for the subject of each message. Kinds:
 
-    QUEUE       a queue that has to be there
-    MADE        a queue that is made where it is not there yet
-    EXCHANGE    an exchange that has to be there; as a source: a queue of the link's own, bound to it with `key`
+    QUEUE       a queue that has to exist
+    MADE        a queue that the broker makes where it does not exist
+    EXCHANGE    an exchange that has to exist; as a source: a queue of the link's own, bound to it with `key`
     NAME        a queue of this name, else an exchange
     TOPIC       an exchange of this name, else `key` (the name) behind amq.topic; as a source: a subscription
-    OWN         no address, dynamic: a queue that is made for the link
+    OWN         no address, dynamic: a queue that the broker makes for the link
     TO          no address: `to` of each message says where it goes (AMQP Anonymous Terminus 1.0)
     LINK        no address of a source: the subscription that the link's name stands for (JMS mapping, null source lookup)
     MANAGEMENT  requests and their responses (management.py)
@@ -48,7 +48,7 @@ _TOPICS = "amq.topic"
 _QUEUES = "/queues/"
 _EXCHANGES = "/exchanges/"
 _PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._~"  # unreserved characters (RFC 3986, 2.3)
-_TAKEN = _PLAIN + b"!$&'()*+,;=:@"  # what may stand in a part of a path as it is (RFC 3986, 3.3)
+_TAKEN = _PLAIN + b"!$&'()*+,;=:@"  # characters of a part of a path that need no encoding (RFC 3986, 3.3)
 _HEX = b"0123456789abcdef"
 
 
@@ -90,7 +90,7 @@ def target(address, dynamic=False, capabilities=()):
 
 
 def own(address, capabilities):
-    """The node of a dynamic terminus: a queue, or, with the capability temporary-topic, a topic, that does not need to be made. Its name is
+    """The node of a dynamic terminus: a queue, or, with the capability temporary-topic, a topic, which needs no making. Its name is
     "reply" for a queue that RabbitMQ's clients have replies sent to, else empty."""
     if address is not None:
         raise ProtocolError(INVALID_FIELD, "a dynamic terminus has no address: %r was given (sections 3.5.3 and 3.5.4)" % (address[:80],))
@@ -98,7 +98,7 @@ def own(address, capabilities):
 
 
 def parsed(address, capabilities):
-    """The node of a text; None: it stands for none."""
+    """The node of a text; None: it names no node."""
     if address in MANAGEMENTS:
         return MANAGEMENT, "", None
     if address.startswith("/"):
@@ -115,7 +115,7 @@ def parsed(address, capabilities):
 
 
 def second(kind, parts):
-    """The node of the second form, from its parts behind the word; None for one too many or too few, or not encoded."""
+    """The node of the second form, from its parts behind the word; None for too many or too few parts, or parts that are not encoded."""
     octets = [decoded(part) for part in parts]
     if None in octets or not octets[0] or len(octets) > 2:
         return None
@@ -130,7 +130,7 @@ def second(kind, parts):
 
 
 def utf8(octets):
-    """Octets as text, or None. MicroPython takes some that are no UTF-8: these do not come back the same."""
+    """Octets as text, or None. MicroPython accepts some octets that are no UTF-8: encoded again they differ."""
     try:
         name = str(octets, "utf-8")
         points = [ord(letter) for letter in name]
@@ -159,12 +159,12 @@ def first(parts):
 
 
 def bad(address, kind):
-    """Raise for an address that stands for no node."""
+    """Raise for an address that names no node."""
     raise ProtocolError(INVALID_FIELD, "%r is not the address of %s" % (address[:80], kind))
 
 
 def decoded(text):
-    """The octets of a percent-encoded part of a path (RFC 3986, 2.1); None for a character that has to be encoded, and for a bad code."""
+    """The octets of a percent-encoded part of a path (RFC 3986, 2.1); None for a character that needs encoding, and for a bad code."""
     octets = bytearray()
     given = text.encode("utf-8")
     at = 0

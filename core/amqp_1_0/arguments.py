@@ -1,7 +1,7 @@
 """Arguments of queues, exchanges, bindings and consumers: values of AMQP 1.0 as the broker has them, and back.
 
-The broker's are those of a field table: None, bool, int, float, str, bytes, list, dict by text, ("T", seconds). Of the widths of AMQP 1.0's
-numbers, and of symbols beside strings, nothing is kept. A value that a field table cannot hold raises ValueError.
+The broker's are those of a field table: None, bool, int, float, str, bytes, list, dict by text, ("T", seconds). The broker keeps neither
+the widths of AMQP 1.0's numbers nor the difference between symbols and strings. A value that a field table cannot hold raises ValueError.
 """
 
 _NUMBERS = ("ubyte", "ushort", "uint", "ulong", "byte", "short", "int", "float", "symbol", "boolean", "double")

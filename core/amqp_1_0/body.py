@@ -1,7 +1,7 @@
 """The body of a message of AMQP 1.0 (sections 3.2.6 to 3.2.9), section by section, without their contents.
 
-Whoever takes a message in has its body checked piece by piece (`Body`): which sections follow which, and that each ends where it says; the
-inside of an amqp-sequence or an amqp-value is its receiver's to read. Whoever gives it to a receiver of 0-9-1 asks where payload lies
+An incoming link checks a body piece by piece (`Body`): the order of sections, and the end of each; only
+receivers read the inside of an amqp-sequence or an amqp-value. A delivery to a receiver of 0-9-1 asks where the payload lies
 (`payload`).
 """
 
@@ -20,22 +20,23 @@ _DEPTH_MAX = const(4)  # descriptors of an amqp-value
 
 
 def begun(octets):
-    """The Body that comes behind a properties part (bytes)."""
+    """The Body behind a properties part (bytes)."""
     head = sections.data_head(octets)
     return Body(NONE if head is None else head[1])
 
 
 class Body:
-    """A body on its way in, behind a properties part: `size` is what the data head tells that this ends with, NONE: it ends with none."""
+    """A body on its way in, behind a properties part: `size`: octets of the data section whose head ends that part, NONE: it ends with
+    none."""
 
     def __init__(self, size):
         self.last = 0 if size == NONE else DATA
         self.left = 0 if size == NONE else size  # octets of the section that has begun
         self.count = 0
-        self.carried = b""  # the head of a section, as far as it came
+        self.carried = b""  # the beginning of a section's head
 
     def feed(self, octets, at, end):
-        """The octets between `at` and `end` of `octets` come next. Raises ProtocolError for octets that are no body."""
+        """Check the next octets, those between `at` and `end` of `octets`. Raises ProtocolError for octets that are no body."""
         while True:
             step = min(self.left, end - at)
             self.left -= step
@@ -57,7 +58,7 @@ class Body:
                 bad("a body of more than %d sections" % SECTIONS_MAX)
 
     def end(self):
-        """The message is whole. Raises ProtocolError for a section that is not."""
+        """End the body of a message that is whole. Raises ProtocolError for a section that is not."""
         if self.left or self.carried:
             bad(
                 "a message ends inside its body: %d octets of a section are missing" % self.left
@@ -67,8 +68,8 @@ class Body:
 
 
 def section(octets, last):
-    """The section that `octets` begin with: (code, octets before its value's data, octets of these), or None where they end before that is
-    known. `last`: the code of the section before it, 0: there is none in the body."""
+    """The section that `octets` begin with: (code, octets before its value's data, octets of these), or None where they end within its
+    head. `last`: the code of the section before it, 0: there is none in the body."""
     part = sections.descriptor(octets, 0, len(octets))
     if part is None:
         return None
@@ -84,7 +85,7 @@ def section(octets, last):
 
 
 def extent(octets, at, depth):
-    """(position of the data, their octets) of the value at `at`, or None where the octets end before it is known."""
+    """(position of the data, their octets) of the value at `at`, or None where the octets end within its head."""
     while at < len(octets) and octets[at] == 0:
         if depth == _DEPTH_MAX:
             bad("an amqp-value with more than %d descriptors" % _DEPTH_MAX)

@@ -1,6 +1,6 @@
 """The actions of states.LINK: frames of a link that is attached, and how it ends (sections 2.6.4 to 2.6.6).
 
-Those of frames are given (link, fields of the performative, octets, where the payload begins, where it ends).
+Actions for frames get (link, fields of the performative, octets, where the payload begins, where it ends).
 """
 
 from ..errors import ProtocolError
@@ -24,7 +24,7 @@ def transfer(link, fields, octets, at, end):
 
 
 def detach(link, fields, octets, at, end):
-    """The peer's detach: answered when the link's deliveries are back in their queue; false until then."""
+    """Answer the peer's detach when the link's deliveries are back in their queue; false until then."""
     if not link.give_back() or fields["closed"] and not link.close():
         return link.protocol.go_on_later()
     link.leave()
@@ -53,7 +53,7 @@ def send_detach(link, condition, text):
 
 
 def detached(link, fields, octets, at, end):
-    """The peer has answered our detach, or its own has crossed ours."""
+    """Forget the link: the peer has answered our detach, or its own has crossed ours."""
     if link in link.protocol.leaving:
         return link.protocol.go_on_later()
     if not link.protocol.dynamic.link_ended(link):
@@ -63,7 +63,7 @@ def detached(link, fields, octets, at, end):
 
 
 def release(link):
-    """The session ends."""
+    """Release the link: its session ends."""
     link.leave()
     link.drop()
 

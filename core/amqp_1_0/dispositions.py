@@ -1,8 +1,8 @@
 """Dispositions (section 2.7.6): of the peer's deliveries by us, of ours by the peer, each about a range of delivery-ids of its session.
 
-The receiver names the outcome of a delivery. With rcv-settle-mode first it settles with that; with second it leaves it unsettled, the
-sender settles, and only then the receiver does. We, as the receiver, answer in the order of publishes, when the log is durable (Promises).
-As the sender we settle what the receiver has given an outcome for and not settled, when the log is durable up to that.
+The receiver names the outcome of a delivery. With rcv-settle-mode first it settles with the outcome; with second it leaves the delivery
+unsettled, the sender settles, and only then the receiver does. We, as the receiver, answer in the order of publishes, when the log is
+durable (Promises). As the sender we settle deliveries with an unsettled outcome of the receiver, when the log is durable up to the outcome.
 """
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
@@ -16,7 +16,7 @@ from .sending import NO_ROOM, NOT_YET, WRITTEN
 
 _EMPTY: "dict" = {}
 SETTLE_ROOM = 512  # octets of a disposition with an error
-RANGES_MAX = 16  # that wait to be settled by us before the peer is read no further
+RANGES_MAX = 16  # that wait for us to settle them before we read no more of the peer
 
 # The outcomes for the peer of the broker's answers to a publish (section 3.4).
 STATES: "dict" = {TAKEN: ("accepted", {}), UNROUTABLE: ("released", {})}
@@ -27,8 +27,8 @@ REFUSALS = {"condition": "amqp:resource-limit-exceeded", "description": "a queue
 
 
 class Run:
-    """Deliveries of a link that the engine took, one behind the other, and that are not answered: `number` is that of the first answer,
-    `first` its delivery-id."""
+    """Deliveries of a link in a row that the engine accepted and that have no answer yet: `number` of the first answer, `first` its
+    delivery-id."""
 
     def __init__(self, link, number, first, count):
         self.link = link
@@ -63,7 +63,7 @@ def write(session):
 
 
 def range_from(session, number, last):
-    """The last of the deliveries from answer `number` to `last` that one disposition can be about."""
+    """The last of the deliveries from answer `number` to `last` that fits into one disposition."""
     answers = session.answers
     delivery = answers[number]
     while number != last and delivery.error is None:
@@ -83,7 +83,7 @@ def range_from(session, number, last):
 
 
 def tell(session, number, last, outcome):
-    """Write the disposition of the answers from `number` to `last`, and settle their deliveries where it does."""
+    """Write the disposition of the answers from `number` to `last`, and settle their deliveries where the disposition does."""
     delivery = session.answers[number]
     first = delivery.number
     error = delivery.error
@@ -105,7 +105,7 @@ def tell(session, number, last, outcome):
 
 
 def tell_run(session, run):
-    """Write that a run was accepted, and settle it."""
+    """Write the disposition `accepted` of a run, and settle it."""
     del session.answers[run.number]
     put(session, True, run.first, serial.after(run.first, run.count - 1), True, STATES[TAKEN])
     run.link.in_runs -= run.count
@@ -118,9 +118,9 @@ def put(session, role, first, last, settled, state):
 
 
 def by_sender(session, fields):
-    """The peer settles deliveries that it has sent."""
+    """Forget deliveries that the peer has sent, and settles."""
     if not fields["settled"]:
-        return True  # a state of its own that it tells: nothing follows from it here
+        return True  # a delivery state of the sender's own: without effect here
     received = session.received
     first, count = fields["first"], count_of(fields)
     numbers = received if count > len(received) else [serial.after(first, each) for each in range(count)]
@@ -133,7 +133,7 @@ def by_sender(session, fields):
 
 
 def count_of(fields):
-    """How many delivery-ids a disposition is about. Raises for a range that ends before it begins."""
+    """How many delivery-ids a disposition names. Raises for a range that ends before it begins."""
     last = fields["first"] if fields["last"] is None else fields["last"]
     count = serial.distance(fields["first"], last) + 1
     if count < 1:
@@ -145,14 +145,14 @@ def count_of(fields):
 
 
 def by_receiver(session, fields):
-    """The peer names the outcomes of our deliveries, and may settle them. False: it needs further turns."""
+    """Process outcomes of our deliveries, which the peer may settle with them. False: the disposition needs further turns."""
     count_of(fields)
     state = fields["state"]
     if isinstance(state, tuple) and state[0] == "transactional-state":
         return needed("amqp_1_0.transactions", "transactions of AMQP 1.0").retire(session, fields)
     outcome = outcome_of(session, state)
     if outcome is None and not fields["settled"]:
-        return True  # `received`, or nothing: it is not at its end
+        return True  # `received`, or no state: the delivery is not at its end
     first = fields["first"]
     last = first if fields["last"] is None else fields["last"]
     if not fields["settled"] and len(session.settled) >= RANGES_MAX and not goes_on(session.settled, first, name_only(state)):
@@ -229,8 +229,8 @@ def entry_from(session, first, last):
 
 
 def settle_run(session, entry, last, outcome, given):
-    """Settle entries from one on as far as the turn and the range go, those that have one outcome: the next entry, NONE: none is left.
-    `given`: what of the outcome is about each message by itself (modified.py), or None."""
+    """Settle entries from one on as far as the turn and the range go, those with one outcome: the next entry, NONE: none is left.
+    `given`: the outcome's fields for each message by itself (modified.py), or None."""
     tables = session.broker.tables
     entries = tables.entries
     link = session.link_of(entry) if outcome is None or given else None
@@ -266,13 +266,13 @@ def settle_run(session, entry, last, outcome, given):
 
 
 def settle_for(session, first, last, state):
-    """The peer has given an outcome and left it to us to settle: it is told when the log has what it came to. Of what was not delivered yet
-    nothing is said: it will not have been settled."""
+    """Settle deliveries whose outcome the peer has left to us to settle, once the log has the outcome. No disposition names deliveries that
+    were not sent yet."""
     newest = tail_number(session)
     if serial.distance(newest, last) > 0:
         last = newest
     if serial.distance(1, first) < 0 and newest <= layout.MASK:
-        first = 1  # that of the first delivery
+        first = 1  # the delivery-id of the first delivery
     if serial.distance(first, last) < 0:
         return
     journal = session.broker.journal
@@ -285,13 +285,13 @@ def settle_for(session, first, last, state):
 
 
 def goes_on(ranges, first, state):
-    """True when deliveries from `first` on lie behind the last of `ranges`, (first, last, state as name_only has it, ...), and have come to
-    the same."""
+    """True when deliveries from `first` on lie behind the last of `ranges`, (first, last, state as name_only has it, ...), and have the
+    same state."""
     return len(ranges) > 0 and ranges[-1][2] == state and serial.after(ranges[-1][1], 1) == first
 
 
 def name_only(state):
-    """A delivery state without the peer's fields: these are not kept."""
+    """A delivery state without the peer's fields, which the broker does not keep."""
     return None if state is None else (state[0], _EMPTY)
 
 

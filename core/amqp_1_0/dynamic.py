@@ -1,12 +1,12 @@
 """Nodes that were made for a link (sections 3.5.3 and 3.5.4, dynamic), their properties (3.5.9), and when they go (3.5.10 to 3.5.13).
 
-    delete-on-close                   with the link that they were made for: what is done where none is asked for
+    delete-on-close                   with the link that they were made for: the default
     delete-on-no-links                with the last link that has it as its source or target
     delete-on-no-messages             when the link is gone and no message is left
     delete-on-no-links-or-messages    when neither a link nor a message is left
 
-All of them belong to their connection, and end with it at the latest. A node has the distribution modes MODES, whichever of them its link
-asks for; our attach says what the node has.
+All dynamic nodes belong to their connection, and end with it at the latest. A node has the distribution modes MODES, whichever of them its
+link asks for; our attach says what the node has.
 """
 
 from . import composites, nodes
@@ -19,7 +19,7 @@ LIFETIME = "lifetime-policy"
 SUPPORTED = "supported-dist-modes"
 MODES = ("move", "copy")  # section 3.5.7
 
-# (waits for all links, waits for all messages); the link that it was made for is waited for in any case.
+# (waits for all links, waits for all messages); each waits for the link that it was made for.
 POLICIES = {
     "delete-on-close": (False, False),
     "delete-on-no-links": (True, False),
@@ -35,10 +35,10 @@ class Dynamic:
     def __init__(self, protocol):
         self.protocol = protocol
         self.nodes: "dict" = {}
-        self.waits = False  # some are only there for messages, or for links of others
+        self.waits = False  # some wait for messages alone, or for links of others
 
     def add(self, link, queue, policy):
-        """A queue was made for a link; `policy`: one of POLICIES. Returns the properties that it has, for our attach."""
+        """Add a queue that was made for a link; `policy`: one of POLICIES. Returns its properties, for our attach."""
         self.nodes[queue] = (link, POLICIES[policy])
         return {
             ("symbol", LIFETIME): composites.described(policy, {}),
@@ -46,7 +46,7 @@ class Dynamic:
         }
 
     def link_ended(self, link):
-        """A link has closed: nodes that have waited for that go; false: not all of them yet."""
+        """Delete nodes that have waited for the end of a link; false: not all of them yet."""
         return self.look() if self.nodes else True
 
     def look(self):
@@ -86,7 +86,7 @@ class Dynamic:
 
 
 def asked(given):
-    """Which of POLICIES a terminus asks for by its dynamic-node-properties; what stands there where it is not dynamic is not looked at.
+    """Which of POLICIES a terminus asks for by its dynamic-node-properties; these are ignored where it is not dynamic.
     `given`: its fields. Raises LinkError for properties that no node can have."""
     properties = given["dynamic-node-properties"] if given["dynamic"] else None
     if properties is None:

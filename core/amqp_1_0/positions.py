@@ -1,10 +1,10 @@
 """Positions in a stream as Event Hubs has them: a selector that compares an annotation, and the annotations that it is about.
 
-    amqp.annotation.x-opt-offset > '1024'             behind an offset ('-1': from the first one on, '@latest': what comes from now on)
+    amqp.annotation.x-opt-offset > '1024'             behind an offset ('-1': from the first one on, '@latest': later messages)
     amqp.annotation.x-opt-sequence-number >= 1024     from a number on: the same numbers
     amqp.annotation.x-opt-enqueued-time > 1700000000000    messages that came in that second, of milliseconds since 1970, or later
 
-A receiver that asks for a position gets the three annotations with each message. Others do not: they have x-stream-offset.
+A receiver that asks for a position gets the three annotations with each message. Other receivers get x-stream-offset.
 """
 
 from ..memory import layout
@@ -39,7 +39,7 @@ def place(text):
 
 
 def annotations(broker, message, offset):
-    """Those of a message at an offset of its stream."""
+    """The annotations of a message at an offset of its stream."""
     notes: "dict[str, Any]" = {
         "x-stream-offset": ("ulong", offset),
         "x-opt-offset": "%d" % offset,

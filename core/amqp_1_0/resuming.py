@@ -1,19 +1,19 @@
-"""A receiver that attaches again tells what it knows of the deliveries that were not settled (section 2.6.13): those are not sent anew.
+"""A receiver that attaches again names the unsettled deliveries that it knows (section 2.6.13): the broker does not send them anew.
 
     delivery-tag of a link whose receiver-settle-mode is second = position in the queue | mark of the message | delivery-id, 4 octets each
 
-Messages keep their positions when they come back to their queue and when the broker starts again, so nothing has to be remembered of a
-source: the map of a receiver names messages of the queue. The mark tells the message from another one that a position has come to: in a
-queue that was made again, behind transient messages that a restart has lost. The delivery-id tells two deliveries of one message apart: the
-second may come before the receiver knows that the first is settled (section 2.6.12, unique tags).
+Messages keep their positions when they come back to their queue and when the broker starts again, so the broker remembers nothing of a
+source: the map of a receiver names messages of the queue. The mark tells the message from another one at the same position: in a queue that
+was made again, or behind transient messages that a restart has lost. The delivery-id tells two deliveries of one message apart: the second
+may come before the receiver knows that the first is settled (section 2.6.12, unique tags).
 
-A message that the receiver has given an outcome for comes to that outcome now. One that it has got and not decided on is resumed: our map
-has it, and its delivery says resume. Of all others our map says nothing: they are settled, or were never sent.
+A message with an outcome from the receiver comes to that outcome now. One that the receiver has got and not decided on is resumed: our map
+has it, and its delivery says resume. Our map has no others: they are settled, or were never sent.
 
-What a receiver knows is not to be forgotten by the broker: a message that is to outlive it goes to such a link when the log has it
+The broker must not forget a delivery that a receiver knows: a durable message goes to such a link when the log has it
 (`is_safe`).
 
-It holds as long as no other receiver has got such a message meanwhile, and RESUMED_MAX deliveries or fewer are unsettled.
+This works as long as no other receiver has got such a message meanwhile, and RESUMED_MAX deliveries or fewer are unsettled.
 """
 
 import struct
@@ -27,14 +27,14 @@ from ..shim import const
 from . import composites, dispositions
 from .conditions import LinkError
 
-RESUMED_MAX = const(4096)  # messages at the head of a queue that are compared with a receiver's map
+RESUMED_MAX = const(4096)  # messages at the head of a queue that `look` compares with a receiver's map
 TAG_SIZE = const(12)
 LAST = (ACCEPTED, REJECTED)  # outcomes behind which no delivery of the message comes
-_MARKED = const(1024)  # octets of a message that its mark is made of, from its properties on
+_MARKED = const(1024)  # octets of a message in its mark, from its properties on
 
 
 def mark(broker, message):
-    """A number that tells a message from others, 4 octets: of when it came, its size and its first octets."""
+    """A number of 4 octets that tells a message from others: a check of its time of arrival, its size and its first octets."""
     tables = broker.tables
     at, size = tables.properties_at(message), tables.size_of(message)
     octets = tables.octets(message, at, min(size - at, _MARKED))
@@ -48,7 +48,7 @@ def name_of(broker, entry):
 
 
 def tag_of(link, entry, number):
-    """(the delivery-tag of a delivery with this delivery-id, True when it is resumed with the tag that its receiver knows)."""
+    """(the delivery-tag of a delivery with this delivery-id, True when it is resumed with the tag in its receiver's map)."""
     name = name_of(link.broker, entry)
     tag = name + struct.pack(">I", number)
     if link.resumed:
@@ -56,13 +56,13 @@ def tag_of(link, entry, number):
         if known is not None:
             link.again[name] = known
             return known, True
-    if link.again and link.again.get(name) == tag:  # of another session, whose delivery-ids were the same
+    if link.again and link.again.get(name) == tag:  # the tag of another session with the same delivery-ids
         tag = name + struct.pack(">I", number ^ 0x80000000)
     return tag, False
 
 
 def is_safe(link, queue, entry):
-    """True when a message may go to a link: it need not outlive the broker, or the log has it; else the link's session goes on then."""
+    """True when a message may go to a link: it is transient, or the log has it; else the link's session goes on when the log has it."""
     broker = link.broker
     tables, journal = broker.tables, broker.journal
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
@@ -85,8 +85,8 @@ def is_safe(link, queue, entry):
 
 
 def recover(link, given):
-    """Bring the messages of a link's queue to the outcomes in its receiver's map `given`: name -> tag of those to be resumed. Those that
-    the queue has in the log alone are read back; raises LinkError where that cannot be now: what the map says would be forgotten."""
+    """Bring the messages of a link's queue to the outcomes in its receiver's map `given`: name -> tag of messages to be resumed. The queue
+    reads messages back that are in the log alone; raises LinkError where it cannot now, because the map would be lost."""
     wanted = names(given)
     queue = link.consumer.queue
     resumed: "dict" = {}
@@ -102,7 +102,7 @@ def recover(link, given):
 
 
 def look(link, queue, wanted, resumed):
-    """Do what `wanted` says to the messages at a queue's head that are in memory, and take them out of it."""
+    """Bring messages at a queue's head that are in memory to their outcomes in `wanted`, and remove these from it."""
     broker = link.broker
     entries = broker.tables.entries
     entry, left = queue.head(), RESUMED_MAX
@@ -121,7 +121,7 @@ def look(link, queue, wanted, resumed):
 
 
 def is_in_log(queue, wanted):
-    """True when a message of a queue that is in the log alone may be one that is wanted."""
+    """True when a message of a queue that is in the log alone may be one of `wanted`."""
     chunks = queue.pages.tables.chunks
     chunk = queue.pages.head
     while chunk != layout.NONE:
@@ -134,7 +134,7 @@ def is_in_log(queue, wanted):
 
 
 def come_to(link, queue, entry, outcome):
-    """A message that is ready in its queue has come to an outcome; None: to none yet."""
+    """Settle a message that is ready in its queue with an outcome; None: it has none yet."""
     broker = link.broker
     if outcome == ACCEPTED:
         queue.unlink(entry)
@@ -149,15 +149,15 @@ def come_to(link, queue, entry, outcome):
 
 
 def names(given):
-    """A receiver's map: position -> {name of a message: (tag, the broker's outcome, None: it is to be resumed)}. What is no tag of ours is
-    left out, and what has only come in part (received): that comes anew. Of several deliveries of a message one with its last outcome
-    counts, else one that has none."""
+    """A receiver's map: position -> {name of a message: (tag, the broker's outcome, None: it is to be resumed)}. Without tags
+    that are not ours, and without deliveries that came in part (received): these come anew. Of several deliveries of a message one with its
+    last outcome counts, else one that has none."""
     wanted: "dict" = {}
     for tag in given:
         if not isinstance(tag, bytes) or len(tag) != TAG_SIZE or len(wanted) >= RESUMED_MAX:
             continue
         outcome, state = None, composites.composite(given[tag])
-        if state is not None and state[0] != "transactional-state":  # that came to nothing: the transaction ended with its session
+        if state is not None and state[0] != "transactional-state":  # without effect: the transaction ended with its session
             outcome = dispositions.outcome_of(None, state)
             if outcome is None:
                 continue
@@ -169,5 +169,5 @@ def names(given):
 
 
 def map_of(resumed):
-    """The field unsettled of our attach, from what is resumed."""
+    """The field unsettled of our attach, from the resumed deliveries."""
     return {resumed[name]: None for name in resumed}

@@ -1,11 +1,11 @@
-"""A session of AMQP 1.0 (section 2.5): both windows, its links by handle, what it has to write (contract.Session).
+"""A session of AMQP 1.0 (section 2.5): both windows, its links by handle, its waiting frames (contract.Session).
 
-    next_incoming_id   of the transfer that comes next           incoming_window         transfers that we take before a flow of ours
-    next_outgoing_id   of the transfer that goes next            remote_incoming_window  transfers that the peer takes before one of its
+    next_incoming_id   of the peer's next transfer               incoming_window         transfers that we accept before a flow of ours
+    next_outgoing_id   of our next transfer                      remote_incoming_window  transfers that the peer accepts before its flow
     remote_outgoing_window  transfers that the peer could send
 
-Ids are serial numbers (serial.py). Our delivery-ids are the delivery tags of the session's record; the peer's count up by one, and what has
-come and is not settled is in `received`, by delivery-id. Its states: states.SESSION, with the actions in mapping.py.
+Ids are serial numbers (serial.py). Our delivery-ids are the delivery tags of the session's record; the peer's count up by one, and its
+unsettled deliveries are in `received`, by delivery-id. Its states: states.SESSION, with the actions in mapping.py.
 """
 
 from .. import states
@@ -54,7 +54,7 @@ class Session:
     """One session. `number`: its channel, in both directions."""
 
     def __init__(self, protocol, number, handle, fields):
-        self.session = protocol  # by this name the broker calls back (contract.Session)
+        self.session = protocol  # the broker calls back by this name (contract.Session)
         self.connection = protocol.connection
         self.broker = protocol.broker
         self.number = number
@@ -72,18 +72,18 @@ class Session:
         self.remote_incoming_window = fields["incoming-window"]
         self.next_delivery_id = None  # of the peer's next delivery; None: it may begin with any
         self.received: "dict" = {}  # the peer's deliveries that are not settled, by delivery-id
-        self.published = 0  # number of the last delivery that is to be answered, 30 bits
+        self.published = 0  # number of the last delivery that waits for an answer, 30 bits
         self.answers: "dict" = {}  # number -> delivery
-        self.settled: "list" = []  # (first, last, state, number of the log): ours that are to be settled on the peer's word
+        self.settled: "list" = []  # (first, last, state, number of the log): our deliveries that we settle after the peer's outcome
         self.works: "dict" = {}  # transactions that are not discharged, by txn-id (transactions.py)
         self.declared = 0  # number of the last one
-        self.settling: "Any" = None  # a disposition that takes several turns: the delivery-id that it goes on with
-        self.flows: "list" = []  # links whose state the peer is to hear
-        self.wants_flow = False  # the peer is to hear of our windows
+        self.settling: "Any" = None  # a disposition of several turns: its next delivery-id
+        self.flows: "list" = []  # links whose state goes to the peer in a flow
+        self.wants_flow = False  # our windows go to the peer in a flow
         self.waits_to_write = False  # in protocol.writing
         self.unsafe: "Any" = None  # number of the log that a delivery waits for (resuming.py)
-        self.responses: "list" = []  # of the management, that wait: (link, octets, number of the log) (link_management.py)
-        self.flat: "Any" = None  # what the engine knows of it (hot_row.py)
+        self.responses: "list" = []  # of the management, waiting: (link, octets, number of the log) (link_management.py)
+        self.flat: "Any" = None  # its record for the engine (hot_row.py)
         self.way_at: "Any" = None
         self.outgoing = Outgoing(self)  # the delivery that is half written
 
@@ -95,7 +95,7 @@ class Session:
     # What comes in
 
     def take(self, name, fields, octets, at, end):
-        """A frame: false when it must wait. What is wrong with it ends the session, or the connection."""
+        """Process a frame: false when it must wait. An error in it ends the session, or the connection."""
         try:
             return self.step(name, fields, octets, at, end)
         except ProtocolError as error:
@@ -105,11 +105,11 @@ class Session:
         return True
 
     def step(self, input_, *given):
-        """Let the session do what SESSION says of an input: what the action answers."""
+        """Have the session do its action for an input, by SESSION: returns the action's answer."""
         return states.step(self, SESSION, mapping, input_, self, *given)
 
     def take_on(self, link, action, *given):
-        """Let a link do something; what is wrong ends the link, the session or the connection: what the action answers."""
+        """Have a link do an action; an error ends the link, the session or the connection: returns the action's answer."""
         try:
             return action(*given)
         except ProtocolError as error:
@@ -122,13 +122,13 @@ class Session:
         return True
 
     def count_transfer(self, number):
-        """A transfer was taken, with this delivery-id or None: it is out of our window, and of what the peer can send."""
+        """Count a transfer that came, with this delivery-id or None, out of our window and out of the peer's."""
         if number is not None and (self.next_delivery_id is None or serial.distance(self.next_delivery_id, number) >= 0):
             self.next_delivery_id = serial.after(number, 1)
         self.took(1)
 
     def took(self, count):
-        """So many transfers are out of our window, and of what the peer can send."""
+        """Count so many transfers out of our window and out of the peer's."""
         self.next_incoming_id = serial.after(self.next_incoming_id, count)
         self.incoming_window -= count
         self.remote_outgoing_window = max(self.remote_outgoing_window - count, 0)
@@ -136,7 +136,8 @@ class Session:
             self.say_flow()
 
     def answer(self, delivery, outcome):
-        """A delivery of the peer's came to `outcome` (outcomes.py): it is told when the log is durable that far, unless it has settled."""
+        """Note that a delivery of the peer's came to `outcome` (outcomes.py): unless the peer has settled it, it hears so when the log is
+        durable that far."""
         if not delivery.settled:
             self.published = (self.published + 1) & layout.MASK
             self.answers[self.published] = delivery
@@ -146,22 +147,22 @@ class Session:
     # What goes out
 
     def count_sent(self):
-        """A transfer was written: it is out of the peer's window."""
+        """Count a transfer that was written out of the peer's window."""
         self.next_outgoing_id = serial.after(self.next_outgoing_id, 1)
         self.remote_incoming_window -= 1
 
     def wait_for_log(self, number):
-        """A delivery waits until the log is durable up to `number`: then the queues deliver again."""
+        """Wait until the log is durable up to `number`: then the queues deliver again."""
         self.unsafe = number
         self.session.is_durable(number)
         self.wants_to_write()
 
     def wants_to_write(self):
-        """There is something to write."""
+        """Note that frames wait."""
         self.session.wants_to_write(self)
 
     def say_flow(self, link=None):
-        """Have the peer told of our windows, and of a link's state."""
+        """Have a flow tell the peer our windows, and a link's state."""
         if link is None:
             self.wants_flow = True
         elif link not in self.flows:
@@ -169,7 +170,7 @@ class Session:
         self.wants_to_write()
 
     def write_waiting(self):
-        """Write what there is room for: dispositions, flows, the delivery that is half written. One of sending.py's answers."""
+        """Write waiting frames while there is room: dispositions, flows, the delivery that is half written. One of sending.py's answers."""
         send = self.connection.send
         if self.closing:
             return WRITTEN
@@ -195,7 +196,7 @@ class Session:
         return NOT_YET if outcome == NOT_YET or self.unsafe is not None else WRITTEN
 
     def write_flow(self, link):
-        """Write a flow (section 2.7.4): the session's state, and a link's. With it our window is whole again."""
+        """Write a flow (section 2.7.4): the session's state, and a link's. It makes our window whole again."""
         self.incoming_window = WINDOW
         fields = {
             "next-incoming-id": self.next_incoming_id,
@@ -209,7 +210,7 @@ class Session:
         self.session.write(hot_out.flow(self.number, fields))
 
     def wake(self):
-        """The peer's window has opened, or a delivery is whole: our queues deliver again."""
+        """Have our queues deliver again: the peer's window has opened, or a delivery is whole."""
         for consumer in self.consumers.values():
             self.broker.activate(consumer.queue)
 
@@ -227,7 +228,7 @@ class Session:
         return self.remote_incoming_window > 0 and not self.outgoing.active() and not self.closing
 
     def default_outcome(self, entry):
-        """What becomes of one of our deliveries that is settled without an outcome: its link's source says that (section 3.5.3)."""
+        """The outcome of one of our deliveries that the peer settles without one: its link's source names it (section 3.5.3)."""
         link = self.link_of(entry)
         return RELEASED if link is None else link.default
 
@@ -247,14 +248,14 @@ class Session:
         raise KeyError(consumer.tag)
 
     def consumer_ended(self, consumer, condition):
-        """The broker has ended a consumer: its link is detached (section 2.8.15, resource-deleted)."""
+        """Detach the link of a consumer that the broker has ended (section 2.8.15, resource-deleted)."""
         for link in list(self.links.values()):
             if link.consumer is consumer:
                 link.consumer = None
                 link.step("error", "resource-deleted", "the queue '%s' was deleted" % consumer.queue.name)
 
     def forget(self, link):
-        """A link has gone: its handle is free."""
+        """Free the handle of a link that is gone."""
         del self.links[link.handle]
         self.session.places.give_back(link)
         if link in self.flows:

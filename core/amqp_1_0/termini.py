@@ -1,20 +1,22 @@
-"""Targets that are kept while their links are detached: a sender can resume, and is told what became of its deliveries (section 2.6.13).
+"""Targets that the broker keeps while their links are detached: a sender can resume, and gets the outcomes of its deliveries (section
+2.6.13).
 
 A sender that wants each message taken exactly once attaches with rcv-settle-mode second. The target then remembers each delivery that was
-accepted, by its delivery-tag, until the sender has settled it; a sender that attaches again, with its own map of what is unsettled, is told
-which of these were accepted, and does not send them again.
+accepted, by its delivery-tag, until the sender has settled it; a sender that attaches again, with its own map of unsettled deliveries,
+hears which of them were accepted, and does not send them again.
 
-A target is known by its sender's container and link name. It is kept, from when its link has ended without closing, by its expiry-policy:
+The key of a target is its sender's container and link name. Its expiry-policy says how long the broker keeps it once its link has ended
+without closing:
 
     link-detach        for its timeout, from then on
     session-end        until the session has ended, and its timeout from then on (the default, with a timeout of 0)
     connection-close   the same of the connection
     never              until a link of that name closes
 
-With durable unsettled-state (2) the log has both target and deliveries: what a message's publish is in one group with. So the memory of it
-outlives a broker whose power is cut. After a start a timeout counts anew.
+With durable unsettled-state (2) the log has both target and deliveries, each delivery in one group with its message's publish. So the
+target's memory outlives a power cut. After a start a timeout counts anew.
 
-Sources keep nothing: what a receiver has not settled is in its queue again, and is told by its delivery-tag (resuming.py).
+Sources keep nothing: a message that a receiver has not settled is in its queue again, and its delivery-tag names it (resuming.py).
 """
 
 from ..errors import RESOURCE_ERROR
@@ -27,8 +29,8 @@ if False:  # for the type checker alone
     from typing import Any
 
 UNSETTLED_STATE = const(2)  # terminus-durability (section 3.5.5)
-KIND = "kept"  # of definitions in the log; `part` says who reads them
-TAG_KIND = "kept part"  # of those that are read when all of KIND have been
+KIND = "kept"  # of definitions in the log; `part` says which file reads them
+TAG_KIND = "kept part"  # of definitions that recovery reads after all of KIND
 
 
 class Target:
@@ -41,10 +43,10 @@ class Target:
         self.durable = durable
         self.policy = policy
         self.timeout_s = timeout_s
-        self.address: "Any" = None  # and capabilities: of the target, for a link that is recovered by its name
+        self.address: "Any" = None  # and capabilities: of the target, for a link that its name recovers
         self.capabilities: "list" = []
-        self.accepted: "dict" = {}  # delivery-tag -> None: accepted, and not settled by their sender
-        self.link: "Any" = None  # that is attached to it
+        self.accepted: "dict" = {}  # delivery-tag -> None: accepted deliveries that their sender has not settled
+        self.link: "Any" = None  # the link that is attached to it
         self.scope: "Any" = None  # the session or the protocol that has to end before its timeout begins
         self.until = None  # uptime in seconds when it is forgotten; None: not yet known
 
@@ -54,12 +56,12 @@ class Target:
         return (self.policy, self.timeout_s, self.address, self.capabilities) == given
 
     def take(self, target):
-        """It has these fields now."""
+        """Set the fields of a further attach."""
         self.policy, self.timeout_s = target["expiry-policy"], target["timeout"]
         self.address, self.capabilities = target["address"], target["capabilities"]
 
     def key(self):
-        """What it is known by."""
+        """Its key: container and link name."""
         return self.container, self.name
 
     def name_in_log(self):
@@ -67,7 +69,7 @@ class Target:
         return "1.0\n%s\n%s" % (self.container, self.name)
 
     def definition(self):
-        """It, for the log."""
+        """Its definition, for the log."""
         return {
             "kind": KIND,
             "part": "amqp_1_0.termini",
@@ -82,7 +84,7 @@ class Target:
         }
 
     def tag_definition(self, tag):
-        """A delivery, for the log."""
+        """The definition of a delivery, for the log."""
         name = self.name_in_log()
         return {
             "kind": TAG_KIND,
@@ -94,21 +96,21 @@ class Target:
 
 
 class Termini:
-    """All of a broker's (Broker.kept), and the places for links."""
+    """All targets of a broker (Broker.kept), and the places for links."""
 
     def __init__(self, broker):
         self.broker = broker
         self.places = Places(broker.limits)
         self.targets: "dict[Any, Any]" = {}
-        self.count = 0  # deliveries of all of them
-        self.local_rules = 0  # of no_local.py, which knows by the next two what a rule has to know
-        self.publisher: "Any" = None  # the protocol that publishes just now
+        self.count = 0  # deliveries of all targets
+        self.local_rules = 0  # of no_local.py, as are the next two
+        self.publisher: "Any" = None  # the protocol whose publish is under way
         self.has_looked = False
 
     # Links
 
     def attach(self, link, fields, target):
-        """The target of a link that attaches, with the deliveries that its sender has not settled; None: it keeps nothing.
+        """The target of a link that attaches, with the deliveries that its sender has not settled; None: the target is not to be kept.
 
         `fields`: of the attach; `target`: the target's. Raises LinkError where there is no place for another.
         """
@@ -135,7 +137,7 @@ class Termini:
             given = fields["unsettled"] or {}
             for tag in list(there.accepted):
                 if tag not in given:
-                    self.settle(there, tag)  # its sender has
+                    self.settle(there, tag)  # its sender has settled it
         return there
 
     def terminus(self, link):
@@ -148,7 +150,7 @@ class Termini:
         return "target", given
 
     def detached(self, link):
-        """A link has ended without closing: its target waits for the next one."""
+        """Have the target of a link that ended without closing wait for the next link."""
         target = link.kept
         if target is None or target.link is not link:
             return
@@ -161,32 +163,32 @@ class Termini:
             self.begin_timeout(target)
 
     def closed(self, link):
-        """A link has closed: its target goes."""
+        """Forget the target of a link that has closed."""
         if link.kept is not None and link.kept.link is link:
             self.forget(link.kept)
 
     def ended(self, scope):
-        """A session or a connection has ended."""
+        """Begin the timeouts of targets that waited for the end of a session or connection."""
         for target in self.all():
             if target.scope is scope:
                 target.scope = None
                 self.begin_timeout(target)
 
     def begin_timeout(self, target):
-        """A target has its timeout from now on."""
+        """Begin the timeout of a target."""
         if target.timeout_s:
             target.until = self.broker.uptime_s + target.timeout_s
         else:
             self.forget(target)
 
     def sweep(self):
-        """Forget those whose time has come."""
+        """Forget targets whose timeout is over."""
         for target in self.all():
             if target.until is not None and target.until <= self.broker.uptime_s:
                 self.forget(target)
 
     def forget(self, target):
-        """A target is not kept any more."""
+        """Forget a target."""
         target.link = None
         for tag in list(target.accepted):
             self.settle(target, tag)
@@ -199,24 +201,24 @@ class Termini:
         return self.targets.get(target.key()) is target
 
     def all(self):
-        """Those that there are now, a list."""
+        """A list of all targets."""
         return list(self.targets.values())
 
     # Deliveries
 
     def has_room(self):
-        """True when another delivery can be remembered."""
+        """True when there is a place for another delivery."""
         return self.count < tags_max(self.broker.limits)
 
     def accept(self, target, tag):
-        """A delivery was accepted, in this step of the broker; what the log has of it is in one group with the message."""
+        """Note a delivery that was accepted in this step of the broker; the log has it in one group with the message."""
         if tag not in target.accepted:
             target.accepted[tag] = None
             self.count += 1
             self.log(target, target.tag_definition(tag))
 
     def settle(self, target, tag):
-        """The sender has settled a delivery."""
+        """Forget a delivery that its sender has settled."""
         if tag in target.accepted:
             del target.accepted[tag]
             self.count -= 1
@@ -225,12 +227,12 @@ class Termini:
     # The log
 
     def log(self, target, definition):
-        """Have the log get a definition of a target that is durable with its deliveries."""
+        """Log a definition, where the target is durable with its deliveries."""
         if target.durable == UNSETTLED_STATE:
             self.broker.journal.define(definition)
 
     def definitions(self):
-        """All of the log's (core/log/definition_records.py)."""
+        """All definitions for the log (core/log/definition_records.py)."""
         for target in self.all():
             if target.durable == UNSETTLED_STATE and self.has(target):
                 yield target.definition()
@@ -240,19 +242,19 @@ class Termini:
 
 
 def gone(definition):
-    """The removal of what a definition made."""
+    """The record that removes a definition."""
     return {"gone": definition["kind"], "name": definition["name"]}
 
 
 def of(broker):
-    """A broker's."""
+    """The Termini of a broker."""
     if broker.kept is None:
         broker.kept = Termini(broker)
     return broker.kept
 
 
 def restore(broker, definition):
-    """Make again what a definition of the log says: a target, or (read later) a delivery of one."""
+    """Restore a target, or (read later) a delivery of one, from a definition of the log."""
     kept = of(broker)
     if "of" in definition:
         target = kept.targets.get(tuple(definition["of"]))
