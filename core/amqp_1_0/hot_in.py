@@ -29,20 +29,25 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
     connection's next turn (STATE_LEFT). The parameters stand in state: SIZE (octets that `source` can hold), FRAME_MAX, USER.
     """
     end = state[STATE_END]
+    at = state[STATE_AT]
+    near = state[STATE_SIZE] - 11 - _NEAR
+    size_max = state[STATE_FRAME_MAX]
+    if size_max > state[STATE_SIZE]:
+        size_max = state[STATE_SIZE]
+    channel = link[LINK_CHANNEL]
     while True:
-        at = state[STATE_AT]
         if end - at < 11:
             return INCOMPLETE if end - at < 8 else ASK
         if state[STATE_LEFT] <= 0:
             return TURN_OVER
         size = source[at + 1] << 16 | source[at + 2] << 8 | source[at + 3]
-        if source[at] or size < 14 or size > state[STATE_FRAME_MAX] or size > state[STATE_SIZE]:
+        if source[at] or size < 14 or size > size_max:
             return ASK
-        if source[at + 4] != 2 or source[at + 5] or (source[at + 6] << 8 | source[at + 7]) != link[LINK_CHANNEL]:
+        if source[at + 4] != 2 or source[at + 5] or (source[at + 6] << 8 | source[at + 7]) != channel:
             return ASK
         if end - at < size:
             return INCOMPLETE
-        if source[at + 8] or source[at + 9] != 0x53 or at + 11 + _NEAR > state[STATE_SIZE]:
+        if source[at + 8] or source[at + 9] != 0x53 or at > near:
             return ASK
         if source[at + 10] == 0x14:
             answer = ingest_transfer(
@@ -54,7 +59,8 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
             return ASK
         if answer < 0:
             return answer
-        state[STATE_AT] = at + size
+        at += size
+        state[STATE_AT] = at
         state[STATE_LEFT] -= 1
 
 
@@ -108,8 +114,11 @@ def transfer_fields(link, source, at, behind):
     left = source[at - 1] - 3
     if left < 0 or left > 8:
         return -1
-    at = read_number(link, source, at)
-    if at < 0 or link[LINK_NUMBER] != link[LINK_HANDLE]:
+    if source[at] == 0x43 and link[LINK_HANDLE] == 0:
+        at += 1
+    elif source[at] == 0x52 and source[at + 1] == link[LINK_HANDLE]:
+        at += 2
+    else:
         return -1
     at = read_number(link, source, at)
     if at < 0 or source[at] != 0xA0 or source[at + 1] > _TAG_MAX:
@@ -311,21 +320,23 @@ def whole(source, at, end):
 
 
 def properties_end(state, source, at, end, left):
-    """The position behind `left` fields of properties (section 3.2.4), its end when they are right; else -1: so for a user-id, and for an
-    absolute-expiry-time where the header has no ttl (the clock is Python's)."""
+    """The position behind `left` fields of properties (section 3.2.4), its end when they are right; else -1: so for a text beyond ASCII, a
+    user-id, and an absolute-expiry-time where the header has no ttl (the clock is Python's)."""
+    start = at
+    high = 0  # octets above 127 that are no text's
     place = 0
     while place < left:
         if at >= end or place > 12:
             return -1
         code = source[at]
-        size = 1
-        if code == 0xA1 or code == 0xA3:
-            size = 2 + source[at + 1]
+        if code == 0x40:
+            at += 1
+        elif code == 0xA1 or code == 0xA3:
             if code == 0xA1 and _STRINGS >> place & 1 == 0 or code == 0xA3 and place != 6 and place != 7:
                 return -1
-            if at + size > end or is_ascii(source, at + 2, size - 2) == 0:
-                return -1
-        elif code != 0x40:
+            high += 1 + (source[at + 1] >> 7)
+            at += 2 + source[at + 1]
+        else:
             size = -1
             if place == 0 or place == 5:  # message-id, correlation-id
                 size = identity_size(source, at, code)
@@ -333,11 +344,12 @@ def properties_end(state, source, at, end, left):
                 size = whole_size(code)
             elif code == 0x83 and (place == 9 or place == _EXPIRY and state[STATE_LIFETIME] >= 0):
                 size = 9
-            if size < 0:
+            if size < 0 or at + size > end:
                 return -1
-        at += size
+            high += high_octets(source, at, at + size)
+            at += size
         place += 1
-    return at
+    return at if at == end and high_octets(source, start, end) == high else -1
 
 
 def identity_size(source, at, code):
@@ -364,60 +376,69 @@ def whole_size(code):
 
 def application_end(link, source, at, end, left):
     """The position behind `left` keys and values of application-properties (section 3.2.5), its end when they are right; else -1. Right are
-    strings as keys, each once, and values of one size or of up to 255 octets."""
+    strings as keys, each once, and values that scalar_size knows; all texts are ASCII."""
+    start = at
+    high = 0  # octets above 127 that are no text's
     pair = 0
     if left & 1 or left > 2 * KEYS_MAX:
         return -1
     while left > 0:
         if at >= end or source[at] != 0xA1:
             return -1
-        size = source[at + 1]
-        if at + 2 + size >= end or is_ascii(source, at + 2, size) == 0:
-            return -1
+        at += 1
+        size = source[at]
+        high += 1 + (size >> 7)
         other = 0
         while other < pair:
             key = link[LINK_KEYS + other]
-            if source[key] == size and same(source, key + 1, source, at + 2, size):
+            if source[key] == size and at + size < end and same(source, key + 1, source, at + 1, size):
                 return -1
             other += 1
-        link[LINK_KEYS + pair] = at + 1
+        link[LINK_KEYS + pair] = at
         pair += 1
-        at = scalar_end(source, at + 2 + size, end)
-        if at < 0:
+        at += 1 + size
+        if at >= end:
             return -1
+        code = source[at]
+        if code == 0xA1 or code == 0xA3:
+            high += 1 + (source[at + 1] >> 7)
+            at += 2 + source[at + 1]
+        else:
+            size = scalar_size(source, at, code)
+            if size < 0 or at + size > end:
+                return -1
+            if size > 1:
+                high += high_octets(source, at, at + size)
+            at += size
         left -= 2
-    return at
+    return at if at == end and high_octets(source, start, end) == high else -1
 
 
-def scalar_end(source, at, end):
-    """The position behind the value at `at`, below `end`, of any type with one value but float, decimal and char; -1: it is another one."""
-    code = source[at]
-    if code == 0xA1 or code == 0xA3:
-        behind = at + 2 + source[at + 1]
-        return behind if behind <= end and is_ascii(source, at + 2, behind - at - 2) else -1
-    if code == 0xA0:
-        return at + 2 + source[at + 1]
+def scalar_size(source, at, code):
+    """Octets of a value that is no text, with its constructor: of any type with one value but float, decimal and char, or a binary of up to
+    255 octets; -1: it is another one."""
     if code >= 0x40 and code <= 0x44:
-        return at + 1
+        return 1
     if code >= 0x50 and code <= 0x55:
-        return at + 2
-    if code == 0x60 or code == 0x61:
-        return at + 3
+        return 2
     if code == 0x70 or code == 0x71:
-        return at + 5
+        return 5
     if code >= 0x80 and code <= 0x83:
-        return at + 9
-    return at + 17 if code == 0x98 else -1
+        return 9
+    if code == 0x60 or code == 0x61:
+        return 3
+    if code == 0xA0:
+        return 2 + source[at + 1]
+    return 17 if code == 0x98 else -1
 
 
-def is_ascii(source, at, size):
-    """1 when these octets are ASCII, else 0."""
-    end = at + size
+def high_octets(source, at, end):
+    """How many octets from `at` to `end` are above 127, and so not ASCII."""
+    count = 0
     while at < end:
-        if source[at] > 127:
-            return 0
+        count += source[at] >> 7
         at += 1
-    return 1
+    return count
 
 
-is_ascii = quicker(is_ascii)
+high_octets = quicker(high_octets)
