@@ -32,8 +32,13 @@ typedef struct {
 int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source);
 
 /* Deliver up to `limit` messages of a consumer's queue into target[at:end], as hot.pump: the position behind them. `prefix`: a transfer's octets up to its
- * delivery-id; `settled`: they leave settled. It stops at the first message that its receiver gets otherwise than it was published. */
+ * delivery-id; `settled`: they leave settled; `noted`: each message has its route in its annotations. It stops at the first message that is not for C:
+ * see leveret_amqp_1_0_head. */
 int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
-                                 int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+                                 int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+
+/* The octets before the body of a message that a receiver gets otherwise than it is stored, in target[0:room]: how many, -1: core/amqp_1_0/convert.py
+ * makes them. */
+int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t noted, uint8_t *target, int32_t room);
 
 #endif

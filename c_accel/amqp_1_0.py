@@ -2,12 +2,15 @@
 
 from ._hot import ffi, lib
 
+HEAD_MAX = 2048  # octets
+
 
 class Row:
     """As core/amqp_1_0/hot_row.py has it."""
 
     name = "amqp_1_0"
     reads_flows = True
+    notes_routes = True
 
     def __init__(self, engine):
         self.pointers = engine.pointers
@@ -24,6 +27,14 @@ class Row:
         """Transfers of a link and dispositions of its session."""
         return lib.leveret_amqp_1_0_ingest(self.pointers, link, route, source)
 
-    def deliver(self, consumer, limit, prefix, prefix_size, settled, frame_size_max, target, at, end):
+    def deliver(self, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end):
         """Deliveries to a consumer: the position behind them."""
-        return lib.leveret_amqp_1_0_deliver(self.pointers, consumer, limit, prefix, prefix_size, settled, frame_size_max, target, at, end)
+        return lib.leveret_amqp_1_0_deliver(
+            self.pointers, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end
+        )
+
+    def head(self, message, noted):
+        """See core/amqp_1_0/convert.py, head_for_1_0: the octets; None: it has to make them."""
+        octets = ffi.new("uint8_t[]", HEAD_MAX)
+        size = lib.leveret_amqp_1_0_head(self.pointers, message, noted, octets, HEAD_MAX)
+        return None if size < 0 else bytes(ffi.buffer(octets, size))

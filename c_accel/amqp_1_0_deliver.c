@@ -1,9 +1,9 @@
-/* Transfers to a receiver (section 2.7.5) of messages that it gets as they were published. */
+/* Transfers to a receiver (section 2.7.5) of messages that it gets as they were published, or with another head (amqp_1_0_convert.c). */
 #include "amqp_1_0.h"
 #include "octets.h"
 #include "pump.h"
 
-enum { AMQP_1_0 = 2, BEHIND_PREFIX = 14, FRAME_ROOM = 64 };
+enum { AMQP_1_0 = 2, BEHIND_PREFIX = 14, FRAME_ROOM = 64, LEAD_MAX = 2048 };
 
 /* What has_room in core/amqp_1_0/link_out.py counts: FRAME_ROOM for what a transfer has before the message, which is more than it ever is. */
 static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset)
@@ -13,11 +13,11 @@ static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t
     return (record[MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US)) != AMQP_1_0 || record[MESSAGE_LIFETIME] != NONE || size > frame_size_max ? -1 : size;
 }
 
-static int32_t put_transfer(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
-                            uint8_t *target, int32_t at)
+/* A transfer's frame up to its payload of so many octets, for the session's last delivery-id. */
+static int32_t put_head(const leveret_tables *t, int32_t channel, const uint8_t *prefix, int32_t prefix_size, int32_t settled, int32_t octets,
+                        uint8_t *target, int32_t at)
 {
-    const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE], *session = t->channels + channel;
-    int32_t octets = record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY];
+    const int32_t *session = t->channels + channel;
     uint32_t id = (uint32_t)session[CHANNEL_TAG_HIGH] << 30 | (uint32_t)session[CHANNEL_TAG];
     memcpy(target + at, prefix, (size_t)prefix_size);
     put_size(target + at, prefix_size + BEHIND_PREFIX + octets);
@@ -30,8 +30,38 @@ static int32_t put_transfer(const leveret_tables *t, int32_t entry, int32_t chan
     target[at + 11] = 0x43;
     target[at + 12] = settled ? 0x41 : 0x42;
     target[at + 13] = 0x42;
-    extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], target, at + BEHIND_PREFIX, octets);
-    return at + BEHIND_PREFIX + octets;
+    return at + BEHIND_PREFIX;
+}
+
+static int32_t put_transfer(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
+                            uint8_t *target, int32_t at)
+{
+    const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
+    int32_t octets = record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY];
+    at = put_head(t, channel, prefix, prefix_size, settled, octets, target, at);
+    extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], target, at, octets);
+    return at + octets;
+}
+
+/* The delivery of one message that its receiver gets otherwise than it is stored, as pump: the position behind it. */
+static int32_t deliver_converted(const leveret_tables *t, int32_t consumer, int32_t entry, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
+                                 int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
+{
+    uint8_t lead[LEAD_MAX];
+    int32_t message = t->entries[entry + ENTRY_MESSAGE], channel = t->consumers[consumer + CONSUMER_CHANNEL];
+    const int32_t *record = t->messages + message;
+    int32_t body = record[MESSAGE_BODY];
+    if (t->consumers[consumer + CONSUMER_CREDIT] <= 0 || FRAME_ROOM + body > frame_size_max || FRAME_ROOM + body > end - at)
+        return at;
+    int32_t size = leveret_amqp_1_0_head(t, message, noted, lead, LEAD_MAX);
+    if (size < 0 || FRAME_ROOM + size + body > frame_size_max || FRAME_ROOM + size + body > end - at)
+        return at;
+    next_number(t->channels + channel + CHANNEL_TAG);
+    at = put_head(t, channel, prefix, prefix_size, settled, size + body, target, at);
+    memcpy(target + at, lead, (size_t)size);
+    extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES], target, at + size, body);
+    hand_over(t, consumer, entry);
+    return at + size + body;
 }
 
 static int32_t write_settled(const leveret_tables *t, int32_t entry, int32_t channel, const uint8_t *prefix, int32_t prefix_size, int32_t frame_size_max,
@@ -49,7 +79,7 @@ static int32_t write_unsettled(const leveret_tables *t, int32_t entry, int32_t c
 }
 
 int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
-                                 int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
+                                 int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
 {
     int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
     while (limit-- > 0) {
@@ -58,8 +88,11 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
         int32_t entry = t->queues[queue + QUEUE_HEAD], before = at;
         if (entry < 0 || t->entries[entry + ENTRY_REDELIVERED] & 255)
             break;
-        at = settled ? pump(t, delivery_size, write_settled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL)
-                     : pump(t, delivery_size, write_unsettled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL);
+        if (noted || (t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_KIND] & KIND_FORMAT) != AMQP_1_0)
+            at = deliver_converted(t, consumer, entry, prefix, prefix_size, settled, noted, frame_size_max, target, at, end);
+        else
+            at = settled ? pump(t, delivery_size, write_settled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL)
+                         : pump(t, delivery_size, write_unsettled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL);
         if (at == before)
             break;
     }

@@ -41,6 +41,7 @@ class Row:
 
     name = "amqp_1_0"
     reads_flows = False
+    notes_routes = False  # each message's, in its annotations
 
     def __init__(self, tables):
         self.tables = tables
@@ -91,9 +92,9 @@ class Row:
         link.is_settled = told[link_layout.LINK_IS_SETTLED]
         return answer
 
-    def deliver(self, consumer, limit, prefix, prefix_size, settled, frame_size_max, target, at, end):
+    def deliver(self, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end):
         """Deliveries to a consumer, as hot.pump: the position behind them. It stops at the first message that its receiver gets otherwise
-        than it was published. `prefix`: see hot_transfers.write."""
+        than it was published. `prefix`: see hot_transfers.write; `noted`: not here (notes_routes)."""
         tables = self.tables
         state = tables.state
         while limit > 0:
@@ -272,6 +273,7 @@ def deliver(link, most):
     most = min(most, session.remote_incoming_window, link.left())
     if (
         link.paired
+        and not protocol.hot.notes_routes
         or link.second
         or link.resuming is not None
         or link.work is not None
@@ -291,7 +293,7 @@ def deliver(link, most):
     size_max, end = protocol.frame_max_out, send.size - REPLY_ROOM
     send.wrote(
         protocol.hot.deliver(
-            consumer.handle, most, link.prefix_at, len(link.prefix) - 3, link.settled, size_max, send.address, send.end, end
+            consumer.handle, most, link.prefix_at, len(link.prefix) - 3, link.settled, link.paired, size_max, send.address, send.end, end
         )
     )
     count = (state[layout.STATE_DELIVERED] - before) & layout.MASK

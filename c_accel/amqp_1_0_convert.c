@@ -1,0 +1,393 @@
+/* The octets before the body of a message that a receiver of AMQP 1.0 gets otherwise than it is stored, where that needs no thought: those of
+ * core/amqp_1_0/convert.py, octet for octet. Of class basic: header, message-annotations with the route, properties, application-properties, the head of
+ * the data section; of AMQP 1.0: message-annotations with the route put between. Texts beyond ASCII, headers that are annotations, names that come twice
+ * and times of a message are convert.py's to judge. */
+#include "amqp_1_0.h"
+#include "messages.h"
+#include "octets.h"
+
+enum { BASIC = 0, AMQP_1_0 = 2 }; /* core/message/formats.py */
+enum { SECTION_HEADER = 0x70, SECTION_ANNOTATIONS = 0x72, SECTION_PROPERTIES = 0x73, SECTION_APPLICATION = 0x74, SECTION_DATA = 0x75 };
+enum { LIST = 0xC0, MAP = 0xC1, WIDE = 0x10, SYMBOL = 0xA3, STRING = 0xA1, BINARY = 0xA0 };
+enum { NAMES_MAX = 32, SMALL_HEAD = 6, WIDE_HEAD = 12, PROPERTIES_MAX = 1024 };
+enum { TIME_HIGH_MAX = 0x200000 }; /* the high word of seconds of which the milliseconds fit */
+
+typedef struct {
+    uint8_t *octets;
+    int32_t at;
+    int32_t end;
+    int is_bad; /* it has no room, or the message is not for C */
+} writer;
+
+static void put(writer *out, const void *octets, int32_t size)
+{
+    if (out->is_bad || size > out->end - out->at) {
+        out->is_bad = 1;
+        return;
+    }
+    memcpy(out->octets + out->at, octets, (size_t)size);
+    out->at += size;
+}
+
+static void put_octet(writer *out, int32_t octet)
+{
+    uint8_t one = (uint8_t)octet;
+    put(out, &one, 1);
+}
+
+static void put_word(writer *out, int32_t code, uint32_t word)
+{
+    uint8_t octets[5] = {(uint8_t)code};
+    put_size(octets + 1, (int32_t)word);
+    put(out, octets, 5);
+}
+
+/* Octets behind their size, in one octet or in four. `code`: for one. */
+static void put_sized(writer *out, int32_t code, const uint8_t *octets, int32_t size)
+{
+    if (size < 256) {
+        put_octet(out, code);
+        put_octet(out, size);
+    } else {
+        put_word(out, code + WIDE, (uint32_t)size);
+    }
+    put(out, octets, size);
+}
+
+/* A text: ASCII, without octet 0. */
+static void put_text(writer *out, int32_t code, const uint8_t *octets, int32_t size)
+{
+    for (int32_t place = 0; place < size; place++)
+        if (octets[place] == 0 || octets[place] > 127)
+            out->is_bad = 1;
+    put_sized(out, code, octets, size);
+}
+
+/* A text of the program's. */
+static void put_name(writer *out, const char *name)
+{
+    put_sized(out, SYMBOL, (const uint8_t *)name, (int32_t)strlen(name));
+}
+
+/* Begin a section that is a list or a map: its place. */
+static int32_t begin(writer *out)
+{
+    static const uint8_t ROOM[SMALL_HEAD] = {0};
+    int32_t place = out->at;
+    put(out, ROOM, SMALL_HEAD);
+    return place;
+}
+
+/* End it: of so many values. */
+static void end(writer *out, int32_t place, int32_t section, int32_t form, int32_t count)
+{
+    if (out->is_bad)
+        return;
+    int32_t size = out->at - place - SMALL_HEAD;
+    uint8_t *head = out->octets + place;
+    if (size > 254 || count > 255) {
+        if (WIDE_HEAD - SMALL_HEAD > out->end - out->at) {
+            out->is_bad = 1;
+            return;
+        }
+        memmove(head + WIDE_HEAD, head + SMALL_HEAD, (size_t)size);
+        out->at += WIDE_HEAD - SMALL_HEAD;
+        put_size(head + 4, size + 4);
+        put_size(head + 8, count);
+        form += WIDE;
+    } else {
+        head[4] = (uint8_t)(size + 1);
+        head[5] = (uint8_t)count;
+    }
+    head[0] = 0;
+    head[1] = 0x53;
+    head[2] = (uint8_t)section;
+    head[3] = (uint8_t)form;
+}
+
+/* Milliseconds of a time in seconds. */
+static void put_time(writer *out, const uint8_t *octets)
+{
+    uint64_t seconds = (uint64_t)word_of(octets, 0) << 32 | word_of(octets, 4), milliseconds = seconds * 1000;
+    if (word_of(octets, 0) >= TIME_HIGH_MAX)
+        out->is_bad = 1;
+    put_word(out, 0x83, (uint32_t)(milliseconds >> 32));
+    uint8_t low[4];
+    put_size(low, (int32_t)(uint32_t)milliseconds);
+    put(out, low, 4);
+}
+
+/* A signed number: `small` is the constructor for one octet, `code` the other's. */
+static void put_signed(writer *out, int32_t small, int32_t code, const uint8_t *octets, int32_t size)
+{
+    int is_small = octets[0] == (octets[size - 1] > 127 ? 255 : 0);
+    for (int32_t place = 1; place < size - 1; place++)
+        is_small = is_small && octets[place] == octets[0];
+    put_octet(out, is_small ? small : code);
+    put(out, is_small ? octets + size - 1 : octets, is_small ? 1 : size);
+}
+
+/* A floating point number, which is no infinity and not a number: `ones` are the first bits of such. */
+static void put_float(writer *out, int32_t code, const uint8_t *octets, int32_t size, int32_t ones)
+{
+    int32_t first = (octets[0] & 127) << 8 | octets[1];
+    if ((first & ones) == ones)
+        out->is_bad = 1;
+    put_octet(out, code);
+    put(out, octets, size);
+}
+
+/* Octets of the value of a header behind its letter, -1: it is for convert.py. The headers of a message in the store are well formed. */
+static int32_t value_size(const uint8_t *source, int32_t at)
+{
+    switch (source[at]) {
+    case 'V':
+        return 0;
+    case 't': case 'b': case 'B':
+        return 1;
+    case 's': case 'u':
+        return 2;
+    case 'I': case 'i': case 'f':
+        return 4;
+    case 'l': case 'L': case 'd': case 'T':
+        return 8;
+    case 'S': case 'x': case 'A': case 'F':
+        return 4 + (int32_t)word_of(source, at + 1);
+    default:
+        return -1;
+    }
+}
+
+/* The value of a header, whose letter is at `at`. */
+static void put_value(writer *out, const uint8_t *source, int32_t at, int32_t size)
+{
+    const uint8_t *octets = source + at + 1;
+    switch (source[at]) {
+    case 'V':
+        put_octet(out, 0x40);
+        return;
+    case 't':
+        put_octet(out, octets[0] ? 0x41 : 0x42);
+        return;
+    case 'b': case 'B':
+        put_octet(out, source[at] == 'b' ? 0x51 : 0x50);
+        put(out, octets, 1);
+        return;
+    case 's': case 'u':
+        put_octet(out, source[at] == 's' ? 0x61 : 0x60);
+        put(out, octets, 2);
+        return;
+    case 'i':
+        if (word_of(octets, 0) == 0)
+            put_octet(out, 0x43);
+        else if (word_of(octets, 0) < 256)
+            put_octet(out, 0x52), put_octet(out, octets[3]);
+        else
+            put_word(out, 0x70, word_of(octets, 0));
+        return;
+    case 'I':
+        put_signed(out, 0x54, 0x71, octets, 4);
+        return;
+    case 'l': case 'L':
+        put_signed(out, 0x55, 0x81, octets, 8);
+        return;
+    case 'f':
+        put_float(out, 0x72, octets, 4, 0x7F80);
+        return;
+    case 'd':
+        put_float(out, 0x82, octets, 8, 0x7FF0);
+        return;
+    case 'T':
+        put_time(out, octets);
+        return;
+    case 'S':
+        put_text(out, STRING, octets + 4, size - 4);
+        return;
+    default:
+        put_sized(out, BINARY, octets + 4, size - 4);
+    }
+}
+
+/* application-properties out of the field table between `at` and `behind`. */
+static void put_headers(writer *out, const uint8_t *source, int32_t at, int32_t behind)
+{
+    int32_t names[NAMES_MAX], name_count = 0, count = 0, place = begin(out), before = place;
+    while (at < behind && !out->is_bad) {
+        const uint8_t *name = source + at + 1;
+        int32_t octets = source[at], value = at + 1 + octets, size = value_size(source, value);
+        int is_annotation = (octets >= 2 && name[0] == 'x' && name[1] == '-') || (octets == 2 && name[0] == 'C' && name[1] == 'C');
+        if (size < 0 || is_annotation || name_count == NAMES_MAX) {
+            out->is_bad = 1;
+            return;
+        }
+        for (int32_t other = 0; other < name_count; other++)
+            if (!memcmp(source + names[other], source + at, (size_t)octets + 1))
+                out->is_bad = 1;
+        names[name_count++] = at;
+        if (source[value] != 'A' && source[value] != 'F') {
+            put_text(out, STRING, name, octets);
+            put_value(out, source, value, size);
+            count += 2;
+        }
+        at = value + 1 + size;
+    }
+    if (count)
+        end(out, place, SECTION_APPLICATION, MAP, count);
+    else
+        out->at = before;
+}
+
+/* message-annotations with the route, whose octets are `route`. `type`: that of class basic behind its size, or NULL. */
+static void put_annotations(writer *out, const uint8_t *route, int32_t route_size, const uint8_t *type)
+{
+    int32_t place = begin(out), key = 1 + route[0];
+    if (type) {
+        put_name(out, "x-basic-type");
+        put_text(out, STRING, type + 1, type[0]);
+    }
+    put_name(out, "x-exchange");
+    put_text(out, STRING, route + 1, route[0]);
+    put_name(out, "x-routing-key");
+    put_text(out, STRING, route + key + 1, route_size - key - 1);
+    end(out, place, SECTION_ANNOTATIONS, MAP, type ? 6 : 4);
+}
+
+/* An id: a text that is no uuid in one. */
+static void put_id(writer *out, const uint8_t *id)
+{
+    if (id[0] == 45 && !memcmp(id + 1, "urn:uuid:", 9))
+        out->is_bad = 1;
+    put_text(out, STRING, id + 1, id[0]);
+}
+
+/* The address of the queue that a reply goes to, where its name stands in it as it is. */
+static void put_reply_to(writer *out, const uint8_t *name)
+{
+    uint8_t address[264] = "/queues/";
+    for (int32_t place = 1; place <= name[0]; place++) {
+        uint8_t octet = name[place];
+        int is_plain = (octet >= 'a' && octet <= 'z') || (octet >= 'A' && octet <= 'Z') || (octet >= '0' && octet <= '9') || octet == '-' || octet == '.'
+                       || octet == '_' || octet == '~';
+        if (!is_plain)
+            out->is_bad = 1;
+        address[7 + place] = octet;
+    }
+    put_sized(out, STRING, address, 8 + name[0]);
+}
+
+enum { CONTENT_TYPE, CONTENT_ENCODING, HEADERS, DELIVERY_MODE, PRIORITY, CORRELATION_ID, REPLY_TO, EXPIRATION, MESSAGE_ID, TIMESTAMP, TYPE, USER_ID, APP_ID, CLUSTER_ID, COUNT };
+
+/* Where the properties of class basic are; NULL: they are not set. */
+static void find_properties(const uint8_t *source, const uint8_t **found)
+{
+    uint32_t flags = (uint32_t)source[0] << 8 | source[1];
+    source += 2;
+    for (int32_t property = 0; property < COUNT; property++) {
+        found[property] = flags & 0x8000u >> property ? source : NULL;
+        if (!found[property])
+            continue;
+        if (property == HEADERS)
+            source += 4 + word_of(source, 0);
+        else if (property == TIMESTAMP)
+            source += 8;
+        else
+            source += property == DELIVERY_MODE || property == PRIORITY ? 1 : 1 + source[0];
+    }
+}
+
+/* The section properties: the fields up to the last one that is set. */
+static void put_properties(writer *out, const uint8_t **found)
+{
+    /* in the order of the fields; -1: it has none of class basic */
+    static const int8_t FIELDS[] = {MESSAGE_ID, USER_ID, -1, -1, REPLY_TO, CORRELATION_ID, CONTENT_TYPE, CONTENT_ENCODING, -1, TIMESTAMP, APP_ID};
+    int32_t count = (int32_t)sizeof FIELDS;
+    while (count > 0 && (FIELDS[count - 1] < 0 || !found[FIELDS[count - 1]]))
+        count--;
+    if (!count)
+        return;
+    int32_t place = begin(out);
+    for (int32_t field = 0; field < count; field++) {
+        const uint8_t *value = FIELDS[field] < 0 ? NULL : found[FIELDS[field]];
+        if (!value)
+            put_octet(out, 0x40);
+        else if (FIELDS[field] == MESSAGE_ID || FIELDS[field] == CORRELATION_ID)
+            put_id(out, value);
+        else if (FIELDS[field] == REPLY_TO)
+            put_reply_to(out, value);
+        else if (FIELDS[field] == TIMESTAMP)
+            put_time(out, value);
+        else
+            put_text(out, FIELDS[field] == USER_ID ? BINARY : FIELDS[field] == APP_ID ? STRING : SYMBOL, value + 1, value[0]);
+    }
+    end(out, place, SECTION_PROPERTIES, LIST, count);
+}
+
+/* The header of a message of class basic. */
+static void put_header(writer *out, int32_t kind)
+{
+    int32_t place = begin(out);
+    put_octet(out, kind & KIND_DURABLE ? 0x41 : 0x42);
+    if (kind & KIND_HAS_PRIORITY) {
+        put_octet(out, 0x50);
+        put_octet(out, kind >> KIND_PRIORITY & 255);
+    }
+    end(out, place, SECTION_HEADER, LIST, kind & KIND_HAS_PRIORITY ? 2 : 1);
+}
+
+static void put_data_head(writer *out, int32_t body)
+{
+    uint8_t head[3] = {0, 0x53, SECTION_DATA};
+    put(out, head, 3);
+    if (body < 256)
+        put_octet(out, BINARY), put_octet(out, body);
+    else
+        put_word(out, BINARY + WIDE, (uint32_t)body);
+}
+
+static int is_described(const uint8_t *octets, int32_t size)
+{
+    return size > 4 && octets[0] == 0 && octets[1] == 0x53;
+}
+
+/* Sections with message-annotations put behind the header, where they have none. */
+static void put_noted(writer *out, const uint8_t *route, int32_t route_size, const uint8_t *octets, int32_t size)
+{
+    int32_t header = 0;
+    if (is_described(octets, size) && octets[2] == SECTION_HEADER)
+        header = octets[3] == 0x45 ? 4 : octets[3] == LIST ? 5 + octets[4] : size;
+    if (size - header < 4 || !is_described(octets + header, size - header) || octets[header + 2] <= SECTION_ANNOTATIONS) {
+        out->is_bad = 1;
+        return;
+    }
+    put(out, octets, header);
+    put_annotations(out, route, route_size, NULL);
+    put(out, octets + header, size - header);
+}
+
+int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t noted, uint8_t *target, int32_t room)
+{
+    uint8_t octets[512 + PROPERTIES_MAX];
+    const uint8_t *found[COUNT];
+    const int32_t *record = t->messages + message;
+    int32_t kind = record[MESSAGE_KIND], route = record[MESSAGE_ROUTE], size = record[MESSAGE_PROPERTIES], format = kind & KIND_FORMAT;
+    int32_t changed = KIND_ANNOTATED | KIND_REPLY_TO | KIND_FOR_US | KIND_ACQUIRED;
+    if (kind & changed || record[MESSAGE_LIFETIME] != NONE || size > PROPERTIES_MAX || route > 512 || !(format == BASIC || (format == AMQP_1_0 && noted)))
+        return -1;
+    writer out = {target, 0, room, 0};
+    extract(t, record[MESSAGE_FIRST], 0, octets, 0, route + size);
+    if (format == AMQP_1_0) {
+        put_noted(&out, octets, route, octets + route, size);
+        return out.is_bad ? -1 : out.at;
+    }
+    find_properties(octets + route, found);
+    const uint8_t *type = found[TYPE];
+    if (type && type[0] == 8 && !memcmp(type + 1, "amqp-1.0", 8))
+        return -1;
+    put_header(&out, kind);
+    put_annotations(&out, octets, route, type);
+    put_properties(&out, found);
+    if (found[HEADERS])
+        put_headers(&out, found[HEADERS], 4, 4 + (int32_t)word_of(found[HEADERS], 0));
+    put_data_head(&out, record[MESSAGE_BODY]);
+    return out.is_bad ? -1 : out.at;
+}
