@@ -284,3 +284,42 @@ def left_after(store):
     """How many messages the queues of a broker have that begins with what a power cut left."""
     broker, _ = durable_broker(store)
     return [broker.queues[name].message_count() for name in ("q", "r")]
+
+
+def test_a_settled_message_to_a_coordinator_ends_its_link():
+    """Section 4.2: the coordinator could not tell what came of it."""
+    peer, _ = new()
+    peer.transfer(9, VALUE + composites.write("declare", {}), settled=True)
+    assert peer.expect("detach")[1]["error"]["condition"] == "amqp:not-allowed"
+
+
+def test_a_broker_keeps_transactions_for_all_its_sessions_up_to_a_limit():
+    """transaction_count_max: a declare beyond it is rejected (section 4.3), and has its place when another one is discharged."""
+    peer = Client(new_broker(transaction_count_max=10))
+    ids = []
+    while len(ids) < 20:
+        name, fields = peer.ask("declare")
+        if name != "declared":
+            break
+        ids.append(fields["txn-id"])
+    assert (name, fields["error"]["condition"]) == ("rejected", "amqp:resource-limit-exceeded") and 0 < len(ids) < 20
+    assert peer.discharge(ids[0]) == ("accepted", {})
+    assert peer.ask("declare")[0] == "declared"
+
+
+def test_annotations_that_an_outcome_adds_count_as_what_a_transaction_keeps():
+    """transaction_count_max: too many end the session (section 4.4.3), which gives back what it had."""
+    broker = new_broker(transaction_count_max=12)
+    declare(broker)
+    peer = Client(broker)
+    peer.sender()
+    peer.transfer(0, data(b"old"))
+    peer.frames()
+    peer.receiver(credit=1)
+    ((number, _),) = peer.messages()
+    id_ = peer.begin_work()
+    added = {"message-annotations": {("symbol", "x-note"): "x" * 700}, "delivery-failed": True}
+    peer.settle(number, ("transactional-state", {"txn-id": id_, "outcome": ("modified", added)}))
+    assert peer.expect("end")[1]["error"]["condition"] == "amqp:resource-limit-exceeded"
+    assert broker.queues["q"].message_count() == 1 and broker.queues["q"].unsettled_count() == 0
+    assert broker.tables.transactions_left == 12
