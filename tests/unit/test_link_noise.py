@@ -10,6 +10,7 @@ from leveret.core.serial_link.link import Link
 
 STEP_MS = 10
 ROUNDS_MAX = 20000
+FORTH, BACK = b"forth" * 8, b"back\x7e\x7d" * 6  # of small_run: one error is placed at each octet of theirs, in five ways
 
 
 class Inner:
@@ -203,8 +204,8 @@ def small_run(error, error_way):
     """A short exchange with one error on the way forth (0) or back (1); returns the octets that were sent on that way."""
     random = Random(7)
     left, right = [], []
-    active = new_end(True, left, lambda number: b"forth" * 15, random, 1)
-    passive = new_end(False, right, lambda number: b"back\x7e\x7d" * 12, random, 2)
+    active = new_end(True, left, lambda number: FORTH, random, 1)
+    passive = new_end(False, right, lambda number: BACK, random, 2)
     noises = [NoError(), NoError()]
     noises[error_way] = error
     where = "octet %d, damage %d, way %d" % (error.left, error.way, error_way)
@@ -214,10 +215,10 @@ def small_run(error, error_way):
         passive.tick(count * STEP_MS)
         carry(active, passive, noises[0], random)
         carry(passive, active, noises[1], random)
-        if left and right and len(right[0].incoming) >= 75 and len(left[0].incoming) >= 72:
+        if left and right and len(right[0].incoming) >= len(FORTH) and len(left[0].incoming) >= len(BACK):
             break
     assert len(left) == len(right) == 1, where
-    assert bytes(right[0].incoming) == b"forth" * 15 and bytes(left[0].incoming) == b"back\x7e\x7d" * 12, where
+    assert bytes(right[0].incoming) == FORTH and bytes(left[0].incoming) == BACK, where
     return place - error.left
 
 

@@ -19,7 +19,7 @@ def wrapper(python, record):
     """What goes between `python` and `-m pytest` so that `record` is written; empty where slipcover is not there."""
     if not is_installed(python):
         return []
-    return ["-m", "slipcover", "--source", ",".join(FOLDERS), "--json", "--out", record]
+    return ["-m", "slipcover", "--immediate", "--source", ",".join(FOLDERS), "--json", "--out", record]
 
 
 def lines_of(record):

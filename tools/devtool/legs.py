@@ -30,11 +30,11 @@ SIDE_BY_SIDE = 2 if (os.cpu_count() or 1) > 1 else 1
 class Leg:
     """One row of the table: `paths` are pytest's, or `command` is run as it stands and ends with `N passed, N failed`.
 
-    `covers`: how much of the product its tests run is measured and told.
+    `covers`: how much of the product its tests run is measured and told. `options`: pytest's.
     Without what it `needs` a leg is left out. What it `brings` it gets by itself where it can, and ends with EXIT_MISSING where not.
     """
 
-    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=50, covers=False):
+    def __init__(self, name, interpreter, paths=(), command=None, needs=None, brings=None, minutes_max=50, covers=False, options=()):
         self.name = name
         self.interpreter = interpreter
         self.paths = paths
@@ -43,11 +43,15 @@ class Leg:
         self.brings = brings
         self.minutes_max = minutes_max
         self.covers = covers
+        self.options = options
 
+
+# Tests that are calls, thousands of them, that log nothing and print nothing: a seventh of their time went to these plugins.
+PLAIN = ("-p", "no:logging", "-p", "no:hypothesispytest", "--capture=sys")
 
 LEGS = (
     Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
-    Leg("unit", "CPython", paths=("tests/unit",), covers=True),
+    Leg("unit", "CPython", paths=("tests/unit",), covers=True, options=PLAIN),
     Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=60),
     Leg("interop", "CPython", paths=("tests/interop",)),
     Leg("interop_1_0", "CPython", paths=("tests/interop_1_0",)),
@@ -105,7 +109,7 @@ def _run_pytest(leg, python, names, attempt=""):
     """Exit status of pytest over `names`; its record has each test's file (xunit1), so that the test can be named again."""
     record = _record_of(leg, attempt)
     measured = coverage.wrapper(python, _coverage_of(leg)) if leg.covers and not attempt else []
-    command = [python, *measured, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *names]
+    command = [python, *measured, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *leg.options, *names]
     return (yield from _run(leg, command, attempt))
 
 
