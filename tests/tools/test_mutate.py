@@ -1,6 +1,7 @@
 """`dev.py mutate`: what it changes, that it draws the same again, and that it tells what no test noticed (tools/devtool/mutate.py)."""
 
 import ast
+import builtins
 import os
 import queue
 import signal
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from leveret.tools.devtool import check, legs, mutate, mutations, nearest
+from leveret.tools.devtool import check, legs, mutate, mutations, nearest, test_by_test
 
 SOURCE = '''"""A file."""
 LIMIT = 3
@@ -161,7 +162,7 @@ def judged(tree, place, change):
         ("operator: `x // 2` -> `(x * 2)`", "killed", "tests/unit/test_sums.py::test_half"),
         ("operator: `x + 1` -> `(x - 1)`", "killed", "tests/others/test_far.py::test_told"),
         ("operator: `x + 2` -> `(x - 2)`", "survived", ""),
-        ("operator: `x -= 1` -> `x += 1`", "killed by its time", "tests/unit/test_sums.py"),
+        ("operator: `x -= 1` -> `x += 1`", "killed by its time", "tests/unit/test_sums.py::test_spin"),
     ],
 )
 def test_a_mutant_dies_in_the_tests_that_look_at_its_line_or_survives(tree, tmp_path, change, verdict, by):
@@ -180,27 +181,55 @@ def test_a_test_that_fails_without_a_change_is_not_asked(tree, tmp_path, capsys)
     copies.put(mutate.make_copy(str(tmp_path / "copy")))
     measured = mutate.measure(copies)
     assert list(measured) == [os.path.join("tests", "unit", "test_sums.py")]
-    assert "test_broken.py fails without a mutant and is left out" in capsys.readouterr().out
+    assert "test_broken.py::test_told fails without a mutant and is left out" in capsys.readouterr().out
 
 
 def test_a_verdict_is_kept_for_the_next_run_of_the_same_tree(tree, tmp_path, monkeypatch):
     change = "operator: `x // 2` -> `(x * 2)`"
     first = judged(tree, tmp_path / "one", change)
-    monkeypatch.setattr(mutate, "run_tests", None)
+    monkeypatch.setattr(mutate, "run_child", None)
     again = judged(tree, tmp_path / "two", change)
     assert (again.verdict, again.by, again.reached, again.files) == (first.verdict, first.by, first.reached, first.files)
     assert first.verdict == "killed"
 
 
 def test_the_tests_that_are_most_about_a_file_come_first():
+    """A statement's tests are those that run it; what runs at import has those of its file, and then whoever imports it."""
+    source = "def f():\n    return (1 +\n            2)\n\n\nLIMIT = 3\n"
     judge = mutate.Judge.__new__(mutate.Judge)
     judge.measured = {
-        "wide": [1.0, {"core/a.py": [1, 2], "core/b.py": list(range(90))}],
-        "near": [9.0, {"core/a.py": [1, 2, 3], "core/b.py": [1]}],
-        "other": [1.0, {"core/a.py": [7]}],
+        "wide": {"tests": {"a": [1.0, {"core/a.py": [2], "core/b.py": list(range(90))}]}, "imported": ["core/a.py"]},
+        "near": {"tests": {"b": [9.0, {"core/a.py": [2, 7]}], "c": [1.0, {"core/a.py": [7]}]}, "imported": ["core/a.py"]},
+        "far": {"tests": {"d": [1.0, {"core/b.py": [2]}]}, "imported": ["core/a.py"]},
+        "other": {"tests": {"e": [1.0, {"core/b.py": [2]}]}, "imported": ["core/b.py"]},
     }
-    (found, *_) = mutations.mutations_of("x = 1\n")
-    assert judge.units(mutate.Mutant("core/a.py", "x = 1\n", found)) == ["near", "wide"]
+    asked = {}
+    for found in mutations.mutations_of(source):
+        asked[found.line] = [[name for _, name, _ in given] for given in judge.units(mutate.Mutant("core/a.py", source, found))[:1]]
+    assert asked == {2: [["b", "a"]], 3: [["b", "a"]], 6: [["c", "b", "a", "d"]]}
+
+
+def test_marks_stand_before_statements_of_functions_alone_and_a_line_is_its_innermost_statements(tmp_path, monkeypatch):
+    source = (
+        "LIMIT = (\n    3)\n\n\ndef f(x=(\n        4)):\n    'Text.'\n    global G\n    if x:\n"
+        "        G = [1,\n             2]\n    elif x is None:\n"
+        "        try:\n            G = 3\n        except KeyError:\n            G = 4\n    return G\n\n\n"
+        "class C:\n    A = 1\n\n    def m(self):\n        def inner():\n            return 5\n        return inner\n"
+    )
+    lines = (1, 2, 5, 6, 9, 10, 11, 12, 14, 16, 17, 21, 24, 25, 26)
+    assert [test_by_test.statement_of(source, line) for line in lines] == [0, 0, 0, 0, 9, 10, 10, 12, 14, 16, 17, 0, 24, 25, 26]
+    (tmp_path / "marked.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(test_by_test.Marked, "places", [])
+    monkeypatch.setattr(test_by_test.Marked, "paths", set())
+    monkeypatch.setattr(builtins, test_by_test.SEEN, bytearray(100), raising=False)
+    names: dict = {}
+    exec(test_by_test.Marked("marked", str(tmp_path / "marked.py")).get_code("marked"), names)
+    assert not any(getattr(builtins, test_by_test.SEEN))
+    assert names["f"](None) == 3
+    seen = getattr(builtins, test_by_test.SEEN)
+    run = [line for (_, line), was_seen in zip(test_by_test.Marked.places, seen) if was_seen]
+    assert sorted(run) == [9, 12, 13, 14, 17]
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 Laws: the checkout is never written to; the same tree, count and seed draw the same mutants; every mutant that was drawn is told, with what
 killed it. Each verdict is kept as long as the tree stays as it is: a run that was ended goes on with the same command. How to use it and
 what its words mean: tests/README.md.
-A mutant has the unit tests that run its line first (a run of the unit tests under slipcover says which), those first of whose lines most
-are in its file; when all pass it has the nearest tests of the other fast legs (nearest.py). The first failure ends it.
+A mutant has the unit tests that run its statement first (test_by_test.py says which), those first of whose statements most are in its
+file; when all pass it has the nearest tests of the other fast legs (nearest.py). The first failure ends it. What runs at import has the
+unit tests that run anything of its file, and then all others.
 """
 
 import argparse
 import collections
 import compileall
 import concurrent.futures
+import contextlib
 import hashlib
 import itertools
 import json
@@ -28,12 +30,13 @@ import tempfile
 import threading
 import time
 
-from . import check, legs, mutations, nearest
+from . import check, legs, mutations, nearest, test_by_test
 
 ROOT = legs.ROOT
-PRODUCT = ("core", "ports", "tools")
+PRODUCT = ("core", "ports", "tools", "firmware", "c_accel")
 UNIT = "unit"
-OTHER_LEGS = ("tools", "accel", "wire", "serial", "spark", "simulate", "bridge", "durable")
+OTHER_LEGS = ("tools", "accel", "wire", "serial", "spark", "simulate", "bridge", "durable", "board")
+NOT_FAST = re.compile(r"\(.*\bspark\b.*\):|\bmake_board\b")  # in a test file: it waits for Spark's Java, or for a board under node
 OTHERS_MAX = 6  # test files of the other legs for one mutant, the nearest first
 WANTED = 0.9  # of the mutants are to die
 
@@ -44,6 +47,8 @@ ELSEWHERE = (
     ("core/memory/micropython_sizes", "sums about MicroPython's heap; tests/micropython/test_board_budget.py compares them with it"),
     ("ports/store_flash", "only on boards; tests/board and tests/durable/device_stores.py run it, on MicroPython"),
     ("ports/store_littlefs", "only on boards; tests/board and tests/durable/device_stores.py run it, on MicroPython"),
+    ("firmware/boot", "only on boards; tests/board runs it, on MicroPython"),
+    ("firmware/main", "only on boards; tests/board runs it, on MicroPython"),
     ("ports/spark/job", "runs in Spark's own processes; the leg `spark` runs it, which takes minutes"),
     ("tools/flash", "talks to a board; tests/board runs it"),
     ("tools/demo", "the demo, with Spark; tests/tools/test_demo.py and the leg `spark` run it, which takes minutes"),
@@ -52,6 +57,7 @@ ELSEWHERE = (
 )
 PLAIN_MAX_S = 120  # of the processor: a test file of another leg that takes more is not fast
 CPU_SPARE_S = 20
+UNIT_CPU_MAX_S = 900  # of the processor, for all unit tests of a mutant; each one has its own limit in test_by_test.py
 WALL_MAX_S = 600
 WALL_SPARE_S, WALL_TIMES = 120, 10  # a mutant that waits for ever ends after so much, and so many times what its tests take without it
 CACHE = os.path.join(ROOT, ".cache", "mutate")
@@ -208,12 +214,11 @@ def in_threads(count, work, items, tell):
         pool.shutdown()
 
 
-def run_tests(place, files, cpu_s, wall_s=WALL_MAX_S, wrapper=()):
-    """(exit status, output, seconds) of pytest over `files` in a copy; the status None: it did not end in its time.
+def run_child(place, command, cpu_s, wall_s):
+    """(exit status, output, seconds) of a program in a copy; the status None: it did not end in its time.
 
     The limit is the processor's time, so that a busy machine kills no mutant; the wall clock's limit is for what waits for ever.
     """
-    command = [sys.executable, *wrapper, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--no-header", *files]
 
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
@@ -239,6 +244,25 @@ def run_tests(place, files, cpu_s, wall_s=WALL_MAX_S, wrapper=()):
     return status, output, time.monotonic() - before
 
 
+def run_tests(place, files, cpu_s, wall_s=WALL_MAX_S):
+    """run_child of pytest over `files`."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--no-header", *files]
+    return run_child(place, command, cpu_s, wall_s)
+
+
+def run_units(place, request, wall_s):
+    """(exit status, output, what test_by_test.py says to a request: a list whose last is the answer)."""
+    asked, answered = os.path.join(place, "request.json"), os.path.join(place, "answers.json")
+    with open(asked, "w") as file:
+        json.dump(request, file)
+    program = os.path.join(os.path.dirname(os.path.abspath(test_by_test.__file__)), "test_by_test.py")  # the checkout's: no mutant
+    status, output, _ = run_child(place, [sys.executable, program, asked, answered], UNIT_CPU_MAX_S, wall_s)
+    if status == test_by_test.FAULTY:
+        raise RuntimeError("the unit tests cannot be run one by one: " + output[-2000:])
+    with open(answered) as file:
+        return status, output, [json.loads(line) for line in file]
+
+
 # Which tests run which lines
 
 
@@ -253,17 +277,21 @@ def unit_files():
     return [path for path in check.python_files(os.path.join("tests", UNIT)) if os.path.basename(path).startswith("test_")]
 
 
-def _measure(place, path):
-    """[seconds, {file: lines}] of a file of unit tests, or None when it fails without a mutant."""
-    out = os.path.join(place, "lines.json")
-    wrapper = ("-m", "slipcover", "--source", ",".join(PRODUCT), "--json", "--out", out)
-    status, output, seconds = run_tests(place, [path], 600, wrapper=wrapper)
-    if status != 0:
-        print(f"  {path} fails without a mutant and is left out: {output.strip()[-200:]}", flush=True)
-        return None
-    with open(out) as file:
-        files = json.load(file)["files"]
-    return [seconds, {name: lines["executed_lines"] for name, lines in files.items() if lines["executed_lines"]}]
+def _measure(place, paths):
+    """{test file: {"tests": {test: [seconds, {product file: statements}]}, "imported": product files}} of those that pass."""
+    status, output, said = run_units(place, {"measure": paths, "folders": PRODUCT}, WALL_MAX_S * 6)
+    if status != test_by_test.DONE:
+        raise RuntimeError("the unit tests cannot be run one by one: " + output[-2000:])
+    measured = {}
+    for path, answer in said[-1].items():
+        tests = {} if isinstance(answer, str) else answer["tests"]
+        for name, why in [("", answer)] if isinstance(answer, str) else [(name, tests[name][0]) for name in tests]:
+            if why:
+                print(f"  {path}{name and '::'}{name} fails without a mutant and is left out: {why}", flush=True)
+        good = {name: [seconds, lines] for name, (fault, seconds, lines) in tests.items() if not fault}
+        if good:
+            measured[path] = {"tests": good, "imported": answer["imported"]}
+    return measured
 
 
 def kept(name):
@@ -285,23 +313,24 @@ def keep(name, answer):
 
 
 def measure(copies):
-    """{unit test file: [seconds, {product file: lines that it runs}]}; from the cache where neither test nor product has changed."""
+    """As _measure, of all unit tests; from the cache where neither test nor product has changed."""
     files = unit_files()
     others = [path for path in check.python_files(*PRODUCT, os.path.join("tests", UNIT)) if path not in files]
-    product = "lines-" + _digest(others)
+    product = "tests-" + _digest(others)
     digests = {name: f"{product}-{_digest([name])}" for name in files}
-    lines = {name: kept(digests[name]) for name in files}
-    unknown = [name for name in files if lines[name] is None]
+    measured = {name: kept(digests[name]) for name in files}
+    unknown = [name for name in files if measured[name] is None]
     if unknown:
         print(f"Which unit test runs which line: {len(unknown)} files, once for each state of the tree.", flush=True)
 
     def tell(answer):
-        name, lines[name] = answer
-        if lines[name] is not None:
-            keep(digests[name], lines[name])
+        for name in answer:
+            measured[name] = answer[name]
+            keep(digests[name], answer[name])
 
-    in_threads(copies.qsize(), lambda name: (name, with_copy(copies, lambda place: _measure(place, name))), unknown, tell)
-    measured = {name: each for name, each in sorted(lines.items()) if each is not None}
+    parts = [part for part in (unknown[number :: copies.qsize()] for number in range(copies.qsize())) if part]
+    in_threads(copies.qsize(), lambda part: with_copy(copies, lambda place: _measure(place, part)), parts, tell)
+    measured = {name: each for name, each in sorted(measured.items()) if each is not None}
     if len(measured) < len(files) // 2 or not files:
         sys.exit("Most unit tests fail in a copy of the tree without a mutant: run `dev.py test unit` first.")
     return measured
@@ -322,9 +351,11 @@ class Judge:
         self.copies = copies
         self.measured = measured
         folders = [path for name in OTHER_LEGS for leg in legs.LEGS if leg.name == name for path in leg.paths]
-        self.nearest = nearest.Nearest(folders, PRODUCT, OTHERS_MAX)
-        self.good = {}  # test file of another leg -> seconds that it takes without a mutant, or None: it cannot be asked
+        slow = {path for path in check.python_files(*folders) if NOT_FAST.search(read(path))}
+        self.nearest = nearest.Nearest(folders, PRODUCT, OTHERS_MAX, slow)
         self.lock = threading.Lock()
+        self.plains = "others-" + _digest(check.python_files(*PRODUCT, *folders))
+        self.good = kept(self.plains) or {}  # test file of another leg -> seconds without a mutant, or None: it cannot be asked
         self.state = "verdicts-" + _digest(check.python_files(*PRODUCT, "tests"))
         self.verdicts = kept(self.state) or {}  # place and sentence of a mutant -> verdict, what killed it, reached, test files
 
@@ -336,6 +367,7 @@ class Judge:
         status, _, seconds = run_tests(place, [file], PLAIN_MAX_S)
         with self.lock:
             self.good[file] = seconds if status == 0 else None
+            keep(self.plains, self.good)
         return self.good[file]
 
     def judge(self, mutant):
@@ -351,39 +383,61 @@ class Judge:
         return mutant
 
     def units(self, mutant):
-        """The unit test files that run a mutant's line: those first of whose lines most are in its file."""
-        shares = []
-        for name, (_, lines) in self.measured.items():
-            if mutant.mutation.line in lines.get(mutant.path, ()):
-                shares.append((-len(lines[mutant.path]) / sum(map(len, lines.values())), name))
-        return [name for _, name in sorted(shares)]
+        """[[test file, test, seconds], ...]: the unit tests for a mutant, in the order of the text above; and whether one runs its line."""
+        line, path = test_by_test.statement_of(mutant.source, mutant.mutation.line), mutant.path
+        near, far = [], []
+        for file, record in self.measured.items():
+            for name, (seconds, lines) in record["tests"].items():
+                if line in lines.get(path, ()) if line else path in lines:
+                    near.append((-len(lines[path]) / sum(map(len, lines.values())), seconds, file, name))
+                elif not line and path in record["imported"]:
+                    far.append((0, seconds, file, name))
+        return [[file, name, seconds] for _, seconds, file, name in sorted(near) + sorted(far)], bool(near)
 
     def _judge(self, place, mutant):
-        units = self.units(mutant)
-        mutant.reached = bool(units)
-        if units and self._kills(place, mutant, units, sum(self.measured[name][0] for name in units)):
+        tests, mutant.reached = self.units(mutant)
+        if tests and self._kills_units(place, mutant, tests):
             return mutant
         for file in self.nearest.files(mutant.path):
             seconds = self.plain(place, file)
-            if seconds is not None and self._kills(place, mutant, [file], seconds):
+            if seconds is not None and self._kills(place, mutant, file, seconds):
                 return mutant
         mutant.verdict = "survived"
         return mutant
 
-    def _kills(self, place, mutant, files, seconds):
-        """Whether one of the test files fails with the mutant in this copy, which is whole again afterwards."""
-        try:
-            write(place, mutant.path, mutations.apply(mutant.source, mutant.mutation))
-            status, output, _ = run_tests(place, files, CPU_SPARE_S + 5 * seconds, WALL_SPARE_S + WALL_TIMES * seconds)
-        finally:
-            write(place, mutant.path, mutant.source)
-        mutant.files += len(files)
+    def _kills_units(self, place, mutant, tests):
+        """Whether one of the unit tests fails with the mutant in this copy, which is whole again afterwards."""
+        mutant.files += len({file for file, _, _ in tests})
+        wall_s = WALL_SPARE_S + WALL_TIMES * sum(seconds for _, _, seconds in tests)
+        with in_copy(place, mutant):
+            status, _, said = run_units(place, {"tests": tests}, wall_s)
+        if status == test_by_test.DONE and said[-1] is None:
+            return False
+        mutant.verdict = "killed by its time" if status is None else "killed"
+        mutant.by = "::".join(said[-1][:2]) if said else tests[0][0]
+        return True
+
+    def _kills(self, place, mutant, file, seconds):
+        """Whether a test file of another leg fails with the mutant in this copy, which is whole again afterwards."""
+        mutant.files += 1
+        with in_copy(place, mutant):
+            status, output, _ = run_tests(place, [file], CPU_SPARE_S + 5 * seconds, WALL_SPARE_S + WALL_TIMES * seconds)
         if status == 0:
             return False
         killer = KILLER.search(output)
         mutant.verdict = "killed by its time" if status is None else "killed"
-        mutant.by = killer.group(1) if killer else files[0]
+        mutant.by = killer.group(1) if killer else file
         return True
+
+
+@contextlib.contextmanager
+def in_copy(place, mutant):
+    """The mutant stands in a copy of the tree for a while."""
+    try:
+        write(place, mutant.path, mutations.apply(mutant.source, mutant.mutation))
+        yield
+    finally:
+        write(place, mutant.path, mutant.source)
 
 
 # What is told

@@ -60,11 +60,12 @@ def _tree(path):
 
 
 class Nearest:
-    """The test files of some folders by how near they stand to a product file. `most`: of them for one file."""
+    """The test files of some folders by how near they stand to a product file. `most`: of them for one file; those in `left_out`: never."""
 
-    def __init__(self, folders, product, most):
+    def __init__(self, folders, product, most, left_out=()):
         paths = check.python_files(*folders)
-        self.tests = {path: modules_named(path) for path in paths if os.path.basename(path).startswith("test_")}
+        tests = [path for path in paths if os.path.basename(path).startswith("test_") and path not in left_out]
+        self.tests = {path: modules_named(path) for path in tests}
         self.order = {path: number for number, path in enumerate(path for each in folders for path in check.python_files(each))}
         self.imported = {path: files_imported(path) for path in paths}
         self.product = {path: modules_named(path) for path in check.python_files(*product)}
