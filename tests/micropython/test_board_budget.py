@@ -38,6 +38,7 @@ def compile_board(board, library):
     """The board's files as .mpy under `library`, as `leveret flash` makes them."""
 
     texts = flash_files.sources(board, False)
+    traced = flash_files.names_in_traces(texts)
 
     def one(path):
         target = os.path.join(library, "leveret", os.path.splitext(path)[0] + ".mpy")
@@ -45,7 +46,7 @@ def compile_board(board, library):
         source = target[:-4] + ".py"
         with open(source, "w", encoding="utf-8") as file:
             file.write(texts[path])
-        subprocess.run([toolchain.mpy_cross(), "-O3", "-s", path, "-o", target, source], check=True, timeout=60)
+        subprocess.run([toolchain.mpy_cross(), "-O3", "-s", traced[path], "-o", target, source], check=True, timeout=60)
         os.remove(source)
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -57,10 +57,16 @@ def test_a_source_that_one_other_imports_stands_in_it():
     assert made["a"].split("\n") == ["", "y = 1", "z = 2", "", "def f():", "    from . import a", "    return y", "", "x = f()", ""]
 
 
+def test_what_is_asked_for_whole_is_asked_for_names():
+    made = together(a="from . import b, c\ndef g(x):\n    return b.f(b.n), c\n", b="n = 2\ndef f(x):\n    return x\n", c="")
+    assert set(made) == {"a", "c"} and "return f(n), c" in made["a"] and "from . import c" in made["a"]
+    assert together(a="from . import b\nx = b.f\n", b="from . import a\ndef f():\n    return a.x\n").keys() == {"a", "b"}
+
+
 def test_imports_mean_the_same_from_where_they_stand():
     made = together(
         a="from .r.b import f\nx = f()\n",
-        r_b="from . import c\nfrom ..q import d\ndef f():\n    return c.x, d\n",
+        r_b="from . import c\nfrom ..q import d\ndef f():\n    return c, d\n",
         r_c="x = 1\n",
         q="d = 2\n",
     )
@@ -83,7 +89,11 @@ def test_a_number_of_the_compiler_that_both_have_is_one():
         ("from .b import f\nn = 1\nf(n)\n", "n = 1\ndef f(x):\n    return n\n"),  # either may set its own
         ("from .b import f as g\ng()\n", "def f():\n    pass\n"),
         ("from .b import *\nf()\n", "def f():\n    pass\n"),
-        ("from . import b\nb.f()\n", "def f():\n    pass\n"),
+        ("from . import b\nx = b, b.f()\n", "def f():\n    pass\n"),
+        ("from . import b\nb.f()\ndef g(f):\n    b.f()\n", "def f():\n    pass\n"),  # a name of a function's own
+        ("from . import b\nb.f()\nb.f = 1\n", "def f():\n    pass\n"),  # set anew from outside,
+        ("from . import b\nb.f()\n", "def f():\n    global f\n    f = None\n"),  # and within
+        ("from . import b\nb.len()\nlen('')\n", "def len():\n    pass\n"),
         ("from .b import f\nx = 'core.b'\n", "def f():\n    pass\n"),  # looked up by its name
         ("from .b import f\nx = f\n", "def f():\n    return __name__\n"),
         ("def g():\n    from .b import f\n    f()\n", "def f():\n    pass\n"),  # loaded when it is needed
