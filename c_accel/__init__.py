@@ -186,7 +186,7 @@ class Engine:
     def see_queue(self, queue):
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
         place = queue.handle // layout.QUEUE_WIDTH
-        count = len(queue.consumers)
+        count = min(len(queue.consumers), 1) if queue.single_active else len(queue.consumers)
         if queue.is_stream or queue.needs_care or queue.prioritised or count > ROW_SIZE:
             count = 0
         for at in range(count):
@@ -270,7 +270,7 @@ class Engine:
 
     def expire(self, queue):
         """See core/broker/engine.py."""
-        lib.leveret_expire(self.pointers, queue)
+        return lib.leveret_expire(self.pointers, queue)
 
     def disown(self, channel, consumer):
         """See core/broker/engine.py."""

@@ -83,8 +83,8 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
 {
     int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
     while (limit-- > 0) {
-        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES)
-            expire(t, queue);
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue))
+            break;
         int32_t entry = t->queues[queue + QUEUE_HEAD], before = at;
         if (entry < 0 || t->entries[entry + ENTRY_REDELIVERED] & 255)
             break;

@@ -82,7 +82,7 @@ int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t segment,
 
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
 void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);
-void leveret_expire(const leveret_tables *t, int32_t queue);
+int32_t leveret_expire(const leveret_tables *t, int32_t queue);
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);
 int32_t leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue, int32_t most);
 int32_t leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int32_t most);

@@ -29,8 +29,8 @@ static inline int32_t pump(const leveret_tables *t, leveret_size_of *octets_of, 
     int32_t channel = reader[CONSUMER_CHANNEL];
     int32_t prefetch = t->channels[channel + CHANNEL_PREFETCH];
     while (limit > 0) {
-        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES)
-            expire(t, queue);
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue))
+            break;
         int32_t entry = t->queues[queue + QUEUE_HEAD];
         if (entry < 0 || reader[CONSUMER_CREDIT] <= 0)
             break;

@@ -164,17 +164,19 @@ static inline void drop(const leveret_tables *t, int32_t entry)
 }
 
 /* Rule "expired": also let_go in features/expiry.py and expire of hot.py; test_homes.py holds them together. */
-static inline void expire(const leveret_tables *t, int32_t queue)
+static inline int32_t expire(const leveret_tables *t, int32_t queue)
 {
     for (;;) {
         int32_t entry = t->queues[queue + QUEUE_HEAD];
         if (entry < 0)
-            return;
+            return 0;
         int32_t moment = t->entries[entry + ENTRY_DEADLINE];
         if (moment == 0)
-            return;
+            return 0;
         if (moment < 0 ? t->state[STATE_UPTIME] + moment < 0 : (t->state[STATE_NOW] - moment - 1) & 0x20000000)
-            return;
+            return 0;
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
+            return 1;
         unlink_ready(t, queue, entry);
         drop(t, entry);
         t->state[STATE_EXPIRED] += 1;

@@ -265,9 +265,9 @@ void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most)
     }
 }
 
-void leveret_expire(const leveret_tables *t, int32_t queue)
+int32_t leveret_expire(const leveret_tables *t, int32_t queue)
 {
-    expire(t, queue);
+    return expire(t, queue);
 }
 
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer)

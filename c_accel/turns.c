@@ -23,6 +23,12 @@ static int32_t has_credit(const leveret_tables *t, int32_t consumer)
     return channel[CHANNEL_PREFETCH] == 0 || channel[CHANNEL_UNSETTLED] < channel[CHANNEL_PREFETCH];
 }
 
+/* See core/queue/turns.py. */
+static int32_t is_overdue(const leveret_tables *t, int32_t queue)
+{
+    return t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue);
+}
+
 /* Whether the message at the head of a queue goes out whole as soon as there is room: the family's session begins one that does not. */
 static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const leveret_reader *reader, int32_t queue)
 {
@@ -51,7 +57,11 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
         output->next_touched = r->touched;
         r->touched = output;
     }
-    if (count == most || *length == 0 || !has_credit(t, consumer))
+    if (count == most || *length == 0)
+        return count;
+    if (is_overdue(t, queue))
+        return -1 - count;
+    if (!has_credit(t, consumer))
         return count;
     if (!fits_later(t, r, reader, queue))
         return -1 - count;
@@ -68,7 +78,7 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
     int32_t *queue_record = t->queues + queue;
     r->done = 0;
     r->idle = 0;
-    if (count == 0)
+    if (count == 0 || is_overdue(t, queue))
         return 1;
     if (count == 1) {
         int32_t made = deliver(t, r, row[0], r->turn);
@@ -86,6 +96,10 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
             r->idle = 0;
         } else {
             r->idle += 1;
+        }
+        if (r->done < r->turn && is_overdue(t, queue)) {
+            r->idle = 0;
+            return 1;
         }
     }
     return 0;

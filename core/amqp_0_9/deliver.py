@@ -12,7 +12,7 @@ from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import hot, layout
 from ..message import reading
 from ..outcomes import REFUSED
-from ..queue.turns import charge_made
+from ..queue.turns import charge_made, is_overdue
 from . import field_table, frame, properties
 from .outgoing import foreign
 
@@ -68,6 +68,7 @@ def deliver(session, consumer, most):
             count == most
             or tables.queues[length] == 0
             or not session.broker.consumers.has_credit(consumer)
+            or is_overdue(consumer.queue)
             or not deliver_large(session, consumer)
         ):
             return count

@@ -9,6 +9,7 @@ change nothing.
 from ..access.permissions import READ, check
 from ..errors import CONTENT_TOO_LARGE
 from ..memory import hot, layout
+from ..queue.turns import is_overdue
 from ..shim import const
 from . import addresses, convert, dispositions, filters, link_out, serial
 from .conditions import INVALID_FIELD, LinkError
@@ -105,8 +106,9 @@ class BrowsingLink(Link):
         newest = tables.queues[queue.handle + layout.QUEUE_POSITION]
         if newest == self.newest:
             return True  # nothing has come since it saw all
-        if tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
-            tables.engine.expire(queue.handle)
+        if is_overdue(queue):
+            self.broker.activate(queue)
+            return False
         entry = queue.head()
         enough = tables.engine.left - tables.engine.deliveries  # a filter charges its work there
         while entry != layout.NONE and steps < STEPS_MAX:

@@ -18,8 +18,7 @@ def first_time(blocks, messages, entries, queues, consumers, state, consumer, li
     are. At most 1 of a queue whose messages expire: those in between may go."""
     queue = consumers[consumer + CONSUMER_QUEUE]
     if queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES:
-        expire(blocks, messages, entries, queues, state, queue)
-        limit = 1
+        limit = 1 - expire(blocks, messages, entries, queues, state, queue)
     entry = queues[queue + QUEUE_HEAD]
     count = 0
     while entry >= 0 and count < limit and entries[entry + ENTRY_REDELIVERED] & 255 == 0:

@@ -13,7 +13,7 @@ from ..memory import hot, layout
 from ..message.reading import names_of
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
-from ..queue.turns import charge_made
+from ..queue.turns import charge_made, is_overdue
 from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections, serial
 from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
@@ -279,8 +279,8 @@ def deliver(link, most, before):
             if quick:
                 count += quick
                 continue
-        if tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES:
-            tables.engine.expire(queue.handle)
+        if is_overdue(queue):
+            break
         entry = queue.head()
         if entry == layout.NONE:
             break

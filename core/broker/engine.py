@@ -138,7 +138,7 @@ class Plain:
     def expire(self, queue):
         """See hot.expire."""
         tables = self.tables
-        hot.expire(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, queue)
+        return hot.expire(tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, queue)
 
     def disown(self, channel, consumer):
         """Detach a channel's deliveries from a consumer: from now on they belong to the channel alone."""

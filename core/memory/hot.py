@@ -348,22 +348,25 @@ def drop(blocks, messages, entries, queues, state, entry):
 
 
 def expire(blocks, messages, entries, queues, state, queue):
-    """Drop all entries at the head of a queue whose deadline has passed (deadlines: features/expiry.py).
+    """Drop all entries at the head of a queue whose deadline has passed (deadlines: features/expiry.py): 0. 1: the first such one is to be
+    a dead letter, which Python has to make.
 
     Rule "expired": also let_go there and expire of queues.h; test_homes.py holds them together.
     """
     while True:
         entry = queues[queue + QUEUE_HEAD]
         if entry < 0:
-            return
+            return 0
         moment = entries[entry + ENTRY_DEADLINE]
         if moment == 0:
-            return
+            return 0
         if moment < 0:
             if state[STATE_UPTIME] + moment < 0:
-                return
+                return 0
         elif (state[STATE_NOW] - moment - 1) & 0x20000000:
-            return
+            return 0
+        if queues[queue + QUEUE_LIMITS] & LIMIT_DEAD_LETTERS:
+            return 1
         unlink_ready(messages, entries, queues, queue, entry)
         drop(blocks, messages, entries, queues, state, entry)
         state[STATE_EXPIRED] += 1
@@ -532,14 +535,14 @@ def pump(
 
     The octets are the family's: `size_of` returns how many octets a delivery takes in one piece (-1: never in one piece), `write` writes
     one. `prefix`: octets that the family has made for this consumer, and alone reads. The caller handles a delivery that does not fit in
-    one piece. Drops expired messages. Stops at the first of: no credit, no message, no room, prefetch reached.
+    one piece. Drops expired messages. Stops at the first of: no credit, no message, no room, prefetch reached, a dead letter to be made.
     """
     queue = consumers[consumer + CONSUMER_QUEUE]
     channel = consumers[consumer + CONSUMER_CHANNEL]
     no_ack = consumers[consumer + CONSUMER_NO_ACK]
     while limit > 0:
-        if queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES:
-            expire(blocks, messages, entries, queues, state, queue)
+        if queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES and expire(blocks, messages, entries, queues, state, queue):
+            break
         entry = queues[queue + QUEUE_HEAD]
         if entry < 0 or consumers[consumer + CONSUMER_CREDIT] <= 0:
             break

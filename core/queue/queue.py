@@ -24,6 +24,7 @@ class Queue:
     pages: "Any" = None  # chunk_index.Paged: its messages that are only in the log; None: it keeps all in memory
     id_in_log = 0  # 0: the log does not know the queue
     prioritised = False  # a consumer has a priority of its own
+    single_active = False  # x-single-active-consumer: its first consumer gets all
     needs_care = False  # its rules must see each message before delivery
 
     def __init__(self, tables, handle, name, durable, auto_delete, arguments, owner):
@@ -67,6 +68,9 @@ class Queue:
             self.tables.queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
         if self.needs_care != (limits is None):
             self.needs_care = limits is None
+        single_active = self.rules is not None and self.rules.single_active
+        if self.single_active != single_active:
+            self.single_active = single_active
         self.tables.engine.see_queue(self)
 
     @property

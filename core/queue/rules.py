@@ -89,8 +89,6 @@ class Rules:
         for feature in self.features:
             if not feature.flat():
                 return None
-        if self.single_active or self.expires and self.dead_letter is not None:
-            return None
         if self.expires:
             ttl = self.expiry.ttl_ms
         if self.length is not None:

@@ -68,7 +68,7 @@ def take_turn(broker, queue, engine):
     """A queue's turn: true when it is to have another one."""
     careful = queue.needs_care or queue.prioritised
     most = careful_most(queue) if careful else engine.turn
-    count = careful_turn(broker, queue, most) if careful else turn(queue, engine)
+    count = careful_turn(broker, queue, most) if careful else plain_turn(broker, queue, engine)
     engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)
     return count >= most
 
@@ -96,21 +96,42 @@ def charge_made(broker, queue):
     return False
 
 
+def is_overdue(queue):
+    """The message at the head has expired and is to be a dead letter, before another one is delivered. What else has expired there is gone
+    behind this."""
+    tables = queue.tables
+    return tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_EXPIRES and tables.engine.expire(queue.handle)
+
+
 def careful_most(queue):
     """Deliveries in a row of a queue whose rules see each message: fewer when each may have to ask many consumers."""
     return max(min(_CAREFUL_TURN, _ASKED // (len(queue.consumers) or 1)), 1)
 
 
-def turn(queue, engine):
-    """Make up to engine.turn deliveries of one queue, consumer by consumer; returns how many, with those that the engine has made."""
+def plain_turn(broker, queue, engine):
+    """Make up to engine.turn deliveries of one queue; returns how many, with those that the engine has made. What has expired by then
+    becomes dead letters in between; where that is more than a turn's, the turn is over."""
+    done, idle = engine.done, engine.idle
+    while True:
+        if is_overdue(queue):
+            queue.rules.before_delivery(broker, queue)
+            if queue.rules.expiry.behind:
+                return engine.turn
+        done = turn(queue, engine.turn, done, idle)
+        if done >= engine.turn or not is_overdue(queue):
+            return done
+        idle = 0
+
+
+def turn(queue, most, done, idle):
+    """Go on with a turn of up to `most` deliveries behind `done` of them, consumer by consumer; the last `idle` consumers could not take
+    one. Returns how many are made."""
     consumers = queue.consumers
     count = len(consumers)
-    done = engine.done
-    if count == 1:
+    if count == 1 or queue.single_active and count:
         consumer = consumers[0]
-        return done + consumer.channel.session.deliver(consumer, engine.turn - done, done)
-    idle = engine.idle
-    while done < engine.turn and idle < len(consumers) and (queue.is_stream or queue.head() != layout.NONE):
+        return done + consumer.channel.session.deliver(consumer, most - done, done)
+    while done < most and idle < len(consumers) and not is_overdue(queue) and (queue.is_stream or queue.head() != layout.NONE):
         consumer = consumers[next_place(queue, len(consumers))]  # a consumer whose channel fails meanwhile is removed
         if consumer.channel.session.deliver(consumer, 1):
             done += 1
@@ -153,7 +174,7 @@ def one_delivery(broker, queue):
     groups = None if rules is None else rules.groups
     if groups is not None and not groups.begin(broker, queue):
         return False
-    last = 1 if rules is not None and rules.single_active else count  # the first one is the active one
+    last = 1 if queue.single_active else count  # the first one is the active one
     turn_of = queue.tables.queues[queue.handle + layout.QUEUE_TURN]
     start = 0
     while start < last:

@@ -19,14 +19,12 @@ def test_a_queue_without_rules_is_plain_and_others_are_not():
     peer.declare("plain")
     for name, arguments in (
         ("priority", {"x-max-priority": 3}),
-        ("single", {"x-single-active-consumer": True}),
         ("waits", {"x-max-length": 3, "x-overflow": "block"}),
         ("far", {"x-message-ttl": 1 << 28}),
-        ("dead", {"x-message-ttl": 9, "x-dead-letter-exchange": ""}),
     ):
         peer.declare(name, arguments=arguments)
     peer.declare("stream", durable=True, arguments={"x-queue-type": "stream"})
-    for name in ("priority", "single", "waits", "far", "dead", "stream"):
+    for name in ("priority", "waits", "far", "stream"):
         assert plain(broker, name) == layout.NOT_PLAIN, name
         assert broker.queues[name].needs_care == (name != "stream")
     assert plain(broker, "plain") == layout.PLAIN
@@ -41,6 +39,8 @@ def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
         ("drops", {"x-max-length": 3, "x-max-length-bytes": 1 << 40}, [layout.LIMIT_DROPS | layout.LIMIT_RETURNS, -1, 3, layout.MASK]),
         ("refuses", {"x-max-length": 3, "x-overflow": "reject-publish"}, [layout.LIMIT_REFUSES, -1, 3, -1]),
         ("dead", {"x-dead-letter-exchange": ""}, [layout.LIMIT_DEAD_LETTERS, -1, -1, -1]),
+        ("late", {"x-dead-letter-exchange": "", "x-message-ttl": 9}, [layout.LIMIT_DEAD_LETTERS | layout.LIMIT_EXPIRES, 9, -1, -1]),
+        ("single", {"x-single-active-consumer": True}, [0, -1, -1, -1]),
         ("poison", {"x-delivery-limit": 2}, [layout.LIMIT_RETURNS, -1, -1, -1]),
     ):
         peer.declare(name, arguments=arguments)
@@ -63,9 +63,9 @@ def test_a_message_that_expires_has_its_queue_look_at_deadlines():
     peer = Peer(broker)
     peer.declare("q")
     peer.declare("dead", arguments={"x-dead-letter-exchange": ""})
-    for name, expected in (("q", layout.PLAIN), ("dead", layout.NOT_PLAIN)):
+    for name in ("q", "dead"):
         peer.give(content(1, "", name, b"x", {"expiration": "60000"}))
-        assert plain(broker, name) == expected
+        assert plain(broker, name) == layout.PLAIN
     assert broker.tables.queues[broker.queues["q"].handle + layout.QUEUE_LIMITS] == layout.LIMIT_EXPIRES
 
 
