@@ -2,8 +2,9 @@
 
 Request and answer are JSON objects of at most management_size_max octets. A request: {"request": name, ...}. An answer: {"ok": true, ...},
 or {"ok": false, "condition": ..., "error": sentence} for a request that cannot be carried out. A user without the tag is refused with
-access-refused, a request that is too large with content-too-large, one without a reply-to with precondition-failed, one whose reply queue is
-not there with not-found. Without room for the answer the request waits, as any publisher does. What an answer says of definitions and users is durable before it leaves.
+access-refused, a request that is too large with content-too-large, one without a reply-to with precondition-failed, one whose reply queue
+is not there with not-found. Without room for the answer the request waits, as any publisher does. What an answer says of definitions and
+users is durable before it leaves.
 
     overview {"after"}          memory and totals; counters, queues, streams and connections, page by page
     counters                    the counters alone
