@@ -35,6 +35,7 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
     if size_max > state[STATE_SIZE]:
         size_max = state[STATE_SIZE]
     channel = link[LINK_CHANNEL]
+    link[LINK_SLOT] = -1
     while True:
         if end - at < 11:
             return INCOMPLETE if end - at < 8 else ASK
@@ -76,9 +77,12 @@ def ingest_transfer(arena, blocks, messages, entries, queues, channels, state, r
     if settled != link[LINK_SETTLES] and link[LINK_SETTLES] != 2 or link[LINK_TAKEN] and settled != link[LINK_IS_SETTLED]:
         return ASK
     route_size = link[LINK_ROUTE]
-    slot = find_route(state, routes, route_octets, way, 0, route_size)
+    slot = link[LINK_SLOT]
     if slot < 0:
-        return ASK_ROUTE
+        slot = find_route(state, routes, route_octets, way, 0, route_size)
+        if slot < 0:
+            return ASK_ROUTE
+        link[LINK_SLOT] = slot
     if queues[route_targets[routes[slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == 0:
         return ASK
     at = body_of(state, link, source, behind, end)
@@ -130,15 +134,14 @@ def transfer_fields(link, source, at, behind):
     settled = 0
     place = 0
     while place < left:  # message-format, settled, more, rcv-settle-mode, state, resume, aborted, batchable
-        code = source[at]
-        if code != 0x40:
-            if code == 0x41 and place == 1:
-                settled = 1
-            elif code != 0x43 if place == 0 else code != 0x42 and (code != 0x41 or place != 7) or place == 3 or place == 4:
+        code = source[at + place]
+        if place == 1 and code == 0x41:
+            settled = 1
+        elif code != 0x40:
+            if code != 0x43 if place == 0 else code != 0x42 and (code != 0x41 or place != 7) or place == 3 or place == 4:
                 return -1
-        at += 1
         place += 1
-    return settled if at == behind else -1
+    return settled if at + left == behind else -1
 
 
 def read_number(link, source, at):
@@ -388,17 +391,17 @@ def application_end(link, source, at, end, left):
         at += 1
         size = source[at]
         high += 1 + (size >> 7)
+        if at + size + 1 >= end:
+            return -1
         other = 0
         while other < pair:
             key = link[LINK_KEYS + other]
-            if source[key] == size and at + size < end and same(source, key + 1, source, at + 1, size):
+            if source[key] == size and same(source, key + 1, source, at + 1, size):
                 return -1
             other += 1
         link[LINK_KEYS + pair] = at
         pair += 1
         at += 1 + size
-        if at >= end:
-            return -1
         code = source[at]
         if code == 0xA1 or code == 0xA3:
             high += 1 + (source[at + 1] >> 7)
