@@ -5,6 +5,7 @@ settled. What it comes to in octets is in core/memory/cpython_sizes.py.
 """
 
 from ..errors import RESOURCE_ERROR
+from ..memory import layout
 from ..shim import const
 from .conditions import LinkError
 
@@ -23,6 +24,9 @@ DELIVERIES_SHARE = const(4)  # what all links together have: this part of entry_
 LEFT_SHARE = const(2)  # of what is left of that, a link gets this part at most
 TAGS_A_TARGET = const(32)  # deliveries that a target has remembered, if all remember as many
 PLACE_SIZE = const(1024)  # octets, as size_of counts them, of what a link keeps in one place of link_count_max
+LARGE = const(1024)  # octets that are read value by value, of a frame or of a message, from which on they are charged to the turn
+TURN_OCTETS = const(32768)  # of these in a turn
+TERMINI_MAX = const(2048)  # values in a link's source and target
 POSITION_SIZE = const(16)  # octets that a delivery that is resumed counts for
 MESSAGE_MAX = const(512)  # octets of a message to a coordinator
 RESPONSE_LEAST = const(8192)  # octets that any response of the management may have
@@ -93,9 +97,29 @@ def places_of(link):
     return 0 if link.kept_octets < 0 else 1 + link.kept_octets // PLACE_SIZE
 
 
+def charge(tables, octets):
+    """So many octets are read value by value: large ones take some of what the connection's turn may do."""
+    if octets > LARGE:
+        tables.state[layout.STATE_LEFT] -= tables.engine.effort * octets // TURN_OCTETS
+
+
 def values_of(terminus):
     """The values of the fields of a source or target, without the names that all have."""
     return [terminus[1][name] for name in terminus[1]] if isinstance(terminus, tuple) and isinstance(terminus[1], dict) else terminus
+
+
+def has_more(value, most):
+    """True when there are more than `most` values within a value, it and its types' names among them."""
+    waiting = [value]
+    while waiting and most >= 0:
+        item = waiting.pop()
+        most -= 1
+        if isinstance(item, dict):
+            waiting.extend(item)
+            waiting.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            waiting.extend(item)
+    return most < 0
 
 
 def credit_of(limits):

@@ -91,9 +91,13 @@ class BrowsingLink(Link):
             self.delivery_count = serial.after(self.delivery_count, self.credit)
             self.credit = 0
         if self.drain and not self.credit:
-            self.drain = False
             self.session.say_flow(self)
         return not self.credit
+
+    def put_flow(self, fields):
+        """Put the link's state into a flow, with drain as its receiver said it last (section 2.7.4)."""
+        Link.put_flow(self, fields)
+        fields["drain"] = self.drain
 
     def is_gone(self):
         """True when the queue was deleted."""
@@ -102,13 +106,26 @@ class BrowsingLink(Link):
     def go_on(self):
         """Deliver messages from where it has come to; true when it has seen all that is there."""
         tables, queue = self.broker.tables, self.queue
-        entries, looked_at, steps = tables.entries, 0, 0
         newest = tables.queues[queue.handle + layout.QUEUE_POSITION]
         if newest == self.newest:
             return True  # nothing has come since it saw all
         if is_overdue(queue):
             self.broker.activate(queue)
             return False
+        if self.protocol.searching <= 0:
+            return False
+        left = tables.engine.left
+        is_done, steps, looked_at = self.search()
+        most = tables.engine.deliveries
+        self.protocol.searching -= max(left - tables.engine.left, most * looked_at // LOOKS_MAX) + most * steps // STEPS_MAX + 1
+        if is_done:
+            self.newest = newest
+        return is_done
+
+    def search(self):
+        """As `go_on`, in one piece: (true when it has seen all, messages that it has passed by, messages that it has read)."""
+        tables, queue = self.broker.tables, self.queue
+        entries, looked_at, steps = tables.entries, 0, 0
         entry = queue.head()
         enough = tables.engine.left - tables.engine.deliveries  # a filter charges its work there
         while entry != layout.NONE and steps < STEPS_MAX:
@@ -116,16 +133,15 @@ class BrowsingLink(Link):
             level, position = entries[entry + layout.ENTRY_REDELIVERED] >> 8, entries[entry + layout.ENTRY_POSITION]
             if not self.has_passed(level, position):
                 if not self.credit or looked_at == LOOKS_MAX or tables.engine.left <= enough or self.session.session.replies:
-                    return False
+                    return False, steps, looked_at
                 looked_at += 1
                 message = entries[entry + layout.ENTRY_MESSAGE]
                 if self.fits is None or self.fits(self.broker, message):
                     if not self.deliver(message, entries[entry + layout.ENTRY_REDELIVERED] & 255):
-                        return False
+                        return False, steps, looked_at
                 self.passed[level] = position
             entry = entries[entry + layout.ENTRY_NEXT]
-        self.newest = newest
-        return True
+        return True, steps, looked_at
 
     def has_passed(self, level, position):
         """True for a place that it has come by; positions go around at 30 bits."""

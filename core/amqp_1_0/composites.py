@@ -7,7 +7,7 @@ table, its default where it is null. A field that may be multiple is a list. Und
 anything else is as types.py reads it.
 """
 
-from ..errors import SYNTAX_ERROR, ProtocolError
+from ..errors import RESOURCE_ERROR, SYNTAX_ERROR, ProtocolError
 from . import types
 from .spec_1_0 import CHOICES, COMPOSITES
 
@@ -17,7 +17,12 @@ _PLAIN = ("boolean", "string", "binary", "map")  # types that types.py reads wit
 
 
 def read(buffer, at, end):
-    """The composite value at `at` of `buffer`, read up to `end`: (name, fields, position behind it)."""
+    """The composite value at `at` of `buffer`, read up to `end`: (name, fields, position behind it). Raises resource-error for one of more
+    than types.VALUES_MAX values."""
+    if end - at > types.VALUES_MAX:
+        behind = types.end_of_list(buffer, at, end)
+        if behind - at > types.VALUES_MAX and types.count(buffer, at, behind, types.VALUES_MAX) > types.VALUES_MAX:
+            raise ProtocolError(RESOURCE_ERROR, "a performative of more than %d values" % types.VALUES_MAX, True)
     value, at = types.decode(buffer, at, end)
     pair = composite(value)
     if pair is None:

@@ -7,7 +7,7 @@ from ..errors import RESOURCE_ERROR, ProtocolError
 from ..limits import cost
 from ..memory import layout
 from . import addresses, composites, detaching, frame, serial
-from .bounds import REFUSED_MAX, values_of
+from .bounds import REFUSED_MAX, TERMINI_MAX, has_more, values_of
 from .conditions import STOLEN, LinkError, SessionError
 from .states import LINK
 
@@ -61,7 +61,10 @@ class Link:
         tables.state[layout.STATE_LEFT] -= tables.engine.effort // ATTACHES_A_TURN
         try:
             self.check_name()
-            self.protocol.places.take(self, cost([self.name, values_of(fields["source"]), values_of(fields["target"])]))
+            kept = [self.name, values_of(fields["source"]), values_of(fields["target"])]
+            if has_more(kept, TERMINI_MAX):
+                raise LinkError(RESOURCE_ERROR, "the source and the target of a link have %d values at most" % TERMINI_MAX)
+            self.protocol.places.take(self, cost(kept))
             if not self.steal():
                 return self.protocol.go_on_later()
             if self.open(fields) is False:
@@ -152,10 +155,9 @@ class Link:
             raise SessionError(RESOURCE_ERROR, "%d links of the connection were refused and are not detached" % REFUSED_MAX)
         self.protocol.places.refuse(self)
         given = {"initial-delivery-count": 0} if self.role else {}
-        if self.role and fields["target"] is not None:
-            given["target"] = fields["target"]
-        elif not self.role and fields["source"] is not None:
-            given["source"] = fields["source"]
+        own = "target" if self.role else "source"  # the peer's terminus goes back, unless it is too large
+        if fields[own] is not None and not has_more(values_of(fields[own]), TERMINI_MAX):
+            given[own] = fields[own]
         self.write_attach(given)
         self.step("error", error.condition, error.text)
 

@@ -13,7 +13,7 @@ from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
 from . import addresses, no_local, nodes, sections, serial, termini
 from .body import begun
-from .bounds import ATTACH_ROOM, GROW_MS, MESSAGE_MAX, TAG_MAX, credit_of, credit_of_settled
+from .bounds import ATTACH_ROOM, GROW_MS, MESSAGE_MAX, TAG_MAX, charge, credit_of, credit_of_settled
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
 from .dynamic import asked
 from .link import FIRST, SECOND, SETTLED, UNSETTLED, Link
@@ -276,6 +276,7 @@ class IncomingLink(Link):
             octets = lead + bytes(octets[at:end])
             at, end = 0, len(octets)
         parts = sections.split(octets, at, end, whole, limits.properties_size_max)
+        charge(self.broker.tables, (end if parts is None else parts[0]) - at)
         if parts is None:
             self.keep(delivery, octets)
             return True

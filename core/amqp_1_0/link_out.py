@@ -185,7 +185,13 @@ class OutgoingLink(Link):
         queue, session = self.consumer.queue, self.session
         if queue.is_stream:
             return self.consumer.cursor_offset >= queue.readable_offset()
-        if not getting.serve(self.broker, queue) or self.consumer is None:
+        engine = self.broker.tables.engine
+        if session.session.searching <= 0:
+            return False
+        engine.begin_round(0, engine.deliveries)
+        is_served = getting.serve(self.broker, queue)
+        session.session.searching -= engine.deliveries - engine.left + 1
+        if not is_served or self.consumer is None:
             return False
         if self.session.unsafe is not None:
             return False

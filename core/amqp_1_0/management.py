@@ -139,6 +139,8 @@ def sections(octets):
     at = 0
     properties: "Any" = None
     asked = body = None
+    if types.count(octets, 0, len(octets), types.VALUES_MAX) > types.VALUES_MAX:
+        raise ProtocolError(RESOURCE_ERROR, "a request of more than %d values" % types.VALUES_MAX)
     while at < len(octets):
         value, at = types.decode(octets, at, len(octets))
         if not isinstance(value, tuple) or value[0] != "described":

@@ -9,6 +9,7 @@ from .. import states
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, SYNTAX_ERROR, ProtocolError
 from ..memory import layout
 from . import composites, frame, hot_row, opening, termini, watch
+from .bounds import charge
 from .dynamic import Dynamic
 from .sending import Sending
 from .spec_1_0 import HEADER_AMQP, HEADER_SASL, HEADER_TLS
@@ -52,6 +53,7 @@ class Protocol(Sending):
         self.held: "Any" = None  # the link whose complete message finds no room, or waits for the log
         self.leaving: "list" = []  # links that were detached and have not given back all they held
         self.draining: "list" = []  # links whose receivers want what there is, and do not have all of it
+        self.searching = 0  # deliveries' worth of work that searches for links may do yet in this call
         self.waiting = False  # a whole frame waits for room in the broker or in the send buffer
         self.unfinished = 0  # messages that have begun (contract.Protocol)
         self.content_moved = self.broker.now
@@ -68,6 +70,7 @@ class Protocol(Sending):
         connection = self.connection
         tables = self.broker.tables
         tables.begin_turn()
+        self.searching = tables.engine.deliveries
         if self.held is not None:
             link = self.held
             self.held = None
@@ -127,7 +130,9 @@ class Protocol(Sending):
 
     def whole_frame(self, channel, octets, at, end):
         """Take a frame, whose body stands between `at` and `end`; false: it must wait."""
+        begun = at
         name, fields, at = composites.read(octets, at, end)
+        charge(self.broker.tables, at - begun)
         if at != end and name != "transfer":
             raise ProtocolError(SYNTAX_ERROR, "%d octets behind a %s, which has no payload (section 2.3.1)" % (end - at, name))
         if not self.may_take(name):
@@ -200,16 +205,22 @@ class Protocol(Sending):
         return False
 
     def drain(self):
-        """Look again at the links that drain."""
+        """Look again at the links that drain, as far as `searching` goes; the others are first in the next call."""
         for link in list(self.draining):
-            if link.state != "attached" or link.drained():
-                self.draining.remove(link)
+            if self.searching <= 0:
+                self.connection.wait_for_turn()
+                break
+            self.draining.remove(link)
+            if link.state == "attached" and not link.drained():
+                self.draining.append(link)
+            else:
                 self.flush()
 
     # Time, and the end
 
     def tick(self):
         """Time passes: see watch.py."""
+        self.searching = self.broker.tables.engine.deliveries
         return watch.tick(self)
 
     def fail(self, condition, text):

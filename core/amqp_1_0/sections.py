@@ -45,6 +45,7 @@ NAMES = {
 }
 _BY_SYMBOL = {"amqp:%s:%s" % NAMES[code]: code for code in NAMES}
 _SYMBOL_MAX = const(64)  # octets of a section's descriptor
+VALUES_MAX = const(4096)  # values in a section before the body: rules read them for each message
 BY_CODE = {code: (name, category, width) for code, name, category, width in PRIMITIVES}
 
 
@@ -88,6 +89,8 @@ def split(octets, at, end, whole=True, size_max=0):
             break
         if behind > end:
             break
+        if behind - value > VALUES_MAX and types.count(octets, value, behind, VALUES_MAX) > VALUES_MAX:
+            raise ProtocolError(CONTENT_TOO_LARGE, "the section %s of a message has more than %d values" % (NAMES[code][0], VALUES_MAX))
         if code == HEADER:
             kind, lifetime = described(octets, value, behind)
         else:

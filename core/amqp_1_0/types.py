@@ -19,6 +19,7 @@ from ..shim import const
 from .spec_1_0 import PRIMITIVES
 
 DEPTH_MAX = const(16)  # levels of lists, maps, arrays and descriptors
+VALUES_MAX = const(20480)  # values in a performative: each takes up to a microsecond
 EMPTY_MAX = const(1024)  # elements of an array whose elements have no octets: true, false, null, uint 0, empty lists
 
 _DESCRIBED = const(0x00)
@@ -38,6 +39,7 @@ _FIXED = {
     "timestamp": ">q",
 }
 _SMALL = {"uint": ">B", "ulong": ">B", "int": ">b", "long": ">b"}  # the encodings of one octet
+_WIDTHS = (0, 0, 0, 0, 0, 1, 2, 4, 8, 16)  # octets of values, by the first half of their constructors (section 1.2)
 _NOTHING = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
 _CODES: "dict" = {}  # name of a type that was written: its (width, code)s, the smallest first
 NATIVE = ("null", "boolean", "long", "double", "string", "binary", "list", "map", "array")
@@ -204,6 +206,46 @@ def array(buffer, at, end, count, depth):
 def named(type_):
     """A constructor with the name of its type in the place of its code."""
     return ("described", type_[1], named(type_[2])) if isinstance(type_, tuple) else _BY_CODE[type_][0]
+
+
+def count(buffer, at, end, most):
+    """How many values there are between `at` and `end`, with those within others, or more than `most`: a walk that makes none of them. What
+    cannot be read ends it. The mark of a described value counts too; arrays whose elements are not of fixed width or texts count as their
+    octets."""
+    total = 0
+    while at < end and total <= most:
+        code = buffer[at]
+        at += 1
+        total += 1
+        group = code >> 4
+        if group < 10:
+            at += _WIDTHS[group]
+            continue
+        width = 4 if group & 1 else 1
+        if end - at < 2 * width:
+            break
+        size = struct.unpack_from(">I", buffer, at)[0] if width == 4 else buffer[at]
+        if group < 12:
+            at += width + size
+        elif group < 14:
+            at += 2 * width
+        else:
+            place = at + 2 * width
+            is_plain = place < end and 0x40 <= buffer[place] < 0xC0
+            total += (struct.unpack_from(">I", buffer, at + 4)[0] if width == 4 else buffer[at + 1]) if is_plain else size
+            at += width + size
+    return total
+
+
+def end_of_list(buffer, at, end):
+    """The position behind a described list at `at`, whose descriptor is a ulong or a symbol; `end`: it is none, or does not end before."""
+    if end - at < 3 or buffer[at] != _DESCRIBED or buffer[at + 1] not in (_SMALL_ULONG, 0x80, 0xA3):
+        return end
+    at += 3 if buffer[at + 1] == _SMALL_ULONG else 10 if buffer[at + 1] == 0x80 else 3 + buffer[at + 2]
+    if at + 5 > end or buffer[at] not in (0xC0, 0xD0):
+        return end
+    size = 2 + buffer[at + 1] if buffer[at] == 0xC0 else 5 + struct.unpack_from(">I", buffer, at + 1)[0]
+    return min(at + size, end)
 
 
 # Writing

@@ -31,9 +31,10 @@ def run(broker, left):
 
 def serve(broker, queue):
     """Deliver a queue's ready messages to consumers with credit and room, before basic.get removes one or a method counts them."""
-    queues, state = broker.tables.queues, broker.tables.state
+    queues, state, engine = broker.tables.queues, broker.tables.state, broker.tables.engine
+    left = engine.deliveries
     for _ in range(_SERVED_TURNS):
-        if not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
+        if left <= 0 or not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
             return
         hot.deactivate(queues, state, queue.handle)
         queues[queue.handle + layout.QUEUE_ACTIVE] = 1
@@ -41,7 +42,8 @@ def serve(broker, queue):
         state[layout.STATE_ACTIVE_HEAD] = queue.handle
         if state[layout.STATE_ACTIVE_TAIL] == layout.NONE:
             state[layout.STATE_ACTIVE_TAIL] = queue.handle
-        go_round(broker, 1, broker.tables.engine.deliveries)
+        go_round(broker, 1, left)
+        left = engine.left
 
 
 def go_round(broker, turns, deliveries):

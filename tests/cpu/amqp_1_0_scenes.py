@@ -259,7 +259,7 @@ def fail_acquired(crowd, n):
     crowd.pass_time(1000)
 
 
-@row("1.0: attach with a large map of what is unsettled", 12000)
+@row("1.0: attach with a large map of what is unsettled", 5000)
 def attach_unsettled(crowd, n):
     crowd.peer().queue("q")
     peer = Quick10(crowd)

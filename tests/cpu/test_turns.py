@@ -7,6 +7,7 @@ faster than n stands out.
 """
 
 import amqp_1_0_scenes  # noqa: F401 - each of these adds its rows
+import amqp_1_0_values  # noqa: F401 - as above
 import definition_scenes  # noqa: F401 - as above
 import log_scenes  # noqa: F401 - as above
 import management_scenes  # noqa: F401 - as above
