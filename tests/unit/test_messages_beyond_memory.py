@@ -145,6 +145,35 @@ def test_what_is_only_in_the_log_goes_to_a_consumer_after_a_restart():
     assert not found.is_paging() and found.message_count() == 0
 
 
+def test_an_exchange_that_delays_brings_nothing_else_into_memory_at_a_start():
+    """x-delayed-message: what waits for its time is known at once after a restart; a backlog that came another way stays in the log."""
+    store = MemoryStore()
+    broker, peer, _ = paging(store=store)
+    peer.ask(
+        "exchange_declare",
+        "exchange_declare_ok",
+        0,
+        "later",
+        "x-delayed-message",
+        False,
+        True,
+        False,
+        False,
+        False,
+        {"x-delayed-type": "fanout"},
+    )
+    peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "", False, {})
+    peer.publish("", numbered(COUNT), "later", {"delivery_mode": 2, "headers": {"x-delay": 60000}})
+    broker.run()
+    again, _ = durable_broker(store.cut(), **CHUNKS)
+    queue = again.queues["q"]
+    assert queue.is_paging() and again.tables.queues[queue.handle + layout.QUEUE_LENGTH] == 0 and queue.message_count() == COUNT
+    assert numbers(drain(Peer(again), "q")) == list(range(COUNT))
+    again.tick(again.now + 60001, 0)
+    again.run()
+    assert numbers(drain(Peer(again), "q")) == [COUNT]
+
+
 def test_lifetimes_of_messages_are_known_after_a_crash_when_they_are_read_back():
     """A message with an expiration that was only in the log is not delivered when its time is over."""
     store = MemoryStore()
