@@ -63,7 +63,7 @@ def test_every_kind_of_change_is_made_and_nothing_else():
 
 def test_what_would_be_the_same_program_is_no_change():
     """The first column of a record is 0, added or not; one more in a mask may be a bit that nothing has."""
-    found = changes("a = b + layout.ENTRY_MESSAGE\nc = b + layout.ENTRY_NEXT\nd = b & 0x8000\n")
+    found = changes("a = b + layout.ENTRY_MESSAGE + QUEUE_HEAD\nc = b + layout.ENTRY_NEXT\nd = b & 0x8000\n")
     assert found == [
         (2, "operator: `b + layout.ENTRY_NEXT` -> `(b - layout.ENTRY_NEXT)`"),
         (3, "operator: `b & 0x8000` -> `(b | 32768)`"),
@@ -153,7 +153,10 @@ def judged(tree, place, change):
     copies = queue.SimpleQueue()
     copies.put(mutate.make_copy(str(place)))
     judge = mutate.Judge(copies, mutate.measure(copies))
-    return judge.judge(mutate.Mutant(os.path.join("core", "sums.py"), source, found))
+    mutant = mutate.Mutant(os.path.join("core", "sums.py"), source, found)
+    for step in (judge.in_units, judge.in_others):
+        judge.judge(mutant, step)
+    return mutant
 
 
 @pytest.mark.parametrize(

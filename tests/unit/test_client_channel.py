@@ -538,6 +538,23 @@ def test_a_channel_that_the_broker_closes_can_be_opened_again_1_5_2_5():
     assert events.taken() == [("channel_open_ok", [b""])] and channel.unconfirmed == 0 and not channel.confirming
 
 
+def test_a_new_stream_begins_with_closed_channels():
+    """Section 2.2.1: channels are those of a connection; what the old one had not confirmed, and half of a content, are forgotten."""
+    events, client, channel = opened(confirm=True)
+    channel.basic_publish("", "q", b"")
+    feed(client, DELIVER + content(b"cut off")[:30])
+    client.received(0)
+    client.reset()
+    assert channel.state == "closed" and channel.unconfirmed == 0 and not channel.confirming and channel.waiting == ()
+    drain(client)
+    events.taken()
+    feed(client, HANDSHAKE)
+    assert channel.open()
+    feed(client, says("channel_open_ok", b"") + DELIVER + content(b"whole"))
+    told, message = events.taken()
+    assert told == ("channel_open_ok", [b""]) and bytes(message.body) == b"whole"
+
+
 def test_what_was_under_way_to_a_channel_that_is_being_closed_is_discarded_1_5_2_5():
     events, client, channel = opened()
     channel.close()

@@ -176,7 +176,12 @@ def rejected():
         peer.publish("q", b"x")
     peer.consume("q")
     peer.give(encoded("basic_nack", 1, 0, True, False))
-    return broker, 2
+    peer.declare("letters", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"})
+    for _ in range(3):
+        peer.publish("letters", b"x")
+    peer.consume("letters", "l")
+    peer.give(encoded("basic_nack", 1, 5, True, False))
+    return broker, 5
 
 
 def purged():

@@ -151,6 +151,13 @@ def test_an_expression_larger_than_a_broker_takes_is_refused():
         assert "600" in str(error) or "large" in str(error)
     else:
         raise AssertionError("too large")
+    for text in ("(a)" * 201, "^(?!" + "(a)" * 201 + ")b"):  # before a step is made of it
+        try:
+            Pattern(text, 600)
+        except ValueError as error:
+            assert "longer than 600 octets" in str(error), str(error)
+        else:
+            raise AssertionError("too long")
 
 
 # Expressions by chance against the meaning itself: which ends each part has in a text, from each begin.

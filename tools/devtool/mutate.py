@@ -14,7 +14,6 @@ import compileall
 import concurrent.futures
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import py_compile
@@ -370,16 +369,18 @@ class Judge:
             keep(self.plains, self.good)
         return self.good[file]
 
-    def judge(self, mutant):
+    def judge(self, mutant, step):
+        """The mutant after a step: `in_units` or `in_others`; what is known already is not asked again."""
         name = f"{mutant.place()} {mutant.sentence()}"
         known = self.verdicts.get(name)
         if known is not None:
             mutant.verdict, mutant.by, mutant.reached, mutant.files = known
             return mutant
-        with_copy(self.copies, lambda place: self._judge(place, mutant))
-        with self.lock:
-            self.verdicts[name] = [mutant.verdict, mutant.by, mutant.reached, mutant.files]
-            keep(self.state, self.verdicts)
+        with_copy(self.copies, lambda place: step(place, mutant))
+        if mutant.verdict:
+            with self.lock:
+                self.verdicts[name] = [mutant.verdict, mutant.by, mutant.reached, mutant.files]
+                keep(self.state, self.verdicts)
         return mutant
 
     def units(self, mutant):
@@ -394,16 +395,19 @@ class Judge:
                     far.append((0, seconds, file, name))
         return [[file, name, seconds] for _, seconds, file, name in sorted(near) + sorted(far)], bool(near)
 
-    def _judge(self, place, mutant):
+    def in_units(self, place, mutant):
+        """Ask the unit tests; without a verdict where none fails."""
         tests, mutant.reached = self.units(mutant)
-        if tests and self._kills_units(place, mutant, tests):
-            return mutant
+        if tests:
+            self._kills_units(place, mutant, tests)
+
+    def in_others(self, place, mutant):
+        """Ask the nearest tests of the other legs, of a mutant that lives through the unit tests."""
         for file in self.nearest.files(mutant.path):
             seconds = self.plain(place, file)
             if seconds is not None and self._kills(place, mutant, file, seconds):
-                return mutant
+                return
         mutant.verdict = "survived"
-        return mutant
 
     def _kills_units(self, place, mutant, tests):
         """Whether one of the unit tests fails with the mutant in this copy, which is whole again afterwards."""
@@ -504,16 +508,20 @@ def run(count, seed):
         for number in range(os.cpu_count() or 1):
             copies.put(make_copy(os.path.join(directory, str(number))))
         judge = Judge(copies, measure(copies))
-        numbers = itertools.count(1)
-
-        judged = []
+        judged: list = []
+        left: list = []
 
         def tell(mutant):
+            if not mutant.verdict:
+                left.append(mutant)
+                print(f"  {mutant.place()}  {mutant.sentence()}  lives through {mutant.files} files of unit tests", flush=True)
+                return
             judged.append(mutant)
-            print(f"[{next(numbers)}/{len(mutants)}] {mutant.place()}  {mutant.sentence()}  {mutant.verdict} {mutant.by}", flush=True)
+            print(f"[{len(judged)}/{len(mutants)}] {mutant.place()}  {mutant.sentence()}  {mutant.verdict} {mutant.by}", flush=True)
 
         try:
-            in_threads(copies.qsize(), judge.judge, mutants, tell)
+            in_threads(copies.qsize(), lambda mutant: judge.judge(mutant, judge.in_units), mutants, tell)
+            in_threads(copies.qsize(), lambda mutant: judge.judge(mutant, judge.in_others), list(left), tell)
         except BaseException:  # a signal too: what is known so far is told
             if judged:
                 print("\n".join(told(judged, seed)), flush=True)

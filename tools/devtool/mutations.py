@@ -91,6 +91,8 @@ def first_columns():
 
 
 def _is_first_column(node):
+    if isinstance(node, ast.Name):  # from ..memory.layout import QUEUE_HEAD
+        return node.id in first_columns()
     return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "layout" and node.attr in first_columns()
 
 
