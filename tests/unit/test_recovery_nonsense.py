@@ -114,6 +114,21 @@ def test_a_definition_that_nothing_can_be_made_of_is_told_and_left_out():
         assert bodies(Peer(again), "q") == [b"kept"]
 
 
+def test_of_many_definitions_left_out_eight_are_named_and_the_others_counted():
+    """The report is one line for the operator's log."""
+    for count in (1, 8, 11):
+        store, broker = kept_log()
+        for number in range(count):
+            definition = dict(LEFT_OUT[0], name="lost%02d" % number)
+            broker.journal.log.append(segments.DEFINED, (json.dumps(definition).encode(),))
+        broker.journal.touch()
+        broker.journal.finish()
+        _, report = durable_broker(store.cut())
+        assert report.count("exchange 'lost") == min(count, 8), report
+        assert ("; and 3 more like these" in report) == (count == 11), report
+        assert count == 11 or "more like these" not in report, report
+
+
 def test_a_head_that_names_a_later_segment_as_the_oldest_removes_none():
     """log/segments.py, head: the oldest segment when a segment was begun is not behind it; else those in front would be removed."""
     store, broker = kept_log()
