@@ -274,6 +274,7 @@ def test_the_end_names_survivors_what_was_not_drawn_from_and_the_table():
     assert "Survivors (1):" in told and told[2].startswith("core/a.py:2  constant: `3` -> `4`  SURVIVED (no unit test runs this line)")
     assert told[-1].startswith("9 of 10 mutants died (seed 7")
     assert [line.split() for line in told if line.startswith("all ")] == [["all", "10", "8", "1", "1", "90", "%"]]
+    assert mutate.told(mutants, 7, 50)[-1].startswith("40 of 50 have no verdict yet") and mutate.told(mutants, 7, 10) == told
     for start, why in mutate.ELSEWHERE:
         assert f"  {start}*: {why}" in told
 

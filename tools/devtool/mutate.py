@@ -477,8 +477,8 @@ def table(mutants):
     return ["  ".join([row[0].ljust(widths[0])] + [row[column].rjust(widths[column]) for column in range(1, len(row))]) for row in rows]
 
 
-def told(mutants, seed):
-    """Everything that is said at the end."""
+def told(mutants, seed, drawn=0):
+    """Everything that is said at the end. `drawn`: how many there are of which these are judged."""
     lines = [
         f"{mutant.place()}  {mutant.sentence()}  SURVIVED"
         + ("" if mutant.reached else " (no unit test runs this line)")
@@ -496,6 +496,8 @@ def told(mutants, seed):
         + ["  docstrings, texts, annotations, lines that end processes or remove files: see tools/devtool/mutations.py", ""]
         + table(mutants)
         + ["", f"{len(mutants) - survived} of {len(mutants)} mutants died (seed {seed}, at least {100 * WANTED:.0f} % are to)"]
+        + [f"{drawn - len(mutants)} of {drawn} have no verdict yet; those that live through the unit tests come last"]
+        * (drawn > len(mutants))
     )
 
 
@@ -524,7 +526,7 @@ def run(count, seed):
             in_threads(copies.qsize(), lambda mutant: judge.judge(mutant, judge.in_others), list(left), tell)
         except BaseException:  # a signal too: what is known so far is told
             if judged:
-                print("\n".join(told(judged, seed)), flush=True)
+                print("\n".join(told(judged, seed, len(mutants))), flush=True)
             raise
     print("\n".join(told(mutants, seed)), flush=True)
     survived = sum(mutant.verdict == "survived" for mutant in mutants)
