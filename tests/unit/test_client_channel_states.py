@@ -119,6 +119,31 @@ def test_a_request_without_room_leaves_the_state():
         assert getattr(channel, deed)() is False and channel.state == state and channel.waiting == ()
 
 
+def test_a_delivery_goes_the_way_of_its_rows_without_their_look_up():
+    """Channel.on_method, on_header and _finish do what these rows say."""
+    rows = (
+        ("open", "content_begins", "header", "begin_content"),
+        ("header", "content_header", "body", "on_content_header"),
+        ("body", "content_ends", "open", "end_content"),
+    )
+    for row in rows:
+        assert states.find(CHANNEL, row[0], row[1]) == row
+    events, client, channel = at("open")
+    looked = states.step
+    states.step = None
+    try:
+        for body in (b"", b"x"):
+            feed(client, named("basic_deliver"))
+            assert channel.state == "header"
+            feed(client, frame.content_header(1, len(body), b"\0\0"))
+            assert channel.state == ("body" if body else "open")
+            if body:
+                feed(client, frame.encode(frame.BODY, 1, body))
+            assert channel.state == "open" and events.taken()[0].body == body
+    finally:
+        states.step = looked
+
+
 def test_each_input_has_a_row_in_each_state_and_each_action_is_there():
     for state in STATES:
         for name in NAMES + ["content_begins", "content_ends", "open", "close", "method 1.1"]:
