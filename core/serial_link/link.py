@@ -26,8 +26,10 @@ Numbers stay below 2^30, but for a check and a foreign nonce, once in a frame.
 from struct import pack_into, unpack_from
 
 from ..shim import const, elapsed
+from ..states import step
 from .flow import Flow
 from .frame import CALL, END, HEADER_SIZE, HELLO, NAME_MASK, TURN, WELCOME, FrameChecks, FrameReader, FrameWriter, is_handshake
+from .states import ACTIVE, PASSIVE
 from .streams import ROOM_MAX, STREAM_COUNT_MAX, Streams
 from .window import WINDOW_SIZES, grain_size
 
@@ -36,11 +38,6 @@ _DUE_END = const(1)
 _DUE_HELLO = const(2)
 _DUE_WELCOME = const(4)
 _DUE_CALL = const(8)
-
-_WAITING = const(0)  # for a HELLO
-_OPENING = const(1)  # a HELLO waits for its answer
-_OPEN = const(2)
-_ENDED = const(3)
 
 VERSION = 2
 NONCE_MAX = 0x3FFFFFFF
@@ -121,7 +118,8 @@ class Link:
         self._receive = memoryview(bytearray(receive_size))
         self._nothing = memoryview(b"")
         self._small = bytearray(_GREETING_SIZE)
-        self._state = _OPENING if active else _WAITING
+        self.state = "opening" if active else "waiting"
+        self._table = ACTIVE if active else PASSIVE
         self._due = _DUE_HELLO if active else 0 if turns else _DUE_CALL
         self._offered_speed = 0 if turns else speed
         self._now = self._heard_at = self._asked_at = self._called_at = 0
@@ -145,7 +143,7 @@ class Link:
     @property
     def is_open(self):
         """True while there is a session."""
-        return self._state == _OPEN
+        return self.state == "open"
 
     @property
     def counters(self):
@@ -179,7 +177,7 @@ class Link:
 
     def open(self, inner):
         """Open a connection for `inner` (active end); false when there is no session, or no number for a further connection in it."""
-        return self._state == _OPEN and self.streams.open(inner)
+        return self.state == "open" and self.streams.open(inner)
 
     # The endpoint that the stream sees
 
@@ -200,8 +198,8 @@ class Link:
             at = self._reader.take(octets, at, size)
             if self._reader.size:
                 self._take_frame(self._reader.octets, self._reader.size)
-            elif self._reader.bad_count > bad_count and self._state == _WAITING:
-                self._call()
+            elif self._reader.bad_count > bad_count:
+                self.step("noise")
 
     def pending(self):
         writer = self._writer
@@ -221,12 +219,12 @@ class Link:
             self._ticking = True
             self._heard_at = self._asked_at = self._called_at = now
         self._now = now
-        if self._state == _OPENING:
+        if self.state == "opening":
             if not self.turns and elapsed(now, self._asked_at) >= self._retransmit_ms:
                 self._ask(_DUE_HELLO)
-        elif self._state == _OPEN:
+        elif self.state == "open":
             if elapsed(now, self._heard_at) >= self._dead_ms:
-                self._lose_session()
+                self.step("lost")
             else:
                 self.streams.tick(now)
                 if not self.turns:
@@ -238,14 +236,13 @@ class Link:
     def end(self):
         """End the session: the line is gone for good."""
         if not self.closed:
-            self._end_session(_ENDED)
+            self.step("over")
             self._writer.clear()
             self._due = 0
 
     def leave(self):
         """End the session from this end: `pending` has the frame that says so."""
-        if self._state == _OPEN:
-            self._leave_session()
+        self.step("leave")
 
     @property
     def leaving(self):
@@ -257,7 +254,7 @@ class Link:
         self._take_turn()
         if self.closed:
             return
-        if self._state != _OPEN or silent >= _ASKS_MAX:
+        if self.state != "open" or silent >= _ASKS_MAX:
             self._due |= _DUE_HELLO
 
     def unplugged(self):
@@ -309,13 +306,13 @@ class Link:
         else:
             self._flow.ask()
 
-    def _call(self):
+    def call(self):
         """Call the peer: the line carries frames that this end does not know, perhaps of a session from before it began."""
         if not self.turns and elapsed(self._now, self._called_at) >= self._retransmit_ms:
             self._called_at = self._now
             self._due |= _DUE_CALL
 
-    def _heard(self):
+    def heard(self, greeting=None):
         """Note a frame that only the known peer can have sent, at this speed."""
         self._heard_at = self._now
         self._asks = 0
@@ -356,9 +353,13 @@ class Link:
 
     # Sessions
 
-    def _begin_session(self, greeting):
-        """Begin a session; true when there is an endpoint for it."""
-        self._end_session(_OPEN)
+    def step(self, input_, *given):
+        """Do what the table of this end says of an input."""
+        step(self, self._table, self, input_, *given)
+
+    def begin_session(self, greeting):
+        """Begin a session, and leave it again where it has no endpoint."""
+        self.streams.end()
         _, nonce, _, window_size, payload_size_max, check_size, stream_count, _ = greeting
         self._peer_nonce = nonce
         pack_into(">II", self._small, 0, self._nonce if self._active else nonce, nonce if self._active else self._nonce)
@@ -372,29 +373,30 @@ class Link:
         self.session_count += 1
         if self._active and self._make_inner is not None:
             self._only = self._make_inner()
-            return self._only is not None and self.streams.open(self._only)
-        return True
+            if self._only is None or not self.streams.open(self._only):
+                self.step("leave")
 
-    def _end_session(self, state):
-        if self._state == _OPEN:
-            self._nonce = self._nonce % NONCE_MAX + 1
-        self._state = state
+    def end_session(self):
+        """End the session without a word to the peer."""
+        self._nonce = self._nonce % NONCE_MAX + 1
         self._only = None
         self.streams.end()
-        if state == _ENDED:
-            self.closed = True
+        self.closed = self.state == "ended"
 
-    def _lose_session(self):
+    def ignore(self, *given):
+        """An input without effect in this state."""
+
+    def lose_session(self, greeting=None):
         """End the session of a peer that is gone, or does not know the session."""
-        self._end_session(_OPENING if self._active else _WAITING)
+        self.end_session()
         self._checks.clear()
         self._due = 0
         if self._active:
             self._ask(_DUE_HELLO)
 
-    def _leave_session(self):
+    def leave_session(self):
         """Leave the session, with an END to the peer."""
-        self._end_session(_ENDED if self._active else _WAITING)
+        self.end_session()
         self._due = _DUE_END
 
     def _greet(self, name, octets, size):
@@ -436,35 +438,27 @@ class Link:
         nonce = greeting[1]
         knows = greeting[2]
         self.trouble = ""
-        self._due |= _DUE_WELCOME
         self._agreed_speed = 0
-        if self._state == _OPEN and nonce == self._peer_nonce and knows in (0, self._nonce):
-            self._heard()
+        if self.state == "open" and nonce == self._peer_nonce and knows in (0, self._nonce):
+            self.step("again")
         else:
-            if self._state == _OPEN:
-                self._lose_session()
-                self._due |= _DUE_WELCOME
+            self.step("unknown")
             if knows == 0:
-                self._begin_session(greeting)
-            else:
-                self._peer_nonce = nonce  # of the session in the HELLO: the WELCOME shows that ours is another one
+                self.step("hello", greeting)
+            self._peer_nonce = nonce  # of the session in the HELLO: the WELCOME shows that ours is another one
+        self._due |= _DUE_WELCOME
         self._welcome_speed = min(greeting[7], self._speed_offer())
 
     def _welcomed(self, greeting):
         self.trouble = ""
         self._unwelcomed = False
-        if self._state == _OPEN:
-            if greeting[1] != self._peer_nonce:
-                self._lose_session()
-                return
-            self._heard()
-            self._flow.ask()
-        elif not self._begin_session(greeting):
-            self._leave_session()
-            return
-        if greeting[7]:
-            self._begin_trial(greeting[7])
-            self._flow.ask()
+        was_open = self.is_open
+        self.step("welcome" if greeting[1] == self._peer_nonce else "other", greeting)
+        if self.is_open:
+            if greeting[7]:
+                self._begin_trial(greeting[7])
+            if greeting[7] or was_open:
+                self._flow.ask()
 
     # Frames off the line
 
@@ -475,12 +469,12 @@ class Link:
             self.own_count += 1
         elif is_handshake(kind):
             self._take_handshake(name, octets, size)
-        elif self._state != _OPEN:
+        elif self.state != "open":
             self.foreign_count += 1
         elif name == END:
-            self._lose_session()
+            self.step("lost")
         else:
-            self._heard()
+            self.heard()
             if self._flow.take(name, octets, size):
                 self._asked_at = self._now
                 self._ask_ms = self._quick_ms
@@ -488,7 +482,7 @@ class Link:
                 self._take_turn()
             if self.streams.broken:
                 self.foreign_count += 1
-                self._lose_session()
+                self.step("lost")
 
     def _take_handshake(self, name, octets, size):
         if name == CALL and self._active:
@@ -525,11 +519,11 @@ class Link:
             self._small[0] = VERSION
             self._writer.put(CALL, 0, 0, self._small, 1)
             self._due = due & ~_DUE_CALL
-        elif self._state == _OPEN:
+        elif self.state == "open":
             self._compose_in_session()
 
     def _say_greeting(self):
-        in_session = self._state == _OPEN
+        in_session = self.state == "open"
         if self._active:
             known, speed = self._peer_nonce if in_session else 0, self._speed_offer()
         else:
@@ -558,7 +552,7 @@ class Link:
             if self._flow.compose() and not waits:
                 self._asked_at = self._now
         if self._only is not None and self._writer.end == 0 and self.streams.in_use() == 0 and self._flow.all_has_arrived():
-            self._leave_session()
+            self.step("leave")
             self._compose()
 
 

@@ -238,9 +238,89 @@ def test_every_session_has_nonces_of_its_own():
         welcomes.append(drain(passive))
     assert len(set(welcomes)) == 3
     active, passive = ends(Maker(), Maker())
-    active._lose_session()
+    active.step("lost")
     exchange(active, passive)
     assert active.session_count == passive.session_count == 2
+
+
+# What each input makes of each state (core/serial_link/states.py), at the end that waits and at the one that asks.
+WAITS = {
+    "waiting": {"hello": "open", "question": "waiting", "noise": "waiting", "lost": "waiting", "leave": "waiting", "over": "ended"},
+    "open": {
+        "hello": "open",
+        "again": "open",
+        "question": "waiting",
+        "noise": "open",
+        "lost": "waiting",
+        "leave": "waiting",
+        "over": "ended",
+    },
+    "ended": dict.fromkeys(("hello", "again", "question", "noise", "lost", "leave", "over"), "ended"),
+}
+ASKS = {
+    "opening": {"welcome": "open", "other": "open", "noise": "opening", "lost": "opening", "leave": "opening", "over": "ended"},
+    "open": {"welcome": "open", "other": "opening", "noise": "open", "lost": "opening", "leave": "ended", "over": "ended"},
+    "ended": dict.fromkeys(("welcome", "other", "noise", "lost", "leave", "over"), "ended"),
+}
+
+
+def do(link, name, greeting):
+    """An input of a link; `greeting`: the octets of one."""
+    if name == "over":
+        link.end()
+    elif name == "leave":
+        link.leave()
+    elif name == "lost":
+        link.step("lost")
+    elif link.closed:
+        assert len(link.writable()) == 0
+    else:
+        give(link, b"~no frame~" if name == "noise" else greeting)
+
+
+def test_each_input_in_each_state_of_the_end_that_waits():
+    greetings = {"hello": hello(9), "again": hello(7), "question": hello(8, knows=5)}
+    for state in WAITS:
+        for name in WAITS[state]:
+            link = Link(Maker(), 2)
+            if state != "waiting":
+                give(link, hello(7))
+                assert link.is_open
+            if state == "ended":
+                link.end()
+            drain(link)
+            sessions = link.session_count
+            do(link, name, greetings.get(name, b""))
+            assert (link.state, link.closed, link.is_open) == (WAITS[state][name], link.state == "ended", link.state == "open"), (
+                state,
+                name,
+            )
+            assert link.session_count - sessions == (name == "hello" and state != "ended"), (state, name)
+
+
+def test_each_input_in_each_state_of_the_end_that_asks():
+    for state in ASKS:
+        for name in ASKS[state]:
+            link = Link(None, 1, active=True)
+            asked = drain(link)
+            peers = [Link(Maker(), nonce) for nonce in (2, 3)]
+            greetings = {}
+            for peer, kind in zip(peers, ("welcome", "other")):
+                drain(peer)
+                give(peer, asked)
+                greetings[kind] = drain(peer)
+            if state != "opening":
+                give(link, greetings["welcome"])
+                assert link.is_open
+            if state == "ended":
+                link.end()
+            sessions = link.session_count
+            do(link, name, greetings.get(name, b""))
+            assert (link.state, link.closed, link.is_open) == (ASKS[state][name], link.state == "ended", link.state == "open"), (
+                state,
+                name,
+            )
+            assert link.session_count - sessions == (state == "opening" and name in greetings), (state, name)
 
 
 def test_closing_waits_until_everything_has_arrived():
