@@ -1,6 +1,6 @@
-"""Which slots of a loop (ports/tcp.py) are to be told the time: those of which something is due, and those at which something happened.
+"""Which slots of a loop (ports/tcp.py) hear the time: slots with a due alarm, and slots with traffic.
 
-An endpoint's `tick` says for how long it needs none (core/DESIGN.md section 1), so a thousand idle connections cost what is due of them.
+An endpoint's `tick` says for how long it needs none (core/DESIGN.md section 1), so a thousand idle connections cost their due alarms alone.
 """
 
 from heapq import heapify, heappop, heappush
@@ -13,7 +13,7 @@ if False:  # for the type checker alone
 class Alarms:
     """For `slot_count` slots. Times are milliseconds that do not wrap.
 
-    `soon`: slots that are told at the next tick. Of a slot one entry of `heap` counts, that at `entries[slot]`, and it is never later than
+    `soon`: slots that hear the next tick. Of a slot one entry of `heap` counts, that at `entries[slot]`, and it is never later than
     `times[slot]`.
     """
 
@@ -24,7 +24,7 @@ class Alarms:
         self.heap: "list[tuple[Any, int]]" = []  # (time, slot)
 
     def set(self, slot: int, time: int) -> None:
-        """Have `slot` told at `time`, and not before unless it is in `soon`."""
+        """Have `slot` hear the time at `time`, and not before unless it is in `soon`."""
         self.times[slot] = time
         entry = self.entries[slot]
         if entry is None or time < entry:
@@ -35,12 +35,12 @@ class Alarms:
                 heapify(self.heap)
 
     def forget(self, slot: int) -> None:
-        """A slot is free."""
+        """Forget a slot that is free."""
         self.times[slot] = None
         self.soon.discard(slot)
 
     def due(self, now: int) -> "Set[int]":
-        """The slots to be told at `now`, a set; each of them is to be `set` again or put in `soon`."""
+        """The slots that hear the time at `now`, a set; the caller sets each of them again or puts it in `soon`."""
         slots = self.soon
         self.soon = set()
         while self.heap and self.heap[0][0] <= now:

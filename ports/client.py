@@ -43,7 +43,7 @@ if False:  # for the type checker alone
     from typing import Any, Callable, Iterator
 
 
-# What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
+# The defaults of a connection: a board has little memory, Linux likes few system calls.
 if MICROPYTHON:
     SIZES = {"receive_size": 2048, "send_size": 2048, "frame_size_max": 8192, "content_size_max": 4096, "confirm_window": 32}
 else:
@@ -86,22 +86,22 @@ class Connection(Moving, Events):
         self._channel: "Any" = self._client.channels[1]
         self._messages: "list[Any]" = []
         self._reply: "tuple[str, Any] | None" = None
-        self._error: "Any" = None  # what is to be raised by the next call
+        self._error: "Any" = None  # the error for the next call to raise
         self._opened = False
         self._negative = 0
         self._sent_at: "int | None" = None
-        self.blocked_text: "str | None" = None  # why the broker takes no messages now, or None
+        self.blocked_text: "str | None" = None  # the broker's reason to accept no messages now, or None
         self.cancelled_consumers: "list[str]" = []
         try:
             self._wait(lambda: self._opened)
         except ConnectionLost as error:
             if error.code:
                 raise LoginRefused("%s refuses the log-in: %d %s" % (stream.name, error.code, error.text)) from None
-            if getattr(stream, "failure", ""):  # TLS 1.3: behind its handshake the broker says that it does not want our certificate
+            if getattr(stream, "failure", ""):  # TLS 1.3: the broker refuses our certificate behind its handshake
                 raise TlsRefused(stream.failure) from None
             raise ConnectFailed("%s: %s%s" % (stream.name, error.text, getattr(stream, "hint", ""))) from None
 
-    # What the core reports.
+    # Reports of the core.
 
     def opened(self) -> None:
         self._opened = True
@@ -155,12 +155,12 @@ class Connection(Moving, Events):
             self._raise()
 
     def _wait(self, done: "Callable[[], object]") -> None:
-        """Step until `done()`. Raises what went wrong meanwhile; Timeout when nothing comes: then only `close` makes sense."""
+        """Step until `done()`. Raises the error that came meanwhile, or Timeout: then only `close` makes sense."""
         Moving.wait(self, done)
         self._raise()
 
     def _open_channel(self) -> None:
-        """The channel is open, again after the broker closed it."""
+        """Open the channel, again after the broker has closed it."""
         if self._end is not None:
             self.step(0)
         if self._channel.state == "closed":
@@ -169,7 +169,7 @@ class Connection(Moving, Events):
             self._wait(lambda: self._channel.state == "open")
 
     def _check_open(self) -> None:
-        """Raise what closed the connection or the channel."""
+        """Raise the error that closed the connection or the channel."""
         if self._end is not None:
             self.step(0)
         if self._channel.state == "closed":
@@ -184,7 +184,7 @@ class Connection(Moving, Events):
         self._wait(lambda: self._reply is not None)
         return self._reply
 
-    # What can be asked.
+    # Requests.
 
     def exchange_declare(
         self,
@@ -196,7 +196,7 @@ class Connection(Moving, Events):
         internal: bool = False,
         arguments: "Any" = None,
     ) -> None:
-        """Declare an exchange, or with `passive` see that it is there."""
+        """Declare an exchange, or with `passive` check that it exists."""
         self._ask(self._channel.exchange_declare, exchange, type, passive, durable, auto_delete, internal, arguments)
 
     def exchange_delete(self, exchange: str, if_unused: bool = False) -> None:
@@ -220,39 +220,39 @@ class Connection(Moving, Events):
         self._ask(self._channel.queue_bind, queue, exchange, routing_key, arguments)
 
     def queue_unbind(self, queue: str, exchange: str, routing_key: str = "", arguments: "Any" = None) -> None:
-        """Take a binding away."""
+        """Remove a binding."""
         self._ask(self._channel.queue_unbind, queue, exchange, routing_key, arguments)
 
     def queue_purge(self, queue: str) -> int:
-        """Empty a queue: messages that were in it."""
+        """Empty a queue: returns how many messages were in it."""
         count: int = self._ask(self._channel.queue_purge, queue)[1][0]
         return count
 
     def queue_delete(self, queue: str, if_unused: bool = False, if_empty: bool = False) -> int:
-        """Delete a queue: messages that were in it."""
+        """Delete a queue: returns how many messages were in it."""
         count: int = self._ask(self._channel.queue_delete, queue, if_unused, if_empty)[1][0]
         return count
 
     def qos(self, prefetch_count: int, global_: bool = False) -> None:
-        """At most so many unacknowledged deliveries."""
+        """Allow at most so many unacknowledged deliveries."""
         self._ask(self._channel.basic_qos, prefetch_count, global_)
 
     def consume(self, queue: str, consumer_tag: str = "", no_ack: bool = False, exclusive: bool = False, arguments: "Any" = None) -> str:
-        """Start a consumer: its tag. Its messages come from `poll` or `messages`."""
+        """Start a consumer: returns its tag. Its messages come from `poll` or `messages`."""
         tag: str = self._ask(self._channel.basic_consume, queue, consumer_tag, False, no_ack, exclusive, arguments)[1][0]
         return tag
 
     def cancel(self, consumer_tag: str) -> None:
-        """End a consumer; messages that have come stay to be polled."""
+        """End a consumer; `poll` still returns messages that have come."""
         self._ask(self._channel.basic_cancel, consumer_tag)
 
     def get(self, queue: str, no_ack: bool = False) -> "Any":
-        """One Message off the queue, or None when it is empty."""
+        """One Message off the queue, or None when the queue is empty."""
         name, arguments = self._ask(self._channel.basic_get, queue, no_ack)
         return arguments[0] if name == "basic_get_ok" else None
 
     def poll(self, timeout_ms: int = 0) -> "list[Any]":
-        """The Messages that have come, as a list; an empty one when none comes in `timeout_ms`."""
+        """The Messages that have come, as a list; it is empty when none comes in `timeout_ms`."""
         started = now_ms()
         left_ms = 0 if self._messages else timeout_ms
         while True:
@@ -284,7 +284,7 @@ class Connection(Moving, Events):
         self._put(self._channel.basic_nack, tag, multiple, requeue)
 
     def _put(self, operation: "Callable[..., Any]", *arguments: object) -> None:
-        """Something without a reply: in the send buffer, after sending if that is full. Raises ConnectionLost or ChannelClosed."""
+        """Put a method without a reply into the send buffer, after sending if that is full. Raises ConnectionLost or ChannelClosed."""
         self._check_open()
         if not operation(*arguments):
             self._wait(lambda: operation(*arguments))
@@ -298,10 +298,10 @@ class Connection(Moving, Events):
         mandatory: bool = False,
         confirm: bool = True,
     ) -> None:
-        """Publish; with `confirm` return when the broker has confirmed it, else when it is in the send buffer.
+        """Publish; with `confirm` return when the broker has confirmed the message, else when it is in the send buffer.
 
-        What is in the send buffer goes out once a millisecond at most; the rest of a burst goes with the next call that moves bytes.
-        Raises NotConfirmed, Unroutable (with `mandatory`), Timeout (the broker takes no messages, or does not answer).
+        The send buffer goes out once a millisecond at most; the rest of a burst goes with the next call that moves bytes.
+        Raises NotConfirmed, Unroutable (with `mandatory`), Timeout (the broker accepts no messages, or does not answer).
         """
         channel = self._channel
         if not channel.confirming:
@@ -316,7 +316,7 @@ class Connection(Moving, Events):
             self._sent_at = now_ms()
 
     def tx_select(self) -> None:
-        """From now on what is published by `tx_publish` and acknowledged takes effect together, at `tx_commit`. Not beside `publish`."""
+        """Begin transactions: messages of `tx_publish` and acknowledgements take effect together, at `tx_commit`. Not beside `publish`."""
         self._ask(self._channel.tx_select)
 
     def tx_publish(
@@ -326,14 +326,14 @@ class Connection(Moving, Events):
         self._put(self._channel.basic_publish, exchange, routing_key, body, properties, mandatory)
 
     def tx_commit(self) -> None:
-        """Returns when the broker has taken all of the transaction. Raises ConnectionLost or ChannelClosed: then it may have, or not.
+        """Return when the broker has committed the transaction. After ConnectionLost or ChannelClosed nobody knows whether it has.
 
-        Raises Unroutable when mandatory messages of it had no queue: the others are taken (0-9-1 section 1.9.2.5).
+        Raises Unroutable when mandatory messages of it had no queue: the others are in theirs (0-9-1 section 1.9.2.5).
         """
         self._ask(self._channel.tx_commit)
 
     def wait_confirmed(self) -> None:
-        """Wait until every published message is confirmed. Raises NotConfirmed when the broker did not take some."""
+        """Wait until every published message is confirmed. Raises NotConfirmed when the broker refused some."""
         self._check_open()
         self._wait(lambda: self._channel.unconfirmed == 0)
         self._raise_negative()
@@ -345,14 +345,14 @@ class Connection(Moving, Events):
             raise NotConfirmed("the broker did not take %d messages" % count)
 
     def confirm_select(self) -> None:
-        """Have the broker confirm what is published on the channel."""
+        """Have the broker confirm the channel's publishes."""
         self._ask(self._channel.confirm_select)
 
     def hand_over(self) -> "tuple[Any, int, int]":
-        """(the stream, octets in a frame at most, seconds between heartbeats or 0) for somebody who goes on with channel 1 in his own way;
+        """(the stream, octets in a frame at most, seconds between heartbeats or 0) for a caller that goes on with channel 1 in its own way;
         this object ends here.
 
-        Nothing waits to be sent, and the broker owes no answer.
+        The send buffer is empty, and the broker owes no answer.
         """
         self._open_channel()
         self._wait(lambda: not self._flush())

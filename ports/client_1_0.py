@@ -46,7 +46,7 @@ if False:  # for the type checker alone
 
     from .url_1_0 import Url10
 
-# What a connection is made with unless told otherwise: a board has little memory, Linux likes few system calls.
+# The defaults of a connection: a board has little memory, Linux likes few system calls.
 if MICROPYTHON:
     SIZES = {"receive_size": 2048, "send_size": 2048, "message_size_max": 4096, "window": 32}
 else:
@@ -83,7 +83,7 @@ class Connection(Moving, Events):
         self._client = Client(self, open_timeout_ms=timeout_ms, **settings)
         self._links: "list[Any]" = []
         self._messages: "list[Any]" = []
-        self._error: "Any" = None  # what is to be raised by the next call
+        self._error: "Any" = None  # the error for the next call to raise
         self._opened = False
         self._controller: "Any" = None
         self._authority: "Any" = None  # with auth=cbs: the tokens (requests_1_0.py)
@@ -92,12 +92,12 @@ class Connection(Moving, Events):
         except ConnectionLost as error:
             if error.code == LOGIN_REFUSED:
                 raise LoginRefused("%s refuses the log-in: %s" % (stream.name, error.text)) from None
-            if getattr(stream, "failure", ""):  # TLS 1.3: behind its handshake the broker says that it does not want our certificate
+            if getattr(stream, "failure", ""):  # TLS 1.3: the broker refuses our certificate behind its handshake
                 raise TlsRefused(stream.failure) from None
             said = "%s %s" % (error.code, error.text) if error.code else error.text
             raise ConnectFailed("%s: %s" % (stream.name, said)) from None
 
-    # What the core reports
+    # Reports of the core
 
     def opened(self) -> None:
         self._opened = True
@@ -128,12 +128,12 @@ class Connection(Moving, Events):
         if error is not None:
             raise error
 
-    # What can be asked
+    # Requests
 
     def sender(self, address: "str | None", settled: bool = False, **options: "Any") -> "Sender":
         """A Sender to an address, attached and with credit. Raises LinkDetached where the broker refuses it, Timeout without credit.
 
-        `settled`: everything is sent settled, nothing is answered. `options`: core/amqp_1_0/client/link.py.
+        `settled`: the link sends all messages settled, and the broker answers none. `options`: core/amqp_1_0/client/link.py.
         """
         options.update(self._place.capabilities())
         sender = Sender(self, self._client.session.sender(address, settled, **options))
@@ -142,7 +142,7 @@ class Connection(Moving, Events):
         return sender
 
     def receiver(self, address: "str | None", prefetch: int = 10, second: bool = False, **options: "Any") -> "Receiver":
-        """A Receiver from an address, attached. `prefetch`: unsettled deliveries and credit together; `second`: the broker settles behind
+        """A Receiver from an address, attached. `prefetch`: unsettled deliveries and credit together; `second`: the broker settles after
         us. `options`: core/amqp_1_0/client/link.py, as filter={...}."""
         options.update(self._place.capabilities())
         receiver = Receiver(self, self._client.session.receiver(address, prefetch, second, **options))
@@ -198,12 +198,12 @@ class Connection(Moving, Events):
         return self._messages.pop(at)
 
     def flush(self) -> None:
-        """Everything that was asked has left the send buffer."""
+        """Return when the send buffer is empty."""
         self.wait(lambda: self._client.session.streaming is None and not self._flush())
 
     def hand_over(self) -> "tuple[Any, int, float]":
-        """(the stream, octets in a frame at most, seconds in which the broker wants to hear of us or 0) for somebody who goes on with the
-        links in his own way; this object ends here."""
+        """(the stream, octets in a frame at most, seconds in which the broker wants to hear of us or 0) for a caller that goes on with the
+        links in its own way; this object ends here."""
         self.flush()
         return self._stream, self._client.frame_size_max, (self._client.remote["idle-time-out"] or 0) / 1000
 
@@ -224,7 +224,7 @@ class Connection(Moving, Events):
 
 
 class Link:
-    """What senders and receivers share. `link`: the core's; `left`: it is over, and that was told or asked for."""
+    """The common part of senders and receivers. `link`: the core's; `left`: it is over, and its owner has heard so or asked for it."""
 
     def __init__(self, connection: Connection, link: "Any") -> None:
         self.connection = connection
@@ -244,7 +244,7 @@ class Sender(Link):
     def __init__(self, connection: Connection, link: "Any") -> None:
         Link.__init__(self, connection, link)
         self._sent_at: "int | None" = None
-        self._refusals: "list[Any]" = []  # (number, outcome, fields) of what was not accepted
+        self._refusals: "list[Any]" = []  # (number, outcome, fields) of messages that were not accepted
 
     def outcome(self, number: int, outcome: str, fields: "dict[str, Any]") -> None:
         """The broker's answer for one message."""
@@ -261,7 +261,7 @@ class Sender(Link):
     ) -> int:
         """Send a message with one data section: its number on this link. With `wait` return when the broker has accepted it, else when it
         is in the send buffer: then leave the body unchanged until it has gone. Raises NotAccepted, LinkDetached, Timeout (no credit, no
-        answer), ValueError for what can never go."""
+        answer), ValueError for a message that can never go."""
         return self.send_octets(message_head(given, application_properties, annotations), body, wait)
 
     def send_octets(self, octets: bytes, body: "Any" = None, wait: bool = True) -> int:
@@ -291,7 +291,7 @@ class Sender(Link):
         return count
 
     def wait_settled(self) -> None:
-        """Wait until every message has its outcome. Raises NotAccepted when one of them was not taken."""
+        """Wait until every message has its outcome. Raises NotAccepted when the broker refused one of them."""
         self.connection.flush()
         self.connection.wait(lambda: self.link.unsettled == 0)
         if self._refusals:
@@ -322,15 +322,15 @@ class Receiver(Link):
     """A link whose messages come from the connection's `poll`; `message.link` is `self.link`."""
 
     def accept(self, message: "Any") -> None:
-        """The message is done; goes out with the next call that moves bytes, as `poll`."""
+        """Accept a message; the outcome goes out with the next call that moves bytes, as `poll`."""
         self.settle(message, "accepted")
 
     def release(self, message: "Any") -> None:
-        """Give it back, as if it had not been here."""
+        """Give a message back, as if it had not been delivered."""
         self.settle(message, "released")
 
     def reject(self, message: "Any", condition: str = "amqp:internal-error", text: str = "") -> None:
-        """It cannot be processed."""
+        """Reject a message that cannot be processed."""
         self.settle(message, "rejected", {"error": {"condition": condition, "description": text}})
 
     def settle(self, message: "Any", outcome: str, fields: "dict[str, Any] | None" = None) -> None:

@@ -1,19 +1,19 @@
-"""What can go wrong for a client (ports/client.py): one class for each thing that a caller may want to treat differently."""
+"""The errors of a client (ports/client.py): one class for each that a caller may want to treat differently."""
 
 if False:  # for the type checker alone
     from typing import Any
 
 
 class ClientError(Exception):
-    """Anything that goes wrong here; str() is one sentence."""
+    """The base of all errors; str() is one sentence."""
 
 
 class ConnectFailed(ClientError):
-    """Nobody answers at the address, or what answers is no broker of the protocol that was asked for."""
+    """No answer at the address, or no broker of the requested protocol there."""
 
 
 class TlsRefused(ConnectFailed):
-    """No TLS with this broker as things are: a certificate, an authority, a name or a version does not fit. Trying again does not help."""
+    """No TLS with this broker: a certificate, an authority, a name or a version does not fit. Trying again does not help."""
 
 
 class LoginRefused(ClientError):
@@ -25,19 +25,19 @@ class Timeout(ClientError):
 
 
 class NotConfirmed(ClientError):
-    """The broker did not take a message (basic.nack)."""
+    """The broker refused a message (basic.nack)."""
 
 
 class Unroutable(ClientError):
-    """A mandatory message had no queue to go to (basic.return); `message` is it."""
+    """A mandatory message had no queue to go to (basic.return); `message`: that message."""
 
 
 class TooLarge(ClientError):
-    """A content larger than content_size_max; `message` is it without its body, unacknowledged."""
+    """A content larger than content_size_max; `message`: that message without its body, unacknowledged."""
 
 
 class NotAccepted(ClientError):
-    """The broker did not accept a message (AMQP 1.0); `outcomes`: (number, outcome, fields) of each that it answered so."""
+    """The broker did not accept a message (AMQP 1.0); `outcomes`: (number, outcome, fields) of each such message."""
 
     def __init__(self, sentence: str, outcomes: "list[tuple[int, str, dict[str, object]]]") -> None:
         super().__init__(sentence)
@@ -62,4 +62,4 @@ class LinkDetached(Closed):
 
 
 class ChannelClosed(Closed):
-    """The broker closed the channel: what was asked for cannot be; its consumers and unconfirmed messages are gone."""
+    """The broker closed the channel: it refuses the request; the channel's consumers and unconfirmed messages are gone."""

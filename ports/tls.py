@@ -32,7 +32,7 @@ SHORT = {
 }
 
 
-# What to do about it, by OpenSSL's and the protocol's words for what went wrong (RFC 8446 section 6.2).
+# Advice, by OpenSSL's and the protocol's words for the error (RFC 8446 section 6.2).
 HINTS = (
     ("certificate required", "it wants a client certificate: cert=FILE&key=FILE in the URL"),
     ("handshake failure", "perhaps it wants a client certificate: cert=FILE&key=FILE in the URL"),
@@ -49,9 +49,9 @@ class TlsFailed(Exception):
 
 
 class Certificates:
-    """A server's certificate chain and key, and the authority that clients' certificates must come from (None: none are asked for).
+    """A server's certificate chain and key, and the authority that clients' certificates must come from (None: the server asks for none).
 
-    `required`: a client without a certificate is refused. `load` reads the files anew; connections that are there keep what they have.
+    `required`: a client without a certificate is refused. `load` reads the files anew; open connections keep their context.
     """
 
     context: ssl.SSLContext
@@ -76,7 +76,7 @@ class Certificates:
     def _read(self, context: ssl.SSLContext) -> None:
         refuse_unreadable(self.certificate, self.key, self.authority)
         try:
-            context.load_cert_chain(self.certificate, self.key, password=lambda: b"")  # else an enciphered key would ask the terminal
+            context.load_cert_chain(self.certificate, self.key, password=lambda: b"")  # else OpenSSL would ask the terminal for a password
         except (OSError, ValueError) as error:
             raise TlsFailed(f"{self.certificate} and {self.key} are not a certificate and its key: {reason(error)}") from None
         try:
@@ -87,7 +87,7 @@ class Certificates:
 
 
 def refuse_unreadable(*paths: str | None) -> None:
-    """Raise TlsFailed for a file that cannot be read: OpenSSL would not say which."""
+    """Raise TlsFailed for a file that cannot be read: OpenSSL's error does not name it."""
     for path in paths:
         try:
             if path is not None:
@@ -97,7 +97,7 @@ def refuse_unreadable(*paths: str | None) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """OpenSSL's word for what went wrong."""
+    """OpenSSL's word for an error."""
     return (getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)).replace("_", " ").lower()
 
 
@@ -183,7 +183,7 @@ class TlsStream:
         return count
 
     def _broke(self, error: BaseException) -> None:
-        """Reading or writing has failed."""
+        """Note that reading or writing has failed."""
 
     def close(self) -> None:
         """Say goodbye in TLS's words where that is possible at once, and close the socket."""
@@ -191,7 +191,7 @@ class TlsStream:
             if self.open:
                 self.pollable.unwrap()
         except (OSError, ValueError):
-            pass  # the peer's goodbye is not waited for
+            pass  # without waiting for the peer's goodbye
         self.pollable.close()
 
     def identities(self) -> list[str]:
@@ -219,10 +219,10 @@ class TlsStream:
 
 
 class TlsClientStream(TlsStream):
-    """A connecting socket that becomes TLS when it is connected; `server_name`: what the broker's certificate must be made out to.
+    """A connecting socket that becomes TLS when it is connected; `server_name`: the name in the broker's certificate.
 
-    `failure`: why there is no TLS, in words, once that is known; `hint`: what it may be when the broker only ends the connection: its alert
-    is lost when what we send comes behind its close.
+    `failure`: the reason for no TLS, in words, once it is known; `hint`: a likely reason when the broker only ends the connection: its
+    alert is lost when our octets arrive after its close.
     """
 
     hint = ", only TLS: perhaps it wants a client certificate, or another one (cert=FILE&key=FILE in the URL)"
@@ -243,7 +243,7 @@ class TlsClientStream(TlsStream):
         self.failure = f"TLS with {self.name} ({self._server_name}) failed: {text}{hint}"
 
     def _broke(self, error: BaseException) -> None:
-        """With TLS 1.3 a broker says only behind the handshake that it does not want our certificate: in an alert, perhaps still unread."""
+        """With TLS 1.3 a broker refuses our certificate behind the handshake: in an alert, perhaps still unread."""
         if not isinstance(error, ssl.SSLError):
             try:
                 self.pollable.recv(1)

@@ -3,8 +3,8 @@
     peer  AMQP 2 1 0 0      we  AMQP 2 1 0 0      both  TLS      peer  the header that would have begun a stream without it
 
 On an `amqp://` listener another first octet, or another header, is a stream without TLS; on an `amqps://` listener a first octet that is
-not AMQP's begins TLS at once, and a header without TLS is refused. Laws: nothing waits; of what is read before the choice at most eight
-octets are kept, and the endpoint gets those that are its own.
+not AMQP's begins TLS at once, and a header without TLS is refused. Laws: nothing waits; the stream keeps at most eight
+octets from before the choice, and the endpoint gets those that are its own.
 """
 
 import select
@@ -20,8 +20,8 @@ HEADER = b"AMQP\x02\x01\x00\x00"
 
 
 class TlsHeaderStream(TlsStream):
-    """An accepted socket, as TlsStream. `is_plain`: what does not begin with the TLS header goes on without TLS, and `plain(stream)` is
-    called then; else it is TLS, or refused."""
+    """An accepted socket, as TlsStream. `is_plain`: a stream that does not begin with the TLS header goes on without TLS, and
+    `plain(stream)` is called then; else it is TLS, or refused."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class TlsHeaderStream(TlsStream):
     ) -> None:
         self._context = context
         self._plain = plain
-        self._first = b""  # what was read before the choice
+        self._first = b""  # octets that were read before the choice
         self._chosen = False
         TlsStream.__init__(self, connected, name, from_loopback, address, context, refused)
 
@@ -53,10 +53,10 @@ class TlsHeaderStream(TlsStream):
         return TlsStream.read_into(self, view)
 
     def _choose(self) -> int | None:
-        """1: it is known what the stream is; None: not yet; 0: there is none."""
+        """1: the stream's kind is known; None: not yet; 0: the peer is gone."""
         try:
             if not self._first and self.pollable.recv(1, socket.MSG_PEEK) not in (b"", HEADER[:1]) and self._plain is None:
-                return self._begin_tls()  # nothing was read that is TLS's
+                return self._begin_tls()  # no octet of TLS's was read
             octets = self.pollable.recv(len(HEADER) - len(self._first))
         except BlockingIOError:
             return None
@@ -78,7 +78,7 @@ class TlsHeaderStream(TlsStream):
         if self._plain is None:
             self.refused(self, "it begins without TLS, and has not asked for it by the TLS header")
             try:
-                self.pollable.send(HEADER)  # what is served here (part 2, section 2.2)
+                self.pollable.send(HEADER)  # the header that is served here (part 2, section 2.2)
             except OSError:
                 pass
             return 0
@@ -86,7 +86,7 @@ class TlsHeaderStream(TlsStream):
         return 1
 
     def _begin_tls(self) -> int:
-        """The socket becomes TLS; its handshake follows."""
+        """Begin TLS on the socket; its handshake follows."""
         try:
             self.pollable = self._context.wrap_socket(self.pollable, server_side=True, do_handshake_on_connect=False)
         except (OSError, ValueError):
@@ -95,7 +95,7 @@ class TlsHeaderStream(TlsStream):
         return 1
 
     def _hand_over(self, view: memoryview | bytearray) -> int:
-        """The endpoint gets what was read already; behind that it is a stream without TLS."""
+        """Give the endpoint the octets that were read; behind them it is a stream without TLS."""
         size = min(len(view), len(self._first))
         view[:size] = self._first[:size]
         self._first = self._first[size:]

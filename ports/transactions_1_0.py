@@ -1,4 +1,4 @@
-"""Transactions of the blocking AMQP 1.0 client (part 4): what is sent and settled in one takes effect together, or not at all.
+"""Transactions of the blocking AMQP 1.0 client (part 4): the messages and outcomes of a transaction take effect together, or not at all.
 
     with client.transaction() as work:              # leaving it commits; an exception rolls back
         work.send(sender, b"21.5", {"durable": True})
@@ -58,13 +58,13 @@ class Transaction:
         receiver.settle(message, *transactions.outcome(self.id, outcome, fields))
 
     def commit(self) -> None:
-        """All of it takes effect. Raises NotAccepted, and nothing has happened."""
+        """Have the whole transaction take effect. After NotAccepted none of it has."""
         for sender in self._senders:
             sender.wait_settled()
         self._discharge(False)
 
     def rollback(self) -> None:
-        """Nothing of it has happened: what was settled in it is unsettled as before, at the broker."""
+        """Undo the whole transaction: deliveries that were settled in it are unsettled as before, at the broker."""
         self._discharge(True)
 
     def _discharge(self, fail: bool) -> None:

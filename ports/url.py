@@ -4,8 +4,8 @@
     amqps://user:password@host:port/virtual-host?ca=FILE&cert=FILE&key=FILE&name=HOST&auth=external
 
 `ca`: PEM file of the authorities that the broker's certificate must come from (left out: those of the system). `cert`, `key`: the client's
-own certificate. `name`: what the broker's certificate must be made out to (left out: the host). `auth=external`: the broker is to take the
-user from the certificate. The certificate is always checked. A URL with `protocol=1.0` is read by url_1_0.py.
+own certificate. `name`: the name in the broker's certificate (left out: the host). `auth=external`: the broker reads the
+user from the certificate. The client always checks the certificate. A URL with `protocol=1.0` is read by url_1_0.py.
 """
 
 TLS_KEYS = ("ca", "cert", "key", "name", "auth")
@@ -37,7 +37,7 @@ class Url:
         return ("[%s]:%d" if ":" in self.host else "%s:%d") % (self.host, self.port)
 
     def login(self) -> dict[str, str]:
-        """What core's Client is given for the log-in, by name."""
+        """The log-in arguments of core's Client, by name."""
         return {
             "user": self.user,
             "password": self.password,
@@ -67,7 +67,7 @@ def unquote(text: str) -> str:
 
 
 def check_host(host: str) -> None:
-    """Raise ValueError for what can be no host's name or address; it is not looked up here."""
+    """Raise ValueError for a text that can be no host's name or address. The name is not resolved here."""
     if [each for each in host if each <= " " or each in "/\\?#@"]:
         raise ValueError("the host %r has a character that no host has" % host)
     labels = [] if ":" in host else host.split(".")

@@ -4,8 +4,8 @@
     amqps://user:password@host/?protocol=1.0&auth=cbs&ca=FILE
 
 `auth`: plain (left out: this), anonymous, scram-sha-256, external (with cert and key), or cbs: user and password are the name and the key
-of a policy of Azure's Service Bus or Event Hubs, tokens made from them are put to `$cbs`. `node=queue` or `topic`: what the peer is to
-make of an address that it does not have yet (ActiveMQ Artemis). A virtual host goes to the peer as RabbitMQ wants it, "vhost:NAME".
+of a policy of Azure's Service Bus or Event Hubs, tokens made from them are put to `$cbs`. `node=queue` or `topic`: the kind of node that
+the peer makes for a new address (ActiveMQ Artemis). A virtual host goes to the peer as RabbitMQ wants it, "vhost:NAME".
 """
 
 from random import getrandbits
@@ -27,7 +27,7 @@ class Url10(Url):
     node = ""
 
     def login(self) -> "dict[str, Any]":
-        """What core's AMQP 1.0 Client is given for the log-in, by name; the nonce is another one each time."""
+        """The log-in arguments of core's AMQP 1.0 Client, by name; the nonce is another one each time."""
         external = self.external or self.auth == "anonymous" or self.auth == "cbs"
         named = self.virtual_host not in ("", "/")
         return {

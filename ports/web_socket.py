@@ -5,8 +5,9 @@
 The octets of AMQP, of any version, are the payload of binary messages; where a frame or a message of WebSocket begins or ends says nothing
 of AMQP's frames (binding, section 2). wsproto reads and writes the frames. Laws: nothing waits. At most READ_SIZE octets lie between the
 socket and the endpoint in each direction, whatever a peer says of the size of its frames; a handshake has HANDSHAKE_MAX octets and
-login_timeout_ms; of pings that come before one can be answered the last is answered (section 5.5.3). No extension is taken, so no octet of
-a peer's becomes many. A client that offers subprotocols, none of which is AMQP's, is refused; one that offers none is served (CloudAMQP's).
+login_timeout_ms; of pings that come before one can be answered the last is answered (section 5.5.3). The server accepts no extension, so no
+octet of a peer's becomes many. A client that offers subprotocols, none of which is AMQP's, is refused; one that offers none is served
+(CloudAMQP's).
 """
 
 import select
@@ -18,11 +19,11 @@ from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Even
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import RemoteProtocolError
 
-SUBPROTOCOLS = ("amqp", "AMQPWSB10")  # the second: the binding's name before it was one, which Azure's clients use
+SUBPROTOCOLS = ("amqp", "AMQPWSB10")  # the second: the name in the binding's draft, which Azure's clients use
 READ_SIZE = 16384  # octets that are read, and that are sent as one message, at a time
 HANDSHAKE_MAX = 8192  # octets of a request
 REFUSALS = {400: "Bad Request", 426: "Upgrade Required", 431: "Request Header Fields Too Large"}
-MEMORY = 4 * READ_SIZE + 8192  # octets of a connection: read and not taken, a message not sent, wsproto's own; see tools/memory.py
+MEMORY = 4 * READ_SIZE + 8192  # octets of a connection: read and not accepted, a message not sent, wsproto's own; see tools/memory.py
 
 _scratch = bytearray(READ_SIZE)
 
@@ -39,19 +40,19 @@ class WebSocketStream:
         self._web = WSConnection(ConnectionType.SERVER)
         self._asked = 0  # octets of the handshake
         self._open = False
-        self._ended = False  # nothing more comes or goes but what waits to be sent
-        self._came = b""  # payload that the endpoint has not taken
-        self._waits = b""  # octets for the peer that the socket has not taken
+        self._ended = False  # no more octets come or go, except those that wait for sending
+        self._came = b""  # payload that the endpoint has no room for yet
+        self._waits = b""  # octets for the peer that the socket has no room for yet
         self._pong = b""  # the answer to the last ping
 
     @property
     def pollable(self) -> Any:
-        """What poll looks at: TLS may have put itself around the socket meanwhile."""
+        """The object for poll: TLS may have put itself around the socket meanwhile."""
         return self.inner.pollable
 
     @property
     def needs(self) -> int:
-        """What the loop is to wait for that the socket's state does not show; octets that wait are written now where that can be."""
+        """The events that the socket's state does not show; waiting octets are written now where the socket has room."""
         self._flush()
         needs: int = getattr(self.inner, "needs", 0)
         if self._came or self._ended and not self._waits:
@@ -83,7 +84,7 @@ class WebSocketStream:
         if self._waits or not self._ended:
             return None
         with memoryview(_scratch) as room:
-            self.inner.read_into(room)  # a socket that is closed with octets unread would take back what was said last
+            self.inner.read_into(room)  # closing a socket with unread octets would discard the last ones sent
         return 0
 
     def write(self, view: memoryview | bytearray) -> int | None:
@@ -113,7 +114,7 @@ class WebSocketStream:
     # Inside
 
     def _take(self, octets: bytes) -> None:
-        """Octets of the peer: the handshake, frames."""
+        """Process octets of the peer: the handshake, frames."""
         if not self._open:
             self._asked += len(octets)
         try:
@@ -130,7 +131,7 @@ class WebSocketStream:
             self._fail(f"a request of more than {HANDSHAKE_MAX} octets", RejectConnection(status_code=431))
 
     def _take_event(self, event: Event) -> None:
-        """What wsproto has made of octets."""
+        """Process an event of wsproto."""
         if isinstance(event, BytesMessage):
             self._came += bytes(event.data)
         elif isinstance(event, Request):
@@ -144,7 +145,7 @@ class WebSocketStream:
             self._fail("a text message", CloseConnection(code=CloseReason.UNSUPPORTED_DATA, reason="AMQP is binary"))
 
     def _answer(self, request: Request) -> None:
-        """Take a client's request, or refuse it."""
+        """Accept a client's request, or refuse it."""
         chosen = next((name for name in SUBPROTOCOLS if name in request.subprotocols), None)
         if self._asked > HANDSHAKE_MAX:
             self._fail(f"a request of more than {HANDSHAKE_MAX} octets", RejectConnection(status_code=431))
@@ -155,7 +156,7 @@ class WebSocketStream:
             self._open = True
 
     def _fail(self, text: str, event: Event | None) -> None:
-        """End, for what the peer did, with an answer: a refusal of the handshake, or a close with its code."""
+        """End, for a fault of the peer's, with an answer: a refusal of the handshake, or a close with its code."""
         if not self._open:
             self.refused(self, text)
             code = event.status_code if isinstance(event, RejectConnection) else 400
@@ -168,7 +169,7 @@ class WebSocketStream:
         self._ended = True
 
     def _flush(self) -> bool:
-        """Write what waits, as much as goes now; false: the peer is gone."""
+        """Write waiting octets, as many as the socket has room for; false: the peer is gone."""
         while self._waits or self._pong:
             if not self._waits:
                 self._waits, self._pong = self._pong, b""
