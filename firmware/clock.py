@@ -1,7 +1,7 @@
-"""The time of day: from NTP where there is a network; otherwise it goes on from where it was last known, so that it never runs back.
+"""The time of day: from NTP where there is a network; otherwise it goes on from the newest known time, so that it never runs back.
 
 A board forgets the time with its power. The newest time known is kept in a file, once an hour, and set again at the start when the clock
-says an earlier one: message times and what streams keep by age stay in order.
+says an earlier one: the times of messages, and the retention of streams by age, stay in order.
 """
 
 import struct
@@ -17,7 +17,7 @@ if False:  # for the type checker alone
 KEPT = "time.txt"
 KEEP_MS = 3600000
 ASK_MS = 6 * 3600000  # between two answers of the time server
-AGAIN_MS = 30000  # after none
+AGAIN_MS = 30000  # after no answer
 ANSWER_MS = 2000
 RESOLVE_MS = 20000  # looking up a name may block so long
 PORT = 123
@@ -26,7 +26,7 @@ _SANE = 1704067200  # 2024-01-01: no answer of a server is earlier
 
 
 def kept():
-    """Seconds since 1970 that were last known, 0 when none were."""
+    """The newest known time in seconds since 1970; 0: there is none."""
     try:
         with open(KEPT) as file:
             return int(file.read())
@@ -35,7 +35,7 @@ def kept():
 
 
 def keep(path=KEPT):
-    """Note the time of now."""
+    """Keep the present time."""
     with open(path, "w") as file:
         file.write(str(seconds()))
 
@@ -53,7 +53,7 @@ class Clock:
     def __init__(self, server, say):
         self.server = server
         self.say = say
-        self.right = False  # it was set by NTP in this run
+        self.right = False  # NTP has set the clock in this run
         self.trouble = ""
         self._socket: "Any" = None
         self._asked_at = None
@@ -77,7 +77,7 @@ class Clock:
             self.say("the clock cannot be set: %s" % text)
 
     def tick(self, now, has_network):
-        """Ask when it is time, take the answer, and note the time now and then."""
+        """Ask when it is time, read the answer, and keep the time now and then."""
         if self._kept_at is None:
             self._kept_at = now
         elif elapsed(now, self._kept_at) >= KEEP_MS:

@@ -1,6 +1,6 @@
 """The gateway: settings, broker, store, network and lines brought together, and the main loop.
 
-Laws: what cannot start says why in one sentence on the console, and the REPL has the board; nothing waits for a network: the broker
+Laws: a part that cannot start says why in one sentence on the console, and the REPL has the board; nothing waits for a network: the broker
 serves its
 serial line meanwhile; whatever ends the loop closes the store, and the watchdog is fed by a timer from then on.
 """
@@ -61,7 +61,7 @@ def access_of(users, limits, nonce):
 
 
 class Gateway:
-    """One board's broker. Raises CannotStart, and what the settings' parts raise."""
+    """One board's broker. Raises CannotStart, and the errors of the settings' parts."""
 
     store: "Any"
     interface: "Any"
@@ -112,7 +112,7 @@ class Gateway:
 
         stream, baud = line.open_line(wanted)
         self.line = stream
-        # Who holds the other end of our cable is as near as loopback: guest may log in.
+        # The peer at the other end of our cable is as near as loopback: guest may log in.
         self.loop.add(stream, line.new_link(lambda: taken(Connection(self.broker, stream.name, True)), baud, self.limits))
         say(READY + "serial %s at %d baud" % (stream.name, baud))
 
@@ -147,14 +147,14 @@ class Gateway:
             self._to_bridge = []
 
     def _accept(self, stream):
-        # Not every interpreter says who a peer is; who reaches a listener of the loopback is on this machine.
+        # Not every interpreter tells a peer's address; peers of a loopback listener are on this machine.
         near = stream.from_loopback or self.wanted["listen"]["host"] == LOOPBACK
         return taken(Connection(self.broker, stream.name, near, stream.address))
 
     # The main loop
 
     def step(self):
-        """One round: move octets, look after everything, feed the watchdog."""
+        """One round: move octets, tend every part, feed the watchdog."""
         wait_ms = STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms())
         self.loop.step(wait_ms if self.bridges is None else self.bridges.wait_ms(wait_ms))
         now = port_clock.now_ms()
@@ -179,15 +179,15 @@ class Gateway:
             self._listen(self.interface.address)
 
     def _tell(self, subject, trouble, good):
-        """Say what trouble something has, or has no more, once."""
+        """Tell a part's trouble, or its end, once."""
         if trouble != self._said.get(subject, ""):
             self._said[subject] = trouble
             say(trouble or good)
 
     def stop(self):
-        """Close connections with the handshake, have everything on the medium, and let go.
+        """Close connections with the handshake, write the log to the medium, and release all parts.
 
-        The line goes first: what comes over a console now is for the REPL.
+        The line goes first: input of a console from now on is for the REPL.
         """
         self.loop.stop_listening()
         for slot in list(self.loop.used):
@@ -201,7 +201,7 @@ class Gateway:
         began = port_clock.now_ms()
         while self.broker.connections and elapsed(port_clock.now_ms(), began) < STOP_MS:
             self.loop.step(STEP_MS)
-        for connection in list(self.broker.connections):  # peers that do not answer: what was theirs alone goes all the same
+        for connection in list(self.broker.connections):  # peers that do not answer: their exclusive queues go all the same
             connection.finish()
         self.loop.close()
         if self.store is not None:
@@ -226,7 +226,7 @@ def start():
         say(CANNOT_START + str(error))
     except MemoryError:
         say(CANNOT_START + "there is not enough memory: make the limits smaller")
-    except Exception as error:  # whatever it is, the console says it and the prompt comes
+    except Exception as error:  # the console tells any error, and the prompt comes
         say(CANNOT_START + "%s: %s" % (type(error).__name__, error))
     return None
 
@@ -234,7 +234,7 @@ def start():
 def main():
     """Start and serve until Ctrl-C; then, or when it cannot start, the REPL has the board.
 
-    After an error of ours the watchdog, where there is one, starts the board anew.
+    After an error of our own the watchdog, where there is one, starts the board anew.
     """
     gateway = None
     try:

@@ -1,4 +1,5 @@
-"""What only boards have (machine, network, ...), looked up when it is needed: a module that is absent is a sentence, not a crash."""
+"""Modules that only boards have (machine, network, ...), imported when the settings need them: a module that is absent is a sentence, not a
+crash."""
 
 import sys
 

@@ -10,7 +10,7 @@ from ..core.bridge.backoff import Backoff
 from ..core.shim import elapsed
 from . import hardware
 
-JOIN_MS = 20000  # a join that has taken longer is begun anew
+JOIN_MS = 20000  # a join that lasts longer begins anew
 PAUSE_MS_MIN, PAUSE_MS_MAX = 1000, 30000
 PINS = ("mdc", "mdio", "power", "ref_clk", "cs", "int", "reset")
 
@@ -62,7 +62,7 @@ class Interface:
         return device
 
     def tick(self, now):
-        """What has changed: a sentence, or None."""
+        """A sentence about a change, or None."""
         if self.device.isconnected():
             return self._connected()
         if self.address:

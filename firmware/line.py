@@ -1,7 +1,7 @@
 """A serial line of a board as a stream (core/DESIGN.md section 2): a UART, or the console itself, beside the REPL's own text.
 
-On the console Ctrl-C still ends the broker and gives the REPL back: links keep that octet off the line, and what is printed between two
-frames does them no harm.
+On the console Ctrl-C still ends the broker and gives the REPL back: links keep that octet off the line, and text between two
+frames does no harm.
 """
 
 import os
@@ -16,7 +16,7 @@ if False:  # for the type checker alone
 
 CONSOLE = "console"
 BAUD = 115200
-UART_BUFFER = 1024  # octets that the driver holds for us while the broker is busy: 90 ms at 115200 baud
+UART_BUFFER = 1024  # octets in the driver's buffer while the broker is busy: 90 ms at 115200 baud
 WINDOW_SIZE = 1024  # octets on their way: 90 ms at 115200 baud
 PAYLOAD_SIZE = 512  # with 256 the frames take more than 5 % of the line
 RECEIVE_SIZE = 256

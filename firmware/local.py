@@ -1,7 +1,7 @@
 """A client inside the board: its endpoint and the broker's, joined end to end, without a socket between them.
 
     local = Local(broker, events)
-    step(now) moves octets both ways; events (core/amqp_0_9/client/events.py) tell what comes back
+    step(now) moves octets both ways; events (core/amqp_0_9/client/events.py) tell the broker's answers
 
 It logs in as a user of its own, whom nobody else can be: the password is random and never leaves the board.
 """
@@ -46,7 +46,7 @@ class Local:
             raise OSError("the broker has no place for the connection of the board itself: raise connection_count_max")
 
     def step(self, now):
-        """Move what there is to move; true when something was."""
+        """Move waiting octets; true when some moved."""
         self.client.tick(now)
         self.connection.tick(now)
         sent = carry(self.client, self.connection)
@@ -54,7 +54,7 @@ class Local:
 
 
 def carry(source, target):
-    """Move octets from one endpoint to another as far as it takes them; true when some were moved."""
+    """Move octets from one endpoint to another as far as it has room; true when some moved."""
     moved = False
     while True:
         octets = source.pending()

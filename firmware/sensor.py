@@ -5,10 +5,8 @@
                "i2c": [{"name": "celsius", "bus": 0, "scl": 5, "sda": 4, "address": 72, "register": 0, "size": 2, "scale": 0.0078125}]}
 
 A message is {"gateway": name, "time": seconds since 1970, "number": counted from 1, name: value, ...}; a sensor that does not answer is
-null, and
-said once on the console. The queue is declared durable, keeps the newest `keep` messages, and each is published with a confirm: one that
-the
-broker does not take is counted, and the newer ones go on.
+null, and said once on the console. The queue is declared durable, keeps the newest `keep` messages, and each is published with a confirm:
+the sensor counts messages that the broker refuses, and goes on with newer ones.
 """
 
 import json
@@ -62,7 +60,7 @@ class I2c:
 
 
 def inputs(wanted):
-    """[(name, what has `read()`)] of the settings. Raises hardware.Absent, or ValueError for a pin that there is not."""
+    """[(name, object with `read()`)] of the settings. Raises hardware.Absent, or ValueError for a pin that there is not."""
     analog = [(name, Adc(wanted["adc"][name])) for name in sorted(wanted.get("adc", {}))]
     return analog + [(each["name"], I2c(each)) for each in wanted.get("i2c", [])]
 
@@ -88,7 +86,7 @@ class Sensor(Events):
         self._read_at = None
 
     def step(self, now):
-        """Publish when it is time; move what there is to move."""
+        """Publish when it is time; move waiting octets."""
         if self._local.client.closed:
             self._again(now)
         elif self._channel.state == "closed" and self._local.client.state == "open" and self._waited(now):
@@ -109,7 +107,7 @@ class Sensor(Events):
         return True
 
     def _again(self, now):
-        """A new connection, for the one that the broker has closed."""
+        """Make a new connection for the one that the broker has closed."""
         if self._waited(now):
             self._local = Local(self._broker, self)
             self._channel = self._local.client.channels[1]
@@ -134,7 +132,7 @@ class Sensor(Events):
         self._silent.discard(name)
         return value
 
-    # What the client reports
+    # Reports of the client
 
     def opened(self):
         self._channel.open()

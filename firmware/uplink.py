@@ -1,7 +1,7 @@
 """The bridges of a board (settings.json's `bridges`: tables of ports/bridge/settings.py), in the main loop.
 
 Laws: a name that is looked up may block for RESOLVE_MS, and a timer feeds the watchdog that long. There is no TLS on a board: a URL that
-asks for it is refused at the start. What a bridge says goes to the console; no password is in it.
+asks for it is refused at the start. A bridge's sentences go to the console; they contain no password.
 """
 
 from ..ports.bridge.bridges import Bridges

@@ -1,7 +1,7 @@
 """The watchdog: the board starts anew when nobody has fed it for `watchdog_ms`.
 
 While the broker runs its main loop feeds it. It cannot be stopped once it is started (on most boards not even by a soft reset), so a timer
-feeds it whenever something else has the board: for ever while the REPL does, for a bounded time during a call that blocks.
+feeds it whenever another program has the board: for ever while the REPL does, for a bounded time during a call that blocks.
 """
 
 from . import hardware, settings
@@ -17,7 +17,7 @@ _ticks_left = 0  # of the timer; below 0: without end
 
 
 def start(watchdog_ms):
-    """Start it, fed by the timer for now. Raises hardware.Absent."""
+    """Start the watchdog, fed by the timer for now. Raises hardware.Absent."""
     global _watchdog, _timer
     machine = hardware.module("machine", "the watchdog (watchdog_ms)")
     made = hardware.part(machine, "WDT", "the watchdog (watchdog_ms)")
@@ -31,7 +31,7 @@ def start(watchdog_ms):
 
 
 def rest():
-    """Feed it by the timer from now on; started first where the settings ask for one."""
+    """Have the timer feed the watchdog from now on, which is started first where the settings ask for one."""
     if _watchdog is None:
         try:
             watchdog_ms = settings.load()["watchdog_ms"]
@@ -44,7 +44,7 @@ def rest():
 
 
 def keep_fed(ms):
-    """Let the timer feed it for so many milliseconds, -1: until `feed` is called."""
+    """Have the timer feed the watchdog for so many milliseconds, -1: until `feed` is called."""
     global _ticks_left
     if _watchdog is None:
         return

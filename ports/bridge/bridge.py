@@ -4,9 +4,10 @@
     while not bridge.stopped: loop.step(bridge.wait_ms()); bridge.step(); loop.deliver(); loop.arm()
 
 Laws
-- Nothing here waits: whoever owns the loop calls `step` after each round of it.
-- A message is settled at the source after upstream's confirm, or when it is safe in the refused queue. In doubt it is sent again.
-- "running" means that something moves, or that there is nothing to move: what stands still for `stall_seconds` is connected anew.
+- Nothing here waits: the loop's owner calls `step` after each round of it.
+- The bridge settles a message at the source after upstream's confirm, or when the refused queue has it. In doubt it sends the message
+  again.
+- "running" means that messages move, or that there are none: the bridge connects a side anew that stands still for `stall_seconds`.
 """
 
 from ...core.bridge.mover import Mover
@@ -33,12 +34,12 @@ STOP_MS = 5000  # the longest wait for outstanding confirms at the end
 CLOSE_MS = 2000  # and then for the brokers' close-ok
 PART_AGAIN_MS = 1000
 
-CONTENT_SIZE_MAX = 134217728  # octets of a message that a bridge in a process of its own takes
+CONTENT_SIZE_MAX = 134217728  # octets of the largest message of a bridge in a process of its own
 PACK_HEADS = 4096
 
 
 class Bridge:
-    """`local`: the Url of the local broker, or the Broker itself when it is in this process; `say(sentence)`: what people should know.
+    """`local`: the Url of the local broker, or the Broker itself when it is in this process; `say(sentence)` tells the operator.
 
     `there`: dials to use instead of the settings' upstream (a board with a line of its own).
     """
@@ -51,8 +52,8 @@ class Bridge:
         self._loop = loop
         self._stop_at: "int | None" = None
         self._moved_at = now_ms()
-        self._told = ""  # the last error of ours
-        self._owed: "list[Any]" = []  # Deliveries that are done and whose acknowledgement had no room yet
+        self._told = ""  # the last error of our own
+        self._owed: "list[Any]" = []  # Deliveries that are done, without room for their acknowledgement yet
         self.mover = Mover(
             settings.marks(),
             settings.up and not settings.plain,
@@ -91,13 +92,13 @@ class Bridge:
         return self._inside is not None
 
     def count(self, name: str, by: int = 1) -> None:
-        """Count something that is not the mover's affair."""
+        """Count an event that the mover does not see."""
         self.counters[name] += by
 
     # A round
 
     def step(self) -> bool:
-        """All that is due now; true when something moved. The loop is to send what that made."""
+        """Do all work that is due now; true when octets moved, which the loop is to send."""
         try:
             return self._step(now_ms())
         except Exception as error:  # one bridge never stops the broker, or another bridge
@@ -105,7 +106,7 @@ class Bridge:
             return False
 
     def _broke(self, error: Exception) -> None:
-        """An error of ours, of which nobody knows how far it went: both connections are made anew."""
+        """Make both connections anew after an error of our own, whose effects are unknown."""
         self.count("internal_errors")
         text = "an error of ours: %r" % (error,)
         if text != self._told:
@@ -114,7 +115,7 @@ class Bridge:
         for side in (self.source, self.target):
             try:
                 side.cut(text)
-            except Exception as worse:  # whatever it is, this side begins anew
+            except Exception as worse:  # for any error this side begins anew
                 report(worse)
                 side.void()
 
@@ -136,7 +137,7 @@ class Bridge:
         return moved
 
     def _pump(self, now: int) -> bool:
-        """Move what is in the pipes; true when something did: there may be more at once."""
+        """Move the octets in the pipes; true when some moved: there may be more at once."""
         moved = False
         for side in (self.source, self.target):
             if side.pipe is not None:
@@ -156,21 +157,21 @@ class Bridge:
         while self._owed and acknowledge(self.source, self._owed[0]):
             self._owed.pop(0)
         if not self.source.ready:
-            self._owed = []  # all of it will be delivered again
+            self._owed = []  # the source will deliver all of it again
         return moved
 
     def _keeper_ready(self) -> bool:
         return self.keeper.side.ready
 
     def _part(self, now: int) -> None:
-        """Put what upstream does not want into the refused queue."""
+        """Put messages that upstream refuses into the refused queue."""
         under_way = self.keeper.parting()
         for record in self.mover.parting:
             if record not in under_way and elapsed(now, record.due) >= 0 and not self.keeper.part(record):
                 return
 
     def keeper_confirmed(self, number: int, positive: bool) -> None:
-        """The local broker has answered for a publish of the keeper's."""
+        """Note the local broker's answer for a publish of the keeper's."""
         record = self.keeper.take(number)
         if record is None:
             return
@@ -187,29 +188,29 @@ class Bridge:
             return 10
         return 25 if self.settings.outbox and self._inside is None else 100
 
-    # What the sides tell
+    # Reports of the sides
 
     def confirmed(self, number: int, positive: bool) -> None:
-        """Upstream's answer for one message; who was refused has told why."""
+        """Note upstream's answer for one message; the reason of a refusal came before."""
         now = self._moved_at = now_ms()
         self.mover.confirmed(number, positive, now)
 
     def returned(self, message: "Any") -> None:
-        """A message had no queue upstream."""
+        """Note a message without a queue upstream."""
         self.mover.returned(message)
 
     def side_ready(self, side: "Side") -> None:
-        """A connection is open."""
+        """Note that a connection is open."""
         self._moved_at = now_ms()
         if self.target.ready:
             self.source.uplink_back()
 
     def taken_again(self) -> None:
-        """Upstream had stopped taking messages and takes them again: that was an outage too."""
+        """Note that upstream accepts messages again: the pause was an outage too."""
         self.source.uplink_back()
 
     def side_lost(self, side: "Side") -> None:
-        """Source: what was not settled will be delivered again. Target: what is not confirmed is sent again."""
+        """Source: it will deliver unsettled messages again. Target: the bridge sends unconfirmed messages again."""
         self._moved_at = now_ms()
         if side is self.source:
             self._owed = []
@@ -218,12 +219,12 @@ class Bridge:
             self.mover.target_lost()
 
     def numbers_begin_anew(self) -> None:
-        """The stream is another one."""
+        """Begin numbers anew: the stream is another one."""
         self.mover.forget()
         self.target.numbers_begin_anew()
 
     def gateway_of(self, facts: "dict[str, Any]") -> None:
-        """The gateway's name as it is sent: in memory alone numbers begin anew with each run, so each run is a gateway of its own."""
+        """The gateway's name in messages: without a log numbers begin anew with each run, so each run is a gateway of its own."""
         if facts["logged"]:
             return
         name = "%s~%s" % (self.settings.gateway, facts["id"].rpartition("-")[2][-12:])
@@ -231,7 +232,7 @@ class Bridge:
             self.mover.marks = self.settings.marks(name)
             self.say("the source keeps nothing on disk, its numbers begin anew with each start: messages carry x-gateway %s" % name)
 
-    # That it moves
+    # Progress
 
     def _due(self) -> "tuple[Any, str]":
         """(the side whose turn it is, the reason) while both are ready and messages are to move; (None, "") while none are."""
@@ -244,7 +245,7 @@ class Bridge:
         return None, ""
 
     def _watch(self, now: int) -> None:
-        """Connect anew what stands still."""
+        """Connect a side anew that stands still."""
         side, reason = self._due()
         if side is None:
             self._moved_at = now
@@ -280,13 +281,13 @@ class Bridge:
         return "running", "live ahead of a replay" if self.mover.live else ""
 
     def status(self) -> "dict[str, Any]":
-        """What it says of itself: a dict of words and numbers."""
+        """The bridge's state: a dict of words and numbers."""
         return self.meter.status()
 
     # The end
 
     def stop(self) -> None:
-        """Take no more, wait for the outstanding confirms (at most STOP_MS), then close both sides; `stopped` tells when."""
+        """Accept no more, wait for the outstanding confirms (at most STOP_MS), then close both sides; `stopped` tells when."""
         self.stopping = True
         self._stop_at = after(now_ms(), STOP_MS)
         self.source.stop()
@@ -297,7 +298,7 @@ class Bridge:
         return self.stopping and self.source.over and self.target.over
 
     def _close_when_done(self, now: int) -> None:
-        """Close when nothing is outstanding or time is up; when time is up for closing too, leave."""
+        """Close when no confirm is outstanding or time is up; when time is up for closing too, leave."""
         late_ms = elapsed(now, self._stop_at)
         for side in (self.source, self.target):
             if side.over:
@@ -340,7 +341,7 @@ class LocalTarget(Target):
             Target.returned(self, message)
 
     def work(self, now: int) -> None:
-        """Tell the local broker how the bridge is."""
+        """Report the bridge's state to the local broker."""
         if not self.ready or self.bridge.inside():
             return
         if self.keeper.late(now):

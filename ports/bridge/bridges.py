@@ -1,6 +1,6 @@
 """All bridges of a broker's file ([[bridge]]), in the broker's own process and loop: of `leveret serve`, and of a board's firmware.
 
-Laws: with none it costs nothing, bridge.py is not even imported; `stop` returns in time whatever upstream does.
+Laws: without bridges there is no cost, and bridge.py is not even imported; `stop` returns in time whatever upstream does.
 """
 
 from ...core.shim import elapsed, report
@@ -19,7 +19,7 @@ SLOTS = 1  # of the loop, for each bridge: its link
 
 
 class Bridges:
-    """`settings`: a list of Settings. `dial(url)`: the way to upstream, where it is not the usual one."""
+    """`settings`: a list of Settings. `dial(url)`: makes the dial to upstream, in place of the usual one."""
 
     def __init__(self, loop: "Any", broker: "Any", settings: "list[Settings]", say: "Say", dial: "Any" = None) -> None:
         self.loop = loop
@@ -33,7 +33,7 @@ class Bridges:
                 try:
                     there = None if dial is None else [dial(url) for url in each.upstream_urls]
                     self.bridges.append(Bridge(loop, each, told(say, each.name), broker, there))
-                except Exception as error:  # whatever it is, the broker and the other bridges go on
+                except Exception as error:  # for any error the broker and the other bridges go on
                     report(error)
                     say("bridge %s cannot be started: %r" % (each.name, error))
 
@@ -52,7 +52,7 @@ class Bridges:
         for bridge in self.bridges:
             try:
                 self._moved = bridge.step() or self._moved
-            except Exception as error:  # an error of ours costs this bridge its connections, and it makes new ones
+            except Exception as error:  # an error of our own costs this bridge its connections, and it makes new ones
                 self.broker.guard.trouble("bridge '%s'", bridge.settings.name, error)
                 bridge.source.cut("an error of this broker")
                 bridge.target.cut("an error of this broker")
@@ -60,7 +60,7 @@ class Bridges:
         self.loop.arm()
 
     def stop(self, most_ms: int = STOP_MS) -> None:
-        """Have what is under way confirmed, and close; within `most_ms`."""
+        """Wait for outstanding confirms, and close; within `most_ms`."""
         for bridge in self.bridges:
             bridge.stop()
         began = now_ms()

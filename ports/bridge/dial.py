@@ -1,9 +1,9 @@
 """How a side of a bridge gets its connection over TCP or TLS; pipe.py has the way in memory to the broker of this process.
 
-A dial: `begin()` starts an attempt; `finish(loop, client)` is called again and again and gives None while it goes on, true when `client` is
-connected (or connecting); it raises OSError, with a sentence, when the attempt has failed. `place` is for messages.
-Laws: nothing waits. A host's name is looked up in a thread where the interpreter has threads: a resolver that does not answer must not
-hold up a broker. All addresses of a name are tried, one in each attempt.
+A dial: `begin()` starts an attempt; the side calls `finish(loop, client)` until it returns true: `client` is connected (or connecting);
+None: the attempt goes on. It raises OSError, with a sentence, when the attempt has failed. `place` is for messages. Laws: nothing waits. A
+thread resolves a host's name where the interpreter has threads: a resolver that does not answer must not hold up a broker. Each attempt
+tries one address of a name, in turn.
 """
 
 import socket
@@ -77,7 +77,7 @@ class NetworkDial:
             raise OSError(str(error)) from None
 
     def failure(self) -> str:
-        """What the stream knows of why it ended, or ""."""
+        """The stream's reason for its end, or ""."""
         return getattr(self._stream, "failure", "")
 
     def login(self) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""The local side's channel for the bridge's own affairs: management requests, and the queue of what upstream does not want.
+"""The local side's channel for the bridge's own affairs: management requests, and the queue of refused messages.
 
-Laws: one management request at a time, answered within ANSWER_MS or the connection is given up; a record that is parted with is done only
+Laws: one management request at a time, answered within ANSWER_MS or the connection is given up; a refused record is done only
 when the local broker has confirmed it.
 """
 
@@ -24,13 +24,13 @@ REASON_MAX = 500
 
 
 class Keeper:
-    """On channel `number` of `side`, whose owner calls `steps` in its own and passes on what it is told of that channel."""
+    """On channel `number` of `side`, whose owner calls `steps` in its own and passes on the events of that channel."""
 
     def __init__(self, side: "Side", number: int, refused: str) -> None:
         self.side = side
         self.number = number
         self.refused = refused
-        self._answer: "Callable[[dict[str, Any]], object] | None" = None  # who gets the answer to the outstanding request
+        self._answer: "Callable[[dict[str, Any]], object] | None" = None  # the function for the answer to the outstanding request
         self._asked_at = 0
         self._parting: "dict[int, Any]" = {}  # publish number -> Record
 
@@ -40,7 +40,7 @@ class Keeper:
         return self.side.client.channels[self.number]
 
     def steps(self, managed: bool) -> "list[Any]":
-        """What is asked when the connection is opened; `managed`: the broker there is a Leveret and is asked things."""
+        """The requests at a connection's opening; `managed`: the broker there is a Leveret and answers management."""
         steps = [self._open, lambda: self.channel.confirm_select(), lambda: self.channel.queue_declare(self.refused, durable=True)]
         if managed:
             steps.append(lambda: self.channel.basic_consume(REPLY_TO, TAG, no_ack=True))
@@ -51,7 +51,7 @@ class Keeper:
         return self.channel.open()
 
     def forget(self) -> None:
-        """The connection is gone."""
+        """Forget requests: the connection is gone."""
         self._answer = None
         self._parting = {}
 
@@ -60,7 +60,7 @@ class Keeper:
         return self._answer is not None
 
     def ask(self, request: "dict[str, Any]", answer: "Callable[[dict[str, Any]], object]") -> bool:
-        """Send a request (a dict); `answer(dict)` is called with what comes. False when there is no room now."""
+        """Send a request (a dict); `answer(dict)` gets the response. False when there is no room now."""
         given = {"content_type": "application/json", "reply_to": REPLY_TO}
         if not self.channel.basic_publish("", KEY, json_text(request).encode("utf-8"), given, True):
             return False
@@ -73,7 +73,7 @@ class Keeper:
         return self._answer is not None and elapsed(now, self._asked_at) > ANSWER_MS
 
     def delivered(self, message: "Any") -> None:
-        """An answer."""
+        """Give an answer to the function that waits for it."""
         answer, self._answer = self._answer, None
         if answer is not None:
             answer(json.loads(str(message.body, "utf-8")))
@@ -97,5 +97,5 @@ class Keeper:
         return list(self._parting.values())
 
     def take(self, number: int) -> "Any":
-        """The record that the publish with this number was for, or None: it was a request."""
+        """The record of the publish with this number, or None: it was a request."""
         return self._parting.pop(number, None)

@@ -1,4 +1,4 @@
-"""What a bridge says of itself: state with reason, rates, lag, backlog, how long until it is full, counters. One dict, flat, for JSON."""
+"""The figures of a bridge: state with reason, rates, lag, backlog, how long until it is full, counters. One dict, flat, for JSON."""
 
 from ...core.shim import elapsed
 from ..clock import seconds
@@ -7,11 +7,11 @@ if False:  # for the type checker alone
     from typing import Any
 
 WINDOW_MS = 1000
-SHARE = 4  # a new rate counts a quarter, what was before three
+SHARE = 4  # a new rate counts a quarter, the older ones three
 
 
 class Meter:
-    """Rates over the last seconds, by what `bridge` counts."""
+    """Rates over the last seconds, from the counters of `bridge`."""
 
     def __init__(self, bridge: "Any") -> None:
         self._bridge = bridge
@@ -21,7 +21,7 @@ class Meter:
         self.rates: list[float] = [0, 0, 0]  # messages a second upstream, octets a second upstream, octets a second that the backlog grows
 
     def tick(self, now: int) -> bool:
-        """Take the rates once a second: true then."""
+        """Compute the rates once a second: true then."""
         if self._at is None:
             self._at = now
         window_ms = elapsed(now, self._at)
@@ -38,7 +38,7 @@ class Meter:
         return True
 
     def _warn(self) -> None:
-        """Say once that the backlog is nearly full, while nothing is lost yet."""
+        """Warn once that the backlog is nearly full, before messages are lost."""
         backlog = self._bridge.source.backlog()
         full = backlog.get("backlog_octets_max", 0)
         nearly = full > 0 and backlog["backlog_octets"] * 5 > full * 4

@@ -1,12 +1,12 @@
-"""Exactly once to an upstream of AMQP 1.0 that keeps its targets: what a bridge with numbers does with them (client/recovering.py).
+"""Exactly once to an upstream of AMQP 1.0 that keeps its targets: the numbers of a bridge on such a link (client/recovering.py).
 
-A message's delivery-tag is its number, its offset in the bridge's stream, and the link is named after gateway and stream. Upstream has
-the tags that it has accepted until the bridge settles them, and the bridge settles a message only when its position behind that message
-is in the log of the local broker: who begins again at that position, after a power cut too, never sends it again. So at each moment a
-message that could be sent again is one that upstream knows.
+A message's delivery-tag is its number, its offset in the bridge's stream, and the link is named after gateway and stream. Upstream has the
+tags that it has accepted until the bridge settles them, and the bridge settles a message only when its position behind that message is in
+the log of the local broker: a bridge that begins again at that position, after a power cut too, never sends the message again. So at each
+moment upstream knows every message that the bridge could send again.
 
-Laws: what upstream has kept and the source brings again is resumed and not sent; what the source does not bring again is resumed too, and
-settled when its time has come. An upstream that settles at once keeps nothing: then a message may come twice, with the same marks.
+Laws: the bridge resumes messages that upstream has kept, and does not send them; those that the source does not bring again it resumes too,
+and settles when their time has come. An upstream that settles at once keeps nothing: then a message may come twice, with the same marks.
 """
 
 from struct import pack, unpack
@@ -30,11 +30,11 @@ class Once:
     def __init__(self, target: "Target10", session: "Any", address: "str | None", receive_size: int, options: "dict[str, Any]") -> None:
         self.target = target
         self.sender = recovering.sender(session, address, **options)
-        self.held_max = 0  # messages that are not settled at a time
+        self.held_max = 0  # unsettled messages at a time
         self._receive_size = receive_size
-        self.is_looking = True  # the link is attached to see what upstream has, and then again
-        self.recovers = True  # upstream keeps what is unsettled
-        self._numbers: "dict[int, int]" = {}  # number on the link -> the message's, of what was accepted or resumed and is not settled
+        self.is_looking = True  # the first attach asks for upstream's deliveries, the second goes on
+        self.recovers = True  # upstream keeps unsettled deliveries
+        self._numbers: "dict[int, int]" = {}  # number on the link -> the message's, of accepted or resumed deliveries that are not settled
         self._looked_at = -1  # the safe position up to which was settled
 
     def attach(self) -> bool:
@@ -46,7 +46,7 @@ class Once:
         return attached
 
     def leave(self) -> "bool | None":
-        """Leave the link, to go on with what upstream has told: for good, where it keeps nothing."""
+        """Leave the link, to go on with upstream's map: for good, where upstream keeps nothing."""
         sender = self.sender
         self.recovers = sender.keeps and self.held_max >= HELD_LEAST
         sender.known = dict(sender.kept)
@@ -54,7 +54,7 @@ class Once:
         return left
 
     def name(self) -> "str | None":
-        """The link's name, or None while the source has not told what it reads."""
+        """The link's name, or None while the source has not named its stream."""
         facts = self.target.bridge.source.facts
         return None if facts is None else "%s %s" % (str(self.target.bridge.mover.marks.gateway, "utf-8"), facts["id"])
 
@@ -69,13 +69,13 @@ class Once:
         return number
 
     def settled(self, number: int, outcome: str) -> None:
-        """Upstream's outcome for a message."""
+        """Note upstream's outcome for a message."""
         if number not in self.sender.held:
             self._numbers.pop(number, None)
         self._looked_at = -1
 
     def work(self) -> None:
-        """Resume what the source does not bring again; settle what it never will."""
+        """Resume messages that the source does not bring again; settle those that it never will."""
         source, sender = self.target.bridge.source, self.sender
         if sender.kept and source.ready:
             for tag in sorted(sender.kept):
@@ -99,6 +99,6 @@ class Once:
             self.target.cut("upstream keeps more deliveries than it could tell at once: the others are asked for")
 
     def is_urgent(self) -> bool:
-        """True when little can go before something is settled."""
+        """True when few messages can go before others are settled."""
         sender = self.sender
         return len(sender.held) > 0 and (sender.credit < CREDIT_LEAST or len(sender.held) * 2 > self.held_max or not sender.is_whole)

@@ -1,4 +1,4 @@
-"""What a bridge is told: one Settings each, whether from a file, the command line or a board's own code.
+"""The settings of a bridge: one Settings each, from a file, the command line or a board's own code.
 
 Units and meanings: setting_words.py, which no board carries. A mistake is a ValueError with one sentence.
 """
@@ -164,11 +164,11 @@ class Settings:
 
     @property
     def refused(self) -> str:
-        """The queue of what upstream does not want."""
+        """The queue of messages that upstream refuses."""
         return self.name + ".refused"
 
     def marks(self, gateway: str | None = None) -> Marks:
-        """The Marks; `gateway`: as it is sent, when that is not as it was set. Raises ValueError for a wrong template."""
+        """The Marks; `gateway`: its name in messages, where that differs from the setting. Raises ValueError for a wrong template."""
         return Marks(
             "" if not self.up or self.plain else gateway or self.gateway, self.routing_key, self.headers, self.header_prefix, self.hops_max
         )

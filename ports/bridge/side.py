@@ -1,10 +1,10 @@
-"""One connection of a bridge, kept up: dialled, opened step by step, then ready; whatever ends it is said once and tried again.
+"""One connection of a bridge, kept up: dialled, opened step by step, then ready; the side tells the reason of an end once, and tries again.
 
 Laws
-- A step asks the broker one thing; the next is asked when it is answered. All of them, from the dial on, have `connect_seconds`.
+- A step is one request to the broker; the next step waits for its answer. All steps, from the dial on, have `connect_seconds`.
 - Pauses are decorrelated jitter (core/bridge/backoff.py), and start with the shortest again only after a connection that held for a stable
 minute.
-- A new connection has a client of its own: nothing of the old stream can reach it.
+- A new connection has a client of its own: no octet of the old stream can reach it.
 """
 
 from random import getrandbits
@@ -20,14 +20,14 @@ if False:  # for the type checker alone
     from .bridge import Bridge
     from .settings import Settings
 
-LATER_MS = 1000  # `tend` looks at connect_seconds first: it knows what is being waited for
+LATER_MS = 1000  # `tend` checks connect_seconds first: it knows which answer is late
 
 
 def guarded(client: "Any", method: "Callable[[Any, int], None]", given: int) -> None:
-    """Call a client's method, whose events may go wrong without taking the loop, and a broker in it, along: the connection is given up."""
+    """Call a client's method, whose errors end this connection alone, and neither the loop nor a broker in it."""
     try:
         method(client, given)
-    except Exception as error:  # an error of ours costs this connection alone
+    except Exception as error:  # an error of our own costs this connection alone
         client.events.broke(error)
 
 
@@ -45,10 +45,10 @@ class Guarded(Client):
 
 
 class Side(Events):
-    """`bridge`: whom it tells; `role`: "source", "upstream" ... for messages; `dials`: tried in turn. A subclass fills `steps`.
+    """`bridge`: the owner of its reports; `role`: "source", "upstream" ... for messages; `dials`: tried in turn. A subclass fills `steps`.
 
-    A step is a function of no arguments: true when its request is in the send buffer, false when there was no room, None when there is
-    nothing to ask.
+    A step is a function of no arguments: true when its request is in the send buffer, false when there was no room, None when no
+    request is needed.
     """
 
     channel_count = 1
@@ -63,7 +63,7 @@ class Side(Events):
         self.over = True  # no connection, and none being made
         self.again_at: int | None = now_ms()  # when the next attempt is due
         self.connections = 0
-        self.epoch = 0  # attempts so far: what belongs to an older one is void
+        self.epoch = 0  # attempts so far: answers to an older one are void
         self.last_error = ""
         self._dials = dials
         self._turn = 0
@@ -78,7 +78,7 @@ class Side(Events):
 
     @property
     def dial(self) -> "Any":
-        """The way that is or was tried last."""
+        """The dial of the latest attempt."""
         return self._dials[self._turn % len(self._dials)]
 
     @property
@@ -93,7 +93,7 @@ class Side(Events):
     # Time
 
     def tend(self, loop: "Any", now: int) -> None:
-        """What is due now: a new connection, the next step, giving up."""
+        """Do the work that is due: a new connection, the next step, giving up."""
         if self.ready:
             if self._ready_at is not None and elapsed(now, self._ready_at) > self.settings.stable_ms:
                 self._backoff.reset()
@@ -111,7 +111,7 @@ class Side(Events):
             self.cut("not ready in %s s: %s" % (self.settings.connect_seconds, self._waited_for()))
 
     def _waited_for(self) -> str:
-        """What has not come, for messages."""
+        """The answer that has not come, for messages."""
         if self._dialling:
             return "the host's address is not known yet"
         if self.client.state != "start":
@@ -121,7 +121,7 @@ class Side(Events):
         return "connected, but no AMQP broker speaks" if self.client.output.is_empty() else "no connection was made"
 
     def _connect(self, now: int) -> None:
-        self.again_at = None  # what raises here is tried again after a pause too
+        self.again_at = None  # after an error here the side tries again after a pause too
         self.epoch += 1
         self._connected = False
         self._step = 0
@@ -158,7 +158,7 @@ class Side(Events):
             self._connected = True
 
     def _go_on(self) -> None:
-        """Ask steps until one has to be waited for."""
+        """Do steps until one has to wait for its answer."""
         while not self._asked and not self.ready and not self.over:
             if self._step == len(self.steps):
                 self._become_ready()
@@ -182,11 +182,11 @@ class Side(Events):
         self.bridge.side_ready(self)
 
     def answered(self) -> None:
-        """The step that was asked is done."""
+        """End the step that waits for an answer."""
         self._asked = False
         self._go_on()
 
-    # What the client reports
+    # Reports of the client
 
     def opened(self) -> None:
         self._go_on()
@@ -199,10 +199,10 @@ class Side(Events):
             self.answered()
 
     def look_at(self, name: str, arguments: "Any") -> None:
-        """The answer to a step."""
+        """Check the answer to a step."""
 
     def answered_later(self, channel: "Any", name: str, arguments: "Any") -> None:
-        """The answer to something that was asked when all was ready."""
+        """Process the answer to a request after the steps."""
 
     def channel_closed(self, channel: "Any", code: int, text: str) -> None:
         self.cut("%d %s" % (code, text))
@@ -225,7 +225,7 @@ class Side(Events):
         return False
 
     def broke(self, error: Exception) -> None:
-        """An error of ours."""
+        """Note an error of our own."""
         report(error)
         self.bridge.count("internal_errors")
         self.cut("an error of ours: %r" % (error,))
@@ -240,13 +240,13 @@ class Side(Events):
             self.last_error = "%s: %s" % (self.place(), reason)
 
     def void(self) -> None:
-        """Whatever state this is in: it has no connection, and tries again after a pause."""
+        """Drop the connection in any state, and try again after a pause."""
         self.over = True
         self.ready = self._dialling = False
         self.again_at = None
 
     def lost(self, reason: str) -> None:
-        """Not ready any more: say why, and try again after a pause, at the next place."""
+        """Tell why the connection ended, and try again after a pause, at the next place."""
         self.ready = False
         self.again_at = None
         if not self.bridge.stopping:

@@ -1,4 +1,4 @@
-"""Where a bridge takes messages: a queue of any AMQP 0-9-1 broker, at least once and without numbers."""
+"""A bridge's source: a queue of any AMQP 0-9-1 broker, at least once and without numbers."""
 
 from ...core.bridge.mover import REPLAY, Delivery
 from .keeper import Keeper
@@ -60,10 +60,10 @@ class QueueSource(Side):
             self.channel.basic_cancel(TAG)
 
     def work(self, now: int) -> None:
-        """Nothing beside what comes."""
+        """No work beside deliveries."""
 
     def backlog(self) -> "dict[str, Any]":
-        """Nothing is known of it."""
+        """Unknown."""
         return {}
 
     def uplink_back(self) -> None:
@@ -71,7 +71,8 @@ class QueueSource(Side):
 
 
 def acknowledge(side: "Side", delivery: Delivery) -> bool:
-    """Tell the source that a delivery is done: false when there is no room now. One of an older connection needs no word."""
+    """Tell the source that a delivery is done: false when there is no room now. A delivery of an older connection needs no
+    acknowledgement."""
     if delivery.epoch != side.epoch:
         return True
     channel = side.client.channels[delivery.channel]

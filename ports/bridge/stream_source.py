@@ -1,11 +1,11 @@
-"""Where a bridge upwards takes messages: a stream of the local Leveret, its own outbox or the user's (core/DESIGN.md, the bridge).
+"""The source of a bridge upwards: a stream of the local Leveret, its own outbox or the user's (core/DESIGN.md, the bridge).
 
     channel 1  the first lane: from the position that the stream keeps under the bridge's name
-    channel 2  the live lane: a second reader that started at the end when the uplink came back and much had gathered
+    channel 2  the live lane: a second reader that starts at the end when the uplink comes back to a large backlog
     channel 3  requests (move from the queue, facts, status) and the refused queue
 
-Laws: what the two lanes have in common is the mover's affair; the live lane ends when the first has come as far. A stream that is not the
-one of before has other numbers: everything held is forgotten. A jump in the first lane is what retention took: counted and said.
+Laws: the mover drops messages that come by both lanes; the live lane ends when the first has come as far. Another stream than
+before has other numbers: the bridge forgets all records. A jump in the first lane shows messages that retention dropped: counted and told.
 """
 
 from ...core.amqp_0_9.packed import unpack
@@ -25,14 +25,14 @@ if False:  # for the type checker alone
 FIRST_TAG, LIVE_TAG = "bridge", "bridge-live"
 PACK_RECORDS = 100
 MOVE_COUNT = 500
-IDLE_MS = 25  # between two moves when there was nothing to move
+IDLE_MS = 25  # between two moves when the queue was empty
 REPORT_MS = 1000
 
 OFF, STARTING, ON, ENDING = 0, 1, 2, 3
 
 
 class StreamSource(Side):
-    """`stream`: its name; `queue`: what is moved into it first, or None."""
+    """`stream`: its name; `queue`: the queue whose messages move into it first, or None."""
 
     channel_count = 3
 
@@ -45,7 +45,7 @@ class StreamSource(Side):
         self.live = OFF
         self.restart_live = False
         self.facts: "Any" = None  # the last answer to a "bridge" request
-        self.first_next = 0  # the offset that the first lane is to bring next
+        self.first_next = 0  # the next offset of the first lane
         self.live_next = 0
         self.safe = 0  # the position that the stream has in its log: after a power cut nothing in front of it comes again
         self._noted: "list[tuple[int, int]]" = []  # (record of the log, position in it), not known to be synced
