@@ -163,6 +163,9 @@ class Link:
 
     # Ending
 
+    def posting(self):
+        """The transaction that a delivery which is half here belongs to, or None."""
+
     def give_back(self):
         """Release everything that the link holds; false: some is left."""
         return True

@@ -250,6 +250,14 @@ class IncomingLink(Link):
         for name, value in (("delivery-id", delivery.number), ("delivery-tag", delivery.tag), ("message-format", 0)):
             if fields[name] is not None and fields[name] != value:
                 raise LinkError(INVALID_FIELD, "another %s within one delivery" % name)
+        state = fields["state"]
+        if isinstance(state, tuple) and state[0] == "transactional-state":
+            if delivery.work is None or delivery.work.id != state[1]["txn-id"]:
+                raise LinkError(INVALID_FIELD, "another transaction within one delivery (section 4.4.1)")
+
+    def posting(self):
+        """The transaction that a delivery which is half here belongs to, or None."""
+        return None if self.delivery is None else self.delivery.work
 
     def count(self, delivery):
         """A transfer counts: with the first one its delivery has begun, and used a credit."""

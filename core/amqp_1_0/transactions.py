@@ -200,6 +200,8 @@ class Coordinator(IncomingLink):
 
     def open(self, fields):
         """The coordinator says what it can do (section 4.1)."""
+        if isinstance(fields["source"], tuple) and fields["source"][0] == "source":
+            self.outcomes = fields["source"][1]["outcomes"]
         self.source, self.target = fields["source"], ("coordinator", {"capabilities": CAPABILITIES})
 
     def recover(self, fields):
@@ -221,6 +223,8 @@ class Coordinator(IncomingLink):
         try:
             done = self.do(delivery)
         except Rejected as error:
+            if not self.may_say("rejected"):  # section 4.2
+                raise LinkError(error.condition, error.text) from None
             delivery.error = error
             self.end(delivery)
             self.session.answer(delivery, REFUSED)
@@ -243,6 +247,9 @@ class Coordinator(IncomingLink):
         work = self.works.get(fields["txn-id"])
         if work is None:
             raise unknown(fields["txn-id"], Rejected)
+        for link in self.session.links.values():
+            if link.posting() is work:
+                raise LinkError(ROLLED_BACK, "a discharge while a delivery of the transaction is half sent (section 4.4.1)")
         if not (self.fail(work) if fields["fail"] else self.discharge(work)):
             return False
         return True
