@@ -1,7 +1,7 @@
 """Messages that one family published and another delivers: which file of core/ converts them for other families.
 
-Converted properties have the names of class basic. Values are those of core/amqp_0_9/field_table.py, numbers with the letter of their
-type: (letter, number); a longstr that is not UTF-8 is ("S", octets). Such a file has:
+Converted properties have the names and kinds that families share (core/message/README.md), numbers with the letter of their
+kind: (letter, number); a text that is not UTF-8 is ("S", octets). Such a file has:
 
     exact(octets)                   the properties (bytes) with exact types, as their publisher sent them
     payload(octets, size, read)     None: the body, of `size` octets, is payload as it lies. Else ([(position, octets)], type): the pieces

@@ -8,7 +8,7 @@ place of a value: receivers get none. In a message they stand behind its route, 
     wire, too), T (seconds since 1970), d (double) 8 octets; for S (text, perhaps not UTF-8), x (octets), a (list), m (pairs) short size,
     octets
 
-Numbers are big-endian. Values are those of core/amqp_0_9/field_table.py: also ("T", seconds), ("l", number) and ("S", octets).
+Numbers are big-endian. Values are those that families share (README.md): also ("T", seconds), ("l", number) and ("S", octets).
 """
 
 import struct

@@ -48,7 +48,7 @@ OPERATORS = {
 PREFIXES = {"NOT": "NOT", "-": "negative", "+": "positive", "(": "("}
 INFIXES = ("OR", "AND", "=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/")
 
-# JMS names that a selector may use: name, property of 0-9-1.
+# JMS names that a selector may use: name, property as families share it (core/message/README.md).
 PROPERTIES = {
     "JMSMessageID": "message_id",
     "JMSCorrelationID": "correlation_id",
