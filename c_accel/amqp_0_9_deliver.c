@@ -168,7 +168,7 @@ static void put_between(uint8_t *target, int32_t number, int32_t size)
 static int32_t deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
                        int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output);
 
-static const leveret_wire wire = {delivery_size, OVERHEAD, put_between, deliver};
+static const leveret_wire wire = {delivery_size, OVERHEAD, put_between, deliver, NULL, 0};
 
 static int32_t deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
                        int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output)

@@ -37,6 +37,25 @@ int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *
 int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
                                  int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
 
+/* What Python and C count together of a session that delivers (section 2.5.6); `is_held`: a delivery is half written, and none begins. */
+typedef struct {
+    int64_t remote_incoming_window;
+    uint32_t next_outgoing_id;
+    int32_t is_held;
+} leveret_amqp_1_0_windows;
+
+/* A link that C delivers to by itself, a reader's `prefix`: the octets of its transfers up to their delivery-id, and what the others are. */
+typedef struct {
+    uint8_t prefix[24];
+    int32_t prefix_size;
+    int32_t settled;
+    uint32_t delivery_count;
+    leveret_amqp_1_0_windows *windows;
+} leveret_amqp_1_0_sender;
+
+/* The family's row for turns.c. */
+const leveret_wire *leveret_amqp_1_0_wire(void);
+
 /* The octets before the body of a message that a receiver gets otherwise than it is stored, in target[0:room]: how many, -1: core/amqp_1_0/convert.py
  * makes them. */
 int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t noted, uint8_t *target, int32_t room);

@@ -11,13 +11,34 @@ class Row:
     name = "amqp_1_0"
     reads_flows = True
     notes_routes = True
+    wire = lib.leveret_amqp_1_0_wire()
 
     def __init__(self, engine):
+        self.engine = engine
         self.pointers = engine.pointers
+        self.kept = {}  # what the engine's readers point to, by consumer: at least as long as they do
 
     def link(self):
         """A leveret_amqp_1_0_link of c_accel/amqp_1_0.h: its fields by name."""
         return ffi.new("leveret_amqp_1_0_link *")
+
+    def windows(self):
+        """A leveret_amqp_1_0_windows: its fields by name."""
+        return ffi.new("leveret_amqp_1_0_windows *")
+
+    def sender(self):
+        """A leveret_amqp_1_0_sender."""
+        return ffi.new("leveret_amqp_1_0_sender *")
+
+    def deliver_to(self, consumer, sender, windows, prefix, settled):
+        """Have C deliver to a consumer by itself; `sender` None: no more. `prefix`: the octets of a transfer up to its delivery-id."""
+        consumer.prefix_at = None
+        if sender is not None:
+            ffi.memmove(sender.prefix, prefix, len(prefix))
+            sender.prefix_size, sender.settled, sender.windows = len(prefix), settled, windows
+            consumer.row, consumer.prefix, consumer.prefix_at = self, prefix, ffi.cast("uint8_t *", sender)
+            self.kept[consumer.handle] = sender, windows
+        self.engine.see_consumer(consumer)
 
     def octets(self, octets):
         """The address of octets (bytes); they are to be kept as long as it."""

@@ -98,3 +98,39 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
     }
     return at;
 }
+
+/* Of a consumer whose reader has a leveret_amqp_1_0_sender. */
+static int32_t deliver_by_itself(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
+                                 int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output)
+{
+    leveret_amqp_1_0_sender *sender = (leveret_amqp_1_0_sender *)(uintptr_t)prefix;
+    leveret_amqp_1_0_windows *windows = sender->windows;
+    int32_t *credit = t->consumers + consumer + CONSUMER_CREDIT, before = t->state[STATE_DELIVERED];
+    (void)prefix_size, (void)output;
+    if (windows->is_held)
+        return at;
+    if (limit > *credit)
+        limit = *credit;
+    if (limit > windows->remote_incoming_window)
+        limit = (int32_t)windows->remote_incoming_window;
+    at = leveret_amqp_1_0_deliver(t, consumer, limit, sender->prefix, sender->prefix_size, sender->settled, 0, frame_size_max, target, at, end);
+    int32_t count = (t->state[STATE_DELIVERED] - before) & MASK;
+    windows->remote_incoming_window -= count;
+    windows->next_outgoing_id += (uint32_t)count;
+    sender->delivery_count += (uint32_t)count;
+    if (t->consumers[consumer + CONSUMER_NO_ACK])
+        *credit -= count;
+    return at;
+}
+
+static int32_t may_begin(const uint8_t *prefix)
+{
+    const leveret_amqp_1_0_windows *windows = ((const leveret_amqp_1_0_sender *)(const void *)prefix)->windows;
+    return !windows->is_held && windows->remote_incoming_window > 0;
+}
+
+const leveret_wire *leveret_amqp_1_0_wire(void)
+{
+    static const leveret_wire wire = {delivery_size, 0, NULL, deliver_by_itself, may_begin, 1};
+    return &wire;
+}

@@ -159,6 +159,9 @@ typedef struct leveret_wire {
     /* See hot.pump: pump.h around `size_of` and the family's own leveret_write. `output`: `target` is its, and large bodies may be set in; NULL: none. */
     int32_t (*pump)(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output);
+    /* False while no delivery may begin, however much room there is; the session activates its queues later. NULL: there is no such time. */
+    int32_t (*may_begin)(const uint8_t *prefix);
+    int32_t is_first_only; /* deliveries that are not a message's first are made in Python */
 } leveret_wire;
 
 /* Where deliveries to a consumer go, who writes them, and the octets that they begin with; no prefix: nowhere yet. */

@@ -32,7 +32,9 @@ static int32_t is_overdue(const leveret_tables *t, int32_t queue)
 /* Whether the message at the head of a queue goes out whole as soon as there is room: the family's session begins one that does not. */
 static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const leveret_reader *reader, int32_t queue)
 {
-    const int32_t *record = t->messages + t->entries[t->queues[queue + QUEUE_HEAD] + ENTRY_MESSAGE];
+    const int32_t *entry = t->entries + t->queues[queue + QUEUE_HEAD], *record = t->messages + entry[ENTRY_MESSAGE];
+    if (reader->wire->is_first_only && entry[ENTRY_REDELIVERED] & 255)
+        return 0;
     int32_t is_inset = wants_inset(reader->output, record[MESSAGE_BODY]);
     int32_t size = reader->wire->size_of(record, reader->prefix_size, reader->frame_size_max, is_inset);
     return size >= 0 && (is_inset || size <= reader->output->size - r->reply_room);
@@ -61,7 +63,7 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
         return count;
     if (is_overdue(t, queue))
         return -1 - count;
-    if (!has_credit(t, consumer))
+    if (!has_credit(t, consumer) || (reader->wire->may_begin && !reader->wire->may_begin(reader->prefix)))
         return count;
     if (!fits_later(t, r, reader, queue))
         return -1 - count;

@@ -36,12 +36,28 @@ class Link:
         self.credit = self.taken = self.is_settled = 0
 
 
+class Windows:
+    """What a session and an engine count together, as leveret_amqp_1_0_windows of c_accel/amqp_1_0.h."""
+
+    def __init__(self):
+        self.remote_incoming_window = self.next_outgoing_id = 0
+        self.is_held = False
+
+
+class Sender:
+    """What an outgoing link and an engine count together, as leveret_amqp_1_0_sender."""
+
+    def __init__(self):
+        self.delivery_count = 0
+
+
 class Row:
     """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_1_0.py has one in C)."""
 
     name = "amqp_1_0"
     reads_flows = False
     notes_routes = False  # each message's, in its annotations
+    wire: "Any" = None  # where an engine delivers by itself, in turns of queues
 
     def __init__(self, tables):
         self.tables = tables
@@ -50,6 +66,14 @@ class Row:
     def link(self):
         """A Link."""
         return Link()
+
+    def windows(self):
+        """A Windows."""
+        return Windows()
+
+    def sender(self):
+        """A Sender."""
+        return Sender()
 
     def octets(self, octets):
         """The argument that functions get for octets (bytes)."""
@@ -232,7 +256,9 @@ def flowed(session, flat):
             session.wants_to_write()
     credit = flat.flow_link_credit - max(serial.distance(flat.flow_delivery_count, link.delivery_count), 0)
     broker.consumers.add_credit(link.consumer, min(max(credit, 0), layout.CREDIT_UNLIMITED - 1) - link.left())
-    link.work = None
+    if link.work is not None:
+        link.work = None
+        see(link)
     link.drain = False
     state = broker.tables.state
     state[layout.STATE_AT] += flat.flow_size
@@ -266,26 +292,49 @@ def took(session, link, flat, logged):
     link.give_credit()
 
 
+def windows(protocol):
+    """The Windows of a session."""
+    return Windows() if protocol.hot is None else protocol.hot.windows()
+
+
+def sender(protocol):
+    """The Sender of a link."""
+    return Sender() if protocol.hot is None else protocol.hot.sender()
+
+
+def see(link):
+    """The deliveries of an outgoing link begin, or another transaction acquires them: have the engine make them by itself where it can."""
+    consumer, protocol = link.consumer, link.protocol
+    if protocol.hot is None or protocol.hot.wire is None or consumer is None:
+        return
+    is_plain = not (link.paired or consumer.queue.is_stream) and is_plain_reader(link)
+    if is_plain or consumer.prefix_at is not None:
+        consumer.frame_size_max = protocol.frame_max_out
+        protocol.hot.deliver_to(consumer, link.sender if is_plain else None, link.session.windows, prefix_of(link), link.settled)
+
+
+def is_plain_reader(link):
+    """True for a link whose deliveries the engine may make: nothing is remembered of each."""
+    is_any_size = not 0 < link.size_max < link.protocol.frame_max_out
+    return is_any_size and not link.second and link.resuming is None and link.work is None
+
+
+def prefix_of(link):
+    """The octets of a link's transfers up to their delivery-id, with none for the size of the frame."""
+    handle = b"\x43" if link.handle == 0 else b"\x52" + bytes((link.handle,))
+    octets = b"\0\0\0\0\x02\0" + bytes((link.session.number >> 8, link.session.number & 255))
+    return octets + b"\x00\x53\x14\xc0" + bytes((15 + len(handle), 6)) + handle
+
+
 def deliver(link, most):
     """Have the engine deliver up to `most` messages to a link: how many."""
     session, consumer = link.session, link.consumer
     protocol, broker, send = session.session, link.broker, session.connection.send
     most = min(most, session.remote_incoming_window, link.left())
-    if (
-        link.paired
-        and not protocol.hot.notes_routes
-        or link.second
-        or link.resuming is not None
-        or link.work is not None
-        or most <= 0
-        or 0 < link.size_max < protocol.frame_max_out
-    ):
+    if most <= 0 or link.paired and not protocol.hot.notes_routes or not is_plain_reader(link):
         return 0
     if link.prefix is None:
-        handle = b"\x43" if link.handle == 0 else b"\x52" + bytes((link.handle,))
-        link.prefix = b"\0\0\0\0\x02\0" + bytes((session.number >> 8, session.number & 255))
-        link.prefix += b"\x00\x53\x14\xc0" + bytes((15 + len(handle), 6)) + handle
-        link.prefix += b"\x43\x41\x42" if link.settled else b"\x43\x42\x42"  # message-format, settled, more: behind the delivery-tag
+        link.prefix = prefix_of(link) + (b"\x43\x41\x42" if link.settled else b"\x43\x42\x42")  # message-format, settled, more
         link.prefix_at = protocol.hot.octets(link.prefix)
     state = broker.tables.state
     send.room()

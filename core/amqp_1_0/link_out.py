@@ -38,6 +38,7 @@ class OutgoingLink(Link):
     is_plain_receiver = True
 
     def __init__(self, session, fields):
+        self.sender = hot_row.sender(session.session)
         Link.__init__(self, session, fields)
         self.settled = fields["snd-settle-mode"] == SETTLED  # our deliveries leave settled
         self.size_max = fields["max-message-size"] or 0  # 0: any
@@ -59,6 +60,13 @@ class OutgoingLink(Link):
         self.prefix: "Any" = None  # octets of its transfers up to their delivery-id (hot_row.py), and where they lie
         self.prefix_at: "Any" = None
         self.work: "Any" = None  # the transaction that its deliveries are acquired in (transactions.py)
+
+    # The engine counts it too, where it delivers by itself.
+    delivery_count = property(lambda self: self.sender.delivery_count, lambda self, count: setattr(self.sender, "delivery_count", count))
+
+    def begin(self):
+        """Our attach is written."""
+        hot_row.see(self)
 
     def open(self, fields):
         """The consumer behind the link (section 2.6.3); false: what it reads from cannot be made now."""
@@ -161,7 +169,9 @@ class OutgoingLink(Link):
         """The receiver's state: its credit, and whether it wants what there is at once (drain)."""
         if fields["link-credit"] is not None and self.consumer is not None:
             self.broker.consumers.add_credit(self.consumer, min(self.granted(fields), layout.CREDIT_UNLIMITED - 1) - self.left())
-        self.work = None if fields["properties"] is None else transactions().acquiring(self.session, fields["properties"])
+        work, self.work = self.work, None if fields["properties"] is None else transactions().acquiring(self.session, fields["properties"])
+        if work is not self.work:
+            hot_row.see(self)
         self.drain = fields["drain"]
         if self.drain and self.protocol.drains(self):
             return

@@ -49,6 +49,7 @@ class Outgoing:
 
     def start_octets(self, link, number, octets):
         """Begin a delivery of these octets, which are no message's of the broker."""
+        self.session.windows.is_held = True
         self.link, self.number, self.lead, self.left = link, number, octets, 0
         self.first = (number,)
         if not self.go_on():
@@ -57,6 +58,7 @@ class Outgoing:
     def start(self, link, message, number, lead, first):
         """Begin a delivery: the octets `lead`, then the body of a message. `first`: (tag, state, resume) for performative."""
         tables = self.session.broker.tables
+        self.session.windows.is_held = True
         tables.messages[message + layout.MESSAGE_REFERENCES] += 1
         self.message, self.link, self.number, self.lead, self.first = message, link, number, lead, first
         self.left = tables.messages[message + layout.MESSAGE_BODY]
@@ -107,5 +109,6 @@ class Outgoing:
         if self.message != layout.NONE:
             self.session.broker.tables.release(self.message)
             self.message = layout.NONE
+        self.session.windows.is_held = False
         self.link = None
         self.lead = b""

@@ -13,7 +13,7 @@ from ..broker.promises import Promises
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..outcomes import RELEASED
-from . import dispositions, hot_out, link_management, mapping, serial
+from . import dispositions, hot_out, hot_row, link_management, mapping, serial
 from .bounds import FLOW_ROOM, HANDLE_MAX, OUTGOING_WINDOW, WINDOW
 from .conditions import SessionError
 from .outgoing import Outgoing
@@ -68,6 +68,7 @@ class Session:
         self.next_incoming_id = fields["next-outgoing-id"]
         self.incoming_window = WINDOW
         self.remote_outgoing_window = fields["outgoing-window"]
+        self.windows = hot_row.windows(protocol)
         self.next_outgoing_id = 0
         self.remote_incoming_window = fields["incoming-window"]
         self.next_delivery_id = None  # of the peer's next delivery; None: it may begin with any
@@ -86,6 +87,15 @@ class Session:
         self.flat: "Any" = None  # its record for the engine (hot_row.py)
         self.way_at: "Any" = None
         self.outgoing = Outgoing(self)  # the delivery that is half written
+
+    # The engine counts these too, where it delivers by itself.
+
+    next_outgoing_id = property(
+        lambda self: self.windows.next_outgoing_id, lambda self, number: setattr(self.windows, "next_outgoing_id", number)
+    )
+    remote_incoming_window = property(
+        lambda self: self.windows.remote_incoming_window, lambda self, count: setattr(self.windows, "remote_incoming_window", count)
+    )
 
     @property
     def closing(self):

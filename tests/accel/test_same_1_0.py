@@ -272,3 +272,39 @@ def test_a_permission_that_is_taken_back_counts_for_the_next_transfer(form):
         side.look()
     assert side.broker.queues["q"].message_count() == 3 and sorted(side.states) == [0, 1, 2]
     assert side.ended[0] == ("detach", 0, "amqp:unauthorized-access")
+
+
+@pytest.mark.parametrize("settles", [0, 1])
+def test_receivers_that_compete_get_the_same_and_c_delivers_by_itself(settles):
+    """In turn, within each one's credit and the session's window, which opens late; what came back is Python's, in its place."""
+    came = []
+    for form in (engine.Plain, c_accel.Engine):
+        side = Side(form, False)
+        peer, protocol = side.peer, side.peer.connection.session
+        calls = []
+        protocol.deliver = lambda consumer, most, before=0, calls=calls, deliver=protocol.deliver: (
+            calls.append(most) or deliver(consumer, most, before)
+        )
+        peer.attach("out", 0, False, "/queues/q", snd_settle_mode=1)
+        side.look()
+        for handle, credit in ((20, 5), (21, 60), (22, 20)):
+            peer.attach("in%d" % handle, handle, True, "/queues/q", snd_settle_mode=settles)
+            peer.credit(credit, handle=handle, incoming_window=30)
+            side.look()
+        for number in range(60):
+            given = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": True}
+            peer.give(performative("transfer", 0, b"\x00\x53\x75" + types.encode(b"%d" % number), handle=0, **given))
+            side.look()
+        assert len(side.transfers) == 30
+        peer.give(performative("flow", next_incoming_id=30, incoming_window=100, next_outgoing_id=0, outgoing_window=100))
+        side.look()
+        assert len(side.transfers) == 60 and (not calls or form is engine.Plain)
+        if not settles:
+            peer.settle(side.transfers[7][1], ("modified", {"delivery-failed": True}))
+            peer.settle(side.transfers[9][1], ("accepted", {}), side.transfers[20][1])
+            side.look()
+            assert len(side.transfers) == 61
+        session = protocol.mapped[0]
+        counts = [session.links[handle].delivery_count for handle in (20, 21, 22)]
+        came.append((side.transfers, session.next_outgoing_id, session.remote_incoming_window, counts, side.ended))
+    assert came[0] == came[1] and came[0][3][0] == 5
