@@ -104,7 +104,7 @@ def is_open(place):
 
 
 def explain(error):
-    """What went wrong with a listening socket, in words."""
+    """The error of a listening socket, in words."""
     if isinstance(error, socket.gaierror):
         return "there is no such host"
     words = {
@@ -189,7 +189,7 @@ def _line_options(url, asked):
 
 
 def check_line(where, options):
-    """What a line's settings have to do with each other. Raises UsageError."""
+    """Check a line's settings against each other. Raises UsageError."""
     window, frame = options.get("window_size"), options.get("payload_size_max")
     if window and frame and not grain_size(window) <= frame <= window // 2:
         raise UsageError(f"{where!r}: frame must be from {grain_size(window)} to {window // 2} with window={window}")

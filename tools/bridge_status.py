@@ -57,7 +57,7 @@ def span(seconds):
 
 
 def backlog(status):
-    """What waits to be sent; '' downwards, where the messages wait upstream."""
+    """The backlog; '' downwards, where the messages wait upstream."""
     if "backlog" not in status:
         return ""
     most = f" of {octets(status['backlog_octets_max'])}" if status["backlog_octets_max"] else ""

@@ -35,7 +35,7 @@ class Child:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True)
 
     def lines(self):
-        """What it has printed so far, whole lines only."""
+        """Its output so far, whole lines only."""
         with open(self.output_path, errors="replace") as file:
             return file.read().split("\n")[:-1]
 
@@ -89,7 +89,7 @@ class Child:
         return self.process.returncode
 
     def _end_left_over(self):
-        """What the child itself started and left behind (Spark's Java) is in its group."""
+        """End the child's group, in which are processes that it left behind (Spark's Java)."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -227,7 +227,7 @@ def missing_packages():
 
 
 def missing_sentence():
-    """What is missing and the one line that installs all of it, or ''."""
+    """The missing components and the one line that installs them, or ''."""
     packages = missing_packages()
     if not packages:
         return ""

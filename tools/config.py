@@ -357,7 +357,7 @@ def _listen(path, urls):
 
 
 def given_limits(path):
-    """What the file's [limits] gives: ({limit: number}, memory_max or None); ({}, None) without a file. Raises UsageError."""
+    """The limits of the file's [limits]: ({limit: number}, memory_max or None); ({}, None) without a file. Raises UsageError."""
     values = told(LIMITS.check, _read(path).get("limits", {}), path=path) if path else {}
     return {name: value for name, value in values.items() if name != MEMORY_MAX}, values.get(MEMORY_MAX)
 

@@ -87,7 +87,7 @@ class DataFailed(Exception):
 
 
 class Data:
-    """What was chosen: the rows of ROWS as attributes."""
+    """The chosen settings: the rows of ROWS as attributes."""
 
     directory: str
     sync: str
@@ -101,7 +101,7 @@ class Data:
             setattr(self, name, values[name])
 
     def window(self):
-        """What a power cut can take, in words."""
+        """The messages that a power cut can cost, in words."""
         if self.sync == EACH:
             return "a power cut loses nothing that was confirmed; every round of the broker is synced before its confirms leave"
         if self.sync == BATCH:
@@ -147,7 +147,7 @@ class Data:
 
 
 def told_of_files(store):
-    """What the directory has that an operator is to know of: "" or more of the report."""
+    """News for the operator about the directory: "" or more of the report."""
     text = ""
     if store.repaired:
         text += f"; others could read {store.repaired} files of the directory: now they are for their owner alone (0600)"
@@ -166,7 +166,7 @@ def reason(directory, error):
 
 
 def in_words(error):
-    """What the system says of a directory, and what to do about it."""
+    """The system's error about a directory, with advice."""
     words = {
         errno.EACCES: f"user {os.geteuid()} may not write there: give it the directory with chown, or run as its owner",
         errno.EEXIST: "it is a file: name a directory, which is made when it is not there",

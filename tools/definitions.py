@@ -159,7 +159,7 @@ def load_into(broker, document, host=None):
 
 
 def counted(loaded):
-    """What was loaded, in words."""
+    """The loaded definitions, in words."""
     return "loaded " + ", ".join(f"{count} {section}" for section, count in loaded.items())
 
 

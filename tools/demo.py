@@ -41,7 +41,7 @@ class DemoFailed(Exception):
 
 
 class Stages:
-    """What each stage counted; `agree` compares them all with what was published."""
+    """The counts of each stage; `agree` compares them all with the publishers' counts."""
 
     def __init__(self):
         self.sensors = []  # the sensors' own summaries

@@ -28,7 +28,7 @@ class Parquet:
         self.dead_letters = read_rows(files["dead_letters"])
 
     def window_counts(self):
-        """What the files say, in the form of `counted`."""
+        """The counts in the files, in the form of `counted`."""
         return {(row["device"], row["metric"], int(row["window_start"].timestamp())): row["count"] for row in self.windows}
 
 

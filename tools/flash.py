@@ -71,8 +71,8 @@ def plan(board, native):
 
 
 class Difference:
-    """What a board has and what it should have: Files `missing` and `changed`, paths `beside` (of the library, and not wanted) and Files
-    `same`.
+    """The differences between a board's files and those that it should have: Files `missing` and `changed`, paths `beside` (of the library,
+    and not wanted) and Files `same`.
 
     `staged`: paths of NEW files of an interrupted flash whose octets are right.
     """
@@ -204,7 +204,7 @@ def settings_there(place, there):
 
 
 def see_code(place, board, options, facts):
-    """What is to be said of code outside the file system: a sentence, or "" when it is right. A ROMFS image is deployed here.
+    """Advice about code outside the file system: a sentence, or "" when it is right. A ROMFS image is deployed here.
 
     Raises Unsuitable where the firmware itself has to be built anew.
     """
@@ -299,7 +299,7 @@ def start(place, port):
 
 
 def warn(settings):
-    """What a user would wonder about later."""
+    """Remarks on surprises that a user would meet later."""
     if "listen" in settings and not settings.get("users"):
         say("nobody can log in over the network yet, because guest may only come over the cable: name users with [[user]] in --config")
 

@@ -82,11 +82,11 @@ class PortFailed(Exception):
 
 
 class BoardFailed(Exception):
-    """What answers at the port is not what is wanted; the text is one sentence."""
+    """The wrong device answers at the port; the text is one sentence."""
 
 
 class Facts:
-    """What a board says of itself. `root` is where it starts; `free` and `size` octets of its file system, in blocks of `block`."""
+    """The description that a board gives. `root` is where it starts; `free` and `size` octets of its file system, in blocks of `block`."""
 
     def __init__(self, answer):
         self.name, self.version, self.machine, mpy, self.root, self.block, blocks, free, self.digest = answer
@@ -101,7 +101,7 @@ class Facts:
 
 @contextlib.contextmanager
 def sentences(port):
-    """What mpremote and pyserial raise, as PortFailed."""
+    """Raise the errors of mpremote and pyserial as PortFailed."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # mpremote prints what it did not expect
             yield
@@ -210,7 +210,7 @@ class BoardPort:
             )
 
     def run(self, program):
-        """What a program prints. Raises PortFailed, BoardFailed."""
+        """The output of a program. Raises PortFailed, BoardFailed."""
         with sentences(self.port):
             printed, error = self._transport.exec_raw(program, timeout=EXEC_S)
             if error:

@@ -118,7 +118,7 @@ def split(place):
 
 
 def limits(board, path):
-    """What differs from core/limits.py's BOARD, with the file's [limits] over the board's own. Raises UsageError."""
+    """The differences from core/limits.py's BOARD, with the file's [limits] over the board's own. Raises UsageError."""
     numbers = {name: getattr(board.limits, name) for name in BOARD}
     made = board.limits
     if path:

@@ -28,7 +28,7 @@ COLUMNS = (r"Leveret \(C\)", r"Leveret \(plain", "RabbitMQ")
 
 
 class NoSource(Exception):
-    """What a table is made from is not there; the text is one sentence."""
+    """The source of a table is missing; the text is one sentence."""
 
 
 def limits_module():
@@ -40,7 +40,7 @@ def limits_module():
 
 
 def conditions(effects):
-    """What each family makes of the conditions that the effects of limits name, as Markdown."""
+    """The codes of each family for the conditions in the effects of limits, as Markdown."""
     replies = importlib.import_module("leveret_tree.core.amqp_0_9.spec_0_9_1").REPLIES
     lines = ["", "| condition | AMQP 0-9-1 |", "|---|---|"]
     for name, code, hard in replies:

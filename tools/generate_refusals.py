@@ -174,7 +174,7 @@ def sentences():
 
 
 def advice_for(sentence, advice, conditions):
-    """What to do, or None."""
+    """The advice, or None."""
     for place, words, told in advice:
         if place in sentence.path and words in sentence.text.replace("{}", ""):
             return told

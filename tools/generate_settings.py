@@ -91,7 +91,7 @@ def shown(default):
 
 
 def sentences(table):
-    """What settings of a table must be together."""
+    """Conditions on the settings of a table together."""
     told = []
     for names, _, sentence in table.relations:
         for place in ("{path}: ", "user {user!r}: ", "{table} ", "{section}", "{name} "):

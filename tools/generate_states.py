@@ -100,7 +100,7 @@ def machines():
 
 
 def names_in(path):
-    """What a file defines or imports, and the methods of its classes."""
+    """The names that a file defines or imports, and the methods of its classes."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef):
@@ -111,7 +111,7 @@ def names_in(path):
 
 
 def faults_of(machine):
-    """What is wrong with a table, a sentence each."""
+    """The faults of a table, a sentence each."""
     place = f"{machine.path.relative_to(ROOT)}:{machine.line}: {machine.name}"
     told = re.search(r"Actions: ([\w/.]+\.py)", machine.words)
     if told is None:
@@ -141,7 +141,7 @@ def texts_of_states(path):
 
 
 def faults(all_machines):
-    """What is wrong with the tables and with those who use their states."""
+    """The faults of the tables, and of files that use their states."""
     for machine in all_machines:
         yield from faults_of(machine)
     for folder in sorted({machine.path.parent for machine in all_machines}):

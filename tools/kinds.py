@@ -44,7 +44,7 @@ TRUTH = passing("true or false", lambda value: isinstance(value, bool))
 
 
 def told(look, *given, **place):
-    """What `look` (a Table's `check` or `full`) gives. Raises UsageError."""
+    """The result of `look` (a Table's `check` or `full`). Raises UsageError."""
     try:
         return look(*given, **place)
     except ValueError as error:

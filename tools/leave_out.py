@@ -63,7 +63,7 @@ class File:
         return [each for each in self.definitions.values() if not self.left_out.intersection(each.within)]
 
     def read(self):
-        """What is read as a name in what is left."""
+        """The names that the remaining code reads."""
         return set().union(*[each.read for each in self.left()])
 
     def named(self):
@@ -120,7 +120,7 @@ class Definition:
 
 
 def names_of(node):
-    """What a part of a source names, but for the parts that it is made of."""
+    """The names in a part of a source, without those in its inner parts."""
     if isinstance(node, ast.Name):
         return (node.id,)
     if isinstance(node, ast.Attribute):

@@ -10,7 +10,7 @@ from . import memory, serve
 
 
 def add_arguments(parser):
-    """Those of `leveret serve`."""
+    """The limits of `leveret serve`."""
     serve.add_arguments(parser)
     parser.add_argument("--all", action="store_true", help="every limit too: its number, unit and range")
 

@@ -46,7 +46,7 @@ NAMES = {
 
 
 class LogFailed(Exception):
-    """What was asked for cannot be done; the text is one sentence."""
+    """The request cannot be carried out; the text is one sentence."""
 
 
 class ReadOnly:
@@ -98,7 +98,7 @@ def open_store(directory):
 
 
 class Wanted:
-    """What a log holds for a broker that starts: recovery's first pass, and the messages that are still wanted."""
+    """The contents of a log for a broker that starts: recovery's first pass, and the unsettled messages."""
 
     def __init__(self, store):
         self.store = ReadOnly(store)
@@ -151,7 +151,7 @@ class Wanted:
         return ""
 
     def losses(self):
-        """What is lost, and messages that nobody can have, in words, or ""."""
+        """Losses, and messages without a queue, in words, or ""."""
         return (recovery.told_of_lost(self.contents) + recovery.told_of_orphans(self.contents).split(": they stay")[0])[2:]
 
 
@@ -299,7 +299,7 @@ def name_or_octets(octets):
 
 
 def described(type_, payload):
-    """What a record says."""
+    """The contents of a record, in words."""
     if type_ == segments.DEFINED:
         return {"definition": json.loads(payload)}
     if type_ == segments.SETTLED:

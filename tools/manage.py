@@ -21,7 +21,7 @@ TIMEOUT_MS = 20000
 
 
 class ManageFailed(Exception):
-    """What the broker, or the way to it, said; one sentence."""
+    """The error of the broker, or of the connection to it; one sentence."""
 
 
 class Manager:

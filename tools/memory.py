@@ -108,7 +108,7 @@ def total(*given):
 
 
 def octets(text):
-    """What --memory-max says. Raises UsageError."""
+    """The octets that --memory-max allows. Raises UsageError."""
     size = data.octets_of(text) if isinstance(text, str) else text
     if not isinstance(size, int) or isinstance(size, bool) or size < 1 << 20:
         raise UsageError(f"memory_max is {text!r}; it must be at least 1M, as 256M or 2G, or a number of octets")

@@ -92,7 +92,7 @@ class OperatorLog:
             self.say(sentence, level)
 
     def event(self, sentence, is_fault=False):
-        """What happens at a connection: Broker.inform."""
+        """Log an event at a connection: Broker.inform."""
         self.peer(sentence, WARNING if is_fault else INFO)
 
     def tick(self):

@@ -160,7 +160,7 @@ def run(options):
 
 
 class Failed(Exception):
-    """It could not go on; the text is a sentence."""
+    """The measurement could not go on; the text is a sentence."""
 
 
 class Measurement:
@@ -359,7 +359,7 @@ class Measurement:
         return self.last["publisher"]["published"] * (len(self.queues) if self.options.exchange == "fanout" else 1)
 
     def line(self, seconds):
-        """What the last second brought."""
+        """The counts of the last second."""
         state = self.state(seconds)
         before = self.series[-1]["totals"] if self.series else dict.fromkeys(state["totals"], 0)
         parts = [f"{name} {state['totals'][name] - before[name]:,}/s" for name in self.names()]
@@ -421,7 +421,7 @@ class Measurement:
         return 1 if trouble else 0
 
     def trouble(self, publisher, consumer):
-        """What did not agree, as sentences."""
+        """The disagreements, as sentences."""
         faults = []
         if publisher.get("refused"):
             faults.append(f"{publisher['refused']} messages were refused by the broker (basic.nack)")

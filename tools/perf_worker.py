@@ -113,14 +113,14 @@ class Templates:
 
     @classmethod
     def of(cls, settings, frame_size_max):
-        """Those of a connection; a broker may ask each for frames of another size."""
+        """The templates of a connection; a broker may ask each for frames of another size."""
         if frame_size_max not in cls.made:
             cls.made[frame_size_max] = cls(settings, frame_size_max)
         return cls.made[frame_size_max]
 
 
 class Side:
-    """What publishers and consumers share: a connection that has been handed over, its counters in C, what waits to be sent."""
+    """The common part of publishers and consumers: a connection that was handed over, its counters in C, its octets to send."""
 
     def __init__(self, connection):
         self.stream, self.frame_size_max, self.heartbeat_s = connection.hand_over()
@@ -227,7 +227,7 @@ class Publisher(Side):
         self.prepare(settings, number)
 
     def prepare(self, settings, number):
-        """What is drawn, and the buffer; `self.templates` is there."""
+        """Prepare the draws and the buffer, from `self.templates`."""
         drawn = settings["random"] or settings["vary"]
         self.draw = ffi.new("uint32_t *", (FIRST_DRAW + 7919 * number + 104729 * settings["seed"]) % (1 << 32) or 1 if drawn else 0)
         self.perf.identity = number << 48
@@ -423,7 +423,7 @@ class Worker:
         return self.expected is not None or self.settings["role"] == "publisher"
 
     def listen(self):
-        """What the parent says. Raises Failed when there is none any more."""
+        """The next line of the parent. Raises Failed when there is no parent any more."""
         word, _, number = read_line().partition(" ")
         for side in self.sides:
             if word == "expect":

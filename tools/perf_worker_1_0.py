@@ -82,14 +82,14 @@ class Templates10:
 
     @classmethod
     def of(cls, settings, handle, frame_size_max):
-        """Those of a link; a broker may ask each connection for frames of another size."""
+        """The templates of a link; a broker may ask each connection for frames of another size."""
         if (handle, frame_size_max) not in cls.made:
             cls.made[handle, frame_size_max] = cls(settings, handle, frame_size_max)
         return cls.made[handle, frame_size_max]
 
 
 class Side10(perf_worker.Side):
-    """What publishers and consumers of AMQP 1.0 share: a connection with one link."""
+    """The common part of publishers and consumers of AMQP 1.0: a connection with one link."""
 
     def __init__(self, connection, link):
         self.link = link

@@ -98,7 +98,7 @@ def table(folder, pattern):
 
 
 def key_of(row):
-    """What tells series apart; aggregates and alerts may name a missing gateway differently."""
+    """The key of a series; aggregates and alerts may name a missing gateway differently."""
     return row["gateway"] or "-", row["device"], row["metric"]
 
 
@@ -233,7 +233,7 @@ def alert_table(alerts):
 
 
 def dead_letter_table(folder):
-    """What did not decode, by reason."""
+    """Undecodable messages, by reason."""
     letters = table(folder, "dead_letters/*.parquet")
     if letters is None or not letters.num_rows:
         return ""

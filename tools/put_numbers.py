@@ -100,7 +100,7 @@ class File:
                 yield alias.asname or alias.name, ("module", f"{module}/{alias.name}.py")
 
     def number_of(self, node, numbers):
-        """What an expression comes to, as far as it is made of whole numbers and known constants; else None."""
+        """The number of an expression of whole numbers and known constants; else None."""
         if isinstance(node, ast.Constant):
             return node.value if type(node.value) is int else None
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

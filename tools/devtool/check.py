@@ -53,7 +53,7 @@ def parse(path):
 
 @functools.cache
 def core_imports():
-    """What core/ may import: the names in the law's own sentence in core/DESIGN.md."""
+    """The modules that core/ may import: the names in the law's own sentence in core/DESIGN.md."""
     with open(os.path.join(ROOT, "core", "DESIGN.md"), encoding="utf-8") as file:
         law = re.search(r"imports nothing outside itself but ([^.]+)\.", file.read())
     return tuple(re.findall(r"`(\w+)`", law.group(1) if law else ""))
@@ -282,8 +282,8 @@ REASONED = re.compile(NOQA + "|" + r"# type: ignore\[[a-z-]+(?:, [a-z-]+)*\]  (?
 
 
 def reason_faults(path, source):
-    """What hides a fault has its reason behind it: `# noqa: E402 - REASON`, `# type: ignore[misc]  # REASON`, and behind what catches
-    everything (Exception, BaseException, or nothing is named) a comment."""
+    """Marks that hide a fault have their reason behind them: `# noqa: E402 - REASON`, `# type: ignore[misc]  # REASON`, and behind what
+    catches everything (Exception, BaseException, or nothing is named) a comment."""
     comments = {
         token.start[0]: token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT
     }
@@ -319,8 +319,8 @@ def link(target, path):
 
 
 def type_messages(*paths):
-    """What mypy says of files and folders below `.cache/types`, where `leveret` is ROOT: a namespace package of top-level folders is found
-    under no other name. Each is one line, with a path below ROOT."""
+    """The messages of mypy about files and folders below `.cache/types`, where `leveret` is ROOT: a namespace package of top-level folders
+    is found under no other name. Each is one line, with a path below ROOT."""
     base = os.path.join(ROOT, ".cache", "types")
     link(ROOT, os.path.join(base, "leveret"))
     stubs = importlib.metadata.distribution("micropython-esp32-stubs")
@@ -336,7 +336,7 @@ def type_messages(*paths):
 
 
 def type_faults():
-    """What mypy finds wrong."""
+    """The errors of mypy."""
     return type_messages(*["leveret/" + folder for folder in SOURCE_FOLDERS])
 
 
@@ -391,7 +391,7 @@ def is_octet(node):
 
 
 def octet_fault(node):
-    """What of a family's octets a node says, else ''."""
+    """The family's octets that a node knows, in words, else ''."""
     if is_number(node, (FRAME_END,)):
         return "0xCE ends a frame"
     if isinstance(node, ast.Constant) and isinstance(node.value, bytes):

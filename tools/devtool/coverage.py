@@ -16,7 +16,7 @@ def is_installed(python):
 
 
 def wrapper(python, record):
-    """What goes between `python` and `-m pytest` so that `record` is written; empty where slipcover is not there."""
+    """The arguments between `python` and `-m pytest` with which `record` is written; empty without slipcover."""
     if not is_installed(python):
         return []
     return ["-m", "slipcover", "--immediate", "--source", ",".join(FOLDERS), "--json", "--out", record]

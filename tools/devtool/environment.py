@@ -55,7 +55,7 @@ def _project_hash():
 
 
 def _read_stamp():
-    """What is in `.venv`, or None when it must be made again (none yet, another Python, a moved working copy)."""
+    """The contents of `.venv`, or None when it must be made again (none yet, another Python, a moved working copy)."""
     try:
         with open(STAMP) as file:
             stamp = json.load(file)

@@ -294,7 +294,7 @@ def _measure(place, paths):
 
 
 def kept(name):
-    """What the cache has under a name, or None."""
+    """The cache's entry under a name, or None."""
     path = os.path.join(CACHE, name + ".json")
     if not os.path.exists(path):
         return None

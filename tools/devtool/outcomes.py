@@ -15,7 +15,7 @@ WORST_LAST = ("passed", "awaited", "skipped", "failed")
 
 
 class Outcome:
-    """What a leg did. `complaint`: why it fails though no test failed; `left_out`: the component without which it did not run.
+    """The outcome of a leg. `complaint`: why it fails though no test failed; `left_out`: the component without which it did not run.
 
     `failures`: the failed tests as pytest names them; `unsteady`: those that failed once and passed alone, counted as passed.
     `awaited`: tests that fail as they are expected to, for a reason that they give. `coverage`: the sentence about it, of a leg that

@@ -104,7 +104,7 @@ def api_pages():
 
 
 def title(name):
-    """What stands behind the first # of a page."""
+    """The text behind the first # of a page."""
     return next(line[2:].strip() for line in pages.read(name).splitlines() if line.startswith("# "))
 
 

@@ -104,7 +104,7 @@ def tests_of(path):
 
 
 def _fault(function):
-    """What a test raises, in one line, or ''."""
+    """The error that a test raises, in one line, or ''."""
     try:
         function()
     except BaseException as error:  # whatever it is, the test has failed
