@@ -1,6 +1,6 @@
 """Properties of class basic (0-9-1 section 4.2.6.1) and the reply codes."""
 
-from leveret.core.amqp_0_9 import properties, spec_0_9_1
+from leveret.core.amqp_0_9 import exact, properties, spec_0_9_1
 from leveret.core.amqp_0_9.replies import reply_of, reply_text
 from leveret.core.errors import ACCESS_REFUSED, FRAME_ERROR, NOT_FOUND, SYNTAX_ERROR, ProtocolError
 
@@ -49,6 +49,18 @@ def test_properties_are_written_and_read_back_4_2_6_1():
         assert properties.encode(given) == octets
         assert properties.decode(octets, 0, len(octets)) == given
         properties.check(octets, 0, len(octets))
+
+
+def test_types_of_headers_are_kept_for_receivers_of_other_families():
+    """core/amqp_0_9/exact.py: numbers by their letters, a longstr that is not UTF-8 as one, within tables and arrays too (4.2.5.5)."""
+    pairs = b"\x01tS\x00\x00\x00\x01x" + b"\x01oS\x00\x00\x00\x02\xff\xfe" + b"\x01nb\xff" + b"\x01bt\x01"
+    array = b"I\x00\x00\x00\x07" + b"S\x00\x00\x00\x01\xff"
+    pairs += b"\x01aA" + len(array).to_bytes(4, "big") + array
+    pairs += b"\x01fF" + len(pairs).to_bytes(4, "big") + pairs
+    given = exact.exact(b"\x20\x00" + len(pairs).to_bytes(4, "big") + pairs)
+    inner = {"t": "x", "o": ("S", b"\xff\xfe"), "n": ("b", -1), "b": True, "a": [("I", 7), ("S", b"\xff")]}
+    assert given == {"headers": dict(inner, f=inner)}
+    assert exact.exact(b"\x10\x00\x02") == {"delivery_mode": 2}
 
 
 def test_all_fourteen_go_there_and_back():

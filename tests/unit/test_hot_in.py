@@ -224,6 +224,16 @@ def test_a_publish_is_taken_when_its_last_octet_is_there_and_changes_nothing_bef
         assert session.broker.queues["q"].message_count() == before[1] + 1
 
 
+def test_publishes_are_taken_wherever_they_stand_in_the_buffer():
+    """As many as fill it; the last one ends near its last octet."""
+    _, session = session_of()
+    for body in (b"", BODY[:500], BODY):
+        octets = content(1, "", "q", body, {"headers": {"k": "v"}})
+        count, before = session.receive.size // len(octets), session.broker.queues["q"].message_count()
+        assert answer_to(session, octets * min(count, 50)) == (layout.INCOMPLETE, len(octets) * min(count, 50)), len(body)
+        assert session.broker.queues["q"].message_count() == before + min(count, 50)
+
+
 def test_one_wrong_octet_of_a_frame_leaves_a_publish_to_its_session():
     """Types, channels, sizes, class and weight, the body's size and the end octets, of the three frames."""
     peer, session = session_of()

@@ -29,10 +29,9 @@ class Output:
     def __init__(self, size, kept):
         self._octets = memoryview(bytearray(size))
         self._limit = size - kept
-        self.reset(frame.FRAME_MIN_SIZE)
 
     def reset(self, frame_size_max):
-        """Empty, for a new stream."""
+        """Empty, for a new stream: also before the first one."""
         self.frame_size_max = frame_size_max
         self._start = 0
         self._end = 0
