@@ -20,7 +20,7 @@ void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers);
 /* A pack but for its first 16 octets, see amqp_0_9/packed.py. */
 void leveret_amqp_0_9_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target);
 
-/* A body that arrives: its message and channel, the largest frame, and what is left of it. `frame_left`: octets of the frame under way, 0 at its
+/* A body that arrives: its message and channel, the largest frame, and the octets of it that are to come. `frame_left`: octets of the frame under way, 0 at its
  * end octet, -1 before the next one. `octets` is the connection's receive buffer, with no more than a part of the next frame's head; frames of less than `least`
  * octets (`frame_size`: of the last that was not the content's last) are read through it. */
 typedef struct {
@@ -37,8 +37,8 @@ typedef struct {
     int32_t least;
 } leveret_intake;
 
-/* Read from a socket what is left of a body, into its blocks, and at most a few KiB behind it, into the receive buffer: the octets read; -1: there
- * are none now; 0: the peer is gone. It stops before the content's last octet, a frame's end, and at whatever is not the next body frame. */
+/* Read the rest of a body from a socket, into its blocks, and at most a few KiB behind it, into the receive buffer: the octets read; -1: there
+ * are none now; 0: the peer is gone. It stops before the content's last octet, a frame's end, and at any frame but the next of the body. */
 int32_t leveret_amqp_0_9_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor);
 
 #endif

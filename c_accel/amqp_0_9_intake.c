@@ -35,7 +35,7 @@ static int32_t free_pieces(const leveret_tables *t, const leveret_intake *in, st
     return count;
 }
 
-/* What is in the receive buffer, up to the content's last octet or to what is not as usual. */
+/* Take the octets in the receive buffer, up to the content's last octet or to a frame that is not the next of its body. */
 static void take_buffered(const leveret_tables *t, leveret_intake *in)
 {
     for (;;) {

@@ -5,7 +5,7 @@
 
 enum { AMQP_1_0 = 2, BEHIND_PREFIX = 14, FRAME_ROOM = 64, LEAD_MAX = 2048 };
 
-/* What has_room in core/amqp_1_0/link_out.py counts: FRAME_ROOM for what a transfer has before the message, which is more than it ever is. */
+/* As has_room in core/amqp_1_0/link_out.py counts: FRAME_ROOM for a transfer's octets before the message, which is more than they ever are. */
 static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset)
 {
     int32_t size = FRAME_ROOM + record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY];

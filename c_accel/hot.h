@@ -1,5 +1,5 @@
 /* The hot functions of core/memory/hot.py and core/broker/publish.py in C, over the same flat memory: same arguments, same state, same octets.
- * What reads or writes a family's octets is in files named after it (amqp_0_9.h); what is here calls it through leveret_wire.
+ * Functions that read or write a family's octets are in files named after it (amqp_0_9.h); those here call them through leveret_wire.
  *
  * The records are those of core/memory/layout.py (layout.h is generated from it). No function checks an index that it finds in a table: the tables are
  * the broker's own. What comes from a peer (`source`) is checked against its end before it is read.
@@ -29,7 +29,7 @@ typedef struct {
     int32_t *staying;
 } leveret_matcher;
 
-/* Where messages of a user to an exchange go, and what the route cache has room for. */
+/* The routes of a user's messages to an exchange, as far as the route cache has room for them. */
 typedef struct {
     int32_t user;
     int32_t name_size;
@@ -131,13 +131,13 @@ typedef struct leveret_output {
 /* Octets that can be written at the end of a send buffer, see SendBuffer.room. */
 int32_t leveret_room(leveret_output *output);
 
-/* The first piece of what waits to be sent. */
+/* The first piece of the octets to send. */
 const uint8_t *leveret_pending(const leveret_tables *t, leveret_output *output, int32_t *size);
 
-/* Have the system send what waits, in as many pieces as it lies in: the octets that it took; -1: none now; 0: the peer is gone. */
+/* Have the system send the waiting octets, in as many pieces as they lie in: the number that it sent; -1: none now; 0: the peer is gone. */
 int32_t leveret_send(const leveret_tables *t, const leveret_output *output, int32_t descriptor);
 
-/* The first `count` octets of what waits are gone. */
+/* The first `count` of the waiting octets are gone. */
 void leveret_sent(const leveret_tables *t, leveret_output *output, int32_t count);
 
 /* The connection is over. */
@@ -164,7 +164,7 @@ typedef struct leveret_wire {
     int32_t is_first_only; /* deliveries that are not a message's first are made in Python */
 } leveret_wire;
 
-/* Where deliveries to a consumer go, who writes them, and the octets that they begin with; no prefix: nowhere yet. */
+/* The output of a consumer's deliveries, the family that writes them, and the octets that they begin with; no prefix: nowhere yet. */
 typedef struct {
     leveret_output *output;
     const leveret_wire *wire;

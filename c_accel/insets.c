@@ -1,4 +1,4 @@
-/* Sending bodies from their blocks: what waits in an output is its buffer with insets, and goes out piece by piece. */
+/* Sending bodies from their blocks: an output's waiting octets are its buffer with insets, and go out piece by piece. */
 #include "insets.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@ static inline int32_t wants_inset(const leveret_output *output, int32_t body)
     return output && output->inset_least && body >= output->inset_least;
 }
 
-/* Whether it can be now: what a slow reader holds of the arena is a buffer's size, or one body that is larger. */
+/* Whether a body can be an inset now: a slow reader holds a buffer's size of the arena, or one larger body. */
 static inline int32_t has_inset_room(const leveret_output *output, int32_t body)
 {
     return output->inset_count == 0

@@ -1,5 +1,5 @@
 /* Where a message goes that the route cache does not know: core/patterns/topic.py's walk over a tree that c_accel/matching.py has laid flat, and
- * core/broker/route_cache.py's way of remembering what it finds. */
+ * core/broker/route_cache.py's way of remembering routes. */
 #include "match.h"
 #include "routes.h"
 

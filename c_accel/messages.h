@@ -27,7 +27,7 @@ static inline void give(int32_t *table, int32_t *state, int32_t pool, int32_t re
     state[pool + 2] += 1;
 }
 
-/* See hot.new_message: what is told of a message that its family has read, without a reference yet. */
+/* See hot.new_message: the figures of a message that its family has read, without a reference yet. */
 static inline int32_t new_message(const leveret_tables *t, int32_t route_size, int32_t properties_size, int32_t body, int32_t block_total)
 {
     int32_t message = take(t->messages, t->state, POOL_MESSAGES, MESSAGE_WIDTH);

@@ -55,7 +55,7 @@ typedef struct {
 int32_t leveret_perf_transfers(leveret_perf *p, const leveret_perf_messages *made, uint32_t *draw, uint64_t transfers_max, int32_t confirms,
                                uint8_t *target, int32_t room, int32_t count, uint64_t now);
 
-/* Read whole frames of AMQP 1.0: transfers of one link, and dispositions of what was sent; p->tag is the last delivery-id. Where it stopped,
+/* Read whole frames of AMQP 1.0: transfers of one link, and dispositions of sent deliveries; p->tag is the last delivery-id. Where it stopped,
  * as leveret_perf_scan. */
 int32_t leveret_perf_scan_1_0(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
 

@@ -47,7 +47,7 @@ static inline void activate(const leveret_tables *t, int32_t queue)
     t->state[STATE_ACTIVE_TAIL] = queue;
 }
 
-/* The tree of what came back: see layout.py. */
+/* The tree of returned entries: see layout.py. */
 static inline uint32_t weight_of(int32_t entry)
 {
     return (uint32_t)entry * TREE_WEIGHT & TREE_WEIGHT_MASK;

@@ -129,7 +129,7 @@ void leveret_forget_returned(int32_t *entries, int32_t *root, int32_t entry)
     *cell = lower >= 0 ? lower : higher;
 }
 
-/* Into the tree of what came back: the nearest ones before and after the entry, -1: none. */
+/* Put an entry into the tree of returned entries: the nearest ones before and after it, -1: none. */
 static int32_t put_into_tree(int32_t *entries, int32_t *root, int32_t entry, int32_t *after, int32_t *steps)
 {
     int32_t position = entries[entry + ENTRY_POSITION], before = -1, node = *root;
