@@ -1,6 +1,6 @@
-"""Parts of the core that a board may leave out (boards/, its `carries`): looked for when they are first needed.
+"""Parts of the core that a board may leave out (boards/, its `carries`): imported when they are first needed.
 
-What is not carried costs nothing, and who asks for it is told so in the protocol's words. It knows no part by name.
+A part that is not carried costs nothing, and a peer that asks for it hears so in the protocol's words. This file knows no part by name.
 """
 
 from .errors import NOT_IMPLEMENTED, ProtocolError
