@@ -7,6 +7,7 @@ there. Traces on a board name the functions, and the file that they have come to
 """
 
 import ast
+import collections
 import functools
 import re
 import symtable
@@ -48,11 +49,10 @@ def asked_for_names(path, files, kept):
     """The files, those that ask for all of the source `path` asking for names instead; as they are where one of them cannot."""
     whole = [file for file in files.values() if any(file.bases[node] != path[:-3] for node in file.imports_of(path))]
     trial = dict(files)
-    loaded = reached(path, files, kept) if whole else ()
-    for file in whole:
-        text = names_for_modules.rewritten(file, path, files, loaded)
-        if text is None:
-            return files
+    texts = [names_for_modules.rewritten(file, files[path], files) for file in whole]
+    if None in texts or whole and {file.path for file in whole} & reached(path, files, kept):
+        return files  # or an import would not have the names yet
+    for file, text in zip(whole, texts):
         trial[file.path] = parsed(file.path, text)
     return trial
 
@@ -125,7 +125,6 @@ class File:
     def __init__(self, path, text):
         self.path = path
         self.tree = ast.parse(text)
-        self.sets: set | None = None  # names_for_modules.set_outside
         self.text = text = self.without_types(text)
         nodes = list(ast.walk(self.tree))
         self.imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
@@ -139,12 +138,24 @@ class File:
         module = symtable.symtable(text, path, "exec")
         symbols = module.get_symbols()
         self.made = {each.get_name() for each in symbols if each.is_assigned() or each.is_imported() or each.is_namespace()}
+        self.named_alone = collections.Counter(node.id for node in nodes if isinstance(node, ast.Name))  # how often each name stands there
+        self.reads: dict = {}  # {name: attributes that are read of what has it}
+        self.sets = set()  # attributes that are set of what has a name, but for `self`
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                if isinstance(node.ctx, ast.Load):
+                    self.reads.setdefault(node.value.id, []).append(node)
+                elif node.value.id != "self":
+                    self.sets.add(node.attr)
+        self.set_anew = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+        self.bound = set(self.made)  # in any scope
         self.read, waiting = set(), [module]  # as names of the module, or of the interpreter
         while waiting:
             table = waiting.pop()
             waiting += table.get_children()
             here = [each for each in table.get_symbols() if each.is_global() or table is module]
             self.read |= {each.get_name() for each in here if each.is_referenced() or each.is_declared_global()}
+            self.bound |= {each.get_name() for each in table.get_symbols() if each.is_local() or each.is_parameter()}
 
     def without_types(self, text):
         """The source, and the tree, without what is there for the type checker alone (`if False:` at its head)."""
