@@ -38,7 +38,7 @@ PARTS = {
     "management": ("core/management/requests.py", "core/broker/pressure.py"),
     "policies": ("core/broker/policies.py",),
     "patterns": ("core/patterns/expression_parser.py",),
-    "streams": ("core/stream/stream.py", "core/stream/subscription.py", "core/amqp_0_9/deliver_stream.py"),
+    "streams": ("core/stream/stream.py", "core/stream/subscription.py"),
     "transactions": ("core/broker/transaction.py",),
     "link": ("core/serial_link/link.py",),
     "tcp": ("ports/tcp.py",),
@@ -64,7 +64,16 @@ BEHIND = {
     "core/exchange/types/delayed.py": ("core/queue/waiting.py",),
     "core/recovery/opening.py": ("core/broker/ages.py",),
     "core/stream/stream.py": ("core/broker/ages.py", "core/queue/stream_arguments.py"),
+    "core/amqp_1_0/family.py": ("core/limits_further.py", "core/queue/wishes.py"),
 }
+# And with a part, or with another family, beside a family.
+BESIDE = {
+    ("amqp_0_9", "streams"): ("core/amqp_0_9/deliver_stream.py",),
+    ("amqp_1_0", "streams"): ("core/amqp_1_0/deliver_stream.py",),
+    ("amqp_1_0", "transactions"): ("core/amqp_1_0/transactions.py",),
+    ("amqp_0_9", "amqp_1_0"): ("core/amqp_0_9/exact.py",),
+}
+OF_AMQP_0_9 = ("bridge", "client")  # parts that go with that family alone: they speak it to the broker that they stand beside
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
@@ -179,6 +188,7 @@ class Board:
             + tuple(f"core/exchange/types/{name}.py" for name in carries["exchanges"])
             + tuple(f"core/queue/features/{name}.py" for name in carries["rules"])
             + tuple(path for part in carries["parts"] for path in PARTS[part])
+            + tuple(path for pair, paths in BESIDE.items() if {*pair} <= {*carries["dialects"], *carries["parts"]} for path in paths)
             + (
                 ("core/stream/pages.py", "core/recovery/lost_offsets.py")
                 if "log" in carries["parts"] and {"streams", "bridge"} & set(carries["parts"])
@@ -237,6 +247,8 @@ def check_carried(carries):
     for name in ("dialects", "exchanges", "rules", "parts"):
         for each in carries.get(name, ()):
             there = each in PARTS if name == "parts" else os.path.exists(os.path.join(ROOT, folders[name] % each))
+            if name == "parts" and each in OF_AMQP_0_9 and "amqp_0_9" not in carries["dialects"]:
+                raise ValueError(f"carries.parts: {each} goes with the dialect amqp_0_9")
             if not there:
                 raise ValueError(f"carries.{name}: there is no {each!r}")
         if name not in carries:

@@ -33,7 +33,7 @@ FIRMWARE_OF_PART = {
     "tcp": ("firmware/interface.py", "firmware/clock.py"),
     "bridge": ("firmware/uplink.py",),
 }
-SENSOR = ("firmware/sensor.py",)
+FIRMWARE_OF_DIALECT = {"amqp_0_9": ("firmware/sensor.py",)}  # it publishes by a client of that family
 
 
 class CompileFailed(Exception):
@@ -52,7 +52,8 @@ class File:
 def entries(board):
     """Paths of the sources that are imported by name or when settings ask for them."""
     late = [path for part in board.carries["parts"] for path in FIRMWARE_OF_PART.get(part, ())]
-    return board.roots() + FIRMWARE + tuple(late) + SENSOR
+    late += [path for dialect in board.carries["dialects"] for path in FIRMWARE_OF_DIALECT.get(dialect, ())]
+    return board.roots() + FIRMWARE + tuple(late)
 
 
 def source_paths(board):

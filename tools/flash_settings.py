@@ -55,6 +55,8 @@ def wanted(board, options, existing):
     add_places(settings, table, has_network)
     if has_network and table.get("ntp", NTP):
         settings["ntp"] = table.get("ntp", NTP)
+    if "sensor" in table and "amqp_0_9" not in board.carries["dialects"]:
+        raise UsageError(f"[board.sensor] publishes over AMQP 0-9-1, which {board.name} does not carry (boards/{board.name}/board.toml)")
     for key in ("store", "sensor"):
         if key in table:
             settings[key] = table[key]

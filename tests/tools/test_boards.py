@@ -55,6 +55,10 @@ GOOD = {
         ({"code": "tape"}, "code is 'tape'; it must be one of mpy, romfs, frozen, wheel"),
         ({"carries": {"dialects": [], "exchanges": ["telepathy"], "rules": [], "parts": []}}, "carries.exchanges: there is no 'telepathy'"),
         ({"carries": {"dialects": [], "exchanges": [], "rules": []}}, "carries.parts is missing"),
+        (
+            {"carries": {"dialects": ["amqp_1_0"], "exchanges": [], "rules": [], "parts": ["bridge"]}},
+            "carries.parts: bridge goes with the dialect amqp_0_9",
+        ),
     ],
 )
 def test_a_wrong_field_is_named(changes, said):
@@ -68,6 +72,18 @@ def test_a_board_that_there_is_not():
     with pytest.raises(boards.BoardError) as caught:
         boards.load("abacus")
     assert "there is no board 'abacus'; there are esp32," in str(caught.value)
+
+
+def test_a_board_carries_the_families_that_it_names():
+    files = {}
+    for dialects in (("amqp_0_9",), ("amqp_1_0",), ("amqp_0_9", "amqp_1_0")):
+        board = boards.load("esp32_s3")
+        board.carries = dict(board.carries, dialects=dialects, parts=["log", "tcp", "streams", "transactions"])
+        files[dialects] = set(board.files())
+    old, new, both = files.values()
+    assert both >= old | new and not [path for path in old if "amqp_1_0" in path] and not [path for path in new if "amqp_0_9" in path]
+    assert {"core/amqp_1_0/transactions.py", "core/amqp_1_0/deliver_stream.py", "core/limits_further.py"} <= new
+    assert "core/amqp_0_9/exact.py" in both - old
 
 
 def test_the_files_that_the_page_copies_for_a_board_that_only_publishes_are_a_whole_client(tmp_path):
