@@ -408,18 +408,22 @@ def reach_back(entries, entry, most):
 
 def leave(entries, queues, channels, consumers, channel, entry, most):
     """The newest `most` of the unsettled entries of a channel up to `entry` are on their way back to their queues: no consumer's, and in no
-    consumer's count. The entry before them, -1: there is none."""
+    consumer's count. The entry before them, -1: there is none. Entries in a row of one consumer and one queue are counted together."""
     while entry >= 0 and most > 0:
-        most -= 1
         consumer = entries[entry + ENTRY_CONSUMER]
-        if consumer != RETURNING:
+        queue = entries[entry + ENTRY_QUEUE]
+        count = most
+        while most > 0 and entry >= 0 and entries[entry + ENTRY_CONSUMER] == consumer and entries[entry + ENTRY_QUEUE] == queue:
+            most -= 1
             entries[entry + ENTRY_CONSUMER] = RETURNING
-            queues[entries[entry + ENTRY_QUEUE] + QUEUE_RETURNING] += 1
+            entry = entries[entry + ENTRY_PREVIOUS]
+        count -= most
+        if consumer != RETURNING:
+            queues[queue + QUEUE_RETURNING] += count
             if consumer != GOT:
-                channels[channel + CHANNEL_UNSETTLED] -= 1
+                channels[channel + CHANNEL_UNSETTLED] -= count
             if consumer >= 0 and consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED and consumers[consumer + CONSUMER_MODE] == 0:
-                consumers[consumer + CONSUMER_CREDIT] += 1
-        entry = entries[entry + ENTRY_PREVIOUS]
+                consumers[consumer + CONSUMER_CREDIT] += count
     return entry
 
 

@@ -8,6 +8,10 @@ from test_turns import LIMIT_MS, judge, milliseconds
 from leveret.core.broker import engine
 
 NAMES = (
+    "channel.close",
+    "connection.close",
+    "a connection that is lost",
+    "basic.nack, all at once, requeued",
     "queue.purge",
     "queue.delete, all ready",
     "queue.delete, all unsettled",
