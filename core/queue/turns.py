@@ -30,12 +30,13 @@ def run(broker, left):
 
 
 def serve(broker, queue):
-    """Deliver a queue's ready messages to consumers with credit and room, before basic.get removes one or a method counts them."""
+    """Deliver a queue's ready messages to consumers with credit and room, before basic.get removes one or a method counts them: at most one
+    round's effort, of which the connection's turn has that much less."""
     queues, state, engine = broker.tables.queues, broker.tables.state, broker.tables.engine
-    left = engine.deliveries
+    left = most = engine.deliveries
     for _ in range(_SERVED_TURNS):
         if left <= 0 or not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
-            return
+            break
         hot.deactivate(queues, state, queue.handle)
         queues[queue.handle + layout.QUEUE_ACTIVE] = 1
         queues[queue.handle + layout.QUEUE_NEXT_ACTIVE] = state[layout.STATE_ACTIVE_HEAD]
@@ -44,6 +45,7 @@ def serve(broker, queue):
             state[layout.STATE_ACTIVE_TAIL] = queue.handle
         go_round(broker, 1, left)
         left = engine.left
+    state[layout.STATE_LEFT] -= engine.effort * (most - left) // most
 
 
 def go_round(broker, turns, deliveries):

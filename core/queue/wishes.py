@@ -43,6 +43,7 @@ class Wish:
         self.returned = {}  # entry -> position of messages that returned to a place behind `passed`
         self.fitting = {}  # entry -> position of those among them that it has read again, and that fit
         self.unfit = {}  # where returning messages wait: entry -> (position, message) of those that it has read, and that did not fit
+        self.waits = False  # its looks took what the last round had left: others are asked once before it, whatever their priority
         self.refused = {}  # position -> entry of those that the consumer is not to get again, though they fit
 
     def has_refused(self, queue, entry, position):
@@ -138,9 +139,14 @@ class Rule(Feature):
         if broker.tables.engine.left <= 0:
             broker.activate(queue)  # it is asked in the next round
             return False
+        if wish.waits:
+            wish.waits = False
+            broker.activate(queue)
+            return False
         entry = self.first(broker, queue, wish)
         if entry == layout.NONE:
             if broker.tables.engine.left <= 0:  # the next one is asked first in the next round
+                wish.waits = True
                 broker.tables.queues[queue.handle + layout.QUEUE_TURN] = queue.consumers.index(consumer) + 1
                 broker.activate(queue)
             return False

@@ -7,9 +7,9 @@ from toy_family import ToyPeer, installed
 
 from leveret.core.broker.policies import Policy
 from leveret.core.errors import NOT_IMPLEMENTED, ProtocolError
-from leveret.core.memory import invariants
+from leveret.core.memory import invariants, layout
 from leveret.core.outcomes import ACCEPTED, MODIFIED, RELEASED
-from leveret.core.queue import wishes
+from leveret.core.queue import turns, wishes
 from leveret.core.stream.stream import EPOCH
 
 
@@ -50,10 +50,11 @@ def multiples(divisor):
     return lambda broker, message: body_of(broker, message) % divisor == 0
 
 
-def subscribe(peer, tag, fits, credit, alone=False, queue="q"):
+def subscribe(peer, tag, fits, credit, alone=False, queue="q", priority=0):
     """A consumer with a wish; fits None: without."""
     protocol = peer.connection.session
-    consumer = protocol.broker.consumers.subscribe(protocol.session, queue, tag, False, False, {}, 0)
+    arguments = {"x-priority": priority} if priority else {}
+    consumer = protocol.broker.consumers.subscribe(protocol.session, queue, tag, False, False, arguments, 0)
     if fits is not None:
         wishes.attach(protocol.broker, consumer, fits, alone)
     protocol.broker.consumers.add_credit(consumer, credit)
@@ -260,6 +261,48 @@ def test_looks_that_cost_much_are_made_in_several_rounds_and_all_are_made():
     assert sorted(looks) == sorted([1, 2, 3, 4, 5, 6, 7, 8, 9] * 5 + [20])
     rounds(broker)
     assert len(looks) == 46
+    invariants.check(broker.tables)
+
+
+def one_look_a_round(broker, message):
+    """A wish for nothing; a look takes a whole round."""
+    broker.tables.engine.turned(broker.tables.engine.deliveries)
+    return False
+
+
+@toys
+def test_who_counts_or_gets_a_message_waits_for_one_rounds_looks_at_most():
+    """turns.serve, and the turn of the connection that asked has as much less."""
+    broker, peer = world()
+    publish(peer, *range(1, 60))
+    looks = []
+    subscribe(Peer(broker), "c", costly(looks, 1000), 10)
+    state, queue = broker.tables.state, broker.queues["q"]
+    del looks[:]
+    broker.tables.begin_turn()
+    before = state[layout.STATE_LEFT]
+    turns.serve(broker, queue)
+    assert 4 <= len(looks) <= 5 and None not in looks, looks
+    assert before - state[layout.STATE_LEFT] >= broker.tables.engine.effort
+    rounds(broker)
+    broker.tables.begin_turn()
+    turns.serve(broker, queue)
+    assert state[layout.STATE_LEFT] == before and len(looks) <= 59, (looks, "nothing is left to look at")
+
+
+@toys
+def test_a_costly_wish_of_a_higher_priority_keeps_nothing_from_a_lower_one():
+    """Each look of the first takes a round."""
+    broker, peer = world()
+    low, high = Peer(broker), Peer(broker)
+    publish(peer, *range(300))
+    subscribe(high, "high", one_look_a_round, 1000, priority=9)
+    subscribe(low, "low", multiples(1), 1000)
+    rounds(broker, 100)
+    came = numbers(got(low))
+    assert len(came) > 40, "they come while the first has looked at a hundred"
+    rounds(broker, 1000)
+    assert came + numbers(got(low)) == list(range(300)) and not got(high)
     invariants.check(broker.tables)
 
 
