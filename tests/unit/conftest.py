@@ -1,4 +1,4 @@
-"""The collector of garbage passes over what imports have made, which lives until the end of the run: a twentieth of the processor's time."""
+"""The collector of garbage passes over what imports have made, which lives until the run ends: a twentieth of the processor's time."""
 
 import gc
 
