@@ -174,6 +174,13 @@ PYTHON_HEADERS = Component(
     lambda: os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")),
     ("python3-dev",),
 )
+PROTON_CPP = Component(
+    "Proton's C++ client",
+    ("proton-cpp", "proton/container.hpp"),
+    "its scenarios of AMQP 1.0 are left out (Proton's Python client has its own)",
+    lambda: bool(shutil.which("g++")) and os.path.exists("/usr/include/proton/container.hpp"),
+    ("g++", "libqpid-proton-cpp12-dev"),
+)
 SMALL_DISK = Component(
     "the right to mount a file system",
     ("mount",),
@@ -207,6 +214,7 @@ ALL = (
     JAVA,
     JDK,
     MAVEN,
+    PROTON_CPP,
     NODE,
     MICROPYTHON_32,
     MICROPYTHON,

@@ -90,6 +90,16 @@ def jars():
     return os.path.join(_made("jars", _octets(pom, hashes), make), "*")
 
 
+def proton_cpp():
+    """The command that runs the program of cpp/, compiled against Debian's libqpid-proton-cpp."""
+    source = os.path.join(HERE, "cpp", "proton_client.cpp")
+
+    def make(folder):
+        _run("the C++ program", ["g++", "-std=c++17", "-o", os.path.join(folder, "proton_client"), source, "-lqpid-proton-cpp"], HERE)
+
+    return [os.path.join(_made("proton_cpp", _octets(source), make), "proton_client")]
+
+
 # The client compiler alone: most of these programs live for seconds, and two cores are shared with the rest of the tests.
 BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-Xshare:auto")
 LONG = ("-Xmx2g",)  # where it is measured

@@ -49,6 +49,7 @@ PROGRAMS = {
     "rhea": Program(os.path.join("clients", "rhea_client.js"), _rhea, (components.NODE,)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),
+    "proton-cpp": Program(os.path.join("cpp", "proton_client.cpp"), brought.proton_cpp, (components.PROTON_CPP,)),
     "azure-servicebus": _python("azure_stack.py"),
     "rabbitmq-client": _python("rabbitmq_python.py", ("leveret",)),
 }
