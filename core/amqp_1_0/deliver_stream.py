@@ -10,7 +10,7 @@ from ..outcomes import ACCEPTED
 from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
 from . import convert, positions
-from .link_out import has_room, send, too_large
+from .link_out import has_room, is_held, send, too_large
 
 FILTER_TURN = 64  # messages that a filter lets pass before others have their turn
 FILTER_COST = 256  # deliveries that this counts as
@@ -48,7 +48,12 @@ def deliver_stream(link, most, before):
             session.connection.send.starve(consumer, count + before)
             break
         entry = stream_entry(tables, consumer, message)
-        send(link, entry, message, lead)
+        try:
+            send(link, entry, message, lead)
+        except Exception:  # all or nothing: the entry was made for this delivery
+            if not is_held(session, entry):
+                consumer.queue.drop(entry)
+            raise
         if link.settled:
             broker.consumers.settle(session, entry, entry, ACCEPTED)
         move_on(tables, consumer)

@@ -311,7 +311,12 @@ def deliver(link, most, before):
             session.connection.send.starve(consumer, count + before)
             break
         queue.pop()
-        send(link, entry, message, lead)
+        try:
+            send(link, entry, message, lead)
+        except Exception:  # all or nothing: an entry that the session does not hold goes back to its queue
+            if not is_held(session, entry):
+                queue.requeue(entry)
+            raise
         if link.settled:
             queue.drop(entry)
         count += 1
@@ -350,7 +355,8 @@ def has_room(session, lead, body):
 
 
 def send(link, entry, message, lead):
-    """Deliver an entry that is in no list: count it, write what can be written, and have the session hold it until it is settled."""
+    """Deliver an entry that is in no list: count it, write what can be written, and have the session hold it until it is settled. After an
+    error either the session holds it (is_held), or it is in no list."""
     session, broker = link.session, link.broker
     tables = broker.tables
     hot.next_number(tables.channels, session.handle + layout.CHANNEL_TAG)
@@ -366,6 +372,11 @@ def send(link, entry, message, lead):
     write(link, message, number, lead, first_of(link, entry, number))
 
 
+def is_held(session, entry):
+    """True when a session holds the entry of its last delivery."""
+    return session.broker.tables.channels[session.handle + layout.CHANNEL_UNSETTLED_TAIL] == entry
+
+
 def write(link, message, number, lead, first):
     """Write a delivery, or begin it. `number`: its delivery-id; `lead`: octets before the message's body; `first`: as Outgoing.start has
     it."""
@@ -378,10 +389,10 @@ def write(link, message, number, lead, first):
     if size > min(session.session.frame_max_out, buffer.room() - REPLY_ROOM):
         session.outgoing.start(link, message, number, lead, first)
         return
+    start = tables.size_of(message) - body
     buffer.write(struct.pack(">IBBH", size, 2, 0, session.number) + head + lead)
     if body:
         at = buffer.end
-        start = tables.size_of(message) - body
         hot.extract(tables.arena, tables.blocks, tables.state, tables.messages[message], start, buffer.octets, at, body)
         buffer.wrote(at + body)
     session.count_sent()

@@ -80,20 +80,19 @@ class Outgoing:
             size = min(left, most)
             if size < left:
                 octets = performative(self.link.handle, self.number, self.link.settled, True, *self.first)
-            send.write(struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets)
+            self.put(send, struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets, size)
             self.number = None
             self.first = (0,)
-            self.put(send, size)
             session.count_sent()
             if size == left:
                 self.abandon()
         return True
 
-    def put(self, send, size):
-        """Write the next `size` octets of the lead and the body."""
+    def put(self, send, head, size):
+        """Write the octets `head`, then the next `size` octets of the lead and the body; what raises has written nothing."""
         lead = self.lead[:size]
+        send.write(head + lead)
         if lead:
-            send.write(lead)
             self.lead = self.lead[size:]
         size -= len(lead)
         if size:

@@ -32,10 +32,12 @@ def begin(protocol, channel, fields, octets, at, end):
         raise ProtocolError(CHANNEL_ERROR, "a begin on channel %d, where a session has begun" % channel)
     if fields["remote-channel"] is not None:
         raise ProtocolError(CHANNEL_ERROR, "a begin that answers one of ours on channel %d: there is none" % fields["remote-channel"])
+    session = Session(protocol, channel, fields)  # first: what raises from here on ends the session with the record that it has
     handle = protocol.broker.consumers.open_session()
     if handle is None:
         raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % protocol.broker.limits.channel_count_max)
-    session = protocol.mapped[channel] = Session(protocol, channel, handle, fields)
+    session.handle = handle
+    protocol.mapped[channel] = session
     protocol.broker.tables.channels[handle + layout.CHANNEL_NUMBER] = channel
     protocol.reply(
         channel,
@@ -53,12 +55,12 @@ def begin(protocol, channel, fields, octets, at, end):
 class Session:
     """One session. `number`: its channel, in both directions."""
 
-    def __init__(self, protocol, number, handle, fields):
+    def __init__(self, protocol, number, fields):
         self.session = protocol  # the broker calls back by this name (contract.Session)
         self.connection = protocol.connection
         self.broker = protocol.broker
         self.number = number
-        self.handle = handle
+        self.handle = layout.NONE
         self.state = "mapped"  # states.SESSION
         self.consumers: "dict" = {}
         self.promises = Promises(protocol)

@@ -60,5 +60,6 @@ LINK = (
     ("detaching", "detach", "detached", "detached"),
     ("detaching", "release", "detached", "ignore"),
     ("detaching", "*", "detaching", "ignore"),
+    ("detached", "release", "detached", "ignore"),  # an error of ours came before the session forgot it
     ("*", "*", "*", "!command-invalid"),
 )

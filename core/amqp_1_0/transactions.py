@@ -282,9 +282,9 @@ class Coordinator(IncomingLink):
 
     def fail_later(self, work):
         """A transaction has failed: what it holds goes back, in this turn as far as it goes, and then in those to come."""
-        del self.works[work.id]
         if not work.fail():
             self.broker.jobs.append(Failing(self.broker, work))
+        del self.works[work.id]  # last: one that raises stays, and ends with its link
 
     def fail(self, work):
         """Have a transaction fail; false: not all is back yet."""
@@ -305,7 +305,8 @@ class Coordinator(IncomingLink):
         """The session ends."""
         IncomingLink.drop(self)
         for id_ in list(self.works):
-            self.works.pop(id_).drop()
+            self.works[id_].drop()  # one that raises stays for the next attempt
+            del self.works[id_]
 
 
 class Failing:

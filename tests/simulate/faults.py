@@ -92,6 +92,7 @@ FLAT = {
     "Tables": ("has_room", "blocks_for", "release", "size_of", "lend", "has_spare", "append", "copy_content", "new_message"),
     "Consumers": ("come_back", "end_consumer", "__init__"),
     "Topology": ("__init__",),
+    "memory.tables": ("clear",),
     "recovery.opening": ("make_durable",),
     "log.definition_records": ("restore", "restore_queue", "of_kind", "waits_for_other", "gone", "restore_one"),
     "management.requests": ("answer", "carried_out", "perform", "failure", "faulty", "let_go", "require_tag"),

@@ -7,6 +7,7 @@ everything that was promised holds. Raises model.Wrong.
 import json
 
 import invariants
+import struck_1_0
 from model import Wrong
 from struck_world import PERSISTENT, World, content, outside
 
@@ -464,5 +465,6 @@ SCENARIOS = {
         requests,
         {"management_size_max": 16384, "content_size_max": 16384, "arena_size": 131072, "argument_size_max": 1024},
     ),
+    **struck_1_0.SCENARIOS,
 }
 """Name -> (what sets it up, what is played, limits that differ from a board's)."""

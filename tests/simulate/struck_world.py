@@ -102,6 +102,10 @@ class Client:
             self.inbox += bytes(view)
             self.safely(self.connection.sent, len(view))
             self.world.broker.run()
+        self.parse()
+
+    def parse(self):
+        """Take the frames that are whole."""
         while len(self.inbox) >= 7:
             size = int.from_bytes(self.inbox[3:7], "big") + 8
             if len(self.inbox) < size:
