@@ -56,21 +56,25 @@ class Queue:
 
         Call this after every change of `rules`, `id_in_log` or another field that decides whether Python must see a push.
         """
-        plain = layout.PLAIN
-        limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
-        if self.is_stream or limits is None or self.is_paging():
-            plain = layout.NOT_PLAIN
-        elif self.id_in_log:
-            plain = layout.PLAIN_LOGGED
-        self.tables.queues[self.handle + layout.QUEUE_PLAIN] = plain
-        self.tables.queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
-        for at in range(4):
-            self.tables.queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
-        if self.needs_care != (limits is None):
-            self.needs_care = limits is None
         single_active = self.rules is not None and self.rules.single_active
         if self.single_active != single_active:
             self.single_active = single_active
+        queues = self.tables.queues
+        limits = None
+        try:
+            limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
+        finally:  # where the rules fail they see each message
+            plain = layout.PLAIN
+            if self.is_stream or limits is None or self.is_paging():
+                plain = layout.NOT_PLAIN
+            elif self.id_in_log:
+                plain = layout.PLAIN_LOGGED
+            queues[self.handle + layout.QUEUE_PLAIN] = plain
+            queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
+            for at in range(4):
+                queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
+            if self.needs_care != (limits is None):
+                self.needs_care = limits is None
         self.tables.engine.see_queue(self)
 
     @property

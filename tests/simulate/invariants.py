@@ -18,8 +18,9 @@ DELAYED = "x-delayed-message"
 EVERY = int(getattr(os, "environ", {}).get("LEVERET_CHECK_EVERY", "0"))  # of the steps of a run; 0: what the run thinks right
 
 
-def check(broker):
-    """Every record has an owner, every count is what it counts, and every object says what its record says."""
+def check(broker, struck=False):
+    """Every record has an owner, every count is what it counts, and every object says what its record says. `struck`: a fault was raised
+    in this broker, so that a queue whose rules failed may have them see each message."""
     handles_of_objects(broker)
     windows = invariants.check(
         broker.tables,
@@ -33,7 +34,7 @@ def check(broker):
             if not hasattr(consumer, "window_seen"):
                 consumer.window_seen = windows[consumer.handle]  # the window that it was given, as it was when it was seen first
             invariants.same("CONSUMER", consumer.handle, "CREDIT and unsettled", consumer.window_seen, windows[consumer.handle])
-    queue_records(broker)
+    queue_records(broker, struck)
     route_places(broker.tables)
 
 
@@ -167,10 +168,12 @@ def handles_of_objects(broker):
             raise Wrong("consumer %d: is to be once in its queue's line" % consumer.handle)
 
 
-def queue_records(broker):
+def queue_records(broker, struck):
     """What Queue.update_plain has written is still so."""
     for found in broker.queues.values():
         limits = (0, NONE, NONE, NONE) if found.rules is None else found.rules.flat()
+        if struck and found.needs_care:
+            limits = None
         plain = layout.PLAIN_LOGGED if found.id_in_log else layout.PLAIN
         rows = [("CONSUMERS", len(found.consumers)), ("IDENTITY", found.id_in_log)]
         rows.append(("PLAIN", layout.NOT_PLAIN if found.is_stream or limits is None or found.is_paging() else plain))

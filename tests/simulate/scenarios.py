@@ -314,7 +314,7 @@ def recoveries(world):
             raise Wrong("a fault in recovery was not told: %s %s" % (report, told))
     world.serves_on()
     world.time(300)
-    invariants.check(world.broker)
+    invariants.check(world.broker, outside.faults.raised is not None)
     world.store = world.store.cut()
     world.broker, report = world.start(world.store)
 
@@ -359,6 +359,7 @@ REQUESTS = (
 )
 TO_WHOM = (
     "message.reading.",
+    "message.formats.",
     "Tables.",
     "amqp_0_9.properties.",
     "amqp_0_9.field_table.",

@@ -270,7 +270,7 @@ class World:
     def rest(self):
         """No fault any more: everything comes to rest."""
         self.time(1300)
-        invariants.check(self.broker)
+        invariants.check(self.broker, outside.faults.raised is not None)
 
     def look(self):
         """What was promised holds: for those who are served on, here, behind a restart, and at the end."""
@@ -324,7 +324,7 @@ class World:
         for name in list(self.broker.queues):
             self.broker.topology.drop_queue(self.broker.queues[name])
         self.time(1300)  # what lies aside of a queue that was removed goes when the guard tries it again (AGAIN_MS)
-        invariants.check(self.broker)
+        invariants.check(self.broker, outside.faults.raised is not None)
         fresh = Broker(self.limits, b"fresh")
         if idle(self.broker) != idle(fresh):
             raise Wrong("with everything deleted the pools are %s, of a new broker %s" % (idle(self.broker), idle(fresh)))
