@@ -231,7 +231,7 @@ class Broker:
                 if queue.rules is not None:
                     queue.rules.tick(self, queue)
                 elif queue.is_stream:
-                    queue.forget_old(self.ages)
+                    queue.tick(self)
             except Exception as error:  # an error of ours is this queue's alone
                 self.guard.queue_failed(queue, error)
         self.dead_letters.retry()

@@ -341,7 +341,7 @@ class Topology:
                 count += tables.engine.drop_held(channel.handle, queue.handle, most - count)
         state[layout.STATE_LEFT] -= count
         broker.counters["dropped_with_queue"] += count
-        if queue.consumers or queues[queue.handle + layout.QUEUE_BLOCKS]:
+        if queue.consumers or queues[queue.handle + layout.QUEUE_BLOCKS] or queue.message_count():
             broker.dead_letters.retry()
             return False
         if broker.journal is not None:

@@ -22,6 +22,7 @@ TURN_MESSAGES = 512  # of one queue in one turn
 TURN_OCTETS = 1 << 18
 ROUND_TURNS = 8  # turns in one round of the broker
 PIECE = 65536  # octets read from the store at once
+PURGE_CHUNKS = 1024  # chunks that one turn purges
 
 TRIES = 10  # then the pager gives up the messages that it fails to read
 
@@ -403,21 +404,38 @@ class Pager(Copies):
 
     # Other events of a queue
 
-    def purge(self, queue):
-        """Settle everything of a queue that is only in the log: how many."""
+    def purge(self, queue, most):
+        """Settle `most` messages of a queue that are only in the log, from the first one, or as many as a turn's chunks have."""
         pages, chunks = queue.pages, self.tables.chunks
-        count = pages.count
-        self.log.forget_marks(pages)
-        while pages.head != layout.NONE:
-            chunk = pages.head
-            first = self.journal.position(queue, chunks[chunk + chunk_index.POSITION])
-            self.journal.settle_range(
-                queue,
-                first,
-                first + chunks[chunk + chunk_index.SPAN],
-                chunks[chunk + chunk_index.COUNT],
-                chunks[chunk + chunk_index.SEGMENT],
-            )
-            pages.remove(chunk)
+        gone = set()
+        try:
+            for _ in range(PURGE_CHUNKS):
+                chunk = pages.head
+                if chunk == layout.NONE or most <= 0:
+                    break
+                first = self.journal.position(queue, chunks[chunk + chunk_index.POSITION])
+                count, span = chunks[chunk + chunk_index.COUNT], chunks[chunk + chunk_index.SPAN]
+                if count > most:
+                    count, span = most, self.span_of(queue, first, most)
+                self.journal.settle_range(queue, first, first + span, count, chunks[chunk + chunk_index.SEGMENT])
+                most -= count
+                if span == chunks[chunk + chunk_index.SPAN]:
+                    gone.add(chunk)
+                    pages.remove(chunk)
+                else:
+                    octets = chunks[chunk + chunk_index.OCTETS] * count // chunks[chunk + chunk_index.COUNT]
+                    chunks[chunk + chunk_index.POSITION] = (first + span) & layout.MASK
+                    chunks[chunk + chunk_index.SPAN] -= span
+                    pages.count_out(chunk, count, octets)
+        finally:
+            self.log.forget_marks(pages, gone)
         self.see_empty(queue)
-        return count
+
+    def span_of(self, queue, first, count):
+        """How many positions from `first` on have `count` messages of one chunk."""
+        holes = queue.pages.holes
+        end = first
+        while count > 0:
+            count -= 0 if holes is not None and holes.has(end) else 1
+            end += 1
+        return end - first

@@ -310,6 +310,8 @@ class Journal:
         self.gather_settled()
         if not queue.id_in_log:
             return
+        if queue in self.pager.queues:
+            self.pager.queues.remove(queue)
         if self.settled.pop(queue.id_in_log, None) is not None:
             self.settled_count = sum([len(ranges) for ranges in self.settled.values()])
         if queue in self.grown:
@@ -463,6 +465,9 @@ class Journal:
                 if turning and not (self.turns and self.worth_turning()):
                     break
                 here = self.pager.chunks_in(oldest)
+                if here is None:
+                    self.goes_on = True
+                    return
                 if not self.pager.may_copy(here):
                     break
                 if turning:

@@ -319,11 +319,11 @@ class Log:
         self.troubled("the log cannot be written: %r" % (error,))
         return False
 
-    def forget_marks(self, pages, chunk=None):
-        """A chunk of a queue (None: all of its chunks) is given back before it is written."""
-        self.marks = [mark for mark in self.marks if mark[0] is not pages or chunk not in (None, mark[1])]
+    def forget_marks(self, pages, gone):
+        """These chunks of a queue are given back, some perhaps before they are written."""
+        self.marks = [mark for mark in self.marks if mark[0] is not pages or mark[1] not in gone]
         if self.flight is not None:
-            self.flight.marks = [mark for mark in self.flight.marks if mark[0] is not pages or chunk not in (None, mark[1])]
+            self.flight.marks = [mark for mark in self.flight.marks if mark[0] is not pages or mark[1] not in gone]
 
     def head_of(self, segment):
         """The first record of a segment, the last one of the log."""

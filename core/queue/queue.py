@@ -200,11 +200,12 @@ class Queue:
         tables.state[layout.STATE_LEFT] -= steps * tables.engine.effort // STEPS_A_TURN
 
     def purge(self, most=layout.MASK):
-        """Drop ready messages (0-9-1 section 1.7.2.7: not unsettled ones), of those in memory at most `most`. Returns how many."""
+        """Drop ready messages (0-9-1 section 1.7.2.7: not unsettled ones), the oldest first: `most`, or fewer where many are only in the
+        log. Returns how many."""
         count = self.message_count()
-        if self.is_paging():
-            self.pages.pager.purge(self)
         self.tables.engine.purge(self.handle, most)
+        if self.is_paging():
+            self.pages.pager.purge(self, most - count + self.message_count())
         return count - self.message_count()
 
     def end(self):

@@ -329,7 +329,7 @@ def enter(tables, queue, message, position, before):
     """Put a message at its position of a queue: its entry."""
     entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, queue.handle, message)
     tables.entries[entry + layout.ENTRY_POSITION] = position & layout.MASK
-    tables.entries[entry + layout.ENTRY_REDELIVERED] = 1
+    tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE if queue.is_stream else 1
     tables.entries[entry + layout.ENTRY_DEADLINE] = 0
     if tables.entries[entry + layout.ENTRY_PREVIOUS] != before:
         queue.unlink(entry)

@@ -17,6 +17,7 @@ from ..log.message_record import size_of
 from ..log.read_back import Damaged, Walk
 from ..log.settled_positions import Settled
 from ..memory import hot, layout
+from .stream import DROPS_TURN
 
 TURN_MESSAGES = 512  # that a window has at most, beside the last of a turn
 TURN_OCTETS = 1 << 18
@@ -61,7 +62,7 @@ class StreamPages(chunk_index.Paged):
         """As Paged.remove; no reader may return to that chunk."""
         self.chunk_total -= 1
         if self.tables.chunks[chunk + chunk_index.OFFSET] < 0:
-            self.pager.log.forget_marks(self, chunk)
+            self.pager.log.forget_marks(self, (chunk,))
         for window in self.windows:
             if window.chunk == chunk:
                 window.chunk = layout.NONE
@@ -134,8 +135,11 @@ class StreamPages(chunk_index.Paged):
     def trim(self):
         """Retention by octets; and memory holds no more than it should."""
         stream = self.stream
-        while self.octets > stream.size_max and stream.message_count() > 1 and stream.may_drop_first():
+        most = stream.drops_max
+        while most > 0 and self.octets > stream.size_max and stream.message_count() > 1 and stream.may_drop_first():
+            most -= 1
             self.let_go(stream.first_offset + 1)
+        stream.charge(stream.drops_max - most)
         self.shrink(0)
 
     def is_full(self, block_total):
@@ -186,7 +190,7 @@ class StreamPages(chunk_index.Paged):
         for consumer in stream.consumers:
             if consumer.cursor == entry:
                 consumer.cursor = layout.NONE
-        self.drop(entry)
+        self.stream.drop(entry)
         return True
 
     def over_half(self, block_total):
@@ -223,11 +227,6 @@ class StreamPages(chunk_index.Paged):
         """True when the stream has more than an eighth of the arena."""
         return self.tables.queues[self.stream.handle + layout.QUEUE_BLOCKS] * FREE_PART > block_count(self.pager.broker.limits)
 
-    def drop(self, entry):
-        """Free an entry that is in no list; the journal is not to hear of it."""
-        self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE
-        self.stream.drop(entry)
-
     # Retention
 
     def let_go(self, end):
@@ -237,7 +236,7 @@ class StreamPages(chunk_index.Paged):
         while stream.head() != layout.NONE and stream.held_from() < end:
             entry = stream.pop()
             size = self.tables.size_of(self.tables.entries[entry + layout.ENTRY_MESSAGE])
-            self.drop(entry)
+            self.stream.drop(entry)
         while self.head != layout.NONE and self.position(self.head) < end:
             self.take_out(self.head, end, size if end == before + 1 else None)
         self.begin_at(end)
@@ -290,22 +289,32 @@ class StreamPages(chunk_index.Paged):
         if end > self.stream.first_offset:
             self.let_go(end)
 
-    def forget_old(self, ages, age_max_s):
-        """Drop messages older than `age_max_s`: message by message in memory, chunk by chunk in the log alone."""
+    def forget_old(self, ages, age_max_s, left=DROPS_TURN):
+        """Drop messages older than `age_max_s`, chunk by chunk in the log alone; true when `left` messages and chunks were not all."""
         stream, tables = self.stream, self.tables
         while stream.message_count():
-            end = stream.first_offset + 1
-            if stream.first_offset >= stream.held_from():
-                came = tables.messages[tables.entries[stream.head() + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED]
+            end, most = stream.first_offset, stream.free_offset()
+            if end >= stream.held_from():
+                entry = stream.head()
+                while left > 0 and end < most and entry != layout.NONE:
+                    came = tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED]
+                    if ages.age_s(came) <= age_max_s:
+                        break
+                    left -= 1
+                    end += 1
+                    entry = tables.entries[entry + layout.ENTRY_NEXT]
             elif self.head == layout.NONE:
-                return
+                return False
             else:
-                came = tables.chunks[self.head + chunk_index.NEWEST]
-                end = self.position(self.head) + tables.chunks[self.head + chunk_index.SPAN]
-            end = min(end, stream.free_offset())
-            if ages.age_s(came) <= age_max_s or end <= stream.first_offset:
-                return
+                left -= 1
+                if ages.age_s(tables.chunks[self.head + chunk_index.NEWEST]) > age_max_s:
+                    end = min(self.position(self.head) + tables.chunks[self.head + chunk_index.SPAN], most)
+            if end <= stream.first_offset:
+                return False
             self.let_go(end)
+            if left <= 0:
+                return True
+        return False
 
     # Places
 
@@ -436,7 +445,7 @@ class StreamPages(chunk_index.Paged):
             entry = window.head
             window.head = self.tables.entries[entry + layout.ENTRY_NEXT]
             window.first += 1
-            self.drop(entry)
+            self.stream.drop(entry)
         if window.head == layout.NONE:
             window.tail = layout.NONE
             window.first = window.end

@@ -20,6 +20,24 @@ AGE_S_MAX = 1 << 30  # 34 years; the longest retention
 AGES = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2592000, "Y": 31536000}
 
 
+DROPS_TURN = 1000  # messages that retention drops in one turn
+
+
+class Ageing:
+    """The rest of what is too old in a stream: a job of the broker (`jobs`)."""
+
+    subject = "the age of messages%s"
+
+    def __init__(self, broker, stream):
+        self.broker = broker
+        self.stream = stream
+
+    def work(self):
+        """Drop some more."""
+        if self.broker.queues.get(self.stream.name) is self.stream:
+            self.stream.tick(self.broker)
+
+
 class Stream(Queue):
     """One stream on the record `handle` of the queue table.
 
@@ -29,6 +47,7 @@ class Stream(Queue):
     is_stream = True
     type = "stream"
     delivered = layout.NONE  # the message that stands for all that is delivered and not settled
+    drops_max = 64  # messages that retention by octets drops for one that comes: more only where a policy has made the stream smaller
 
     def __init__(self, tables, handle, name, durable, arguments, identity, limits):
         Queue.__init__(self, tables, handle, name, durable, False, arguments, None)
@@ -103,9 +122,11 @@ class Stream(Queue):
         if self.hold is None:
             return False
         size = block_total * self.tables.block_size
+        most = self.drops_max
         while self.message_count() and (self.size + size > self.size_max or self.pages is None and self.over_share(block_total)):
-            if not self.may_drop_first():
+            if most == 0 or not self.may_drop_first():
                 return True
+            most -= 1
             self.drop_first()
         return False
 
@@ -137,11 +158,15 @@ class Stream(Queue):
             tables.counts["stream_duplicates"] += 1
             return
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+        tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
         self.following += 1
         if self.pages is None:
             self.held_size += tables.size_of(message)
-            while self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)) and self.may_drop_first():
+            most = self.drops_max
+            while most > 0 and self.message_count() > 1 and (self.size > self.size_max or self.over_share(0)) and self.may_drop_first():
+                most -= 1
                 self.drop_first()
+            self.charge(self.drops_max - most)
         for consumer in self.consumers:
             if consumer.cursor == layout.NONE and consumer.cursor_offset == self.following - 1:
                 consumer.cursor = entry
@@ -155,26 +180,36 @@ class Stream(Queue):
         message = self.tables.entries[entry + layout.ENTRY_MESSAGE]
         octets, kind = self.tables.properties_of(message), self.tables.messages[message + layout.MESSAGE_KIND]
         self.unlink(entry)
-        self.tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
         self.drop(entry)
         self.following -= 1
         self.publishers.withdraw(octets, kind)
         position = self.handle + layout.QUEUE_POSITION
         self.tables.queues[position] = (self.tables.queues[position] - 1) & layout.MASK
 
+    def charge(self, count):
+        """Retention has dropped so many messages in a connection's turn."""
+        self.tables.state[layout.STATE_LEFT] -= count * max(self.tables.engine.effort // DROPS_TURN, 1)
+
+    def tick(self, broker):
+        """Drop the messages older than x-max-age, in turns."""
+        if self.forget_old(broker.ages):
+            broker.jobs.append(Ageing(broker, self))
+
     def forget_old(self, ages):
-        """Drop the messages older than x-max-age by `ages` (ages.Ages)."""
+        """Drop some of the messages older than x-max-age by `ages` (ages.Ages); true when there are more."""
         if not self.age_max_s:
-            return
+            return False
         if self.pages is not None:
-            self.pages.forget_old(ages, self.age_max_s)
-            return
+            return self.pages.forget_old(ages, self.age_max_s)
         tables = self.tables
-        while self.message_count():
+        for _ in range(DROPS_TURN):
+            if not self.message_count():
+                return False
             message = tables.entries[self.head() + layout.ENTRY_MESSAGE]
             if ages.age_s(tables.messages[message + layout.MESSAGE_ARRIVED]) <= self.age_max_s or not self.may_drop_first():
-                return
+                return False
             self.drop_first()
+        return True
 
     def drop_first(self):
         """Retention: drop the oldest message and move the cursors that stand on it."""
@@ -198,13 +233,14 @@ class Stream(Queue):
         self.drop(entry)
 
     def purge(self, most=layout.MASK):
-        """Drop messages, and of those in memory `most` at most: how many; offsets go on where they were."""
+        """Drop messages, the oldest first, as many as take as long as `most` settlements: how many; offsets go on where they were."""
         count = self.message_count()
-        if self.pages is not None:
-            self.pages.let_go(self.following)
-        left = max(count - most, 0)
-        while self.message_count() > left:
-            self.drop_first()
+        end = min(self.first_offset + most // max(self.tables.engine.effort // DROPS_TURN, 1), self.following)
+        if self.pages is None:
+            while self.first_offset < end:
+                self.drop_first()
+        elif self.first_offset < end:
+            self.pages.let_go(end)
         count -= self.message_count()
         self.tables.counts["retained_out"] -= count  # retention did not drop them
         return count

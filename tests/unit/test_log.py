@@ -340,9 +340,9 @@ def test_marks_of_a_chunk_are_forgotten_and_no_others():
 
     log.flight = Flight
     log.marks = [(other, 2), (one, 1), (one, 3)]
-    log.forget_marks(one, 1)
+    log.forget_marks(one, (1,))
     assert log.marks == [(other, 2), (one, 3)] and Flight.marks == [(other, 1), (one, 2)]
-    log.forget_marks(one)
+    log.forget_marks(one, [3, 2])
     assert log.marks == [(other, 2)] and Flight.marks == [(other, 1)]
 
 
