@@ -260,9 +260,9 @@ class Engine:
         """See core/log/flat_records.py."""
         return lib.leveret_gather_settled(self.pointers, runs, most)
 
-    def live_in(self, entry, segment, live, count, most):
+    def live_in(self, entry, end, segment, live, most):
         """See core/log/flat_records.py."""
-        return lib.leveret_live_in(self.pointers, entry, segment, live, count, most)
+        return lib.leveret_live_in(self.pointers, entry, end, segment, live, most)
 
     def purge(self, queue, most):
         """See core/broker/engine.py."""

@@ -78,7 +78,7 @@ void leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t segm
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most);
 
 /* See live_in in core/log/flat_records.py. */
-int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t segment, int32_t *live, int32_t count, int32_t most);
+int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t end, int32_t segment, int32_t *live, int32_t most);
 
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
 void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);

@@ -161,6 +161,7 @@ static inline void drop(const leveret_tables *t, int32_t entry)
     } else {
         give(t->entries, t->state, POOL_ENTRIES, entry);
     }
+    place[ENTRY_REDELIVERED] = NONE;
 }
 
 /* Rule "expired": also let_go in features/expiry.py and expire of hot.py; test_homes.py holds them together. */

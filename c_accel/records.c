@@ -109,14 +109,14 @@ void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *sou
     append(t, message, source, start, size);
 }
 
-int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t segment, int32_t *live, int32_t count, int32_t most)
+int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t end, int32_t segment, int32_t *live, int32_t most)
 {
-    while (entry >= 0 && count < most) {
+    int32_t count = 0;
+    for (; entry < end && count < most; entry += ENTRY_WIDTH) {
         const int32_t *place = t->entries + entry;
-        if (t->messages[place[ENTRY_MESSAGE] + MESSAGE_SEGMENT] == segment && t->queues[place[ENTRY_QUEUE] + QUEUE_IDENTITY] &&
-            place[ENTRY_REDELIVERED] >= 0)
+        if (place[ENTRY_REDELIVERED] >= 0 && t->messages[place[ENTRY_MESSAGE] + MESSAGE_SEGMENT] == segment)
             live[count++] = entry;
-        entry = place[ENTRY_NEXT];
     }
-    return count;
+    live[count] = NONE;
+    return entry;
 }

@@ -115,12 +115,11 @@ class Plain:
 
         return flat_records.gather_settled(self.tables.entries, self.tables.state, runs, most)
 
-    def live_in(self, entry, segment, live, count, most):
+    def live_in(self, entry, end, segment, live, most):
         """See flat_records.live_in."""
         from ..log import flat_records
 
-        tables = self.tables
-        return flat_records.live_in(tables.messages, tables.entries, tables.queues, entry, segment, live, count, most)
+        return flat_records.live_in(self.tables.messages, self.tables.entries, entry, end, segment, live, most)
 
     # Methods on all messages of a queue, or on all deliveries of a channel
 

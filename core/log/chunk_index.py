@@ -96,7 +96,11 @@ class Paged:
         self.octets -= chunks[chunk + OCTETS]
         if self.last == chunk:
             self.last = NONE
-        hot.give(chunks, self.tables.chunk_pool, 0, chunk)
+        pool = self.tables.chunk_pool
+        if pool[3] == chunk:
+            pool[3] = behind
+        chunks[chunk + SEGMENT] = NONE
+        hot.give(chunks, pool, 0, chunk)
 
     def begin(self, before, segment, offset, skip, position, octets, come_back):
         """A new chunk with one message, behind `before`."""

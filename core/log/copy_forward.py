@@ -16,6 +16,9 @@ if False:  # for the type checker alone
 READ_RETRY_MS = 200  # after the store has failed to read
 
 KIB = 1024  # octets of a message that are as much work as one more message
+CHUNKS_TURN = 16384  # chunks that one turn looks at
+LOOKS = 32  # engine.effort over this: entries that are looked at while one message is copied
+SHARED_MAX = 4096  # references to messages with more than one that a sweep over the entries remembers; the next sweep sees the others
 
 
 class Copies:
@@ -33,19 +36,46 @@ class Copies:
 
     left = 0  # messages that may be copied yet in this turn; a KiB of one counts as one more
     walk: "Any" = None  # where the copying of a segment continues
-    known: "Any" = None  # see `in_memory`
+    walks: "Any" = None  # the queue whose chunks chunks_in looks at
+    unwalked: "Any" = ()  # those that it has not come to
+    here: "Any" = None  # what it has found, in the segment `here_in`
+    here_in = layout.NONE
+    swept = layout.NONE  # the segment whose messages in memory are copied
+    at = 0  # the entry at which that goes on
+    shared: "Any" = ()  # message -> its entries so far, of those with more references than one
+    promised = 0  # their references
+    again = False  # there are more of those
 
     def chunks_in(self, segment):
-        """{queue id: (queue, its chunks in a segment)}, the chunks in order."""
-        chunks = self.tables.chunks
-        here: dict = {}
-        for queue in self.broker.queues.values():
-            chunk = layout.NONE if queue.pages is None else queue.pages.head
-            while chunk != layout.NONE:
-                if chunks[chunk + chunk_index.SEGMENT] == segment.number and chunks[chunk + chunk_index.OFFSET] >= 0:
-                    here.setdefault(queue.id_in_log, (queue, []))[1].append(chunk)
-                chunk = chunks[chunk + chunk_index.NEXT]
-        return here
+        """{queue id: (queue, its chunks in a segment)}, the chunks in order; None: the walk through the index goes on in the next turn.
+
+        No chunk comes into the oldest segment, so the walk is made once for each.
+        """
+        chunks, pool = self.tables.chunks, self.tables.chunk_pool
+        if self.here_in != segment.number:
+            self.here_in, self.here = segment.number, {}
+            self.unwalked = [queue for queue in self.broker.queues.values() if queue.pages is not None]
+            pool[3] = layout.NONE
+        steps = CHUNKS_TURN
+        while pool[3] != layout.NONE or self.unwalked:
+            chunk = pool[3]
+            if chunk == layout.NONE:
+                self.walks = self.unwalked.pop()
+                pool[3] = self.walks.pages.head
+                continue
+            if steps == 0:
+                return None
+            steps -= 1
+            if chunks[chunk + chunk_index.SEGMENT] == segment.number and chunks[chunk + chunk_index.OFFSET] >= 0:
+                self.here.setdefault(self.walks.id_in_log, (self.walks, []))[1].append(chunk)
+            pool[3] = chunks[chunk + chunk_index.NEXT]
+        for identity in list(self.here):
+            queue, mine = self.here[identity]
+            mine = [chunk for chunk in mine if chunks[chunk + chunk_index.SEGMENT] == segment.number]  # the others are no more
+            self.here[identity] = (queue, mine)
+            if not mine or self.broker.queues.get(queue.name) is not queue:
+                del self.here[identity]
+        return self.here
 
     def may_copy(self, here):
         """True when the index has room for copies of the chunks `here` (chunks_in), and the store has not failed to read just now."""
@@ -66,66 +96,87 @@ class Copies:
         return True
 
     def copy_from_memory(self, segment):
-        """The same for messages in memory: each is copied with all of its places."""
-        entries, messages = self.tables.entries, self.tables.messages
-        most = self.left
-        live, count = self.live_in(segment.number, most)
-        chosen: dict = {}  # message -> its places
-        references = 0
-        for at in range(count):
-            message = entries[live[at] + layout.ENTRY_MESSAGE]
-            if message not in chosen and self.left > 0:
-                self.left -= messages[message + layout.MESSAGE_REFERENCES] + self.tables.size_of(message) // KIB
-                references += messages[message + layout.MESSAGE_REFERENCES]
-                chosen[message] = []
-        if references > len(chosen):  # some have more places than one
-            for message in chosen:
-                messages[message + layout.MESSAGE_SEGMENT] = layout.NONE
-            try:
-                live, count = self.live_in(layout.NONE, references)
-            finally:
-                for message in chosen:
-                    messages[message + layout.MESSAGE_SEGMENT] = segment.number
-        for at in range(count):
-            if entries[live[at] + layout.ENTRY_MESSAGE] in chosen:
-                chosen[entries[live[at] + layout.ENTRY_MESSAGE]].append(self.place_of(live[at]))
-        for message in chosen:
-            self.journal.rewrite(message, chosen[message])
-            for _ in chosen[message]:
-                self.journal.moved_out(segment)
-        return self.left > 0
+        """The same for messages in memory, in the order of the table of entries: each is copied with all of its places, at the end where it
+        may have more than one. An entry never gets a message of the oldest segment."""
+        tables, number = self.tables, segment.number
+        if self.swept != number:
+            self.swept = number
+            self.begin_sweep()
+        live = table(max(self.left, 0) + 1)
+        live_at = tables.engine.integers(live)
+        looks = layout.ENTRY_WIDTH * (tables.engine.effort // LOOKS)  # at entries, as much work as one message
+        while self.at < tables.state[layout.POOL_ENTRIES + 1]:
+            if self.left <= 0:
+                return False
+            begin, end = self.at, min(self.at + self.left * looks, tables.state[layout.POOL_ENTRIES + 1])
+            end = tables.engine.live_in(begin, end, number, live_at, self.left)
+            place = 0
+            while self.left > 0 and live[place] != layout.NONE:
+                self.at = live[place]
+                self.see_live(segment, live[place])
+                self.at += layout.ENTRY_WIDTH
+                place += 1
+            if live[place] == layout.NONE:
+                self.at = end
+            self.left -= (self.at - begin) // looks
+        for message in list(self.shared):
+            if self.left <= 0:
+                return False
+            self.rewrite(segment, message, [entry for entry in self.shared[message] if self.is_live(entry, number)])
+            del self.shared[message]
+        if self.again:
+            self.begin_sweep()
+            self.left = 0
+            return False
+        return True
 
-    def live_in(self, number, most):
-        """(entries, how many): those in memory with a place in the log, and a message in that segment; ready, unsettled, waiting."""
-        tables = self.tables
-        live, count = table(most), 0
-        at = tables.engine.integers(live)
-        for queue in self.broker.queues.values():
-            if queue.id_in_log and not queue.is_stream:
-                count = tables.engine.live_in(queue.head(), number, at, count, most)
-        for channel in self.broker.consumers.open_sessions():
-            count = tables.engine.live_in(tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD], number, at, count, most)
-        for queue, entry in self.broker.kept_aside():
-            if (
-                queue.id_in_log
-                and count < most
-                and tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == number
-            ):
-                live[count] = entry
-                count += 1
-        return live, count
+    def begin_sweep(self):
+        """Look at all entries, from the first one."""
+        self.at = self.promised = 0
+        self.shared = {}
+        self.again = False
+
+    def is_live(self, entry, number):
+        """True when the log knows an entry, whose message is in the segment with this number."""
+        entries = self.tables.entries
+        message = entries[entry + layout.ENTRY_MESSAGE]
+        return entries[entry + layout.ENTRY_REDELIVERED] >= 0 and self.tables.messages[message + layout.MESSAGE_SEGMENT] == number
+
+    def see_live(self, segment, entry):
+        """An entry has a message of the segment: copy the message now, or when its other places are known."""
+        entries, messages = self.tables.entries, self.tables.messages
+        message = entries[entry + layout.ENTRY_MESSAGE]
+        queue = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+        if self.broker.queues.get(queue.name) is not queue:
+            entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # the copy does not have the place: hot.drop is not to tell the journal
+            self.left -= 1
+        elif not queue.id_in_log:
+            self.left -= 1
+        elif messages[message + layout.MESSAGE_REFERENCES] == 1:
+            self.rewrite(segment, message, [entry])
+        elif message in self.shared:
+            self.shared[message].append(entry)
+        elif self.promised < SHARED_MAX:
+            self.promised += messages[message + layout.MESSAGE_REFERENCES]
+            self.shared[message] = [entry]
+        else:
+            self.again = True
+
+    def rewrite(self, segment, message, live):
+        """Write a message of the segment again, with the places of these entries."""
+        mine = [entry for entry in live if self.tables.entries[entry + layout.ENTRY_MESSAGE] == message]
+        self.left -= len(live) + self.tables.size_of(message) // KIB
+        if len(mine) < len(live):
+            self.again = True  # one has another message now (AMQP 1.0: with annotations of its own)
+        if mine:
+            self.journal.rewrite(message, [self.place_of(entry) for entry in mine])
+        for _ in mine:
+            self.journal.moved_out(segment)
 
     def place_of(self, entry):
         """(queue id, position) of an entry."""
         queue = self.broker.queue_objects[self.tables.entries[entry + layout.ENTRY_QUEUE]]
         return queue.id_in_log, self.journal.position(queue, self.tables.entries[entry + layout.ENTRY_POSITION])
-
-    def in_memory(self, segment):
-        """{place: message} of a segment's messages in memory."""
-        if self.known is None:
-            live, count = self.live_in(segment.number, len(self.tables.entries) // layout.ENTRY_WIDTH)
-            self.known = {self.place_of(live[at]): self.tables.entries[live[at] + layout.ENTRY_MESSAGE] for at in range(count)}
-        return self.known
 
     def copy(self, segment, here):
         """Write the messages again that only this segment holds, with their places in memory, as many as `left` says; true when all are
@@ -136,7 +187,6 @@ class Copies:
         """
         chunks = self.tables.chunks
         self.reader.known = {}
-        self.known = None
         walk, self.walk = self.walk, None
         if walk is None or walk.number != segment.number:
             walk = Walk(self.reader, segment.number, 0, 0, segment.size)
@@ -193,25 +243,19 @@ class Copies:
         heads = walk.heads()
         count, arrived, body = heads[0], heads[1], heads[5]
         size = message_record.size_of(heads)
-        only_here, others = [], []
+        only_here = []
         for place in walk.places(count):
             queue, mine = here.get(place[0], (None, ()))
             chunk = layout.NONE if queue is None else self.chunk_with(mine, queue.pages.holes, place[1], walk)
-            if chunk == layout.NONE:
-                others.append(place)
-            else:
+            if chunk != layout.NONE:
                 only_here.append((queue, chunk, place[1]))
         self.left -= count
         if not only_here:
             return
-        in_memory = self.in_memory(segment) if others else {}
-        others = [place for place in others if place in in_memory]
-        places = others + [(queue.id_in_log, position) for queue, _, position in only_here]
+        places = [(queue.id_in_log, position) for queue, _, position in only_here]
         self.left -= size // KIB
         skip = self.journal.append_message(walk.type, self.parts_of(walk, count, size, places), len(places))
         self.log.counters["log_copied_forward"] += 1
-        for place in others:
-            self.tables.messages[in_memory[place] + layout.MESSAGE_SEGMENT] = self.log.current().number
         for queue, chunk, position in only_here:
             made = self.move(queue, chunk, skip, position, size if queue.is_stream else body)
             if queue.is_stream:
@@ -235,12 +279,19 @@ class Copies:
     def chunk_with(self, mine, holes, position, walk):
         """The one of these chunks that has a position in the message that a walk stands at, or NONE: it may have been there earlier too."""
         chunks = self.tables.chunks
-        for chunk in mine:
-            if (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK < chunks[chunk + chunk_index.SPAN]:
-                begins = chunks[chunk + chunk_index.OFFSET]
-                if walk.record < begins or walk.record == begins and walk.part < chunks[chunk + chunk_index.SKIP]:
-                    return layout.NONE
-                return layout.NONE if holes is not None and holes.has(position) else chunk
+        low, high = 0, len(mine)
+        while low < high:  # the chunks rise: which is the first one behind the position?
+            middle = (low + high) // 2
+            if chunk_index.is_behind(chunks[mine[middle] + chunk_index.POSITION], position & layout.MASK):
+                high = middle
+            else:
+                low = middle + 1
+        chunk = mine[low - 1] if low else layout.NONE
+        if low and (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK < chunks[chunk + chunk_index.SPAN]:
+            begins = chunks[chunk + chunk_index.OFFSET]
+            if walk.record < begins or walk.record == begins and walk.part < chunks[chunk + chunk_index.SKIP]:
+                return layout.NONE
+            return layout.NONE if holes is not None and holes.has(position) else chunk
         return layout.NONE
 
     def move(self, queue, chunk, skip, position, octets):

@@ -95,16 +95,17 @@ def gather_settled(entries, state, runs, most):
     return made
 
 
-def live_in(messages, entries, queues, entry, segment, live, count, most):
-    """Put those of a list of entries (from `entry`, linked by ENTRY_NEXT) that have a place in the log, and a message in `segment`, into
-    `live` behind the `count` that are there, up to `most`: how many there are then."""
-    while entry != layout.NONE and count < most:
+def live_in(messages, entries, entry, end, segment, live, most):
+    """Put those records of the table of entries, from `entry` to before `end`, that the log knows and whose message is in `segment` into
+    `live`, NONE behind them, up to `most` (`live` has room for one more): the record behind those that were looked at."""
+    count = 0
+    while entry < end and count < most:
         if (
-            messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == segment
-            and queues[entries[entry + layout.ENTRY_QUEUE] + layout.QUEUE_IDENTITY]
-            and entries[entry + layout.ENTRY_REDELIVERED] >= 0
+            entries[entry + layout.ENTRY_REDELIVERED] >= 0
+            and messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_SEGMENT] == segment
         ):
             live[count] = entry
             count += 1
-        entry = entries[entry + layout.ENTRY_NEXT]
-    return count
+        entry += layout.ENTRY_WIDTH
+    live[count] = layout.NONE
+    return entry

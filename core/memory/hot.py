@@ -333,7 +333,8 @@ def unhold(entries, queues, channels, consumers, state, channel, entry):
 
 
 def drop(blocks, messages, entries, queues, state, entry):
-    """Free an entry that is in no list, and its reference to the message. One that the log knows is put aside for the journal."""
+    """Free an entry that is in no list, and its reference to the message. One that the log knows is put aside for the journal; from now
+    on it is in no message's count (flat_records.live_in)."""
     message = entries[entry + ENTRY_MESSAGE]
     segment = messages[message + MESSAGE_SEGMENT]
     entries[entry + ENTRY_TAG] = 0
@@ -345,6 +346,7 @@ def drop(blocks, messages, entries, queues, state, entry):
         state[STATE_SETTLED_LIST] = entry
     else:
         give(entries, state, POOL_ENTRIES, entry)
+    entries[entry + ENTRY_REDELIVERED] = -1
 
 
 def expire(blocks, messages, entries, queues, state, queue):

@@ -39,7 +39,8 @@ class Tables:
         self.queue_pool = table(3)
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
-        self.chunk_pool = table(3)
+        self.chunk_pool = table(4)  # and behind them the chunk at which copy_forward.Copies.chunks_in goes on
+        self.chunk_pool[3] = layout.NONE
         for place in (
             layout.STATE_SETTLED_LIST,
             layout.STATE_ACTIVE_HEAD,

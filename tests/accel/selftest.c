@@ -86,7 +86,7 @@ int main(int count, char **arguments)
         else if (function == 5)
             answer = leveret_gather_settled(&t, (int32_t *)given[1].octets, n[0]);
         else if (function == 9)
-            answer = leveret_live_in(&t, n[0], n[1], (int32_t *)given[1].octets, n[2], n[3]);
+            answer = leveret_live_in(&t, n[0], n[1], n[2], (int32_t *)given[1].octets, n[3]);
         else if (function == 6)
             answer = leveret_check_16(given[0].octets, n[0], n[1]);
         else if (function == 7)

@@ -61,15 +61,15 @@ class Recording(engine.Plain):
     def gather_settled(self, runs, most):
         return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))
 
-    def live_in(self, entry, segment, found, count, most):
-        if entry < 0 or len(self.calls) % 10:  # one of ten calls, where there is something
-            return engine.Plain.live_in(self, entry, segment, found, count, most)
+    def live_in(self, entry, end, segment, live, most):
+        if len(self.calls) % 10:  # one of ten calls
+            return engine.Plain.live_in(self, entry, end, segment, live, most)
         return self._record(
             LIVE_IN,
-            (entry, segment, count, most),
+            (entry, end, segment, most),
             b"",
-            found.cast("B"),
-            lambda: engine.Plain.live_in(self, entry, segment, found, count, most),
+            live.cast("B"),
+            lambda: engine.Plain.live_in(self, entry, end, segment, live, most),
         )
 
 

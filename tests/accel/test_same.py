@@ -22,6 +22,7 @@ from leveret.core.amqp_0_9 import frame, hot_row, packed
 from leveret.core.broker import engine
 from leveret.core.memory import layout
 from leveret.core.recovery.opening import make_durable
+from leveret.core.shim import table
 
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "40"))
 HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 32)))
@@ -118,8 +119,9 @@ class Side:
         if self.store is not None:
             shown["log"] = self.store.segments
             for segment in self.broker.journal.log.segments[:2]:
-                found, count = self.broker.journal.pager.live_in(segment.number, 9)
-                shown["live in %d" % segment.number] = list(found[:count])
+                live, end = table(10), tables.state[layout.POOL_ENTRIES + 1]
+                tables.engine.live_in(0, end, segment.number, tables.engine.integers(live), 9)
+                shown["live in %d" % segment.number] = list(live)
         for number, peer in enumerate(self.peers):
             connection = peer.connection
             shown["connection %d" % number] = (

@@ -221,3 +221,100 @@ def log_stream(crowd, n):
         crowd.pass_time(100)
         if crowd.broker.queues["s"].unsettled_count():
             peer.do("basic_ack", 0, True)
+
+
+def straggling(peer, n, exchange, given, others=4, body=b"x"):
+    """n messages that stay, through an exchange, each among `others` of queue q that go with a purge: a fifth of each segment stays."""
+    peer.queue("q", durable=True)
+    staying = dict(KEPT, **given)
+    octets = content(1, exchange, "", body, staying) + content(1, "", "q", b"x", KEPT) * others
+    for at in range(0, n, 100):
+        peer.send(octets * min(100, n - at))
+
+
+def turn(crowd, peer):
+    """Until no segment is left to be copied."""
+    peer.do("queue_purge", 0, "q", False)
+    crowd.pass_time(1000)
+    assert crowd.broker.journal.log.counters["log_copied_forward"] > 0
+    for _ in range(2000):
+        if not crowd.broker.journal.goes_on:
+            return
+        crowd.pass_time(100)
+    raise AssertionError("the log copies without end")
+
+
+def delayed(peer, n):
+    """n delayed messages, among four times as many of queue q."""
+    peer.queue("old", durable=True)
+    peer.exchange("later", "x-delayed-message", {"x-delayed-type": "fanout"})
+    peer.bind("old", "later")
+    straggling(peer, n, "later", {"headers": {"x-delay": 1000000}})
+
+
+@row("log: segments that go, with delayed messages", 60000)
+def log_turns_delayed(crowd, n):
+    peer = logged(crowd, 40 * n)
+    delayed(peer, n)
+    assert len(crowd.broker.waiting.heap) == n
+    yield
+    turn(crowd, peer)
+
+
+@row("log: segments that go, with messages of many queues", 60000)
+def log_turns_shared(crowd, n):
+    peer = logged(crowd, 40 * n)
+    for each in range(4):
+        peer.queue("old%d" % each, durable=True)
+        peer.bind("old%d" % each, "amq.fanout")
+    straggling(peer, n // 4, "amq.fanout", {}, 20)
+    yield
+    turn(crowd, peer)
+    assert crowd.broker.queues["old3"].message_count() == n // 4
+
+
+@row("log: segments that go, of a queue beyond memory", 10000)
+def log_turns_beyond(crowd, n):
+    peer = logged(crowd, 1000 * n)
+    peer.queue("old", durable=True)
+    peer.bind("old", "amq.fanout")
+    straggling(peer, n, "amq.fanout", {}, 4, bytes(10240))
+    yield
+    turn(crowd, peer)
+    assert crowd.broker.queues["old"].message_count() == n
+
+
+@row("log: queue.delete of a queue in many pieces of the log", 60000)
+def log_delete_pieces(crowd, n):
+    peer = logged(crowd)
+    delayed(peer, n)
+    crowd.pass_time(100)
+    yield
+    peer.do("queue_delete", 0, "q", False, False, False)
+    crowd.pass_time(100)
+    assert crowd.broker.tables.chunk_pool[2] == crowd.broker.limits.chunk_count_max
+
+
+@row("log: a stream in memory is deleted", 60000)
+def log_delete_stream(crowd, n):
+    peer = logged(crowd)
+    peer.queue("s", {"x-queue-type": "stream"}, durable=True)
+    peer.fill("s", n)
+    crowd.pass_time(1000)
+    yield
+    peer.do("queue_delete", 0, "s", False, False, False)
+    crowd.pass_time(100)
+    assert crowd.broker.tables.queue_pool[2] == crowd.broker.limits.queue_count_max
+
+
+@row("log: all messages of a stream get too old", 60000)
+def log_stream_age(crowd, n):
+    peer = logged(crowd, 1 << 20)
+    peer.queue("s", {"x-queue-type": "stream", "x-max-age": "60s"}, durable=True)
+    peer.fill("s", n)
+    crowd.pass_time(1000)
+    yield
+    crowd.pass_time(120000, 1000)
+    peer.fill("s", 1)
+    crowd.pass_time(10000, 1000)
+    assert crowd.broker.queues["s"].message_count() < 10

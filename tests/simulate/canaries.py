@@ -157,7 +157,7 @@ def shortens_streams_in_memory_alone(journal):
 def copies_nothing_of_streams(journal):
     """A segment goes with what streams have in it."""
     chunks_in = journal.pager.chunks_in
-    journal.pager.chunks_in = lambda segment: {key: here for key, here in chunks_in(segment).items() if not here[0].is_stream}
+    journal.pager.chunks_in = lambda segment: {key: here for key, here in (chunks_in(segment) or {}).items() if not here[0].is_stream}
 
 
 def notes_no_segment(store):
