@@ -1,7 +1,7 @@
 """Scenes of what queues do by themselves: lifetimes, policies, every feature."""
 
 from peer import content
-from scenes import filled, queues, row
+from scenes import consume_often, filled, queues, row
 
 from leveret.core.broker.policies import Policy
 
@@ -30,6 +30,43 @@ def expire_dead(crowd, n):
     yield
     crowd.pass_time(75000, 500)
     assert crowd.broker.queues["q"].message_count() == 0
+
+
+@row("all messages of a queue expire to dead letters through a topic exchange", 20000)
+def expire_topic(crowd, n):
+    expiring(crowd, n, "topic", "a.#", None, {})
+    yield
+    expired(crowd, n)
+
+
+@row("all messages of a queue expire to dead letters through a headers exchange", 20000)
+def expire_headers(crowd, n):
+    expiring(crowd, n, "headers", "", {"x-match": "any", "k": 1, "x-first-death-queue": "q"}, {"headers": {"k": 1}})
+    yield
+    expired(crowd, n)
+
+
+@row("many queues expire at once", 768)
+def queues_expire(crowd, n):
+    peer = crowd.peer()
+    for each in range(n):
+        peer.queue("q%d" % each, {"x-expires": 5000})
+        peer.fill("q%d" % each, 100)
+    yield
+    crowd.pass_time(8000)
+    assert not crowd.broker.queues
+
+
+@row("a single active consumer goes, with many behind it", 1000)
+def single_active(crowd, n):
+    peer, other = crowd.peer(), crowd.peer()
+    peer.hold("q", 40 * n, arguments={"x-single-active-consumer": True})
+    consume_often(other, n)
+    yield
+    crowd.call("received(0)", peer.connection.received, 0)
+    crowd.run()
+    other.rest()
+    assert crowd.broker.queues["q"].unsettled_count() == 40 * n
 
 
 @row("a policy of a small length comes to a long queue", 100000)
@@ -72,6 +109,22 @@ def policy_many(crowd, n):
     set_policy(crowd, "p", "^(a|q)+", {"max-length": 10})
     crowd.pass_time(10000)
     assert crowd.broker.queues["q5"].policy == "p"
+
+
+def expiring(crowd, n, type_, key, arguments, given):
+    """n messages that go through an exchange of this type to queue dead when they expire."""
+    peer = crowd.peer()
+    peer.queue("dead")
+    peer.exchange("e", type_)
+    peer.bind("dead", "e", key, arguments)
+    peer.queue("q", {"x-message-ttl": 60000, "x-dead-letter-exchange": "e", "x-dead-letter-routing-key": "a.b.c"})
+    peer.fill("q", n, given=given)
+
+
+def expired(crowd, n):
+    """Until they have."""
+    crowd.pass_time(75000, 500)
+    assert crowd.broker.queues["dead"].message_count() == n
 
 
 def set_policy(crowd, name, pattern, definition):

@@ -195,7 +195,7 @@ def gets(crowd, n):
     assert crowd.broker.queues["q"].message_count() == 0
 
 
-@row("tx.commit of publishes", 20000)
+@row("tx.commit of publishes", 60000)
 def commit(crowd, n):
     peer = crowd.peer()
     peer.queue("q")
