@@ -233,9 +233,9 @@ class Stream(Queue):
         self.drop(entry)
 
     def purge(self, most=layout.MASK):
-        """Drop messages, the oldest first, as many as take as long as `most` settlements: how many; offsets go on where they were."""
+        """Drop messages, the oldest first: `most`, or as many as are dropped in one turn; how many. Offsets go on where they were."""
         count = self.message_count()
-        end = min(self.first_offset + most // max(self.tables.engine.effort // DROPS_TURN, 1), self.following)
+        end = min(self.first_offset + min(most, DROPS_TURN), self.following)
         if self.pages is None:
             while self.first_offset < end:
                 self.drop_first()
