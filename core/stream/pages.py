@@ -289,32 +289,23 @@ class StreamPages(chunk_index.Paged):
         if end > self.stream.first_offset:
             self.let_go(end)
 
-    def forget_old(self, ages, age_max_s, left=DROPS_TURN):
-        """Drop messages older than `age_max_s`, chunk by chunk in the log alone; true when `left` messages and chunks were not all."""
-        stream, tables = self.stream, self.tables
-        while stream.message_count():
-            end, most = stream.first_offset, stream.free_offset()
+    def forget_old(self, ages, left=DROPS_TURN):
+        """Drop messages older than x-max-age, chunk by chunk in the log alone; true when `left` messages and chunks were not all."""
+        stream, chunks = self.stream, self.tables.chunks
+        while stream.message_count() and left > 0:
+            end = stream.first_offset
             if end >= stream.held_from():
-                entry = stream.head()
-                while left > 0 and end < most and entry != layout.NONE:
-                    came = tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED]
-                    if ages.age_s(came) <= age_max_s:
-                        break
-                    left -= 1
-                    end += 1
-                    entry = tables.entries[entry + layout.ENTRY_NEXT]
-            elif self.head == layout.NONE:
-                return False
-            else:
+                count = stream.too_old(ages, left)
+                left -= max(count, 1)
+                end += count
+            elif self.head != layout.NONE:
                 left -= 1
-                if ages.age_s(tables.chunks[self.head + chunk_index.NEWEST]) > age_max_s:
-                    end = min(self.position(self.head) + tables.chunks[self.head + chunk_index.SPAN], most)
+                if ages.age_s(chunks[self.head + chunk_index.NEWEST]) > stream.age_max_s:
+                    end = min(self.position(self.head) + chunks[self.head + chunk_index.SPAN], stream.free_offset())
             if end <= stream.first_offset:
                 return False
             self.let_go(end)
-            if left <= 0:
-                return True
-        return False
+        return left <= 0
 
     # Places
 

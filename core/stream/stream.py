@@ -200,7 +200,7 @@ class Stream(Queue):
         if not self.age_max_s:
             return False
         if self.pages is not None:
-            return self.pages.forget_old(ages, self.age_max_s)
+            return self.pages.forget_old(ages)
         tables = self.tables
         for _ in range(DROPS_TURN):
             if not self.message_count():
@@ -210,6 +210,18 @@ class Stream(Queue):
                 return False
             self.drop_first()
         return True
+
+    def too_old(self, ages, most):
+        """How many of the first messages, `most` at most, retention by age may drop; the first one is in memory."""
+        tables, entry = self.tables, self.head()
+        most = min(most, self.free_offset() - self.first_offset)
+        count = 0
+        while count < most and entry != layout.NONE:
+            if ages.age_s(tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_ARRIVED]) <= self.age_max_s:
+                break
+            count += 1
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        return count
 
     def drop_first(self):
         """Retention: drop the oldest message and move the cursors that stand on it."""

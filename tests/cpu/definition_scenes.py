@@ -129,22 +129,6 @@ def lost(crowd, n):
     crowd.run()
 
 
-@row("a connection with many channels, each with a consumer and deliveries, is lost", 2047)
-def lost_channels(crowd, n):
-    peer, other = crowd.peer(), crowd.peer()
-    peer.queue("q")
-    for number in range(1, n + 1):
-        opened = encoded("channel_open", number, "") if number > 1 else b""
-        peer.send(opened + encoded("basic_qos", number, 0, 40, True))
-        peer.read("q", "c", channel=number)
-    other.fill("q", 40 * n)
-    assert crowd.broker.queues["q"].unsettled_count() == 40 * n
-    yield
-    crowd.call("received(0)", peer.connection.received, 0)
-    crowd.run()
-    assert crowd.broker.queues["q"].message_count() == 40 * n
-
-
 @row("channel.open and close", 2000)
 def channels(crowd, n):
     peer = crowd.peer()

@@ -3,7 +3,6 @@
 from peer import content, encoded
 from scenes import acknowledge, bind_often, row, shuffled
 
-from leveret.core.broker.policies import Policy
 from leveret.core.recovery import opening
 
 KEPT = {"delivery_mode": 2}
@@ -319,16 +318,3 @@ def log_stream_age(crowd, n):
     peer.fill("s", 1)
     crowd.pass_time(10000, 1000)
     assert crowd.broker.queues["s"].message_count() < 10
-
-
-@row("log: a policy makes a long stream small", 60000)
-def log_stream_small(crowd, n):
-    peer = logged(crowd, 1 << 20)
-    peer.queue("s", {"x-queue-type": "stream"}, durable=True)
-    peer.fill("s", n)
-    crowd.pass_time(1000)
-    yield
-    crowd.call("set policy", crowd.broker.policies.set, crowd.broker, Policy("p", "^s", {"max-length-bytes": 1000}))
-    peer.fill("s", n // 50)
-    crowd.pass_time(1000)
-    assert crowd.broker.queues["s"].message_count() < 100

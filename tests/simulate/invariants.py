@@ -68,10 +68,11 @@ def consumers_of(broker):
 
 
 def entries_aside(broker):
-    """The entries that are in no list of the tables: what waits, and what readers of streams have read back."""
+    """The entries that are in no list of the tables: what waits, and what readers of streams have read back, also of those that are being
+    removed."""
     for _, entry in broker.kept_aside():
         yield entry
-    for found in broker.queues.values():
+    for found in broker.queue_objects.values():
         for window in getattr(found.pages, "windows", ()) if found.is_stream else ():
             entry = window.head
             while entry != NONE:

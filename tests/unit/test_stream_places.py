@@ -124,15 +124,16 @@ def test_messages_that_are_too_old_go_one_by_one_or_by_the_chunk():
             return self.now - arrived
 
     newest = SECONDS + whole[1][2] - 1
-    stream.pages.forget_old(Ages(newest + 60), 60)
+    stream.age_max_s = 60
+    stream.pages.forget_old(Ages(newest + 60))
     assert stream.first_offset == whole[0][2], "the newest of the second chunk is as old as it may be"
-    stream.pages.forget_old(Ages(newest + 61), 60)
+    stream.pages.forget_old(Ages(newest + 61))
     assert stream.first_offset == whole[1][2]
     held = stream.held_from()
     stream.pages.let_go(held)
-    stream.pages.forget_old(Ages(SECONDS + held + 2 + 60), 60)
+    stream.pages.forget_old(Ages(SECONDS + held + 2 + 60))
     assert stream.first_offset == held + 2
-    stream.pages.forget_old(Ages(SECONDS + COUNT + 1000), 60)
+    stream.pages.forget_old(Ages(SECONDS + COUNT + 1000))
     assert stream.message_count() == 0
 
 
