@@ -129,7 +129,7 @@ def test_proton_reads_the_heads_that_are_written_anew(written):
         is_new = failed or said["ttl"] and (passed or ttl is GONE)
         if is_new:
             said["delivery-count"] += failed
-            said["first-acquirer"] = False
+            said["first-acquirer"] = said["first-acquirer"] and not failed
             said["ttl"] = 0 if ttl is GONE else max(said["ttl"] - passed, 0)
         table = [pair for pair in said.pop("message-annotations", []) if pair[0][1] not in noted]
         table += [[["symbol", name], described(noted[name])] for name in noted if noted[name] is not GONE]

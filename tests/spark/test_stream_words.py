@@ -4,7 +4,8 @@ import pytest
 
 from leveret.core.amqp_0_9 import properties
 from leveret.ports.client import ChannelClosed, ConnectionLost, LoginRefused, TlsRefused
-from leveret.ports.spark.stream_client import CONNECTION_FORCED, Address, Refused, StreamUnavailable, offset_of, stream_error
+from leveret.ports.client_errors import LinkDetached
+from leveret.ports.spark.stream_client import Address, Refused, StreamUnavailable, offset_of, stream_error
 from leveret.ports.url import read_url
 
 
@@ -33,13 +34,18 @@ def test_two_addresses_are_told_apart_by_everything_in_them():
         (TlsRefused("no"), 0),
         (ChannelClosed("no", 404, "text"), 404),
         (ConnectionLost("no", 530, "text"), 530),
-        (ConnectionLost("no", CONNECTION_FORCED, "text"), None),
+        (ConnectionLost("no", 320, "text"), None),
         (ConnectionLost("no", 0, ""), None),
+        (ConnectionLost("no", "", ""), None),
+        (ConnectionLost("no", "amqp:connection:forced", "text"), None),
+        (LinkDetached("no", "amqp:not-found", "text"), 0),
+        (LinkDetached("no", "amqp:link:stolen", "text"), None),
     ],
     ids=lambda value: str(value),
 )
 def test_what_a_broker_refuses_is_final_and_what_is_lost_may_come_back(error, code):
-    """320 connection-forced is an operator's, and may be another time; of a connection lost without a code nothing is known."""
+    """320 connection-forced is an operator's, and may be another time; of a connection lost without a code nothing is known. Conditions of
+    AMQP 1.0 say the same."""
     made = stream_error(error, "s", Address("host", 1, "u", "secret", "/"))
     assert type(made) is (StreamUnavailable if code is None else Refused)
     assert code is None or made.code == code
