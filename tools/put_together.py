@@ -211,10 +211,9 @@ class File:
             return False
         mine, its = self.meanings(), other.meanings()
         alike = {name for name in mine if name in its and mine[name] == its[name]}
-        both = (self.made - asked) & other.made - alike
-        return (
-            not both and not (other.made - asked - alike) & (self.read - self.made) and not (self.made - asked) & (other.read - other.made)
-        )
+        own = {alias.name for each in self.imports_of(other.path) for alias in each.names}  # what this file asks: others ask for more
+        both = (self.made - own) & other.made - alike
+        return not both and not (other.made - own - alike) & (self.read - self.made) and not (self.made - own) & (other.read - other.made)
 
     def with_in_it(self, lines, other, node):
         """The text, from its lines, with `other` in the place of `node`."""

@@ -19,7 +19,7 @@ from leveret.tools.flash import Unsuitable, check_facts
 from leveret.tools.flash_board import Facts
 
 READY = "ready serial://"
-CHANGED = ("broker/broker", "queue/rules", "memory/hot", "log/journal", "log/segments", "queue/turns")
+CHANGED = ("broker/broker", "queue/waiting", "memory/hot", "log/journal", "log/segments", "queue/turns")
 BROKER = "lib/leveret/core/broker/broker.mpy"
 CUTS = (2500, 3500, 4200, 4600, 5000)  # octets that the computer has sent when the power goes
 
@@ -46,7 +46,7 @@ def test_a_new_board_is_flashed_and_a_second_flash_copies_only_what_changed(make
 
 
 def test_what_differs_is_found_by_check_and_mended_by_the_next_flash(make_board, flashed):
-    (flashed / "lib/leveret/core/queue/rules.mpy").write_bytes(b"of an older version")
+    (flashed / "lib/leveret/core/queue/waiting.mpy").write_bytes(b"of an older version")
     (flashed / "lib/leveret/core/relic.mpy").write_bytes(b"of a version that had more files")
     (flashed / "main.py").write_text("print('the old one')\n")
     (flashed / "data.txt").write_text("not ours\n")
@@ -55,7 +55,7 @@ def test_what_differs_is_found_by_check_and_mended_by_the_next_flash(make_board,
         assert checked.returncode == 1, checked.stderr
         for said in (
             "missing: settings.json",
-            "different: lib/leveret/core/queue/rules.mpy",
+            "different: lib/leveret/core/queue/waiting.mpy",
             "different: main.py",
             "not wanted: lib/leveret/core/relic.mpy",
         ):

@@ -63,6 +63,21 @@ def test_what_is_asked_for_whole_is_asked_for_names():
     assert together(a="from . import b\nx = b.f\n", b="from . import a\ndef f():\n    return a.x\n").keys() == {"a", "b"}
 
 
+def test_a_name_that_a_third_source_asks_for_is_not_the_holders_own():
+    """Both have a `check` of their own, and "c" asks for one of them: it stands where it is the only one."""
+    made = together(
+        ("core/a.py", "core/c.py"),
+        a="from .b import other\ndef check():\n    return other()\n",
+        b="def check():\n    return 1\ndef other():\n    return check()\n",
+        c="from .b import check\nx = check()\n",
+    )
+    assert (
+        set(made) == {"a", "c"}
+        and made["a"].count("def check") == made["c"].count("def check") == 1
+        and "from .c import other" in made["a"]
+    )
+
+
 def test_imports_mean_the_same_from_where_they_stand():
     made = together(
         a="from .r.b import f\nx = f()\n",
