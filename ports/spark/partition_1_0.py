@@ -23,6 +23,7 @@ from .stream_client import (
     PREFETCH,
     REPLY_TIMEOUT_S,
     Address,
+    Connecting,
     Refused,
     State,
     StreamError,
@@ -52,12 +53,11 @@ def _number(value: Any) -> int:
     return number if isinstance(number, int) else -1
 
 
-class PartitionClient:
-    """What stream_client.StreamClient is for streams of 0-9-1: one connection, opened on first use and again after a failure."""
+class PartitionClient(Connecting):
+    """What stream_client.StreamClient is for streams of 0-9-1."""
 
     def __init__(self, address: Address) -> None:
-        self._address = address
-        self._connection: Connection | None = None
+        Connecting.__init__(self, address)
         self._management: Node | None = None
 
     def state(self, stream: str) -> State:
@@ -102,17 +102,11 @@ class PartitionClient:
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        connection, self._connection, self._management = self._connection, None, None
-        if connection is not None:
-            try:
-                connection.close()
-            except ClientError:
-                return  # it was broken already
+        self._management = None
+        Connecting.close(self)
 
-    def _open(self) -> Connection:
-        if self._connection is None:
-            self._connection = connect(self._address.url(), CONNECT_TIMEOUT_S * 1000)
-        return self._connection
+    def _connect(self) -> Connection:
+        return connect(self._address.url(), CONNECT_TIMEOUT_S * 1000)
 
     def _receiver(self, stream: str, position: str, prefetch: int) -> Any:
         selector = ("described", ("symbol", _SELECTOR), "amqp.annotation.x-opt-" + position)
@@ -127,7 +121,9 @@ class PartitionClient:
             rows = [PartitionRow(delivery) for delivery in deliveries]
             for delivery in deliveries:
                 receiver.accept(delivery)
-            for first, run in _runs([row for row in rows if row.offset >= reached], stream):
+            if any(row.offset < 0 for row in rows):
+                raise StreamError(f"stream {stream!r}: a message has no x-opt-sequence-number")
+            for first, run in _runs([row for row in rows if row.offset >= reached]):
                 yield Chunk.of_messages(first, run, [max(row.arrived, 0) for row in run])
                 reached = first + len(run)
 
@@ -157,14 +153,12 @@ class PartitionClient:
         return stream_error(error, stream, self._address)
 
 
-def _runs(rows: list[PartitionRow], stream: str) -> Iterator[tuple[int, list[PartitionRow]]]:
+def _runs(rows: list[PartitionRow]) -> Iterator[tuple[int, list[PartitionRow]]]:
     """(first offset, rows whose offsets are consecutive), one behind the other."""
     at = 0
     while at < len(rows):
         end = at + 1
         while end < len(rows) and rows[end].offset == rows[at].offset + end - at:
             end += 1
-        if rows[at].offset < 0:
-            raise StreamError(f"stream {stream!r}: a message has no x-opt-sequence-number")
         yield rows[at].offset, rows[at:end]
         at = end

@@ -102,12 +102,37 @@ def offset_of(message: Any, expected: int | None) -> Any:
     return message.properties.get("headers", {}).get("x-stream-offset")
 
 
-class StreamClient:
-    """One connection to one broker, opened on first use and opened again after a failure. Not for several threads."""
+class Connecting:
+    """One connection to one broker, opened on first use and opened again after a failure. Not for several threads. `_connect` is of who
+    inherits: a connection of ports/client.py, or of ports/client_1_0.py."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._connection: Connection | None = None
+        self._connection: Any = None
+
+    def close(self) -> None:
+        """Closes the connection; the next call opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except ClientError:
+                return  # it was broken already
+
+    def _open(self) -> Any:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> Any:
+        raise NotImplementedError
+
+
+class StreamClient(Connecting):
+    """A client over AMQP 0-9-1."""
+
+    def __init__(self, address: Address) -> None:
+        Connecting.__init__(self, address)
         self._answers_get = True
         self._streams: set[str] = set()  # names that were seen to be streams
 
@@ -156,19 +181,8 @@ class StreamClient:
             if not finished:
                 self.close()
 
-    def close(self) -> None:
-        """Closes the connection; the next call opens another."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            try:
-                connection.close()
-            except ClientError:
-                return  # it was broken already
-
-    def _open(self) -> Connection:
-        if self._connection is None:
-            self._connection = connect(self._address.url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
-        return self._connection
+    def _connect(self) -> Connection:
+        return connect(self._address.url(), timeout_ms=CONNECT_TIMEOUT_S * 1000, heartbeat_s=0)
 
     def _see_that_it_is_a_stream(self, stream: str) -> None:
         """A get with acknowledgement: streams refuse it with 540, a classic queue gives a message, which goes back when we close."""

@@ -9,7 +9,7 @@ from leveret.ports.client_1_0 import connect
 from leveret.ports.spark.columns import record_batch
 from leveret.ports.spark.options import Options
 from leveret.ports.spark.partition_1_0 import PartitionClient
-from leveret.ports.spark.stream_client import Address, DataLoss, Refused, StreamUnavailable
+from leveret.ports.spark.stream_client import Address, DataLoss, Refused, StreamError, StreamUnavailable
 
 ADDRESS = "%s/ConsumerGroups/$Default/Partitions/%s"
 COLUMNS = {
@@ -110,6 +110,17 @@ def test_what_is_not_there_is_refused_for_good(hub):
         client.state(ADDRESS % ("readings", "7x"))
     with pytest.raises(Refused, match="nowhere"):
         numbers(client, ADDRESS % ("nowhere", "0"), 0, 1)
+    client.close()
+
+
+def test_messages_without_sequence_numbers_are_no_partitions(hub):
+    """A receiver that does not ask for a position gets none of Event Hubs' annotations."""
+    hub.send(0, 3)
+    client, spec = hub.client(), "rabbitmq:stream-offset-spec"
+    first = {("symbol", spec): ("described", ("symbol", spec), "first")}
+    client._receiver = lambda stream, position, prefetch: client._open().receiver("/queues/" + hub.stream.name, prefetch, filter=first)
+    with pytest.raises(StreamError, match="no x-opt-sequence-number"):
+        numbers(client, hub.address, 0, 3)
     client.close()
 
 
