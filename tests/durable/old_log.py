@@ -50,19 +50,7 @@ def written():
     peer.declare("q", True)
     peer.declare("levels", True, arguments={"x-max-priority": 3})
     peer.declare("s", True, arguments={"x-queue-type": "stream"})
-    peer.ask(
-        "exchange_declare",
-        "exchange_declare_ok",
-        0,
-        "later",
-        "x-delayed-message",
-        False,
-        True,
-        False,
-        False,
-        False,
-        {"x-delayed-type": "fanout"},
-    )
+    peer.declare_delaying("later")
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "", False, {})
     for number in range(40):
         body = b"%06d" % number

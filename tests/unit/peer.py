@@ -111,6 +111,18 @@ class Peer:
             "queue_declare", "queue_declare_ok", 0, name, False, durable, exclusive, auto_delete, False, arguments or {}, channel=channel
         )
 
+    def declare_delaying(self, name):
+        """A durable exchange of type x-delayed-message that routes as a fanout."""
+        self.ask(
+            "exchange_declare",
+            "exchange_declare_ok",
+            0,
+            name,
+            "x-delayed-message",
+            *(False, True, False, False, False),
+            {"x-delayed-type": "fanout"},
+        )
+
     def consume(self, name, tag="c", no_ack=False, arguments=None, channel=1):
         """basic.consume; deliveries that follow at once stay for `contents`."""
         self.give(encoded("basic_consume", channel, 0, name, tag, False, no_ack, False, False, arguments or {}))

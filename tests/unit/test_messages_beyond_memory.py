@@ -149,19 +149,7 @@ def test_an_exchange_that_delays_brings_nothing_else_into_memory_at_a_start():
     """x-delayed-message: what waits for its time is known at once after a restart; a backlog that came another way stays in the log."""
     store = MemoryStore()
     broker, peer, _ = paging(store=store)
-    peer.ask(
-        "exchange_declare",
-        "exchange_declare_ok",
-        0,
-        "later",
-        "x-delayed-message",
-        False,
-        True,
-        False,
-        False,
-        False,
-        {"x-delayed-type": "fanout"},
-    )
+    peer.declare_delaying("later")
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", "later", "", False, {})
     peer.publish("", numbered(COUNT), "later", {"delivery_mode": 2, "headers": {"x-delay": 60000}})
     broker.run()

@@ -291,19 +291,7 @@ def test_delayed_messages_of_queues_with_rules_wait_on_after_recovery():
     store = MemoryStore()
     broker, _ = durable_broker(store)
     peer = Peer(broker)
-    peer.ask(
-        "exchange_declare",
-        "exchange_declare_ok",
-        0,
-        "late",
-        "x-delayed-message",
-        False,
-        True,
-        False,
-        False,
-        False,
-        {"x-delayed-type": "fanout"},
-    )
+    peer.declare_delaying("late")
     peer.declare("p", durable=True, arguments={"x-max-priority": 3})
     peer.declare("v", durable=True, arguments={"x-last-value-key": "key"})
     for queue in ("p", "v"):
