@@ -23,8 +23,10 @@ A node is (kind, name, key): `name` a text, `key` the octets of a routing key, o
     /topic/:key                              EXCHANGE amq.topic      EXCHANGE amq.topic
     /queue                                   EXCHANGE "" None        refused
     /management, $management                 MANAGEMENT              MANAGEMENT
-    :hub/ConsumerGroups/:group/Partitions/:n  -                      QUEUE hub-n       Event Hubs' form, also with a slash before it, or
-                                                                       amqps://HOST:PORT/ as its clients write it
+    :hub/ConsumerGroups/:group/Partitions/:n  QUEUE hub-n            QUEUE hub-n       Event Hubs' form, also with a slash before it
+    :hub/Partitions/:n                       QUEUE hub-n             QUEUE hub-n
+    amqps://HOST:PORT/:address               as the address          as the address    (amqp, sb) as Azure's clients write it
+    $cbs                                     MANAGEMENT              MANAGEMENT        tokens of Azure's clients (hubs.py)
     any other text that does not begin with / is NAME, TOPIC with the capability topic or temporary-topic, QUEUE with queue or
     temporary-queue
 """
@@ -43,7 +45,8 @@ TO = "to"
 LINK = "link"
 MANAGEMENT = "management"
 
-MANAGEMENTS = ("/management", "$management")
+MANAGEMENTS = ("/management", "$management", "$cbs")
+_SCHEMES = ("amqp", "amqps", "sb")
 _TOPICS = "amq.topic"
 _QUEUES = "/queues/"
 _EXCHANGES = "/exchanges/"
@@ -58,23 +61,29 @@ def source(address, dynamic=False, capabilities=()):
         return own(address, capabilities)
     if address is None:
         return LINK, "", None
-    node = partition(address) or parsed(address, capabilities)
-    if node is None or node[0] == EXCHANGE and (address.startswith(_EXCHANGES) or node[1] == ""):
+    path = path_of(address)
+    node = partition(path) or parsed(path, capabilities)
+    if node is None or node[0] == EXCHANGE and (path.startswith(_EXCHANGES) or node[1] == ""):
         bad(address, "a source")
     return (EXCHANGE, node[1], b"") if node[0] == EXCHANGE and node[2] is None else node
 
 
-def partition(address):
+def path_of(address):
+    """An address without the scheme and the authority that Azure's clients write before it."""
+    scheme, separator, path = address.partition("://")
+    return path.partition("/")[2] if separator and scheme in _SCHEMES else address
+
+
+def partition(path):
     """The node of a partition of a hub of Event Hubs, or None for another address. Its stream is called as RabbitMQ calls partitions."""
-    scheme, authority, path = address.partition("://")
-    if authority and scheme in ("amqp", "amqps", "sb"):
-        path = path.partition("/")[2]
-    parts = (path or address).split("/")
-    if len(parts) == 6 and parts[0] == "":
+    parts = path.split("/")
+    if parts[0] == "":
         parts = parts[1:]
-    if len(parts) != 5 or (parts[1], parts[3]) != ("ConsumerGroups", "Partitions") or not (parts[0] and parts[4]):
+    if len(parts) == 5 and parts[1] == "ConsumerGroups":
+        parts = parts[:1] + parts[3:]
+    if len(parts) != 3 or parts[1] != "Partitions" or not (parts[0] and parts[2]):
         return None
-    return QUEUE, "%s-%s" % (parts[0], parts[4]), None
+    return QUEUE, "%s-%s" % (parts[0], parts[2]), None
 
 
 def target(address, dynamic=False, capabilities=()):
@@ -83,7 +92,8 @@ def target(address, dynamic=False, capabilities=()):
         return own(address, capabilities)
     if address is None:
         return TO, "", None
-    node = parsed(address, capabilities)
+    path = path_of(address)
+    node = partition(path) or parsed(path, capabilities)
     if node is None:
         bad(address, "a target")
     return node

@@ -101,9 +101,9 @@ def shown(value):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def described(name, given):
-    """The composite value for types.encode, out of fields by name; those that are left out or None are null. Raises KeyError for other
-    names, ValueError where a mandatory one is missing."""
+def described(name, given, whole=False):
+    """The composite value for types.encode, out of fields by name; those that are left out or None are null. `whole`: nulls at the end are
+    written too. Raises KeyError for other names, ValueError where a mandatory one is missing."""
     code, fields = _BY_NAME[name]
     given = dict(given)
     values: "list" = []
@@ -119,7 +119,7 @@ def described(name, given):
             values.append(typed(type_, value))
     if given:
         raise KeyError("%s has no field %s" % (name, sorted(given)[0]))
-    while values and values[-1] is None:
+    while values and values[-1] is None and not whole:
         values.pop()
     return ("described", ("ulong", code), values)
 
@@ -136,6 +136,7 @@ def typed(type_, value):
     return (CHOICES[type_][0] if type_ in CHOICES else type_, value)
 
 
-def write(name, given):
-    """The octets of a composite value: the opposite of `read`, in the smallest encodings."""
-    return types.encode(described(name, given))
+def write(name, given, whole=False):
+    """The octets of a composite value: the opposite of `read`, in the smallest encodings. `whole`: with all its fields, as in the
+    performatives of this broker (section 1.4 lets a writer leave out nulls at the end; azure-eventhub reads them)."""
+    return types.encode(described(name, given, whole))

@@ -1,4 +1,5 @@
-"""Performatives that a session writes all the time, without a look at the table of fields: the octets are those of composites.write."""
+"""Performatives that a session writes all the time, without a look at the table of fields: the octets are those of
+composites.write, nulls at the end and all."""
 
 import struct
 
@@ -40,23 +41,20 @@ def disposition(channel, role, first, last, settled, state):
         given = {"role": role, "first": first, "settled": settled, "state": state}
         if last != first:
             given["last"] = last
-        return frame.write(frame.AMQP, channel, composites.write("disposition", given))
+        return frame.write(frame.AMQP, channel, composites.write("disposition", given, True))
     range_ = uint(first) + (b"\x40" if last == first else uint(last))
-    return small(channel, 0x15, 5, (b"\x41" if role else b"\x42") + range_ + (b"\x41" if settled else b"\x42") + plain)
+    return small(channel, 0x15, 6, (b"\x41" if role else b"\x42") + range_ + (b"\x41" if settled else b"\x42") + plain + b"\x40")
 
 
 def flow(channel, fields):
     """The frame of a flow (section 2.7.4); `fields` by name: numbers, and `drain`."""
-    octets, nulls, count = b"", 0, 0
-    for place, name in enumerate(_FLOW):
+    octets = b""
+    for name in _FLOW:
         value = fields.get(name)
         if value is None:
-            nulls += 1
-            continue
-        if value is True or value is False:
-            value = b"\x41" if value else b"\x42"
+            octets += b"\x40"
+        elif value is True or value is False:
+            octets += b"\x41" if value else b"\x42"
         else:
-            value = uint(value)
-        octets += b"\x40" * nulls + value
-        nulls, count = 0, place + 1
-    return small(channel, 0x13, count, octets)
+            octets += uint(value)
+    return small(channel, 0x13, 11, octets + b"\x40\x40")  # echo, properties

@@ -1,10 +1,15 @@
 """What clients of Event Hubs ask at `$management`: which partitions a hub has, and where the events of one begin and end.
 
     request    properties: message-id; application-properties: operation = "READ", type = a row of TYPES, name = the hub, partition = "0"
-    response   properties: correlation-id; application-properties: status-code, status-description; amqp-value: a map
+    response   properties: correlation-id; application-properties: status-code, status-description (Event Hubs' names), statusCode,
+               statusDescription (the draft's); amqp-value: a map
+
+    request    application-properties: operation = "put-token", at `$cbs`       response   status-code 202
 
 AMQP Management (OASIS, working draft 9), with the types that Event Hubs has. The streams HUB-0, HUB-1 ... are the partitions of HUB
-(addresses.partition). A sequence number is an offset; only what survives a power cut is told. Permission: read, on each stream.
+(addresses.partition). A sequence number is an offset; only what survives a power cut is told. Permission: read, on each stream. Azure's
+clients put a token to `$cbs` (Claims-based Security, working draft 5) before they do anything else. Nobody reads it here: what a peer may do
+is what the user of its log-in may.
 """
 
 from ..access.permissions import READ
@@ -16,6 +21,8 @@ if False:  # for the type checker alone
     from typing import Any
 
 READ_OPERATION = "READ"
+TOKEN_OPERATION = "put-token"
+TOKEN_TEXT = "this broker does not read tokens: permissions are those of the log-in"
 PARTITIONS_MAX = 256  # of a hub, that a request counts
 _APPLICATION = 0x74
 _VALUE = 0x77
@@ -33,7 +40,10 @@ def asks(given):
 def answer(request, given):
     """The octets of the response to a management.Request with these application properties."""
     try:
-        status, text, body = 200, "OK", read(request, given)
+        if given["operation"] == TOKEN_OPERATION:
+            status, text, body = 202, TOKEN_TEXT, {}
+        else:
+            status, text, body = 200, "OK", read(request, given)
     except Unknown as error:
         (status, text), body = error.args, {}
     except ProtocolError as error:
@@ -43,7 +53,7 @@ def answer(request, given):
 
 def response(number, status, text, body):
     """The octets of a response."""
-    told = {"status-code": ("int", status), "status-description": text}
+    told = {"status-code": ("int", status), "status-description": text, "statusCode": ("int", status), "statusDescription": text}
     head = composites.write("properties", {"correlation-id": number}) + types.encode(("described", ("ulong", _APPLICATION), told))
     return head + types.encode(("described", ("ulong", _VALUE), body))
 

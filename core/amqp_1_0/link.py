@@ -34,6 +34,7 @@ class Link:
     is_refused = False
     settled: "Any" = False  # deliveries of an outgoing link leave settled
     is_plain_receiver = False  # its flows are OutgoingLink.flow's
+    writes_all = False  # the fields of its transfers, nulls too: for clients of Event Hubs
 
     def __init__(self, session, fields):
         self.session = session
@@ -129,7 +130,7 @@ class Link:
         given["name"] = self.name
         given["handle"] = self.handle
         given["role"] = not self.role
-        octets = frame.write(frame.AMQP, self.session.number, composites.write("attach", given))
+        octets = frame.write(frame.AMQP, self.session.number, composites.write("attach", given, True))
         if len(octets) > self.protocol.frame_max_out:
             raise ProtocolError(
                 RESOURCE_ERROR,

@@ -92,13 +92,16 @@ class Requests(IncomingLink):
 
     def other_half(self, reply_to):
         """The link that a response leaves on: the one of this link's name, else one of this session whose target has the address that the
-        request says, or any where it says none (Event Hubs' clients name both links as they like). None: there is none."""
+        request says, or, where it says none, whose source is this link's target (Event Hubs' clients name both links as they like, and have
+        a pair to `$cbs` beside that to `$management`). None: there is none."""
         link = self.protocol.links.get((self.name, True))
         if isinstance(link, Responses):
             return link
         for each in self.session.links.values():
-            if isinstance(each, Responses) and (reply_to is None or address_of(each.target) == reply_to):
-                return each
+            if isinstance(each, Responses):
+                wanted = address_of(each.source) == address_of(self.target) if reply_to is None else address_of(each.target) == reply_to
+                if wanted:
+                    return each
         return None
 
     def drop(self):
@@ -112,6 +115,7 @@ class Responses(Link):
 
     role = True
     settled = True  # our deliveries leave settled
+    writes_all = True
 
     def __init__(self, session, fields):
         Link.__init__(self, session, fields)

@@ -111,7 +111,9 @@ class OutgoingLink(Link):
         is_noted = owner is not None and not (queue.is_stream or reading.bound or queue.is_paging())
         filters.charge(broker, given["filter"])
         taken = filters.taken(given["filter"], queue.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
-        self.tells_position = taken.is_position
+        path = text_of(given["address"])
+        is_hub = path is not None and addresses.partition(addresses.path_of(path)) is not None
+        self.tells_position = self.writes_all = queue.is_stream and (taken.is_position or is_hub)
         self.protocol.places.take(self, taken.size)
         arguments = taken.arguments
         priority = properties.get(("symbol", "rabbitmq:priority"))
@@ -384,7 +386,7 @@ def write(link, message, number, lead, first):
     tables = session.broker.tables
     buffer = session.connection.send
     body = tables.messages[message + layout.MESSAGE_BODY]
-    head = performative(link.handle, number, link.settled, False, *first)
+    head = performative(link.handle, number, link.settled, False, link.writes_all, *first)
     size = 8 + len(head) + len(lead) + body
     if size > min(session.session.frame_max_out, buffer.room() - REPLY_ROOM):
         session.outgoing.start(link, message, number, lead, first)

@@ -10,12 +10,14 @@ from . import types
 if False:  # for the type checker alone
     from typing import Any
 
+_FIELDS = const(11)  # of a transfer
 _LEAST = const(256)  # octets of a transfer that is not the last: less is worth no frame
 
 
-def performative(handle, number, settled, more, tag, state=b"", resume=False):
+def performative(handle, number, settled, more, whole, tag, state=b"", resume=False):
     """The octets of a transfer (section 2.7.5); `number`: its delivery-id, None: it is not the first of its delivery; `tag`: its
-    delivery-tag, or a number that this is made of; `state`: octets of a delivery state, or none."""
+    delivery-tag, or a number that this is made of; `state`: octets of a delivery state, or none; `whole`: nulls at the end are written,
+    too: azure-eventhub reads them."""
     octets = b"\x43" if handle == 0 else b"\x52" + bytes((handle,))
     flags = (b"\x41" if settled else b"\x42") + (b"\x41" if more else b"\x42")
     if number is None:
@@ -23,10 +25,14 @@ def performative(handle, number, settled, more, tag, state=b"", resume=False):
     else:
         id_ = struct.pack(">I", number)
         octets += b"\x70" + id_ + types.encode(struct.pack(">I", tag) if isinstance(tag, int) else tag) + b"\x43" + flags
+    count = 6
     if state or resume:
         octets += b"\x40" + (state or b"\x40") + (b"\x41" if resume else b"\x42")
-        return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 9)) + octets
-    return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), 6)) + octets
+        count = 9
+    if whole:
+        octets += b"\x40" * (_FIELDS - count)
+        count = _FIELDS
+    return b"\x00\x53\x14\xc0" + bytes((1 + len(octets), count)) + octets
 
 
 class Outgoing:
@@ -72,14 +78,15 @@ class Outgoing:
         send = session.connection.send
         frame_max = session.session.frame_max_out
         while self.link is not None:
+            link = self.link
             left = len(self.lead) + self.left
-            octets = performative(self.link.handle, self.number, self.link.settled, False, *self.first)
+            octets = performative(link.handle, self.number, link.settled, False, link.writes_all, *self.first)
             most = min(frame_max, send.room() - REPLY_ROOM) - 8 - len(octets)
             if session.remote_incoming_window <= 0 or most < min(left, _LEAST):
                 return False
             size = min(left, most)
             if size < left:
-                octets = performative(self.link.handle, self.number, self.link.settled, True, *self.first)
+                octets = performative(link.handle, self.number, link.settled, True, link.writes_all, *self.first)
             self.put(send, struct.pack(">IBBH", 8 + len(octets) + size, 2, 0, session.number) + octets, size)
             self.number = None
             self.first = (0,)

@@ -38,7 +38,7 @@ class Sending:
 
     def reply(self, channel, name, fields):
         """Write a frame with a performative, now or behind the replies that wait."""
-        self.write(frame.write(frame.AMQP, channel, composites.write(name, fields)))
+        self.write(frame.write(frame.AMQP, channel, composites.write(name, fields, True)))
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""

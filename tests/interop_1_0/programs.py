@@ -21,13 +21,14 @@ RUN_S_MAX = 120
 
 class Program:
     """One client: the file that has its scenarios, `command()` that runs them, and the components it `needs`.
-    `only`: the kinds of brokers that it can be run against, none: all."""
+    `only`: the kinds of brokers that it can be run against, none: all; `streams`: of each scenario, what is behind its name."""
 
-    def __init__(self, file, command, needs=(), only=()):
+    def __init__(self, file, command, needs=(), only=(), streams=()):
         self.file = os.path.join(brought.HERE, file)
         self.command = command
         self.needs = needs
         self.only = only
+        self.streams = streams
 
     def scenarios(self):
         """Names of its scenarios, in the order of its file."""
@@ -35,8 +36,8 @@ class Program:
             return re.findall(r"\bscenario_(\w+)\([\w ]*\) ?(?::|\{|throws)", file.read())
 
 
-def _python(name, only=()):
-    return Program(os.path.join("clients", name), lambda: [brought.python(), os.path.join(CLIENTS, name)], only=only)
+def _python(name, only=(), streams=()):
+    return Program(os.path.join("clients", name), lambda: [brought.python(), os.path.join(CLIENTS, name)], only=only, streams=streams)
 
 
 def _rhea():
@@ -51,6 +52,7 @@ PROGRAMS = {
     "proton-reactive": _python("proton_reactive.py"),
     "proton-cpp": Program(os.path.join("cpp", "proton_client.cpp"), brought.proton_cpp, (components.PROTON_CPP,)),
     "azure-servicebus": _python("azure_stack.py"),
+    "azure-eventhub": _python("azure_eventhub_client.py", ("leveret",), ("-0", "-1")),
     "rabbitmq-client": _python("rabbitmq_python.py", ("leveret",)),
 }
 
@@ -100,6 +102,9 @@ def declare_queues(broker, clients):
             for scenario in PROGRAMS[client].scenarios():
                 for end in ("", ".other"):
                     channel.queue_declare("%s.%s%s" % (client, scenario, end))
+                for end in PROGRAMS[client].streams:
+                    name = "%s.%s%s" % (client, scenario, end)
+                    channel.queue_declare(name, durable=True, arguments={"x-queue-type": "stream"})
 
 
 def missing(client):

@@ -107,13 +107,23 @@ def test_a_bare_name_is_as_it_stands_and_its_capability_says_what_it_names():
 def test_a_partition_of_a_hub_has_the_forms_that_clients_of_event_hubs_write():
     for start in ("", "/", "amqps://ns.example:5671/", "sb://127.0.0.1/"):
         assert addresses.source(start + "hub/ConsumerGroups/$Default/Partitions/12") == (QUEUE, "hub-12", None)
+        same(start + "hub/Partitions/12", (QUEUE, "hub-12", None))
     for text in (
         "hub/consumergroups/g/Partitions/1",
-        "http://h/hub/ConsumerGroups/g/Partitions/1",
+        "hub/ConsumerGroups/g/1",
         "/ConsumerGroups/g/Partitions/1",
         "x/ConsumerGroups/g/Partitions/",
     ):
         assert addresses.partition(text) is None
+    same("http://h/hub/Partitions/1", (NAME, "http://h/hub/Partitions/1", None))
+
+
+def test_the_host_that_clients_of_azure_write_before_an_address_is_no_part_of_it():
+    same("amqps://ns.example:5671/q", (NAME, "q", None))
+    same("sb://127.0.0.1/a/b", (NAME, "a/b", None))
+    same("amqp://h//queues/a%20b", (QUEUE, "a b", None))
+    for read in (addresses.source, addresses.target):
+        assert "amqps://ns.example" in refused(read, "amqps://ns.example")
 
 
 def test_no_address_is_the_anonymous_terminus_the_links_name_or_a_node_made_for_it():

@@ -6,7 +6,7 @@ NUMBERS = (0, 1, 255, 256, 0x7FFFFFFF, 0xFFFFFFFF)
 
 
 def framed(name, given):
-    return frame.write(frame.AMQP, 7, composites.write(name, given))
+    return frame.write(frame.AMQP, 7, composites.write(name, given, True))
 
 
 def test_dispositions_have_the_octets_of_the_table():

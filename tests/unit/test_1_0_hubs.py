@@ -59,6 +59,40 @@ def partition(name, number):
     return {"operation": "READ", "type": "com.microsoft:partition", "name": name, "partition": number}
 
 
+def token(name="sb://h/hub"):
+    """The application properties of a request that puts a token."""
+    return {"operation": "put-token", "type": "servicebus.windows.net:sastoken", "name": name}
+
+
+def test_a_token_is_answered_and_not_read():
+    """Azure's clients wait for 202 at `$cbs`; their pair to `$management` is in the same session, and each response leaves on its own."""
+    broker = new_broker()
+    declare(broker, "plant-0", STREAM)
+    peer = linked(broker, None)
+    peer.attach("tokens", 2, False, "$cbs", source=("source", {"address": "$cbs"}), snd_settle_mode=1)
+    peer.expect("flow")
+    peer.attach("answers to tokens", 3, True, "$cbs", target=("target", {"address": "$cbs"}), snd_settle_mode=1)
+    peer.credit(10, handle=3)
+    for number, (handle, given, status) in enumerate(((2, token(), 202), (0, hub("plant"), 200), (2, token(), 202))):
+        fields = {"handle": handle, "delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": True}
+        peer.give(performative("transfer", 0, request(given), **fields))
+        ((_, answer, octets, _),) = [each for each in peer.frames() if each[0] == "transfer"]
+        told, text, _ = answered(octets)
+        assert (told, answer["handle"]) == (status, handle + 1) and (status == 200 or "does not read tokens" in text)
+
+
+def test_every_field_of_a_response_is_written_because_clients_of_event_hubs_read_them():
+    """The list of a transfer has its eleven fields (section 2.7.5), nulls at the end and all."""
+    broker = new_broker()
+    declare(broker, "plant-0", STREAM)
+    peer = linked(broker)
+    fields = {"handle": 0, "delivery_id": 0, "delivery_tag": b"t", "message_format": 0, "settled": True}
+    peer.give(performative("transfer", 0, request(hub("plant")), **fields))
+    peer.collect()
+    at = peer.inbox.index(b"\x00\x53\x14\xc0")
+    assert peer.inbox[at + 5] == 11
+
+
 def test_a_hub_tells_its_partitions():
     broker = new_broker()
     for name in ("plant-0", "plant-1", "plant-3", "other-0"):

@@ -23,8 +23,8 @@ def test_an_attach_of_a_sender_is_answered_octet_for_octet_with_credit_behind_it
     size = int.from_bytes(attach[:4], "big")
     flow, attach = attach[size:], attach[:size]
     assert attach[8:].startswith(bytes.fromhex("005312c0")) and b"\xa1\x01a\x52\x03\x41\x50\x02\x50\x00" in attach
-    assert attach.endswith(b"\x80\x00\x00\x00\x00\x00\x00\x30\x00") or attach.endswith(b"\x70\x00\x00\x30\x00"), attach
-    assert flow[8:].hex() == "005313c01307" + "43" + "7000000800" + "43" + "707fffffff" + "5203" + "5205" + "5228"
+    assert attach.endswith(b"\x80\x00\x00\x00\x00\x00\x00\x30\x00\x40\x40\x40"), attach
+    assert flow[8:].hex() == "005313c0170b" + "43" + "7000000800" + "43" + "707fffffff" + "5203" + "5205" + "5228" + "40" * 4
 
 
 def test_the_answer_to_an_attach_says_both_settle_modes_and_both_termini():

@@ -174,3 +174,21 @@ def test_a_partition_of_a_hub_is_a_stream_by_its_address():
     address = "/hub/ConsumerGroups/$Default/Partitions/3"
     fields = peer.attach("in", 1, True, None, source=from_position("amqp.annotation.x-opt-offset > '-1'", address))
     assert fields["source"][1]["address"] == address and len(peer.broker.queues["hub-3"].consumers) == 1
+
+
+def test_a_transfer_of_a_partition_has_all_fields_and_its_position():
+    """azure-eventhub reads the eleven fields of each transfer (section 2.7.5), and the three annotations without asking for a position."""
+    peer = Peer(new_broker(argument_size_max=1024))
+    declare(peer.broker, "hub-0", {"x-queue-type": "stream"})
+    peer.attach("out", 0, False, "hub/Partitions/0")
+    peer.send(0, b"one")
+    peer.send(1, b"two")
+    peer.frames()
+    first = {("symbol", "rabbitmq:stream-offset-spec"): ("described", ("symbol", "rabbitmq:stream-offset-spec"), "first")}
+    source = ("source", {"address": "hub/ConsumerGroups/g/Partitions/0", "filter": first})
+    peer.attach("in", 1, True, None, source=source)
+    peer.credit(10)
+    peer.collect()
+    parts = peer.inbox.split(b"\x00\x53\x14\xc0")[1:]
+    assert [part[1] for part in parts] == [11, 11]
+    assert [table["x-opt-offset"] for table in noted(peer)[:1]] == ["0"]

@@ -1,7 +1,7 @@
-"""Azure's pure-Python AMQP stack, as azure-servicebus has it within it, over TCP. (azure-eventhub's reads fields that a peer left out, and
-fails at the first begin of any broker here.)
+"""Azure's pure-Python AMQP stack, as azure-servicebus has it within it, over TCP.
 
-The clients above it put a token to the node $cbs before anything else, which no broker here has (Artemis lets them wait for 60 s).
+The clients above it put a token to the node $cbs before anything else, which no peer here has (Artemis lets them wait for 60 s):
+azure_eventhub_client.py.
 """
 
 import time
