@@ -1,7 +1,7 @@
-"""Messages that single consumers are not to get again, in queues that choose by themselves who gets what (wishes.py has the others, and
-those with a single active consumer). Boards do not carry it.
+"""Wishes of consumers, and messages that they are not to get again, in queues that choose by themselves who gets what (wishes.py has the
+others, and those with a single active consumer). Boards do not carry it.
 
-Priorities: a consumer gets the first message that it has not refused; those in front of that stay in their levels.
+Priorities: a consumer gets the first message that it wants; those in front of that stay in their levels.
 
 Groups (x-group-key): a group stays in order. No message of a group goes to a consumer that has refused one that stands before it; another
 consumer has the group as soon as no delivery of it is unsettled. Where there is no other, that group waits, and no other one does.
@@ -29,15 +29,47 @@ class Levelled(Rule):
         features.remove(self)
         features.insert(0, self)
 
-    def move(self, queue, entry):
-        """Put an entry at the head; its level ends before it."""
+    def level_of(self, entry):
+        """The level of an entry."""
+        return self.queue.tables.entries[entry + layout.ENTRY_REDELIVERED] >> priority.SHIFT
+
+    def first_of(self, queue, level):
+        """The first ready entry of a level, or one of a lower level, or NONE."""
+        before = queue.rules.priority.tail_above(level)
+        return queue.head() if before == layout.NONE else queue.tables.entries[before + layout.ENTRY_NEXT]
+
+    def comes_before(self, queue, entry, other):
+        """True when a ready entry is to be delivered before another one: by its level, then by its age."""
+        level, others = self.level_of(entry), self.level_of(other)
+        return level > others if level != others else Rule.comes_before(self, queue, entry, other)
+
+    def first(self, broker, queue, wish):
+        """The first message that a wish wants, level by level, or NONE."""
+        if not self.is_ordered():
+            return self.among_first(broker, queue, wish)
+        returned = self.among_returned(broker, queue, wish)
+        if wish.returned or queue.head() == layout.NONE:
+            return layout.NONE
+        rule = queue.rules.priority
+        rule.forget_emptied(queue, broker.tables.entries)
+        level = self.level_of(queue.head())
+        while level >= 0 and (returned == layout.NONE or self.level_of(returned) < level):
+            if rule.tails[level] != layout.NONE:
+                self.is_cut = False
+                entry = self.among_new(broker, queue, wish, level)
+                if entry != layout.NONE or self.is_cut:
+                    return entry
+            level -= 1
+        return returned
+
+    def unlink(self, queue, entry):
+        """Unlink an entry; its level may end before it now."""
         entries, rule = queue.tables.entries, queue.rules.priority
-        level = entries[entry + layout.ENTRY_REDELIVERED] >> priority.SHIFT
+        level = self.level_of(entry)
         if rule.tails[level] == entry:
             before = entries[entry + layout.ENTRY_PREVIOUS]
-            same = before != layout.NONE and entries[before + layout.ENTRY_REDELIVERED] >> priority.SHIFT == level
-            rule.tails[level] = before if same else layout.NONE
-        Rule.move(self, queue, entry)
+            rule.tails[level] = before if before != layout.NONE and self.level_of(before) == level else layout.NONE
+        queue.unlink(entry)
 
     def before_delivery(self, broker, queue):
         """Rules are about to see the head."""

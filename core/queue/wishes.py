@@ -2,8 +2,9 @@
 
 A wish is one consumer's filter: `fits(broker, message)` says whether the consumer gets a message. Other messages stay in place for other
 consumers; where no other consumer reads the queue (`alone`) they are dropped. A wish goes through the queue once: it remembers the last
-message that it has read, and reads only returning messages again; where these wait first (x-delayed-retry-min) it reads the first SCAN_MAX
-each time.
+message that it has read, of each level where the queue has priorities (refusals.py), and reads only returning messages again; where these
+wait first (x-delayed-retry-min) it reads the first SCAN_MAX each time. Of a queue with a single active consumer that one alone is asked:
+what it does not want waits for the next.
 
 A wish reads only messages in memory: a queue with more in the log brings these into memory as others leave. A queue without wishes
 pays for none of this.
@@ -28,7 +29,13 @@ MARK_STEPS = 64  # messages between two places that a wish remembers
 SCAN_MAX = 256
 REFUSED_MAX = 1024  # messages that one consumer is not to get again
 
-OTHERS = ("x-single-active-consumer", "x-group-key", "x-max-priority")  # queues that choose by themselves: without filters
+
+class Walk:
+    """How far a wish has read the messages of a queue, or of one level of its priorities."""
+
+    def __init__(self):
+        self.passed = layout.NONE  # the position up to which it has read; NONE: it has not begun
+        self.marks = []  # (entry, position) of messages on that way, in order
 
 
 class Wish:
@@ -38,13 +45,19 @@ class Wish:
         self.consumer = consumer
         self.fits = fits
         self.alone = alone
-        self.passed = layout.NONE  # the position up to which it has read; NONE: it has not begun
-        self.marks = []  # (entry, position) of messages on that way, in order
-        self.returned = {}  # entry -> position of messages that returned to a place behind `passed`
+        self.walks = {}  # level of the queue's priorities, 0 where it has none -> Walk
+        self.returned = {}  # entry -> position of messages that returned to a place that a walk has passed
         self.fitting = {}  # entry -> position of those among them that it has read again, and that fit
         self.unfit = {}  # where returning messages wait: entry -> (position, message) of those that it has read, and that did not fit
         self.waits = False  # its looks took what the last round had left: others are asked once before it, whatever their priority
         self.refused = {}  # position -> entry of those that the consumer is not to get again, though they fit
+
+    def walk(self, level):
+        """The walk through a level's messages."""
+        walk = self.walks.get(level)
+        if walk is None:
+            walk = self.walks[level] = Walk()
+        return walk
 
     def has_refused(self, queue, entry, position):
         """True for a message that the consumer is not to get again. Messages that were only in the log for a while have other entries."""
@@ -62,6 +75,8 @@ class Wish:
 
 class Rule(Feature):
     """The wishes of one queue's consumers; in the place of the rule of groups, which asks for a message for a consumer too."""
+
+    is_cut = False  # the last `among_new` has ended before its level did
 
     def __init__(self, broker, queue):
         self.broker = broker
@@ -91,15 +106,21 @@ class Rule(Feature):
 
     def is_ordered(self):
         """True when every message that comes before others by its position, and tells in `came_back`."""
-        return self.queue.rules.priority is None and "x-delayed-retry-min" not in self.queue.effective
+        return "x-delayed-retry-min" not in self.queue.effective
+
+    def level_of(self, entry):
+        """The level of the queue's priorities that an entry is in."""
+        return 0
 
     def came_back(self, broker, queue, entry):
         """A message returns: every wish that has read beyond its place reads it again."""
         entries = broker.tables.entries
         entries[entry + layout.ENTRY_TAG] = layout.NONE
         position = entries[entry + layout.ENTRY_POSITION]
+        level = self.level_of(entry)
         for wish in self.wishes.values():
-            if wish.passed != layout.NONE and not is_behind(position, wish.passed):
+            passed = wish.walk(level).passed
+            if passed != layout.NONE and not is_behind(position, passed):
                 wish.returned[entry] = position
         return False
 
@@ -160,9 +181,13 @@ class Rule(Feature):
                 return False
         return True
 
+    def unlink(self, queue, entry):
+        """Unlink a ready entry, wherever it is."""
+        queue.unlink(entry)
+
     def move(self, queue, entry):
         """Put an entry at the head."""
-        queue.unlink(entry)
+        self.unlink(queue, entry)
         queue.link(entry, layout.NONE)
 
     def delivered(self, broker, queue, consumer):
@@ -171,37 +196,49 @@ class Rule(Feature):
 
     def first(self, broker, queue, wish):
         """The first message that a wish wants, or NONE: there is none, or the round has no more effort left (`fits` charges it)."""
-        entries, engine = broker.tables.entries, broker.tables.engine
         if not self.is_ordered():
             return self.among_first(broker, queue, wish)
         entry = self.among_returned(broker, queue, wish)
         if entry != layout.NONE or wish.returned:
             return entry
-        entry = self.place(broker, queue, wish)
+        return self.among_new(broker, queue, wish, 0)
+
+    def first_of(self, queue, level):
+        """The first ready entry of a level, or NONE."""
+        return queue.head()
+
+    def among_new(self, broker, queue, wish, level):
+        """The first message of a level that a wish has not read, and wants, or NONE."""
+        entries, engine = broker.tables.entries, broker.tables.engine
+        walk = wish.walk(level)
+        entry = self.place(broker, queue, walk, level)
         looks, steps = 0, 0
-        while entry != layout.NONE:
+        while entry != layout.NONE and self.level_of(entry) == level:
             behind = entries[entry + layout.ENTRY_NEXT]
             position = entries[entry + layout.ENTRY_POSITION]
             steps += 1
-            if wish.passed == layout.NONE or is_behind(position, wish.passed):
+            if walk.passed == layout.NONE or is_behind(position, walk.passed):
                 looks += 1
                 is_refused = wish.has_refused(queue, entry, position)
                 if not is_refused and wish.fits(broker, entries[entry + layout.ENTRY_MESSAGE]):
                     break
-                wish.passed = position
+                walk.passed = position
                 if wish.alone and not is_refused:
-                    queue.unlink(entry)
+                    self.unlink(queue, entry)
                     queue.drop(entry)
                 elif looks % MARK_STEPS == 1:
-                    mark(entries, wish, entry, position)
+                    mark(entries, walk, entry, position)
             elif steps % MARK_STEPS == 0:
-                mark(entries, wish, entry, position)
+                mark(entries, walk, entry, position)
             if looks >= LOOKS_MAX or steps >= STEPS_MAX or engine.left <= 0:
                 if behind != layout.NONE:
                     broker.activate(queue)  # the search continues in the next round
+                self.is_cut = True
                 entry = layout.NONE
                 break
             entry = behind
+        else:
+            entry = layout.NONE
         engine.turned(steps // WALK_STEPS)
         return entry
 
@@ -221,7 +258,7 @@ class Rule(Feature):
                 if before.get(entry) != look and wish.fits(broker, look[1]):
                     break
                 if wish.alone:
-                    queue.unlink(entry)
+                    self.unlink(queue, entry)
                     queue.drop(entry)
                 else:
                     wish.unfit[entry] = look
@@ -249,25 +286,29 @@ class Rule(Feature):
             position = wish.fitting[entry]
             if not is_ready(broker, queue, entry, position) or wish.has_refused(queue, entry, position):
                 del wish.fitting[entry]
-            elif best == layout.NONE or queue.is_later(best, entry):
+            elif best == layout.NONE or self.comes_before(queue, entry, best):
                 best = entry
         return best
 
-    def place(self, broker, queue, wish):
+    def comes_before(self, queue, entry, other):
+        """True when a ready entry is to be delivered before another one."""
+        return queue.is_later(other, entry)
+
+    def place(self, broker, queue, walk, level):
         """Where to go on: behind the last of the remembered places that is there yet."""
-        while wish.marks:
-            entry, position = wish.marks[-1]
+        while walk.marks:
+            entry, position = walk.marks[-1]
             if is_ready(broker, queue, entry, position):
                 return broker.tables.entries[entry + layout.ENTRY_NEXT]
-            wish.marks.pop()
-        return queue.head()
+            walk.marks.pop()
+        return self.first_of(queue, level)
 
 
-def mark(entries, wish, entry, position):
-    """Remember a place on the way of a wish; the entry is ready, and has no tag."""
+def mark(entries, walk, entry, position):
+    """Remember a place on a walk; the entry is ready, and has no tag."""
     entries[entry + layout.ENTRY_TAG] = layout.NONE
-    if not wish.marks or is_behind(position, wish.marks[-1][1]):
-        wish.marks.append((entry, position))
+    if not walk.marks or is_behind(position, walk.marks[-1][1]):
+        walk.marks.append((entry, position))
 
 
 def is_behind(position, other):
@@ -289,24 +330,17 @@ def attach(broker, consumer, fits, alone):
     """A consumer that was just subscribed gets only messages for which `fits(broker, message)` is true. `alone`: no other consumer gets the
     rest.
 
-    Its wish ends with it. Raises not-implemented for a queue that chooses by itself; the caller cancels the consumer. A stream's reader
-    passes the others by: `consumer.wanted`.
+    Its wish ends with it. Raises not-implemented for a queue with groups, of which each is to come in order and whole; the caller cancels
+    the consumer. A stream's reader passes the others by: `consumer.wanted`.
     """
     queue = consumer.queue
     if queue.is_stream:
         consumer.wanted = fits
         return
-    rule = None if queue.rules is None else queue.rules.groups
-    for argument in OTHERS:
-        if argument in queue.effective:
-            raise ProtocolError(
-                NOT_IMPLEMENTED, "no filter for consumers of %s, which has %s" % (broker.topology.called("queue", queue.name), argument)
-            )
-    if rule is None:
-        rule = Rule(broker, queue)
-        rule.install()
-        queue.update_plain()
-    rule.wishes[consumer.handle] = Wish(consumer, fits, alone)
+    if "x-group-key" in queue.effective:
+        text = "no filter for consumers of %s: it has x-group-key, and a group comes whole and in order"
+        raise ProtocolError(NOT_IMPLEMENTED, text % broker.topology.called("queue", queue.name))
+    rule_of(broker, queue).wishes[consumer.handle] = Wish(consumer, fits, alone)
     broker.activate(queue)
 
 
@@ -314,11 +348,7 @@ def refuse(broker, consumer, entry):
     """A consumer is not to get an entry's message again: how many those are. Raises resource-error when that would be more than
     REFUSED_MAX."""
     queue = consumer.queue
-    rule = None if queue.rules is None else queue.rules.groups
-    if not isinstance(rule, Rule):
-        rule = kind_of(queue)(broker, queue)
-        rule.install()
-        queue.update_plain()
+    rule = rule_of(broker, queue)
     wish = rule.wishes.get(consumer.handle)
     if wish is None or wish.consumer is not consumer:
         wish = rule.wishes[consumer.handle] = Wish(consumer, everything, False)
@@ -330,6 +360,16 @@ def refuse(broker, consumer, entry):
     wish.refused[position] = entry
     rule.refused(wish, entry, position)
     return len(wish.refused)
+
+
+def rule_of(broker, queue):
+    """The Rule of a queue, installed where it has none."""
+    rule = None if queue.rules is None else queue.rules.groups
+    if not isinstance(rule, Rule):
+        rule = kind_of(queue)(broker, queue)
+        rule.install()
+        queue.update_plain()
+    return rule
 
 
 def kind_of(queue):

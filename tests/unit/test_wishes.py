@@ -195,16 +195,109 @@ def test_an_expired_message_in_the_middle_is_not_delivered():
 
 
 @toys
-def test_queues_that_choose_by_themselves_refuse_a_wish():
-    for arguments in ({"x-single-active-consumer": True}, {"x-group-key": "k"}, {"x-max-priority": 3}):
+def test_a_queue_with_groups_refuses_a_wish():
+    """A group comes whole and in order, and to one consumer: one that wants a part of it would leave the rest in front of its next."""
+    for arguments in ({"x-group-key": "k"}, {"x-group-key": "k", "x-single-active-consumer": True}):
         broker, peer = world()
         peer.ask("queue", "s", False, arguments)
         try:
             subscribe(peer, "c", multiples(2), 1, queue="s")
         except ProtocolError as error:
-            assert error.condition == NOT_IMPLEMENTED and "queue 's'" in error.text
+            assert error.condition == NOT_IMPLEMENTED and "queue 's'" in error.text and "x-group-key" in error.text
         else:
             raise AssertionError(arguments)
+
+
+@toys
+def test_a_single_active_consumer_gets_what_it_wants_and_the_rest_waits_for_the_next():
+    broker, peer = world()
+    peer.ask("queue", "s", False, {"x-single-active-consumer": True})
+    other = Peer(broker)
+    subscribe(peer, "even", multiples(2), 100, queue="s")
+    subscribe(other, "all", None, 100, queue="s")
+    for body in (1, 2, 3, 4):
+        peer.ask("publish", "", "s", str(body), {})
+    broker.run()
+    assert numbers(got(peer)) == [2, 4] and numbers(got(other)) == []
+    peer.ask("settle", 1, 1, ACCEPTED)
+    peer.ask("cancel", "even")
+    peer.ask("settle", 2, 2, RELEASED)
+    broker.run()
+    assert numbers(got(other)) == [1, 3, 4]
+    invariants.check(broker.tables)
+
+
+@toys
+def test_a_queue_with_priorities_gives_each_the_first_that_it_wants_of_the_highest_level():
+    """However many of a level nobody wants; what returns goes first in its level, and what comes later in a higher one goes before it."""
+    broker, peer = world(arena_size=1 << 20)
+    peer.ask("queue", "p", False, {"x-max-priority": 5})
+
+    def put(body, level):
+        peer.ask("publish", "", "p", str(body), {"priority": level})
+        broker.run()
+
+    for body in range(1, 1001, 2):
+        put(body, 4)
+    for body, level in ((2, 1), (4, 3), (6, 1), (8, 3)):
+        put(body, level)
+    subscribe(peer, "even", multiples(2), 2, queue="p")
+    for _ in range(20):
+        broker.run()
+    assert numbers(got(peer)) == [4, 8]
+    peer.ask("settle", 1, 1, RELEASED)
+    put(10, 5)
+    put(12, 3)
+    for credit in range(6):
+        peer.ask("credit", "even", 1)
+        broker.run()
+    assert numbers(got(peer)) == [10, 4, 12, 2, 6]
+    assert broker.queues["p"].message_count() == 500
+    other = Peer(broker)
+    subscribe(other, "all", None, 1000, queue="p")
+    for _ in range(60):
+        broker.run()
+    assert numbers(got(other)) == list(range(1, 1001, 2))
+    invariants.check(broker.tables)
+
+
+@toys
+def test_by_chance_a_queue_with_priorities_delivers_by_level_and_then_by_age():
+    for seed in range(8):
+        chance = Random(seed)
+        broker, peer = world()
+        alone = seed % 2 == 1
+        peer.ask("queue", "p", False, {"x-max-priority": 3})
+        subscribe(peer, "c", multiples(2), 0, alone, queue="p")
+        ready, unsettled, number = [], {}, 0  # [(-level, number)], tag -> the same
+        for _ in range(150):
+            for _ in range(chance.below(4)):
+                number += 1
+                level = chance.below(4)
+                peer.ask("publish", "", "p", str(number), {"priority": level})
+                if number % 2 == 0:
+                    ready.append((-level, number))
+            broker.run()
+            assert numbers(got(peer)) == []
+            if ready and chance.below(3):
+                peer.ask("credit", "c", 1)
+                for _ in range(4):
+                    broker.run()
+                ((_, tag, _, body),) = got(peer)
+                best = min(ready)
+                assert body == best[1], (seed, body, best)
+                ready.remove(best)
+                unsettled[tag] = best
+            if unsettled and chance.below(2):
+                tag = chance.choice(sorted(unsettled))
+                best = unsettled.pop(tag)
+                outcome = chance.choice((ACCEPTED, RELEASED, MODIFIED))
+                if outcome != ACCEPTED:
+                    ready.append(best)
+                peer.ask("settle", tag, tag, outcome)
+            invariants.check(broker.tables)
+        count = broker.queues["p"].message_count()
+        assert len(ready) <= count < number, (seed, count, len(ready))
 
 
 @toys
