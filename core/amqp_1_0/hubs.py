@@ -8,8 +8,8 @@
 
 AMQP Management (OASIS, working draft 9), with the types that Event Hubs has. The streams HUB-0, HUB-1 ... are the partitions of HUB
 (addresses.partition). A sequence number is an offset; only what survives a power cut is told. Permission: read, on each stream. Azure's
-clients put a token to `$cbs` (Claims-based Security, working draft 5) before they do anything else. Nobody reads it here: what a peer may do
-is what the user of its log-in may.
+clients put a token to `$cbs` (Claims-based Security, working draft 5) before they do anything else. Nobody reads it here: what a peer may
+do is what the user of its log-in may.
 """
 
 from ..access.permissions import READ

@@ -267,6 +267,19 @@ def test_a_tag_is_in_use_until_its_delivery_is_settled():
     assert error_in(peer.frames(), "detach") == ("amqp:invalid-field", "a delivery-tag of a delivery that is not settled (section 2.6.12)")
 
 
+def test_a_tag_names_nothing_on_a_link_that_nobody_can_resume():
+    """Section 2.6.12: the broker settles with its outcome, and both deliveries are answered by their delivery-ids."""
+    broker = new_broker()
+    declare(broker)
+    peer = Peer(broker)
+    peer.sender()
+    peer.give(transfer(data(b"x"), **FIRST) + transfer(data(b"y"), **dict(FIRST, delivery_id=1)))
+    found = [fields for name, fields, _, _ in peer.frames() if name == "disposition"]
+    assert {number for fields in found for number in range(fields["first"], (fields["last"] or fields["first"]) + 1)} == {0, 1}
+    assert [(fields["settled"], fields["state"]) for fields in found] == [(True, ("accepted", {}))] * len(found)
+    assert broker.queues["q"].message_count() == 2
+
+
 def test_settle_modes_of_a_sender_are_kept():
     """Section 2.8.2."""
     for mode, settled in ((0, True), (1, False)):
