@@ -248,7 +248,7 @@ def test_a_queue_with_priorities_gives_each_the_first_that_it_wants_of_the_highe
     peer.ask("settle", 1, 1, RELEASED)
     put(10, 5)
     put(12, 3)
-    for credit in range(6):
+    for _ in range(6):
         peer.ask("credit", "even", 1)
         broker.run()
     assert numbers(got(peer)) == [10, 4, 12, 2, 6]
