@@ -111,12 +111,16 @@ static void content_ended(leveret_perf *p, uint64_t now)
         count_latency(p->latency, p->sent_at, now);
 }
 
-/* A method frame's payload: true when it was a delivery or a confirm. */
+/* A method frame's payload: true when it was a delivery, a message that was asked for or a confirm. */
 static int method(leveret_perf *p, const uint8_t *at, uint32_t size, uint64_t now)
 {
     uint32_t code = size >= 4 ? number32(at) : 0;
     if (code == (60u << 16 | 60u) && size >= 5 && size >= 5u + at[4] + 9u) {
         p->tag = number64(at + 5 + at[4]);
+        return 1;
+    }
+    if (code == (60u << 16 | 71u) && size >= 12) { /* basic.get-ok */
+        p->tag = number64(at + 4);
         return 1;
     }
     if ((code == (60u << 16 | 80u) || code == (60u << 16 | 120u)) && size >= 13) {

@@ -166,6 +166,8 @@ class Failed(Exception):
 class Measurement:
     """One run: the queues, the two processes, what they say."""
 
+    PROGRAM: tuple = ("-m", "leveret.tools.perf_worker")  # of the processes
+
     def __init__(self, options, out):
         self.options = options
         self.out = out
@@ -228,13 +230,17 @@ class Measurement:
             if self.exchange:
                 if self.exchange.startswith(OWN_NAME):
                     client.exchange_delete(self.exchange)
-                client.exchange_declare(self.exchange, self.options.exchange, durable=self.options.persistent)
-                keys = [""] if self.options.exchange == "fanout" else self.keys
-                for number in range(max(len(keys), len(self.queues))):
-                    client.queue_bind(self.queues[number % len(self.queues)], self.exchange, keys[number % len(keys)])
+                self.make_exchange(client)
             client.close()
         except ClientError as error:
             raise Failed(f"the queues cannot be made: {error}") from None
+
+    def make_exchange(self, client):
+        """Declare and bind the exchange."""
+        client.exchange_declare(self.exchange, self.options.exchange, durable=self.options.persistent)
+        keys = [""] if self.options.exchange == "fanout" else self.keys
+        for number in range(max(len(keys), len(self.queues))):
+            client.queue_bind(self.queues[number % len(self.queues)], self.exchange, keys[number % len(keys)])
 
     @staticmethod
     def refuse_if_there(client, queue):
@@ -271,14 +277,15 @@ class Measurement:
 
     # The processes
 
-    def start(self, role, connections):
-        """A process with all publishers or all consumers; returns when it is connected. Raises Failed."""
+    def settings(self, role, connections):
+        """What a process with all publishers or all consumers is told."""
         options = self.options
         shared: list = [[] for _ in range(connections)]
         for number in range(max(connections, len(self.queues))):
             shared[number % connections].append(self.queues[number % len(self.queues)])
-        settings = {
+        return {
             "role": role,
+            "properties": {},
             "url": options.url,
             "connections": connections,
             "size": options.size,
@@ -298,11 +305,12 @@ class Measurement:
             "expiration": options.expiration,
             "routes": [(self.exchange, key) for key in self.keys] if role == "publisher" else [],
         }
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "leveret.tools.perf_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
+
+    def start(self, role, connections):
+        """A process with all publishers or all consumers; returns when it is connected. Raises Failed."""
+        worker = subprocess.Popen([sys.executable, *self.PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         self.workers[role] = worker
-        self.tell(role, json.dumps(settings))
+        self.tell(role, json.dumps(self.settings(role, connections)))
         line = self.workers[role].stdout.readline().decode()
         if line != "ready\n":
             raise Failed(f"the {role}s cannot start: {json.loads(line)['failed'] if line else 'their process ended'}")

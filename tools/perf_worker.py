@@ -91,7 +91,9 @@ def messages(settings):
         body, given = varied(random_, settings["size"]) if settings["vary"] else (bytes(settings["size"]), {})
         if settings["priorities"]:
             given = dict(given, priority=number % settings["priorities"])
-        yield exchange, key, body, dict(given, **of_all)
+        headers = dict(given.get("headers", {}), **settings["properties"].get("headers", {}))
+        given = dict(given, **of_all, **dict(settings["properties"], **({"headers": headers} if headers else {})))
+        yield exchange, key, body, given
 
 
 class Templates:
@@ -325,6 +327,10 @@ class Consumer(Side):
         self.ack_every = settings["ack_every"]
         self.acknowledged = 0
         self.expected = None
+        self.subscribe(settings, queues)
+
+    def subscribe(self, settings, queues):
+        """Ask for the messages of the queues."""
         for queue in queues:
             arguments: tuple = (0, queue, "", False, self.ack_every == 0, False, False, settings["arguments"])
             self.send(method.encode(method.named(METHODS, "basic_consume"), 1, arguments))
@@ -361,7 +367,7 @@ class Worker:
         self.sides = []
         self.by_descriptor = {}
         self.expected = None
-        self.began = 0.0
+        self.began = self.cpu_began = 0.0
 
     def open(self):
         """Make the connections. Raises ClientError, ValueError, Failed."""
@@ -377,18 +383,23 @@ class Worker:
                 connection = connect(settings["url"])
             except ClientError as error:
                 raise Failed("connection %d of %d: %s" % (number + 1, settings["connections"], error)) if number else error from None
-            if settings["role"] == "publisher":
-                self.sides.append(Publisher(connection, settings, number))
-            else:
-                self.sides.append(Consumer(connection, settings, settings["queues"][number]))
+            self.sides.append(self.side(connection, number))
         self.poll = select.poll()
         for side in self.sides:
             self.by_descriptor[side.stream.pollable.fileno()] = side
             self.poll.register(side.stream.pollable, select.POLLIN)
         self.poll.register(COMMANDS, select.POLLIN)
 
+    def side(self, connection, number):
+        """The side that has connection `number`."""
+        settings = self.settings
+        if settings["role"] == "publisher":
+            return Publisher(connection, settings, number)
+        return Consumer(connection, settings, settings["queues"][number])
+
     def run(self):
         """Until it is told to end. Raises Failed."""
+        self.cpu_began = time.process_time()
         self.began = report_at = time.monotonic()
         for side in self.sides:
             side.begin()
@@ -452,7 +463,7 @@ class Worker:
             seconds=time.monotonic() - self.began,
             blocked=sum(side.blocked for side in self.sides),
             held=sum(not side.closed for side in self.sides),
-            cpu_s=time.process_time(),
+            cpu_s=time.process_time() - self.cpu_began,
             moved_s=max(side.moved_at for side in self.sides) - self.began,
             latency=self.bins("latency"),
             confirm_latency=self.bins("confirm_latency"),
@@ -473,9 +484,9 @@ class Worker:
             side.stream.close()
 
 
-def main():
-    """The process."""
-    worker = Worker(json.loads(read_line()))
+def main(kind=Worker):
+    """The process; `kind`: of the worker."""
+    worker = kind(json.loads(read_line()))
     try:
         worker.open()
         print("ready", flush=True)

@@ -1,10 +1,13 @@
-"""One run of `leveret perf` against one broker, for the rows of the bench (run.py, rows_1_0.py): its rate and the broker's CPU time."""
+"""One run of a load program against one broker, for the rows of the bench (run.py, rows_1_0.py): its rate and the broker's CPU time."""
 
 import json
+import os
 import subprocess
 import sys
 
 import psutil
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class RunFailed(Exception):
@@ -13,6 +16,11 @@ class RunFailed(Exception):
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def command_of(program):
+    """The command of a program that lies beside this one."""
+    return [sys.executable, os.path.join(HERE, program)]
 
 
 def cpu_seconds(broker):
@@ -31,12 +39,15 @@ def perf(broker, url, seconds, *arguments):
 
 
 def add_run(row, column, title, number, measured):
-    """A run's figures, as `perf` has them, to a row of cells: {column: {"rates": [...], "cpu_us": [...]}}."""
+    """A run's figures, as `perf` has them, to a row of cells: {column: {"rates": [...], "cpu_us": [...], "load_us": [...]}}. The
+    last is the CPU time of the busier process of the load for a message: without any broker it could do no more than one in that time."""
     summary, cpu = measured
-    cell = row.setdefault(column, {"rates": [], "cpu_us": []})
+    cell = row.setdefault(column, {"rates": [], "cpu_us": [], "load_us": []})
     if summary.get("received"):
         cell["rates"].append(min(summary["received_per_s"], summary.get("confirmed_per_s", 1e12)))
     else:  # there was no consumer
         cell["rates"].append(summary["confirmed_per_s"])
-    cell["cpu_us"].append(1e6 * cpu / (summary.get("received") or summary["confirmed"]))
+    count = summary.get("received") or summary["confirmed"]
+    cell["cpu_us"].append(1e6 * cpu / count)
+    cell.setdefault("load_us", []).append(1e6 * max(summary["cpu_s"].values()) / count)
     say("  %-42s run %d  %-9s %10d /s  %6.2f us CPU" % (title, number + 1, column, cell["rates"][-1], cell["cpu_us"][-1]))

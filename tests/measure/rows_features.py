@@ -4,7 +4,10 @@ Columns: leveret and plain with --data, and rabbitmq, where it has the feature. 
 200, acknowledgements, persistent messages of 256 octets on average, no two alike (`leveret perf --vary`).
 """
 
+import time
+
 import rows_1_0
+import rows_verbs
 from loading import RunFailed, add_run, perf, say
 
 COLUMNS = ("leveret", "plain", "rabbitmq")
@@ -45,38 +48,87 @@ GOALS = (("leveret", "rabbitmq", 5.0), ("plain", "rabbitmq", 0.5))
 OF_PLAINEST = 0.5  # of the row without arguments
 
 
-def measure(brokers, seconds, runs):
-    """({scenario: {column: {"rates": [...], "cpu_us": [...]}}}, what RabbitMQ failed at, as lines). `brokers`: durable ones."""
-    rows: dict = {}
-    failed = []
-    for name, title, options, columns in SCENARIOS:
-        row = rows[name] = {}
-        form = (*CONFIRMS, "--consumers", 0) if name == "stream_publish" else USUAL
+def all_rows():
+    """Every row of the table: those of `leveret perf`, then those of verbs_load.py."""
+    return SCENARIOS + rows_verbs.SCENARIOS + rows_verbs.BEYOND
+
+
+class Bench:
+    """The runs of all rows. `rows`: {scenario: {column: {"rates": [...], "cpu_us": [...], "load_us": [...]}}}; `failed`: what did not end
+    well, as lines; a row that fails does not keep the others from running."""
+
+    def __init__(self, brokers, start, seconds, minutes, mib):
+        """`brokers`: durable ones; `start(kind, limits)` starts one more; `minutes` for all; `mib`: of a queue beyond memory."""
+        self.brokers, self.start = brokers, start
+        self.seconds, self.mib = seconds, mib
+        self.end = time.monotonic() + 60 * minutes
+        self.rows: dict = {name: {} for name, _, _, _ in all_rows()}
+        self.failed: list = []
+
+    def measure(self, runs):
+        """Every row once, then every row again while there is time: `runs` times at most. A row that its first run shows to be long is
+        not begun again when that would pass the end."""
+        took: dict = {}
         for number in range(runs):
-            for broker in brokers:
-                if broker.column not in (columns or COLUMNS):
+            for scenario in SCENARIOS + rows_verbs.SCENARIOS:
+                began = time.monotonic()
+                if number and began + 1.2 * took[scenario[0]] > self.end:
                     continue
-                try:
-                    add_run(row, broker.column, title, number, perf(broker, broker.url, seconds, *form, *options))
-                except RunFailed as error:
-                    if broker.column in OURS:
-                        raise
-                    failed.append("%s, %s: %s" % (title, broker.column, str(error).strip().splitlines()[-1]))
-                    say("  " + failed[-1])
-    return rows, failed
+                for broker in self.brokers:
+                    self.attempt(number, broker, scenario)
+                took[scenario[0]] = time.monotonic() - began
+            if number == 0:
+                self.beyond()
+
+    def attempt(self, number, broker, scenario):
+        """One run of one cell."""
+        name, title, options, columns = scenario
+        if broker.column not in (columns or COLUMNS):
+            return
+        try:
+            if scenario in SCENARIOS:
+                form = (*CONFIRMS, "--consumers", 0) if name == "stream_publish" else USUAL
+                measured = perf(broker, broker.url, self.seconds, *form, *options)
+            else:
+                measured = rows_verbs.run_of(broker, self.seconds, options)
+            add_run(self.rows[name], broker.column, title, number, measured)
+        except (RunFailed, OSError) as error:
+            self.fail(title, broker, error)
+
+    def fail(self, title, broker, error):
+        """Note what did not end well."""
+        self.failed.append("%s, %s: %s" % (title, broker.column, str(error).strip().splitlines()[-1]))
+        say("  " + self.failed[-1])
+
+    def beyond(self):
+        """The rows beyond memory, once, each Leveret with its memory for messages."""
+        for broker in self.brokers:
+            own = None
+            try:
+                if broker.column in OURS:
+                    own = self.start(broker.column, rows_verbs.limits_beyond(self.mib))
+                measured = rows_verbs.beyond(own or broker, self.mib)
+                for (name, title, _, _), one in zip(rows_verbs.BEYOND, measured, strict=True):
+                    add_run(self.rows[name], broker.column, title, 0, one)
+            except (RunFailed, OSError, RuntimeError) as error:
+                self.fail(rows_verbs.BEYOND[0][1], broker, error)
+            finally:
+                if own:
+                    own.stop()
 
 
 def table(rows):
     """The figures as lines of text."""
-    return rows_1_0.table(rows, "with features", SCENARIOS, COLUMNS)
+    return rows_1_0.table(rows, "with features", all_rows(), COLUMNS)
 
 
 def ratios(rows):
     """[(scenario, column, compared with, ratio, goal)]; "none" is the same column's row without arguments."""
     found = []
-    for scenario, _, _, _ in SCENARIOS:
+    for scenario, _, _, _ in all_rows():
         compared = [(mine, (scenario, other), other, goal) for mine, other, goal in GOALS]
-        compared.append(("leveret", ("none", "leveret"), "none", OF_PLAINEST))
+        if scenario not in rows_verbs.NOT_COMPARED:
+            compared.append(("leveret", ("none", "leveret"), "none", OF_PLAINEST))
         for mine, place, other, goal in compared:
             rate, theirs = rows_1_0.rate(rows, scenario, mine), rows_1_0.rate(rows, *place)
             if rate and theirs:

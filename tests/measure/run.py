@@ -41,7 +41,13 @@ STARTS = 3
 CONNECTIONS = (100, 1000)
 QUEUED = 10000  # messages of 256 octets, for the memory of one
 FILES = 8192  # open files, for a thousand connections
-MANY = "[limits]\nconnection_count_max = 1100\n"
+MANY = """[limits]
+connection_count_max = 1100
+queue_count_max = 1400
+queue_share_max = 1100
+binding_count_max = 65536
+binding_share_max = 65536
+"""
 KINDS = ("leveret", "plain", "rabbitmq", "relay")
 BLIND = "blind"  # beside them, in the scenario "acks" only
 
@@ -112,8 +118,8 @@ class Relay:
         self.directory.cleanup()
 
 
-def start(kind, durable=False):
-    """A broker for a column; `durable`: with a log on the disk."""
+def start(kind, durable=False, limits=""):
+    """A broker for a column; `durable`: with a log on the disk; `limits`: further lines of a Leveret's configuration."""
     if kind in ("relay", BLIND):
         return Relay(kind)
     if kind == "rabbitmq":
@@ -124,8 +130,9 @@ def start(kind, durable=False):
     directory = kept.name
     config = os.path.join(directory, "leveret.toml")
     with open(config, "w", encoding="utf-8") as file:
-        file.write(MANY)
-    arguments = ["--config", config] + (["--data", os.path.join(directory, "log")] if durable else [])
+        file.write(MANY + limits)
+    data = ["--data", os.path.join(directory, "log"), "--disk-max", "64G"]
+    arguments = ["--config", config] + (data if durable else [])
     broker = BrokerProcess("leveret", arguments=arguments, variables={"LEVERET_ACCEL": "0"} if kind == "plain" else {})
     broker.kept = kept
     broker.column = kind
@@ -320,14 +327,16 @@ def run(seconds, runs):
     return result
 
 
-def features(seconds, runs):
-    """The rows of rows_features.py, with what RabbitMQ failed at."""
+def features(seconds, runs, minutes, mib):
+    """The rows of rows_features.py, and what did not end well there."""
     brokers = []
     try:
         for kind in rows_features.COLUMNS:
             if kind != "rabbitmq" or rabbitmq_installed():
                 brokers.append(start(kind, kind != "rabbitmq"))
-        return rows_features.measure(brokers, seconds, runs)
+        bench = rows_features.Bench(brokers, lambda kind, limits: start(kind, True, limits), seconds, minutes, mib)
+        bench.measure(runs)
+        return bench.rows, bench.failed
     finally:
         for broker in brokers:
             broker.stop()
@@ -341,14 +350,27 @@ def main():
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
     parser.add_argument("--only", choices=("0-9-1", "features", "1.0"), help="these rows alone (default: all)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10,
+        help="for the rows of features; what is left of them after one run each goes to further ones (default 10)",
+    )
+    parser.add_argument(
+        "--beyond-mib",
+        type=int,
+        default=64,
+        metavar="MIB",
+        help="size of a queue beyond memory, 16 times the memory (default 64; issue 15 has 1024)",
+    )
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, FILES), most))  # the brokers inherit it; Erlang takes memory for each
-    result = {"machine": machine(), "seconds": options.seconds, "runs": options.runs}
+    result = {"machine": machine(), "seconds": options.seconds, "runs": options.runs, "beyond_mib": options.beyond_mib}
     if options.only in (None, "0-9-1"):
         result.update(run(options.seconds, options.runs))
     if options.only in (None, "features"):
-        result["rates_features"], result["failed_features"] = features(options.seconds, options.runs)
+        result["rates_features"], result["failed_features"] = features(options.seconds, options.runs, options.minutes, options.beyond_mib)
     if options.only in (None, "1.0"):
         result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
