@@ -36,7 +36,7 @@ class SendBuffer(send_buffer.SendBuffer):
     """A send buffer whose places C knows too."""
 
     def __init__(self, size, made_by):
-        self.output = ffi.new("leveret_output *")
+        self.output = ffi.gc(ffi.new("leveret_output *"), lib.leveret_drop_insets)
         self.output.hungry = self.output.fed = layout.NONE
         self.pointers = made_by.pointers
         self.piece_size = made_by.numbers

@@ -125,7 +125,7 @@ typedef struct leveret_output {
     int32_t inset_count;
     int32_t inset_octets; /* of their bodies, that are not gone yet */
     uint8_t between[16];
-    leveret_inset insets[32]; /* LEVERET_INSETS_MAX */
+    leveret_inset *insets; /* LEVERET_INSETS_MAX; NULL: none was set in yet */
 } leveret_output;
 
 /* Octets that can be written at the end of a send buffer, see SendBuffer.room. */
@@ -142,6 +142,9 @@ void leveret_sent(const leveret_tables *t, leveret_output *output, int32_t count
 
 /* The connection is over. */
 void leveret_forget_insets(const leveret_tables *t, leveret_output *output);
+
+/* The output is over, and perhaps its tables with it: give the memory of its insets back. */
+void leveret_drop_insets(leveret_output *output);
 
 /* Octets that a delivery of a message takes at the end of a send buffer, its body among them or set in; -1: it is never whole. */
 typedef int32_t leveret_size_of(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset);

@@ -2,6 +2,7 @@
 #include "insets.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -166,9 +167,22 @@ int32_t leveret_send(const leveret_tables *t, const leveret_output *output, int3
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : 0;
 }
 
+int32_t leveret_make_insets(leveret_output *output)
+{
+    output->insets = malloc(LEVERET_INSETS_MAX * sizeof *output->insets);
+    return output->insets != NULL;
+}
+
+void leveret_drop_insets(leveret_output *output)
+{
+    free(output->insets);
+    output->insets = NULL;
+}
+
 void leveret_forget_insets(const leveret_tables *t, leveret_output *output)
 {
     while (output->inset_count)
         end_inset(t, output);
     output->inset_octets = 0;
+    leveret_drop_insets(output);
 }

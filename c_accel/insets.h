@@ -10,11 +10,15 @@ static inline int32_t wants_inset(const leveret_output *output, int32_t body)
     return output && output->inset_least && body >= output->inset_least;
 }
 
+/* Take memory for the insets of an output: most outputs never have one. False: there is none. */
+int32_t leveret_make_insets(leveret_output *output);
+
 /* Whether a body can be an inset now: a slow reader holds a buffer's size of the arena, or one larger body. */
-static inline int32_t has_inset_room(const leveret_output *output, int32_t body)
+static inline int32_t has_inset_room(leveret_output *output, int32_t body)
 {
-    return output->inset_count == 0
-           || (output->inset_count < LEVERET_INSETS_MAX && output->inset_octets <= output->size && body <= output->size - output->inset_octets);
+    if (output->inset_count == 0)
+        return output->insets || leveret_make_insets(output);
+    return output->inset_count < LEVERET_INSETS_MAX && output->inset_octets <= output->size && body <= output->size - output->inset_octets;
 }
 
 /* Set a message's body in at `at`, with the cursor of the state at its begin, in frames with payloads of `payload_max` octets at most. `gone`:

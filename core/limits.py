@@ -25,7 +25,7 @@ ROWS = (
     ("content_size_max", 32 << 20, 12288, 1024, 1 << 29),
     ("content_timeout_ms", 30000, 30000, 1000, 1 << 28),
     ("arena_size", 64 << 20, 24576, 4096, 1 << 30),
-    ("block_size", 512, 64, 32, 65536),
+    ("block_size", 320, 64, 32, 65536),
     ("message_count_max", 131072, 256, 16, 1 << 24),
     ("entry_count_max", 262144, 320, 16, 1 << 24),
     ("chunk_count_max", 131072, 28, 8, 1 << 24),

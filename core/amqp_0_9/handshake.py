@@ -100,7 +100,8 @@ def tune_ok(session, number, row, octets, at, end):
         raise ProtocolError(
             NOT_ALLOWED, "negotiated frame_max = %d is lower than the minimum allowed value (%d)" % (frame_size_max, frame.FRAME_MIN_SIZE)
         )
-    session.channel_max = channel_max or limits.channel_max
+    if channel_max not in (0, limits.channel_max):
+        session.channel_max = channel_max
     session.frame_size_max = frame_size_max or limits.frame_size_max
     session.heartbeat_ms = heartbeat_s * 1000
 

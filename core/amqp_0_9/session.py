@@ -57,6 +57,11 @@ class Session(Sending):
     body_size = 0  # of that frame
     body_channel: "Any" = None  # None: the octets are dropped
     held_since = 0  # broker.now when `held` was set
+    told_blocked = False
+    channel_max = 0  # as its peer has it; 0: limits.channel_max
+    unfinished = 0  # contents that have begun
+    patient = True  # false: incomplete contents are processed frame by frame
+    effort = 0  # of the current frame, beside itself
 
     def __init__(self, connection):
         Sending.__init__(self, connection)
@@ -64,7 +69,6 @@ class Session(Sending):
         self.receive = connection.receive
         self.receive.start += len(self.dialect.HEADER)
         self.frame_size_max = self.broker.limits.frame_size_max
-        self.channel_max = self.broker.limits.channel_max
         self.capabilities = {}
         self.writable = ()  # names that the user is known to have the write permission for
         self.channels: "Any" = {}  # by number
@@ -75,14 +79,10 @@ class Session(Sending):
         self.numbers_at = None  # the same as the engine wants it
         self.begun = 0  # contents under way frame by frame
         self.route_asked = False  # the route of the next publish was not in the cache
-        self.patient = True  # false: incomplete contents are processed frame by frame
         self.body_left = -1  # octets to come of a body frame; 0: its end octet; -1: at a frame's begin
         self.incomplete = False  # `ingest` waits for the rest of a frame or a content
-        self.unfinished = 0  # contents that have begun
         self.content_moved = self.broker.now
-        self.effort = 0  # of the current frame, beside itself
         self.held: "Any" = None  # the channel whose complete content finds no room
-        self.told_blocked = False
         self.settling = layout.NONE  # in the middle of a method that takes several turns: up to which delivery tag (low 30 bits) it settles
         self.waiting = False  # a whole frame waits for room in the send buffer or in the arena
         handshake.begin(self)
@@ -399,10 +399,11 @@ class Session(Sending):
 
     def may_be_new(self, number):
         """Raise when a frame is for one more channel than were negotiated: as RabbitMQ counts, channels, not their numbers."""
-        if number and len(self.channels) >= self.channel_max:
+        most = self.channel_max or self.broker.limits.channel_max
+        if number and len(self.channels) >= most:
             raise ProtocolError(
                 NOT_ALLOWED,
-                "number of channels opened (%d) has reached the negotiated channel_max (%d)" % (len(self.channels), self.channel_max),
+                "number of channels opened (%d) has reached the negotiated channel_max (%d)" % (len(self.channels), most),
             )
 
     def open_channel(self, channel):

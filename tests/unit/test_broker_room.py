@@ -196,7 +196,9 @@ def test_memory_is_the_sum_of_its_parts_and_a_board_has_room_for_it():
     assert micropython_sizes.memory_needed(board) == sum([each[1] for each in micropython_sizes.memory_parts(board)])
     assert micropython_sizes.memory_needed(board) < 235000, micropython_sizes.memory_parts(board)
     needed = micropython_sizes.memory_needed
-    assert needed(limits.Limits(arena_size=128 << 20)) - needed(limits.Limits()) == (64 << 20) // 512 * 516
+    one, two = limits.Limits(), limits.Limits(arena_size=128 << 20)
+    blocks = limits.block_count(two) - limits.block_count(one)
+    assert needed(two) - needed(one) == blocks * (one.block_size + 4)
 
 
 # What one more of each limit adds to a 32-bit MicroPython's heap, in octets: rows of tables (4 octets a field), buffers, and objects as
