@@ -85,7 +85,7 @@ class SendBuffer(send_buffer.SendBuffer):
         return lib.leveret_room(self.output)
 
     def touch(self):
-        """See Engine.take_touched."""
+        """See Engine.collect_touched."""
         if not self.output.is_touched:
             self.output.is_touched = 1
             self.output.next_touched = self.round.touched
@@ -170,7 +170,7 @@ class Engine:
         self.buffers.append(made)
         return made
 
-    def take_touched(self):
+    def collect_touched(self):
         """The slots (numbers that the port's loop has given) of the buffers that were written to since the last time."""
         slots = []
         output = self.round.touched

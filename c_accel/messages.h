@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static inline int32_t take(int32_t *table, int32_t *state, int32_t pool, int32_t width)
+static inline int32_t allocate(int32_t *table, int32_t *state, int32_t pool, int32_t width)
 {
     int32_t record = state[pool];
     if (record >= 0) {
@@ -30,7 +30,7 @@ static inline void give(int32_t *table, int32_t *state, int32_t pool, int32_t re
 /* See hot.new_message: the figures of a message that its family has read, without a reference yet. */
 static inline int32_t new_message(const leveret_tables *t, int32_t route_size, int32_t properties_size, int32_t body, int32_t block_total)
 {
-    int32_t message = take(t->messages, t->state, POOL_MESSAGES, MESSAGE_WIDTH);
+    int32_t message = allocate(t->messages, t->state, POOL_MESSAGES, MESSAGE_WIDTH);
     int32_t *record = t->messages + message;
     t->state[POOL_BLOCKS + 2] -= block_total;
     record[MESSAGE_FIRST] = -1;

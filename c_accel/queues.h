@@ -6,7 +6,7 @@
 
 static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t message)
 {
-    int32_t entry = take(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
+    int32_t entry = allocate(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
     int32_t *place = t->entries + entry;
     int32_t *queue_record = t->queues + queue;
     int32_t *record = t->messages + message;

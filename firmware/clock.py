@@ -83,7 +83,7 @@ class Clock:
         elif elapsed(now, self._kept_at) >= KEEP_MS:
             self._keep(now)
         if self._socket is not None:
-            self._take(now)
+            self._read_answer(now)
         elif self.server and has_network and (self._asked_at is None or elapsed(now, self._asked_at) >= self._wait_ms):
             self._ask(now)
 
@@ -110,19 +110,19 @@ class Clock:
             self._trouble("no answer from %s (%s)" % (self.server, error))
             self._close()
 
-    def _take(self, now):
+    def _read_answer(self, now):
         try:
             answer = self._socket.recv(48)
         except OSError:
             answer = b""
         if len(answer) == 48 and answer[0] & 7 == 4:
             self._close()
-            self._taken(struct.unpack(">I", answer[40:44])[0] - _FROM_1900)
+            self._set_clock(struct.unpack(">I", answer[40:44])[0] - _FROM_1900)
         elif elapsed(now, self._asked_at) >= ANSWER_MS:
             self._close()
             self._trouble("no answer from %s" % self.server)
 
-    def _taken(self, since_1970):
+    def _set_clock(self, since_1970):
         if since_1970 < 0 or since_1970 < _SANE:
             since_1970 += 1 << 32  # NTP's seconds begin again in 2036
         if self._set(since_1970):

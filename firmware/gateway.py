@@ -113,7 +113,7 @@ class Gateway:
         stream, baud = line.open_line(wanted)
         self.line = stream
         # The peer at the other end of our cable is as near as loopback: guest may log in.
-        self.loop.add(stream, line.new_link(lambda: taken(Connection(self.broker, stream.name, True)), baud, self.limits))
+        self.loop.add(stream, line.new_link(lambda: admitted(Connection(self.broker, stream.name, True)), baud, self.limits))
         say(READY + "serial %s at %d baud" % (stream.name, baud))
 
     def _open_network(self):
@@ -149,7 +149,7 @@ class Gateway:
     def _accept(self, stream):
         # Not every interpreter tells a peer's address; peers of a loopback listener are on this machine.
         near = stream.from_loopback or self.wanted["listen"]["host"] == LOOPBACK
-        return taken(Connection(self.broker, stream.name, near, stream.address))
+        return admitted(Connection(self.broker, stream.name, near, stream.address))
 
     # The main loop
 
@@ -210,7 +210,7 @@ class Gateway:
             self.store.close()
 
 
-def taken(connection):
+def admitted(connection):
     """A connection, or None when the broker has no place for it."""
     return None if connection.closed else connection
 

@@ -302,7 +302,7 @@ class SerialConnection(Connection):
     """A client's Connection whose octets go through a Link; as for TCP it is over when the line or the session is."""
 
     def __init__(self, stream: SerialStream, baud: int, timeout_ms: int, settings: dict[str, Any]) -> None:
-        self._link = new_link(self._take_client, baud, active=True)
+        self._link = new_link(self._client_once, baud, active=True)
         self._taken = False
         try:
             Connection.__init__(self, stream, timeout_ms, settings)
@@ -311,7 +311,7 @@ class SerialConnection(Connection):
                 raise ConnectFailed(self._link.trouble) from None
             raise
 
-    def _take_client(self) -> Any:
+    def _client_once(self) -> Any:
         """The one inner endpoint: a second session would be another connection."""
         taken, self._taken = self._taken, True
         return None if taken else self._client

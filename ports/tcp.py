@@ -136,7 +136,7 @@ class Loop:
         self.awake: "set[int]" = set()  # of the others, those to be looked at in this step
         self.alarms = Alarms(slot_count)
         self.uptime_ms = 0  # up to `ticked`
-        self.take_touched = broker.tables.engine.take_touched if broker is not None else None
+        self.collect_touched = broker.tables.engine.collect_touched if broker is not None else None
         # What poll answers -> slot number, or what `accept` is called of: a Listener, a store that has done something.
         self.by_key: "dict[Any, Any]" = {}
         self.listeners: "list[Listener]" = []
@@ -166,7 +166,7 @@ class Loop:
         self.masks[slot] = _IN | _OUT
         self.used.add(slot)
         buffer = getattr(endpoint, "send", None)
-        if self.take_touched is not None and buffer is not None and hasattr(buffer, "slot"):
+        if self.collect_touched is not None and buffer is not None and hasattr(buffer, "slot"):
             if buffer.slot is not None:
                 self.awake.add(buffer.slot)  # it may have told us of the connection that had it before, which is over
             buffer.slot = slot
@@ -424,7 +424,7 @@ class Loop:
 
     def looked_at(self) -> list[int]:
         """The slots at which something may have changed in this step."""
-        touched = self.take_touched() if self.take_touched is not None else None
+        touched = self.collect_touched() if self.collect_touched is not None else None
         if touched:
             self.wake(touched)
         if self.scanned:

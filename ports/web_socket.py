@@ -73,7 +73,7 @@ class WebSocketStream:
                 if count == 0:
                     return 0
                 if count is not None:
-                    self._take(bytes(room[:count]))
+                    self._process(bytes(room[:count]))
             if not self._flush():
                 return 0
         if self._came:
@@ -113,14 +113,14 @@ class WebSocketStream:
 
     # Inside
 
-    def _take(self, octets: bytes) -> None:
+    def _process(self, octets: bytes) -> None:
         """Process octets of the peer: the handshake, frames."""
         if not self._open:
             self._asked += len(octets)
         try:
             self._web.receive_data(octets)
             for event in self._web.events():
-                self._take_event(event)
+                self._process_event(event)
                 if self._ended:
                     return
         except RemoteProtocolError as error:
@@ -130,7 +130,7 @@ class WebSocketStream:
         if not self._open and not self._ended and self._asked > HANDSHAKE_MAX:
             self._fail(f"a request of more than {HANDSHAKE_MAX} octets", RejectConnection(status_code=431))
 
-    def _take_event(self, event: Event) -> None:
+    def _process_event(self, event: Event) -> None:
         """Process an event of wsproto."""
         if isinstance(event, BytesMessage):
             self._came += bytes(event.data)

@@ -91,7 +91,7 @@ class File:
         for node in ast.walk(self.tree):
             for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
                 if isinstance(block, list):
-                    self.take_from(lines, block)
+                    self.cut_from(lines, block)
         read = self.read()
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom) and node.level:
@@ -102,8 +102,8 @@ class File:
                     put(lines, node, ast.unparse(ast.ImportFrom(node.module, kept, node.level)) if kept else "")
         return "\n".join(lines)
 
-    def take_from(self, lines, block):
-        """Take what is left out from the lines of a block, which keeps a statement."""
+    def cut_from(self, lines, block):
+        """Cut what is left out from the lines of a block, which keeps a statement."""
         going = [node for node in block if node in self.left_out]
         for node in going:
             is_last = node is going[-1] and all(other in self.left_out or is_docstring(other) for other in block)

@@ -356,7 +356,7 @@ def compact(store, directory):
     old = store.numbers()
     before = sum(store.size(number) for number in old)
     writer = segments.Log(store, SEGMENT_SIZE, 1 << 62)
-    writer.take_over(wanted.contents.segments)
+    writer.adopt(wanted.contents.segments)
     writer.begin(wanted.contents.next_number(store), (wanted.contents.sequence or 0) % BIG)
     first = writer.current().number
     try:

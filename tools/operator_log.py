@@ -33,7 +33,7 @@ class Share:
         self.left_out = 0
         self.told_at = now
 
-    def takes(self, now):
+    def admits(self, now):
         """True when one more may be told; else it is counted."""
         self.left = min(BURST, self.left + (now - self.at) * A_SECOND)
         self.at = now
@@ -88,7 +88,7 @@ class OperatorLog:
 
     def peer(self, sentence, level=WARNING):
         """Tell what a peer has caused, if its level's share allows."""
-        if self.shares[level].takes(self.clock()):
+        if self.shares[level].admits(self.clock()):
             self.say(sentence, level)
 
     def event(self, sentence, is_fault=False):

@@ -177,10 +177,10 @@ class Side:
     def other_frame(self, at):
         """Take the frame at `at`, which is neither content nor confirm: where it ends. Raises Failed."""
         size = struct.unpack_from(">I", self.octets, at + 3)[0]
-        self.take(self.octets[at], bytes(self.view[at + 7 : at + 7 + size]))
+        self.process(self.octets[at], bytes(self.view[at + 7 : at + 7 + size]))
         return at + size + 8
 
-    def take(self, kind, payload):
+    def process(self, kind, payload):
         """A frame that is neither content nor confirm. Raises Failed."""
         code = struct.unpack_from(">I", payload)[0] if kind == frame.METHOD and len(payload) >= 4 else 0
         if code in (CHANNEL_CLOSE, CONNECTION_CLOSE):

@@ -184,7 +184,7 @@ class Server:
             make_stream = self._over_web_socket(place, make_stream)
 
         def accept(stream):
-            return self._taken(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
+            return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
 
         listener = self.loop.listen(place.host, place.port, accept, make_stream)
         self._certificates.append(certificates)
@@ -245,13 +245,13 @@ class Server:
         return place.url()
 
     def _accept(self, stream):
-        return self._taken(Connection(self.broker, stream.name, stream.from_loopback, stream.address))
+        return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address))
 
     def _accept_line(self, stream):
         # Who holds the other end of our cable is as near as loopback: guest may log in.
-        return self._taken(Connection(self.broker, stream.name, True))
+        return self._admitted(Connection(self.broker, stream.name, True))
 
-    def _taken(self, connection):
+    def _admitted(self, connection):
         return None if connection.closed else connection
 
     def step(self):

@@ -74,7 +74,7 @@ class Sending:
             channels[channel.handle + layout.CHANNEL_PUBLISHED] = number
             if number == 0:
                 channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH] += 1
-            channel.promises.taken(number, REFUSED if outcome == REFUSED else TAKEN)
+            channel.promises.decided(number, REFUSED if outcome == REFUSED else TAKEN)
         elif not channel.returns:
             return
         self.wants_to_write(channel)

@@ -185,7 +185,7 @@ class Session(Sending):
             if tables.channels[handle + layout.CHANNEL_COUNTED] == 2:
                 channel.promises.logged()
             first = (tables.channels[handle + layout.CHANNEL_COUNTED_FROM] + 1) & layout.MASK
-            channel.promises.taken(tables.channels[handle + layout.CHANNEL_PUBLISHED], TAKEN, first)
+            channel.promises.decided(tables.channels[handle + layout.CHANNEL_PUBLISHED], TAKEN, first)
             tables.channels[handle + layout.CHANNEL_COUNTED] = 0
             self.wants_to_write(channel)
             handle = tables.channels[handle + layout.CHANNEL_NEXT_COUNTED]

@@ -43,7 +43,7 @@ class Places:
         self.deliveries_left = limits.entry_count_max // DELIVERIES_SHARE
         self.growth_left = self.deliveries_left // GROWTH_SHARE
 
-    def take(self, link, octets):
+    def reserve(self, link, octets):
         """A link keeps so many octets more. Raises LinkError where there is no place for them."""
         kept = max(link.kept_octets, 0) + octets
         more = 1 + kept // PLACE_SIZE - places_of(link)

@@ -63,8 +63,8 @@ class BrowsingLink(Link):
         check(self.broker, self.protocol.connection.user, READ, "queue", name)
         self.queue = self.broker.topology.queue(name, self.protocol.connection)
         filters.charge(self.broker, given["filter"])
-        taken = filters.taken(given["filter"], False, False, self.broker.seconds + layout.EPOCH)
-        self.protocol.places.take(self, taken.size)
+        taken = filters.read_set(given["filter"], False, False, self.broker.seconds + layout.EPOCH)
+        self.protocol.places.reserve(self, taken.size)
         self.fits = taken.fits if taken.tests else None
         given["filter"] = taken.echo or None
         given["dynamic-node-properties"] = None  # of a node that is not made for the link (section 3.5.3)

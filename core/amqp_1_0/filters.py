@@ -132,7 +132,7 @@ class Taken:
         return True
 
 
-def taken(given, is_stream, is_bound, seconds, is_local=False):
+def read_set(given, is_stream, is_bound, seconds, is_local=False):
     """Taken of a filter set (a map as types.py gives it, or None). `is_bound`: a private queue is bound to an exchange for it; `is_local`:
     no-local is kept to; `seconds`: the wall clock. Raises ProtocolError, invalid-field, for a selector without sense."""
     made = Taken()
@@ -150,12 +150,12 @@ def taken(given, is_stream, is_bound, seconds, is_local=False):
         elif kind in (DIRECT_BINDING, TOPIC_BINDING):
             is_taken = is_bound and isinstance(value[2], str)
         elif isinstance(kind, str):
-            is_taken = is_stream and take_for_stream(made, kind, value[2], seconds)
+            is_taken = is_stream and add_argument(made, kind, value[2], seconds)
         elif kind == SELECTOR and is_stream and positions.place(value[2]) is not None:
             made.arguments["x-stream-offset"] = positions.place(value[2])
             made.is_position = is_taken = True
         else:
-            is_taken = take_test(made, kind, value[2])
+            is_taken = add_test(made, kind, value[2])
         if is_taken:
             made.echo[name] = given[name]
     return made
@@ -197,7 +197,7 @@ def kind_of(descriptor):
     return name if name in (STREAM_OFFSET, STREAM_FILTER, STREAM_UNFILTERED) else NAMES.get(name)
 
 
-def take_for_stream(made, kind, value, seconds):
+def add_argument(made, kind, value, seconds):
     """Turn a stream's filter into an argument; true unless it makes no sense."""
     plain = value[1] if isinstance(value, tuple) and value[0] not in ("described", "array") else value
     if kind == STREAM_UNFILTERED:
@@ -231,7 +231,7 @@ def age_of(text):
     return int(digits) * _AGES[unit]
 
 
-def take_test(made, kind, value):
+def add_test(made, kind, value):
     """Turn any other filter into a test; true unless it is not known, makes no sense, or does not go with one taken before."""
     if kind == SELECTOR and isinstance(value, str):
         made.tests.append(selector_test(made, value))

@@ -168,7 +168,7 @@ def ingest(protocol):
             return layout.ASK
     elif octets[at + 10] != _DISPOSITION and not (octets[at + 10] == _FLOW and protocol.hot.reads_flows):
         return layout.ASK
-    return take(protocol, session, link)
+    return run_engine(protocol, session, link)
 
 
 def handle_at(octets, at):
@@ -213,7 +213,7 @@ def flat_of(protocol, session, link):
     return flat
 
 
-def take(protocol, session, link):
+def run_engine(protocol, session, link):
     """Call the engine, and note the transfers that it has processed. Returns why it stopped."""
     broker, receive = protocol.broker, protocol.receive
     state, journal = broker.tables.state, broker.journal
@@ -287,7 +287,7 @@ def took(session, link, flat, logged):
         link.in_runs += count
         if logged:
             session.promises.logged()
-        session.promises.taken(session.published, TAKEN, number)
+        session.promises.decided(session.published, TAKEN, number)
         session.wants_to_write()
     link.give_credit()
 

@@ -65,7 +65,7 @@ class Link:
             kept = [self.name, values_of(fields["source"]), values_of(fields["target"])]
             if has_more(kept, TERMINI_MAX):
                 raise LinkError(RESOURCE_ERROR, "the source and the target of a link have %d values at most" % TERMINI_MAX)
-            self.protocol.places.take(self, cost(kept))
+            self.protocol.places.reserve(self, cost(kept))
             if not self.steal():
                 return self.protocol.go_on_later()
             if self.open(fields) is False:

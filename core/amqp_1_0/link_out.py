@@ -110,11 +110,11 @@ class OutgoingLink(Link):
             raise LinkError(NOT_IMPLEMENTED, "distribution-mode %s of queue '%s'" % (mode, reading.queue[:80]))
         is_noted = owner is not None and not (queue.is_stream or reading.bound or queue.is_paging())
         filters.charge(broker, given["filter"])
-        taken = filters.taken(given["filter"], queue.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
+        taken = filters.read_set(given["filter"], queue.is_stream, reading.bound, broker.seconds + layout.EPOCH, reading.local or is_noted)
         path = text_of(given["address"])
         is_hub = path is not None and addresses.partition(addresses.path_of(path)) is not None
         self.tells_position = self.writes_all = queue.is_stream and (taken.is_position or is_hub)
-        self.protocol.places.take(self, taken.size)
+        self.protocol.places.reserve(self, taken.size)
         arguments = taken.arguments
         priority = properties.get(("symbol", "rabbitmq:priority"))
         if isinstance(priority, tuple) and isinstance(priority[1], int) and not queue.is_stream:
@@ -125,7 +125,7 @@ class OutgoingLink(Link):
         self.consumer = broker.consumers.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
         broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
         if is_noted:
-            self.protocol.places.take(self, broker.limits.message_count_max // 8)
+            self.protocol.places.reserve(self, broker.limits.message_count_max // 8)
             noted = no_local.Noted(broker, queue, owner)
             noted.consumer = self.consumer
             taken.tests.append(noted.fits)
@@ -151,7 +151,7 @@ class OutgoingLink(Link):
             self.is_partial = fields["incomplete-unsettled"]
             self.resuming = needed("amqp_1_0.resuming", "links that are resumed")
             self.resumed = self.resuming.recover(self, fields["unsettled"])
-            self.protocol.places.take(self, POSITION_SIZE * len(self.resumed))
+            self.protocol.places.reserve(self, POSITION_SIZE * len(self.resumed))
 
     def attach_fields(self, fields):
         """Those of our attach."""

@@ -53,7 +53,7 @@ def flow(session, fields, octets, at, end):
         if session.outgoing.active() or session.responses:
             session.wants_to_write()
     if link is not None:
-        return session.take_on(link, link.step, "flow", fields, octets, at, end)
+        return session.do_on_link(link, link.step, "flow", fields, octets, at, end)
     if fields["echo"]:
         session.say_flow()
     return True
@@ -64,7 +64,7 @@ def transfer(session, fields, octets, at, end):
     if session.incoming_window <= 0:
         raise SessionError(WINDOW_VIOLATION, "a transfer beyond the incoming window of the session on channel %d" % session.number)
     link = session.link_at(fields["handle"])
-    if session.take_on(link, link.step, "transfer", fields, octets, at, end) is False:
+    if session.do_on_link(link, link.step, "transfer", fields, octets, at, end) is False:
         return False
     if not session.closing:
         session.count_transfer(fields["delivery-id"])
@@ -79,7 +79,7 @@ def disposition(session, fields, octets, at, end):
 def detach(session, fields, octets, at, end):
     """A detach (section 2.7.7); false until what the link has not settled has gone back."""
     link = session.link_at(fields["handle"])
-    return session.take_on(link, link.step, "detach", fields, octets, at, end)
+    return session.do_on_link(link, link.step, "detach", fields, octets, at, end)
 
 
 def give_back(session):

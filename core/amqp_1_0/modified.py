@@ -65,7 +65,7 @@ def come_to(session, entry, given, outcome):
         return outcome
     refused = needed("queue.wishes", "undeliverable-here").refuse(broker, link.consumer, entry)
     if refused > link.refused:
-        session.session.places.take(link, POSITION_SIZE * (refused - link.refused))
+        session.session.places.reserve(link, POSITION_SIZE * (refused - link.refused))
         link.refused = refused
     return outcome
 

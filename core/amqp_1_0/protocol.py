@@ -74,7 +74,7 @@ class Protocol(Sending):
         if self.held is not None:
             link = self.held
             self.held = None
-            link.session.take_on(link, link.complete)
+            link.session.do_on_link(link, link.complete)
         left = FRAMES_A_TURN if self.let_leave() else 0
         while self.held is None and self.state != "login" and connection.state == "served":
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
@@ -137,7 +137,7 @@ class Protocol(Sending):
             raise ProtocolError(SYNTAX_ERROR, "%d octets behind a %s, which has no payload (section 2.3.1)" % (end - at, name))
         if not self.may_take(name):
             return False
-        if self.take(name, channel, fields, octets, at, end) is not False:
+        if self.process_frame(name, channel, fields, octets, at, end) is not False:
             return True
         if self.connection.has_turn and self.held is None and self.connection not in self.broker.held:
             self.broker.counters["held"] += 1
@@ -152,7 +152,7 @@ class Protocol(Sending):
             self.flush()
         return not self.replies
 
-    def take(self, name, channel, fields, octets, at, end):
+    def process_frame(self, name, channel, fields, octets, at, end):
         """A frame: false when it must wait. `fields`: of its performative; its payload stands between `at` and `end` of `octets`."""
         session = self.mapped.get(channel)
         if self.state != "open" or name in ("open", "close", "begin") or name[:4] == "sasl":
@@ -163,7 +163,7 @@ class Protocol(Sending):
                     FRAME_ERROR, "a %s on channel %d; channel-max is %d (section 2.7.1)" % (name, channel, self.channel_max)
                 )
             raise ProtocolError(CHANNEL_ERROR, "a %s on channel %d, where no session has begun" % (name, channel))
-        return session.take(name, fields, octets, at, end)
+        return session.process_frame(name, fields, octets, at, end)
 
     def step(self, input_, *given):
         """Let the connection do what CONNECTION says of an input: what the action answers."""

@@ -106,7 +106,7 @@ class Session:
 
     # What comes in
 
-    def take(self, name, fields, octets, at, end):
+    def process_frame(self, name, fields, octets, at, end):
         """Process a frame: false when it must wait. An error in it ends the session, or the connection."""
         try:
             return self.step(name, fields, octets, at, end)
@@ -120,7 +120,7 @@ class Session:
         """Have the session do its action for an input, by SESSION: returns the action's answer."""
         return states.step(self, SESSION, mapping, input_, self, *given)
 
-    def take_on(self, link, action, *given):
+    def do_on_link(self, link, action, *given):
         """Have a link do an action; an error ends the link, the session or the connection: returns the action's answer."""
         try:
             return action(*given)
@@ -153,7 +153,7 @@ class Session:
         if not delivery.settled:
             self.published = (self.published + 1) & layout.MASK
             self.answers[self.published] = delivery
-            self.promises.taken(self.published, outcome)
+            self.promises.decided(self.published, outcome)
             self.wants_to_write()
 
     # What goes out

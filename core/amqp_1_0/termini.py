@@ -55,7 +55,7 @@ class Target:
         given = target["expiry-policy"], target["timeout"], target["address"], target["capabilities"]
         return (self.policy, self.timeout_s, self.address, self.capabilities) == given
 
-    def take(self, target):
+    def attach_as(self, target):
         """Set the fields of a further attach."""
         self.policy, self.timeout_s = target["expiry-policy"], target["timeout"]
         self.address, self.capabilities = target["address"], target["capabilities"]
@@ -130,7 +130,7 @@ class Termini:
             there = Target(key[0], key[1], link.connection.user.name, durable, None, 0)
             self.targets[key] = there
         if not there.is_as(target):
-            there.take(target)
+            there.attach_as(target)
             self.log(there, there.definition())
         there.link, there.scope, there.until = link, None, None
         if not fields["incomplete-unsettled"]:

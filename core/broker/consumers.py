@@ -67,7 +67,7 @@ class Consumers:
         tables = self.tables
         if tables.channel_pool[2] < 1:
             return None
-        handle = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
+        handle = hot.allocate(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
         clear(tables.channels, handle, layout.CHANNEL_WIDTH)
         tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD] = layout.NONE
         tables.channels[handle + layout.CHANNEL_UNSETTLED_TAIL] = layout.NONE
@@ -163,7 +163,7 @@ class Consumers:
         consumer = Consumer(layout.NONE, tag, queue, channel, no_ack, exclusive)
         if queue.is_stream:
             needed("stream.subscription", "streams").begin(broker, consumer, queue, arguments, prefetch)
-        handle = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        handle = hot.allocate(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         consumer.handle = handle
         tables.consumers[handle + layout.CONSUMER_QUEUE] = queue.handle
         tables.consumers[handle + layout.CONSUMER_CHANNEL] = channel.handle

@@ -38,7 +38,7 @@ class Plain:
         """A SendBuffer."""
         return SendBuffer(size, self)
 
-    def take_touched(self):
+    def collect_touched(self):
         """The slots (numbers that the port's loop has assigned) of the send buffers that were written to since the last call."""
         slots = []
         buffer = self.touched

@@ -1,6 +1,6 @@
 """Outcomes of a session's publishes, until the family may answer them: an answer promises that the log is durable up to that publish.
 
-A family counts its publishes and hands each to `taken`, in their order; `runs` are those that may be answered now, as ranges: 0-9-1 makes
+A family counts its publishes and hands each to `decided`, in their order; `runs` are those that may be answered now, as ranges: 0-9-1 makes
 acknowledgements of them, 1.0 dispositions, 0-10 completed ranges. A publish of which nothing is logged waits for no sync but that of the
 publish before it. Numbers count up by one and wrap at 30 bits; fewer than half as many wait at a time.
 """
@@ -23,10 +23,10 @@ class Promises:
         self.waiting = []  # runs that the family has not answered
 
     def logged(self):
-        """The log has received a record of the publish, or the publishes, that the next `taken` names."""
+        """The log has received a record of the publish, or the publishes, that the next `decided` names."""
         self.needs = self.journal.last()
 
-    def taken(self, number, outcome, first=None):
+    def decided(self, number, outcome, first=None):
         """The publishes from `first` (None: this one) to `number` came to `outcome`: any outcome of outcomes.py that the family
         distinguishes."""
         needs = self.needs

@@ -14,7 +14,7 @@ from ..exchange.base import ALTERNATE, Binding
 from ..exchange.registry import PREDECLARED, SYSTEM, type_named
 from ..limits import cost
 from ..memory import layout
-from ..memory.hot import deactivate, give, take
+from ..memory.hot import allocate, deactivate, give
 from ..message.type_words import alike, type_word
 from ..parts import needed
 from ..queue import rules
@@ -213,7 +213,7 @@ class Topology:
     def make_queue(self, connection, name, durable, exclusive, auto_delete, arguments):
         """The queue object, all guards passed."""
         tables = self.tables
-        handle = take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
+        handle = allocate(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
         try:
             made = self.queue_at(handle, connection, name, durable, exclusive, auto_delete, arguments)
         except Exception:  # all of it or nothing

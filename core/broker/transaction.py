@@ -170,7 +170,7 @@ class Transaction:
         if self.sender is None and not (self.find_room(broker) and self.may_begin(broker)):
             return self.left <= 0 and self.go_on_later(connection)
         self.sender = channel
-        if not self.take_effect(broker):
+        if not self.apply_part(broker):
             broker.commit = self
             return self.go_on_later(connection)
         self.end(broker)
@@ -206,7 +206,7 @@ class Transaction:
             return False
         return broker.journal is None or broker.journal.may_hold()
 
-    def take_effect(self, broker):
+    def apply_part(self, broker):
         """Apply a turn's part of what was kept, publishes first: true when nothing is left."""
         state = broker.tables.state
         if self.done < len(self.publishes):
@@ -299,7 +299,7 @@ class Transaction:
         """Complete at once a commit that has begun to take effect, if one has."""
         if self.sender is not None:
             self.left = layout.MASK
-            while not self.take_effect(broker):
+            while not self.apply_part(broker):
                 self.left = layout.MASK
             self.end(broker)
 

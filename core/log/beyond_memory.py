@@ -355,7 +355,7 @@ class Pager(Copies):
         tables.entries[entry + layout.ENTRY_REDELIVERED] = tables.chunks[chunk + chunk_index.COME_BACK]
         tables.entries[entry + layout.ENTRY_DEADLINE] = 0
         tables.release(message)
-        queue.pages.take_off(chunk, position, body, walk.offset, walk.skip)
+        queue.pages.advance(chunk, position, body, walk.offset, walk.skip)
         if queue.rules is not None and queue.rules.expiry is not None:
             waited_s = min(self.broker.ages.age_s(arrived), self.broker.uptime_s - max(queue.pages.since, self.since or 0))
             queue.rules.expiry.write_deadline(self.broker, message, entry, 1000 * max(waited_s, 0))

@@ -66,7 +66,7 @@ class Paged:
     def insert(self, before):
         """A new chunk behind `before` (NONE: at the head). The caller has seen that one is free."""
         chunks = self.tables.chunks
-        chunk = hot.take(chunks, self.tables.chunk_pool, 0, WIDTH)
+        chunk = hot.allocate(chunks, self.tables.chunk_pool, 0, WIDTH)
         behind = self.head if before == NONE else chunks[before + NEXT]
         chunks[chunk + NEXT] = behind
         chunks[chunk + PREVIOUS] = before
@@ -194,7 +194,7 @@ class Paged:
         """An earlier record was not written: a chunk's record moves by so many octets."""
         self.tables.chunks[chunk + SKIP] += size
 
-    def take_off(self, chunk, position, octets, offset, skip):
+    def advance(self, chunk, position, octets, offset, skip):
         """The first message of a chunk, at `position`, is no longer only in the log; the search for the next one begins at (offset,
         skip)."""
         chunks = self.tables.chunks

@@ -305,7 +305,7 @@ class Copies:
         )
         gap = end == chunks[chunk + chunk_index.POSITION]
         self.lose(queue, chunk, (position - chunks[chunk + chunk_index.POSITION]) & layout.MASK)
-        pages.take_off(chunk, position, octets, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP])
+        pages.advance(chunk, position, octets, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP])
         made = pages.add(
             before, self.log.current().number, self.log.group, skip, position, octets, chunks[chunk + chunk_index.COME_BACK], gap
         )

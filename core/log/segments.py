@@ -139,7 +139,7 @@ class Log:
             "log_unreadable": 0,
         }
 
-    def take_over(self, segments):
+    def adopt(self, segments):
         """Go on behind the segments of an earlier run."""
         self.segments = list(segments)
         self.by_number = {segment.number: segment for segment in segments}

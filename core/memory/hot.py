@@ -15,7 +15,7 @@ _SPREAD = const(2533)  # odd: in the index of tags no channel has another's slot
 _NEAR = const(2)  # deliveries at each end of a channel's list that a search reads before the index of tags
 
 
-def take(table, state, pool, width):
+def allocate(table, state, pool, width):
     """A free record of `table`: its handle. The caller has seen that state[pool + 2] is above 0."""
     record = state[pool]
     if record >= 0:
@@ -36,7 +36,7 @@ def give(table, state, pool, record):
 
 def new_message(messages, state, route_size, properties_size, body_size, block_total, references, arrived, kind, lifetime):
     """A message record with its blocks on account and no octets in its chain yet. The caller has checked that there is room."""
-    message = take(messages, state, POOL_MESSAGES, MESSAGE_WIDTH)
+    message = allocate(messages, state, POOL_MESSAGES, MESSAGE_WIDTH)
     state[POOL_BLOCKS + 2] -= block_total
     messages[message + MESSAGE_FIRST] = -1
     messages[message + MESSAGE_LAST] = -1
@@ -119,7 +119,7 @@ def release(blocks, messages, state, message):
 
 def push(messages, entries, queues, state, queue, message):
     """Put a message at the tail of a queue: its entry. The caller has seen that an entry is free."""
-    entry = take(entries, state, POOL_ENTRIES, ENTRY_WIDTH)
+    entry = allocate(entries, state, POOL_ENTRIES, ENTRY_WIDTH)
     tail = queues[queue + QUEUE_TAIL]
     position = queues[queue + QUEUE_POSITION]
     entries[entry + ENTRY_MESSAGE] = message

@@ -60,7 +60,7 @@ def go_round(broker, turns, deliveries):
         if broker.tables.queues[handle + layout.QUEUE_RETURNING]:
             continue  # returning messages come first; then the queue is active again
         try:
-            again = take_turn(broker, queue, engine)
+            again = serve_queue(broker, queue, engine)
         except Exception as error:  # an error of ours is this queue's alone
             broker.guard.queue_failed(queue, error)
             continue
@@ -68,7 +68,7 @@ def go_round(broker, turns, deliveries):
             broker.activate(queue)
 
 
-def take_turn(broker, queue, engine):
+def serve_queue(broker, queue, engine):
     """A queue's turn: true when it is to have another one."""
     careful = queue.needs_care or queue.prioritised
     most = careful_most(queue) if careful else engine.turn

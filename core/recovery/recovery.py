@@ -44,7 +44,7 @@ def recover(broker, store, journal):
         else:
             discard(store, segment.number)  # all of it was put aside
     kept += [Segment(lost[0]) for lost in contents.lost if lost[1]]  # they go in their turn
-    writer.take_over(sorted(kept, key=lambda segment: segment.number))
+    writer.adopt(sorted(kept, key=lambda segment: segment.number))
     writer.begin(number, (contents.sequence or 0) % BIG)
     if contents.lost:
         go_on_behind(broker, contents, by_id, journal)

@@ -55,7 +55,7 @@ class Bus:
         link = self._turn
         if link is None or size == 0:
             return
-        link.take(self._receive, size)
+        link.process(self._receive, size)
         if self._listening:
             if elapsed(self._now, self._since) > 0:
                 self._since = self._now

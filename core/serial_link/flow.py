@@ -77,27 +77,27 @@ class Flow:
 
     # Frames off the line
 
-    def take(self, name, octets, size):
+    def process(self, name, octets, size):
         """Process a frame of this session; returns true when it shows that new data has arrived at the peer."""
         if not self._send.is_known(octets[2]):
             self.foreign_count += 1
             return False
         news = self._send.acknowledge(octets[2]) > 0
         if name == DATA:
-            self._take_data(octets, size)
+            self._process_data(octets, size)
         elif name == STATUS and size > HEADER_SIZE:
-            self._take_answer(octets, HEADER_SIZE, size)
+            self._process_report(octets, HEADER_SIZE, size)
         elif name == PING and size == HEADER_SIZE + 1:
             self._answer = octets[HEADER_SIZE]
             self._due |= _DUE_STATUS
         elif name == TURN and size >= HEADER_SIZE + 2:
             self._answer = octets[HEADER_SIZE]
-            self._take_answer(octets, HEADER_SIZE + 1, size)
+            self._process_report(octets, HEADER_SIZE + 1, size)
         else:
             self.foreign_count += 1
         return news
 
-    def _take_answer(self, octets, at, size):
+    def _process_report(self, octets, at, size):
         """Process the peer's report of all data that it has. Reports alone show lost data: data acknowledges without a bitmap of later
         grains."""
         if octets[at] == self._question:
@@ -108,7 +108,7 @@ class Flow:
             self.resent_count += lost
             self._frame_size.count(0, lost)
 
-    def _take_data(self, octets, size):
+    def _process_data(self, octets, size):
         window = self._receive
         sequence = octets[1]
         if not window.is_new(sequence):
@@ -189,9 +189,9 @@ class Flow:
         """Make a frame of data; false when there is no data, or no room in the window."""
         window = self._send
         size_max = self._frame_size.now
-        if not window.take_run(size_max):
+        if not window.choose_run(size_max):
             self._fill(window, size_max)
-            if not window.take_run(size_max):
+            if not window.choose_run(size_max):
                 return False
         writer = self._writer
         writer.begin(DATA, window.run_first, self._receive.expected)

@@ -98,8 +98,8 @@ class FrameChecks:
 class FrameReader:
     """Finds the frames in the octets off the line.
 
-    After `take` a `size` above 0 says that octets[0:size] are a frame (header and payload) whose check was right; they stay until the next
-    `take`. `bad_count`: pieces between flags that were no frame: damaged, too short, too long, or of another session.
+    After `read` a `size` above 0 says that octets[0:size] are a frame (header and payload) whose check was right; they stay until the next
+    `read`. `bad_count`: pieces between flags that were no frame: damaged, too short, too long, or of another session.
     """
 
     def __init__(self, payload_size_max, checks):
@@ -120,7 +120,7 @@ class FrameReader:
         numbers = self._numbers
         numbers[_FILL] = numbers[_TURN] = numbers[_ENDED] = 0
 
-    def take(self, source, at, end):
+    def read(self, source, at, end):
         """Read source[at:end] to the end of a frame or of the octets; returns where it stopped."""
         self.size = 0
         at = self._checks.form.unstuff(source, at, end, self._octets_at, self._numbers_at)

@@ -188,16 +188,16 @@ class Link:
         if size == 0:
             self.end()
         else:
-            self.take(self._receive, size)
+            self.process(self._receive, size)
 
-    def take(self, octets, size):
+    def process(self, octets, size):
         """Process octets[0:size] off the line."""
         at = 0
         while at < size and not self.closed:
             bad_count = self._reader.bad_count
-            at = self._reader.take(octets, at, size)
+            at = self._reader.read(octets, at, size)
             if self._reader.size:
-                self._take_frame(self._reader.octets, self._reader.size)
+                self._process_frame(self._reader.octets, self._reader.size)
             elif self._reader.bad_count > bad_count:
                 self.step("noise")
 
@@ -251,7 +251,7 @@ class Link:
 
     def give_turn(self, silent):
         """Half duplex, active end: speak now. `silent`: how many turns in a row the station has not answered."""
-        self._take_turn()
+        self._begin_turn()
         if self.closed:
             return
         if self.state != "open" or silent >= _ASKS_MAX:
@@ -462,39 +462,39 @@ class Link:
 
     # Frames off the line
 
-    def _take_frame(self, octets, size):
+    def _process_frame(self, octets, size):
         kind = octets[0]
         name = kind & NAME_MASK
         if self._checks.is_own(kind):
             self.own_count += 1
         elif is_handshake(kind):
-            self._take_handshake(name, octets, size)
+            self._process_handshake(name, octets, size)
         elif self.state != "open":
             self.foreign_count += 1
         elif name == END:
             self.step("lost")
         else:
             self.heard()
-            if self._flow.take(name, octets, size):
+            if self._flow.process(name, octets, size):
                 self._asked_at = self._now
                 self._ask_ms = self._quick_ms
             if name == TURN:
-                self._take_turn()
+                self._begin_turn()
             if self.streams.broken:
                 self.foreign_count += 1
                 self.step("lost")
 
-    def _take_handshake(self, name, octets, size):
+    def _process_handshake(self, name, octets, size):
         if name == CALL and self._active:
             self._ask(_DUE_HELLO)
         elif name == (WELCOME if self._active else HELLO):
             self._greet(name, octets, size)
             if self._active or self._due & _DUE_WELCOME:
-                self._take_turn()
+                self._begin_turn()
         else:
             self.foreign_count += 1
 
-    def _take_turn(self):
+    def _begin_turn(self):
         if self.turns:
             self.has_turn = True
             self._turn_at = self._now

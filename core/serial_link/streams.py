@@ -90,7 +90,7 @@ class Streams:
         """Open a stream for `inner`; false when all are in use."""
         for number in range(self.count):
             if self._states[number] == 0:
-                self._take_in(number, inner)
+                self._attach(number, inner)
                 self._states[number] |= _SAY_OPEN
                 return True
         return False
@@ -109,7 +109,7 @@ class Streams:
         while at < size and not self.broken:
             if self._left:
                 piece = min(self._left, size - at)
-                self._take_octets(self._number, at, piece)
+                self._process_octets(self._number, at, piece)
                 self._left -= piece
                 at += piece
             else:
@@ -118,7 +118,7 @@ class Streams:
                 at += 1
                 if self._fill == self._header_size():
                     self._fill = 0
-                    self._take_header()
+                    self._process_header()
 
     def pending(self):
         if self._end - self._start < self._record_size:
@@ -144,7 +144,7 @@ class Streams:
         kind = self._header[0] & _KIND_MASK
         return _HEADER_SIZE if kind == _DATA or kind == _CREDIT else 1
 
-    def _take_header(self):
+    def _process_header(self):
         kind = self._header[0] & _KIND_MASK
         number = self._header[0] & _NUMBER_MASK
         size = self._header[1] << 8 | self._header[2]
@@ -168,9 +168,9 @@ class Streams:
         if self._make_inner is None or number >= self.count or self._states[number]:
             self.broken = True
             return
-        self._take_in(number, self._make_inner())
+        self._attach(number, self._make_inner())
 
-    def _take_in(self, number, inner):
+    def _attach(self, number, inner):
         """Give a stream its endpoint `inner`; None: refuse the stream."""
         self._inners[number] = inner
         self._states[number] = _IN_USE
@@ -178,7 +178,7 @@ class Streams:
         self._owed[number] = self._room
         self._held_start[number] = self._held_end[number] = 0
 
-    def _take_octets(self, number, at, size):
+    def _process_octets(self, number, at, size):
         """Give in[at:at + size] to the endpoint of this stream; octets that it does not accept now stay here."""
         inner = self._inners[number]
         end = at + size

@@ -79,7 +79,7 @@ class SendWindow:
             self.next = (self.next + 1) & SEQUENCE_MASK
             at += piece
 
-    def take_run(self, size_max):
+    def choose_run(self, size_max):
         """Choose the next run: true when there is one, `run_size` octets from grain `run_first` on.
 
         The lowest number first: lost grains go before new ones.

@@ -238,7 +238,7 @@ class StreamPages(chunk_index.Paged):
             size = self.tables.size_of(self.tables.entries[entry + layout.ENTRY_MESSAGE])
             self.stream.drop(entry)
         while self.head != layout.NONE and self.position(self.head) < end:
-            self.take_out(self.head, end, size if end == before + 1 else None)
+            self.settle_before(self.head, end, size if end == before + 1 else None)
         self.begin_at(end)
         stream.dropped += stream.first_offset - before
         self.tables.counts["retained_out"] += stream.first_offset - before
@@ -255,7 +255,7 @@ class StreamPages(chunk_index.Paged):
             consumer.overtaken = True
             self.tables.counts["readers_overtaken"] += 1
 
-    def take_out(self, chunk, end, size):
+    def settle_before(self, chunk, end, size):
         """Settle a chunk's messages before the offset `end`; `size`: their octets where known, else by the mean of the chunk."""
         chunks = self.tables.chunks
         first = self.position(chunk)
@@ -554,7 +554,7 @@ class StreamPages(chunk_index.Paged):
         """Put a message at the end of a window."""
         tables, stream = self.tables, self.stream
         entries = tables.entries
-        entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
+        entry = hot.allocate(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
         entries[entry + layout.ENTRY_MESSAGE] = message
         entries[entry + layout.ENTRY_NEXT] = layout.NONE
         entries[entry + layout.ENTRY_POSITION] = position & layout.MASK

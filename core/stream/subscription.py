@@ -155,7 +155,7 @@ def stream_entry(tables, consumer, message):
         tables.messages[message + layout.MESSAGE_REFERENCES] = 0
     else:
         stream.delivered = message
-    entry = hot.take(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
+    entry = hot.allocate(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
     entries[entry + layout.ENTRY_MESSAGE] = message
     entries[entry + layout.ENTRY_QUEUE] = consumer.queue.handle
     entries[entry + layout.ENTRY_POSITION] = consumer.cursor_offset & layout.MASK

@@ -80,7 +80,7 @@ class Protocol(Structure):
     def answered(self, channel: Session, outcome: int) -> None:
         """The next publish of a session, in their order, came to outcomes.TAKEN, UNROUTABLE or REFUSED. A confirm for it leaves when the
         log is
-        durable up to what it had got by then: the family counts its publishes and gives the outcome to `channel.promises.taken`."""
+        durable up to what it had got by then: the family counts its publishes and gives the outcome to `channel.promises.decided`."""
     def cancelled(self, consumer: Consumer, condition: str) -> None:
         """The broker has ended a consumer; `condition` says why (core/errors.py: NOT_FOUND when its queue is gone)."""
 
@@ -133,7 +133,7 @@ class Promises(Structure):
 
     waiting: list[list[int]]
     def logged(self) -> None: ...
-    def taken(self, number: int, outcome: int, first: int | None = None) -> None:
+    def decided(self, number: int, outcome: int, first: int | None = None) -> None:
         """In the order of publishes. `number` counts up by one and wraps at 30 bits."""
     def runs(self) -> list[tuple[int, int, int]]:
         """(first, last, outcome) of those whose sync is done; for the others the journal calls `process` again."""

@@ -172,7 +172,7 @@ class Bridge:
 
     def keeper_confirmed(self, number: int, positive: bool) -> None:
         """Note the local broker's answer for a publish of the keeper's."""
-        record = self.keeper.take(number)
+        record = self.keeper.pop(number)
         if record is None:
             return
         if positive and record in self.mover.parting:

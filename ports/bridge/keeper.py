@@ -96,6 +96,6 @@ class Keeper:
         """Records on their way into the refused queue."""
         return list(self._parting.values())
 
-    def take(self, number: int) -> "Any":
+    def pop(self, number: int) -> "Any":
         """The record of the publish with this number, or None: it was a request."""
         return self._parting.pop(number, None)

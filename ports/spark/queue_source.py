@@ -67,7 +67,7 @@ class QueueStreamReader(DataSourceStreamReader):
                 flush=True,
             )
             self._run, self._next = uuid.uuid4().hex, start[self._label]["next"]
-        self._next += patiently(self._options, lambda: self._take(most))
+        self._next += patiently(self._options, lambda: self._fetch(most))
         return {self._label: {"run": self._run if self._taken else start[self._label]["run"], "next": self._next}}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Rows]:
@@ -91,12 +91,12 @@ class QueueStreamReader(DataSourceStreamReader):
         if ours and self._connection is not None:
             try:
                 self._connection.ack(ours[-1], multiple=True)
-                self._taken_in(self._connection.poll(0))
+                self._keep(self._connection.poll(0))
             except ClientError:
                 self._lose()
 
-    def _take(self, most: int) -> int:
-        """Takes up to `most` messages. Returns how many."""
+    def _fetch(self, most: int) -> int:
+        """Fetch up to `most` messages. Returns how many."""
         try:
             if self._connection is None:
                 self._connection = self._consumer(min(2 * most, PREFETCH_MAX))
@@ -104,7 +104,7 @@ class QueueStreamReader(DataSourceStreamReader):
             until = time.monotonic() + FETCH_S
             while len(self._waiting) < most and time.monotonic() < until:
                 messages = self._connection.poll(int(SETTLE_S * 1000))
-                self._taken_in(messages)
+                self._keep(messages)
                 if not messages:
                     break
             given, self._waiting = self._waiting[:most], self._waiting[most:]
@@ -127,7 +127,7 @@ class QueueStreamReader(DataSourceStreamReader):
         connection.consume(queue)
         return connection
 
-    def _taken_in(self, messages: list[Any]) -> None:
+    def _keep(self, messages: list[Any]) -> None:
         self._waiting += [(message, self._connections) for message in messages]
 
     def _lose(self) -> None:

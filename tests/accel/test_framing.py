@@ -127,7 +127,7 @@ class Ends:
         """Everything that shows after each call."""
         reader, at, made = self.reader, 0, []
         while at < len(piece):
-            at = reader.take(piece, at, len(piece))
+            at = reader.read(piece, at, len(piece))
             made.append((at, reader.size, reader.bad_count, bytes(reader.octets), list(reader._numbers)))
         return made
 

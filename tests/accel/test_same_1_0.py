@@ -238,11 +238,11 @@ def test_the_engine_takes_what_nearly_all_send(form):
     session = peer.connection.session.mapped[0]
     taken = []
 
-    def take(name, *given):
+    def process_frame(name, *given):
         taken.append(name)
         return session.step(name, *given)
 
-    session.take = take
+    session.process_frame = process_frame
     octets = composites.write("header", {"durable": True}) + composites.write("properties", {"message-id": "m", "subject": "s"})
     octets += b"\x00\x53\x74" + types.encode({"a": 1, "b": "text"}) + b"\x00\x53\x75" + types.encode(b"body")
     for number in range(30):

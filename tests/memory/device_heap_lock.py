@@ -35,9 +35,9 @@ class Path:
     def __init__(self):
         tables = self.tables = Tables(Limits(**BOARD), engine.chosen)
         self.row = tables.engine.row(Row)
-        self.queue = hot.take(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
-        self.channel = hot.take(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
-        self.consumer = hot.take(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
+        self.queue = hot.allocate(tables.queues, tables.queue_pool, 0, layout.QUEUE_WIDTH)
+        self.channel = hot.allocate(tables.channels, tables.channel_pool, 0, layout.CHANNEL_WIDTH)
+        self.consumer = hot.allocate(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         for field in (layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.QUEUE_RETURNED):
             tables.queues[self.queue + field] = layout.NONE
         tables.queues[self.queue + layout.QUEUE_PLAIN] = layout.PLAIN

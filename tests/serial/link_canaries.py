@@ -48,8 +48,8 @@ def gives_credit_without_end(link):
 
 def mixes_streams(link):
     """Data of the second stream goes to the first."""
-    take = link.streams._take_octets
-    link.streams._take_octets = lambda number, at, size: take(0 if link.streams._inners[0] is not None else number, at, size)
+    process = link.streams._process_octets
+    link.streams._process_octets = lambda number, at, size: process(0 if link.streams._inners[0] is not None else number, at, size)
 
 
 def speaks_out_of_turn(link):

@@ -154,7 +154,7 @@ FLAT = {
     "Rule": ("place", "forget_emptied", "tail_above"),
     "Pager": ("__init__",),
     "ReadBack": ("__init__",),
-    "Log": ("__init__", "take_over", "see_largest", "begin", "crashed", "landed", "synced_once", "is_busy", "troubled", "current", "size"),
+    "Log": ("__init__", "adopt", "see_largest", "begin", "crashed", "landed", "synced_once", "is_busy", "troubled", "current", "size"),
 }
 """Class, or module by its room -> functions that are not wrapped."""
 

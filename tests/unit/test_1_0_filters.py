@@ -17,7 +17,7 @@ def one(descriptor, value, name="f"):
 
 def taken(given, is_stream=False, is_bound=False):
     """Of a filter set."""
-    return filters.taken(given, is_stream, is_bound, 1000000)
+    return filters.read_set(given, is_stream, is_bound, 1000000)
 
 
 class Message:

@@ -38,7 +38,7 @@ def transfer(number, octets, **given):
 def unseen(peer):
     """A list to which the names of frames are added that come to the session, and are lost there."""
     names: list = []
-    peer.connection.session.mapped[0].take = lambda name, *given: names.append(name)
+    peer.connection.session.mapped[0].process_frame = lambda name, *given: names.append(name)
     return names
 
 

@@ -166,7 +166,7 @@ def test_what_is_read_back_is_taken_off_the_front():
     chunk = add(index, MASK - 1)
     for number in range(1, 5):
         add(index, MASK - 1 + number)
-    index.take_off(chunk, MASK + 1, 12, 500, 60)
+    index.advance(chunk, MASK + 1, 12, 500, 60)
     assert chunks(index) == [(1, 2, 4, 38)]
     assert (column(index, chunk, chunk_index.OFFSET), column(index, chunk, chunk_index.SKIP)) == (500, 60)
     index.moved(chunk, 9)

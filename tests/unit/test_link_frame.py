@@ -32,7 +32,7 @@ def decoded(reader, line, step):
         piece = line[start : start + step]
         at = 0
         while at < len(piece):
-            at = reader.take(piece, at, len(piece))
+            at = reader.read(piece, at, len(piece))
             if reader.size:
                 found.append(bytes(reader.octets[: reader.size]))
     return found

@@ -13,7 +13,7 @@ def put(window, octets):
 
 def take(window, size_max=1024):
     """(first grain, octets) of the next run, or None."""
-    if not window.take_run(size_max):
+    if not window.choose_run(size_max):
         return None
     octets = b""
     while len(octets) < window.run_size:

@@ -375,7 +375,7 @@ def test_a_dead_letter_does_not_take_the_entry_that_the_next_queue_of_a_publish_
         peer.ask("queue_bind", "queue_bind_ok", 0, queue, "amq.fanout", "", False, {})
     peer.publish("first", b"old", given=PERSISTENT)
     broker.run()
-    others = [hot.take(entries, state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH) for _ in range(state[layout.POOL_ENTRIES + 2] - 2)]
+    others = [hot.allocate(entries, state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH) for _ in range(state[layout.POOL_ENTRIES + 2] - 2)]
     peer.publish("", b"new", exchange="amq.fanout", given=PERSISTENT)
     assert broker.queues["second"].message_count() == 1
     for entry in others:

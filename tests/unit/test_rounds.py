@@ -190,7 +190,7 @@ def test_a_connection_that_raises_when_it_goes_on_takes_no_other_with_it():
 
 def test_a_queue_whose_turn_raises_anywhere_has_another_one():
     """What is asked about it before the turn and behind it too, and when there is no memory to remember that it failed."""
-    for owner, name in ((turns, "careful_most"), (turns, "careful_turn"), (turns, "cost_of"), (turns, "take_turn")):
+    for owner, name in ((turns, "careful_most"), (turns, "careful_turn"), (turns, "cost_of"), (turns, "serve_queue")):
         broker = new_broker()
         peer = Peer(broker)
         peer.declare("q", arguments={"x-max-priority": 3})  # such a queue's turns are Python's in all forms

@@ -224,7 +224,7 @@ class Lines:
 
     def answered(self, session, outcome):
         session.number += 1
-        session.promises.taken(session.number, outcome)
+        session.promises.decided(session.number, outcome)
 
     def cancelled(self, consumer, condition):
         self.tell("cancelled", consumer.tag, condition)

@@ -349,7 +349,7 @@ class Channel:
             self._refused = "no memory for a content of %d octets" % message.body_size
         if self._refused is not None:
             self._skip(message, end - at)
-        elif message.take(view[at:end]):
+        elif message.append(view[at:end]):
             self._finish(message)
 
     def _skip(self, message, size):

@@ -134,7 +134,7 @@ class Client:
         self._filled += n
         self._heard = True
         try:
-            self._take()
+            self._process_frames()
         except ProtocolError as error:
             self._fail(error)
 
@@ -176,13 +176,13 @@ class Client:
 
     # Out of the receive buffer.
 
-    def _take(self):
+    def _process_frames(self):
         """Every whole frame, and the pieces of one that is larger than the buffer."""
         view = self._receive
         at = 0
         while not self.closed:
             if self._piece_left:
-                at = self._take_piece(at)
+                at = self._process_piece(at)
             if self._filled - at < 8:
                 break
             type_, number, size = unpack_from(">BHI", view, at)
@@ -262,7 +262,7 @@ class Client:
         self._piece_left = size + 1
         return at + 7
 
-    def _take_piece(self, at):
+    def _process_piece(self, at):
         """Octets of the large frame; its last one is the frame end."""
         size = min(self._piece_left - 1, self._filled - at)
         if size and self._piece_channel is not None:

@@ -134,7 +134,7 @@ class Message:
         except MemoryError:
             return False
 
-    def take(self, piece):
+    def append(self, piece):
         """Octets of the body, in order; True when it is whole. A body that came in one piece is copied once, else gathered."""
         size = len(piece)
         if size > self.body_size - self.taken:

@@ -128,7 +128,7 @@ class Client:
         self._filled += n
         self._heard = True
         try:
-            self._take()
+            self._process_frames()
         except ProtocolError as error:
             self._fail(error)
 
@@ -169,7 +169,7 @@ class Client:
 
     # Out of the receive buffer
 
-    def _take(self):
+    def _process_frames(self):
         """Every whole frame, and the protocol headers between the layers."""
         view = self._receive
         at = 0
@@ -219,7 +219,7 @@ class Client:
         if type_ == frame.SASL or name in ("open", "close"):
             self._step(name, fields)
         elif self.state == "open":
-            self.session.take(name, channel, fields, self._receive[behind:end])
+            self.session.process(name, channel, fields, self._receive[behind:end])
         elif self.state != "closing":
             raise ProtocolError(COMMAND_INVALID, "%s in the state %s" % (name, self.state))
 

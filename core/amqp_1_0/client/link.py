@@ -385,7 +385,7 @@ class Receiver(Link):
         elif fields["delivery-id"] not in (None, message.number):
             raise ProtocolError(UNEXPECTED_FRAME, "delivery %d within delivery %d" % (fields["delivery-id"], message.number))
         message.settled = message.settled or bool(fields["settled"])
-        message.take(payload, self.session.client.message_size_max)
+        message.append(payload, self.session.client.message_size_max)
         if fields["aborted"]:
             self._message = None
             self.owed += 1 if self.prefetch else 0

@@ -81,7 +81,7 @@ class Message:
         self.pieces: "Any" = []  # None: passed over
         self._sections: "Any" = None
 
-    def take(self, piece, size_max):
+    def append(self, piece, size_max):
         """Octets of the message, in order; what is larger than `size_max` is counted and passed over."""
         self.size += len(piece)
         if self.size > size_max:

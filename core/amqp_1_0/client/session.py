@@ -115,7 +115,7 @@ class Session:
 
     # Performatives from the peer
 
-    def take(self, name, channel, fields, payload):
+    def process(self, name, channel, fields, payload):
         """A performative of the session."""
         if channel != CHANNEL and name != "begin":
             raise ProtocolError(CHANNEL_ERROR, "%s on channel %d, where no session is" % (name, channel))
