@@ -1,6 +1,7 @@
 """Two ends of a serial link for tests, and what carries octets between them. Runs on both interpreters."""
 
-from leveret.core.serial_link.link import Link
+from leveret.core.serial_link.frame import HELLO, FrameChecks, FrameWriter
+from leveret.core.serial_link.link import VERSION, Link
 
 
 class Inner:
@@ -107,3 +108,23 @@ def ends(active_maker, passive_maker, **arguments):
 
 def count_of(link, name):
     return dict(link.counters)[name]
+
+
+def frame(name, payload=b"", active=True, sequence=0):
+    """A frame of the handshake, as either end sends it."""
+    writer = FrameWriter(4096, FrameChecks(active))
+    writer.put(name, sequence, 0, memoryview(payload), len(payload))
+    return bytes(writer.octets[: writer.end])
+
+
+def hello(nonce=1, version=VERSION, knows=0, window_size=4096, payload_size_max=512, check_size=4, streams=4, speed=0):
+    return frame(
+        HELLO,
+        bytes((version,))
+        + nonce.to_bytes(4, "big")
+        + knows.to_bytes(4, "big")
+        + window_size.to_bytes(2, "big")
+        + payload_size_max.to_bytes(2, "big")
+        + bytes((check_size, streams))
+        + speed.to_bytes(4, "big"),
+    )

@@ -1,36 +1,16 @@
-"""The serial link, two ends on a good line: sessions, what outlives a cable, speed, time, and what wrong frames do."""
+"""The serial link, two ends on a good line: sessions, what outlives a cable, time, closing, memory."""
 
 import gc
 import sys
 
-from link_ends import Inner, Maker, count_of, drain, ends, exchange, give, text, tick
+from link_ends import Inner, Maker, count_of, drain, ends, exchange, frame, give, hello, text, tick
 
 from leveret.core.limits import Limits
 from leveret.core.memory.micropython_sizes import line_memory
-from leveret.core.serial_link.frame import CALL, DATA, END, HELLO, STATUS, WELCOME, FrameChecks, FrameWriter
+from leveret.core.serial_link.frame import CALL
 from leveret.core.serial_link.link import NONCE_MAX, VERSION, Link
 
 WRAP_AT = 0x40000000
-
-
-def frame(name, payload=b"", active=True, sequence=0):
-    """A frame of the handshake, as either end sends it."""
-    writer = FrameWriter(4096, FrameChecks(active))
-    writer.put(name, sequence, 0, memoryview(payload), len(payload))
-    return bytes(writer.octets[: writer.end])
-
-
-def hello(nonce=1, version=VERSION, knows=0, window_size=4096, payload_size_max=512, check_size=4, streams=4, speed=0):
-    return frame(
-        HELLO,
-        bytes((version,))
-        + nonce.to_bytes(4, "big")
-        + knows.to_bytes(4, "big")
-        + window_size.to_bytes(2, "big")
-        + payload_size_max.to_bytes(2, "big")
-        + bytes((check_size, streams))
-        + speed.to_bytes(4, "big"),
-    )
 
 
 def test_octets_arrive_both_ways_in_one_session():
@@ -243,86 +223,6 @@ def test_every_session_has_nonces_of_its_own():
     assert active.session_count == passive.session_count == 2
 
 
-# What each input makes of each state (core/serial_link/states.py), at the end that waits and at the one that asks.
-WAITS = {
-    "waiting": {"hello": "open", "question": "waiting", "noise": "waiting", "lost": "waiting", "leave": "waiting", "over": "ended"},
-    "open": {
-        "hello": "open",
-        "again": "open",
-        "question": "waiting",
-        "noise": "open",
-        "lost": "waiting",
-        "leave": "waiting",
-        "over": "ended",
-    },
-    "ended": dict.fromkeys(("hello", "again", "question", "noise", "lost", "leave", "over"), "ended"),
-}
-ASKS = {
-    "opening": {"welcome": "open", "other": "open", "noise": "opening", "lost": "opening", "leave": "opening", "over": "ended"},
-    "open": {"welcome": "open", "other": "opening", "noise": "open", "lost": "opening", "leave": "ended", "over": "ended"},
-    "ended": dict.fromkeys(("welcome", "other", "noise", "lost", "leave", "over"), "ended"),
-}
-
-
-def do(link, name, greeting):
-    """An input of a link; `greeting`: the octets of one."""
-    if name == "over":
-        link.end()
-    elif name == "leave":
-        link.leave()
-    elif name == "lost":
-        link.step("lost")
-    elif link.closed:
-        assert len(link.writable()) == 0
-    else:
-        give(link, b"~no frame~" if name == "noise" else greeting)
-
-
-def test_each_input_in_each_state_of_the_end_that_waits():
-    greetings = {"hello": hello(9), "again": hello(7), "question": hello(8, knows=5)}
-    for state in WAITS:
-        for name in WAITS[state]:
-            link = Link(Maker(), 2)
-            if state != "waiting":
-                give(link, hello(7))
-                assert link.is_open
-            if state == "ended":
-                link.end()
-            drain(link)
-            sessions = link.session_count
-            do(link, name, greetings.get(name, b""))
-            assert (link.state, link.closed, link.is_open) == (WAITS[state][name], link.state == "ended", link.state == "open"), (
-                state,
-                name,
-            )
-            assert link.session_count - sessions == (name == "hello" and state != "ended"), (state, name)
-
-
-def test_each_input_in_each_state_of_the_end_that_asks():
-    for state in ASKS:
-        for name in ASKS[state]:
-            link = Link(None, 1, active=True)
-            asked = drain(link)
-            peers = [Link(Maker(), nonce) for nonce in (2, 3)]
-            greetings = {}
-            for peer, kind in zip(peers, ("welcome", "other")):
-                drain(peer)
-                give(peer, asked)
-                greetings[kind] = drain(peer)
-            if state != "opening":
-                give(link, greetings["welcome"])
-                assert link.is_open
-            if state == "ended":
-                link.end()
-            sessions = link.session_count
-            do(link, name, greetings.get(name, b""))
-            assert (link.state, link.closed, link.is_open) == (ASKS[state][name], link.state == "ended", link.state == "open"), (
-                state,
-                name,
-            )
-            assert link.session_count - sessions == (state == "opening" and name in greetings), (state, name)
-
-
 def test_closing_waits_until_everything_has_arrived():
     forth, back = Maker([text(3000)]), Maker()
     active, passive = Link(forth, 1, active=True), Link(back, 2)
@@ -372,175 +272,6 @@ def test_a_refused_connection_is_over_and_can_be_asked_for_again():
     refusing, passive = Link(Maker(refuse=True), 3, active=True), Link(Maker(), 4)
     exchange(refusing, passive)
     assert refusing.closed and not passive.is_open
-
-
-def test_another_version_is_said_on_both_sides():
-    passive = Link(Maker(), 5)
-    drain(passive)
-    give(passive, hello(version=1))
-    assert "version 1 of the link" in passive.trouble and "version 2" in passive.trouble and not passive.is_open
-    active = Link(Maker(), 6, active=True)
-    drain(active)
-    tick(0, active, passive)
-    drain(passive)
-    give(active, frame(WELCOME, b"\x03" + bytes(18), False))
-    assert "version 3 of the link" in active.trouble and not active.is_open
-    active.tick(1000)
-    exchange(active, passive)
-    assert active.trouble == passive.trouble == "" and active.is_open
-
-
-def test_an_old_leverets_hello_is_understood_as_such():
-    passive = Link(Maker(), 5)
-    give(passive, frame(HELLO, bytes((1, 1, 0)) + bytes(8)))
-    assert "version 1 of the link" in passive.trouble
-
-
-def test_frames_of_another_kind_size_or_direction_are_counted_and_do_nothing():
-    maker = Maker()
-    passive = Link(maker, 5)
-    drain(passive)
-    wrong = (
-        hello(nonce=0),
-        hello(nonce=0x7FFFFFFF),
-        hello(payload_size_max=0),
-        hello(window_size=300),
-        hello(check_size=3),
-        hello(streams=0),
-        frame(HELLO, bytes((VERSION,)) + b"short"),
-        frame(WELCOME, bytes(19)),
-        frame(CALL, b"\x02"),
-    )
-    for count, octets in enumerate(wrong):
-        give(passive, octets)
-        assert drain(passive) == b"" and count_of(passive, "foreign") == count + 1, count
-    for octets in (frame(CALL, b"\x02", False), frame(WELCOME, bytes(19), False)):
-        give(passive, octets)
-    assert drain(passive) == b"" and count_of(passive, "own") == 2 and maker.made == []
-
-
-def test_strange_frames_are_counted_in_a_session_and_without_one():
-    """HELLO with a wrong nonce, and a frame of the session that acknowledges what was never sent."""
-    active, passive = ends(Maker((text(10),)), Maker())
-    give(passive, hello(nonce=0))
-    assert count_of(passive, "foreign") == 1
-    writer = FrameWriter(4096, active._checks)
-    writer.put(STATUS, 0, 200, memoryview(b""), 0)
-    give(passive, bytes(writer.octets[: writer.end]))
-    assert count_of(passive, "foreign") == 2 and passive.is_open
-    writer = FrameWriter(4096, active._checks)
-    writer.put(STATUS, 0, 0, memoryview(b""), 0)
-    give(passive, bytes(writer.octets[: writer.end]))
-    assert count_of(passive, "foreign") == 3 and passive.is_open, "a STATUS without an answer"
-
-
-def test_a_line_that_is_gone_for_good_wants_nothing_more():
-    """Half of a frame was on it: what is left of that is nobody's."""
-    for sent in (0, 1, 5):
-        maker = Maker((text(3000),))
-        active, passive = ends(maker, Maker())
-        active.tick(1)
-        maker.made[0].outgoing = text(100)
-        view = active.pending()
-        assert len(view) > sent
-        active.sent(sent)
-        active.end()
-        assert active.closed and len(active.pending()) == 0 and maker.made[0].gone_count == 1, sent
-        active.end()
-        assert maker.made[0].gone_count == 1, "once"
-
-
-def test_a_frame_without_a_session_is_no_frame_and_answered_with_a_call_at_most_now_and_then():
-    passive = Link(Maker(), 5, retransmit_ms=100)
-    tick(0, passive)
-    drain(passive)
-    writer = FrameWriter(64, FrameChecks(True))
-    for name in (DATA, END):
-        writer._checks.begin(b"another.", 4)
-        writer.put(name, 0, 0, b"old", 3)
-        tick(100, passive)
-        give(passive, bytes(writer.octets[: writer.end]) * 20)
-        assert not passive.is_open
-    assert drain(passive).count(b"\x7e") == 2, "one frame"
-
-
-def test_a_line_that_echoes_itself_makes_no_session():
-    active = Link(Maker(), 5, active=True)
-    give(active, drain(active))
-    assert not active.is_open and count_of(active, "own") == 1
-
-
-class FastLine:
-    """Two ends whose devices have speeds: what is sent at another speed than the receiver has arrives as garbage."""
-
-    def __init__(self, works_up_to, *speeds):
-        self.makers = Maker([text(2000)]), Maker([text(2000, 5)])
-        self.links = [
-            Link(self.makers[side], 5 + side, active=side == 0, retransmit_ms=200, keepalive_ms=1000, speed=speeds[side]) for side in (0, 1)
-        ]
-        self.works_up_to = works_up_to
-        self.now = 0
-
-    def run(self, ms):
-        for _ in range(ms // 20):
-            self.now += 20
-            tick(self.now, *self.links)
-            for side in (0, 1):
-                self.carry(self.links[side], self.links[1 - side])
-
-    def carry(self, source, target):
-        octets = drain(source)
-        good = source.speed_set == target.speed_set <= self.works_up_to
-        give(target, octets if good else bytes([octet ^ 0x55 for octet in octets]))
-        source.speed_set = source.speed  # all is on the line
-
-    def arrived(self):
-        return bytes(self.makers[0].made[0].incoming) == text(2000, 5) and bytes(self.makers[1].made[0].incoming) == text(2000)
-
-
-def test_both_ends_change_to_the_speed_that_both_can_do():
-    line = FastLine(2000000, 921600, 460800)
-    line.run(1000)
-    assert [link.speed for link in line.links] == [460800, 460800] and line.arrived()
-    line.run(10000)
-    assert [link.speed for link in line.links] == [460800, 460800], "a quiet session keeps it"
-    assert [link.session_count for link in line.links] == [1, 1]
-    line = FastLine(2000000, 921600, 0)
-    line.run(1000)
-    assert [link.speed for link in line.links] == [0, 0] and line.arrived()
-
-
-def test_a_speed_at_which_nothing_is_heard_is_given_up_and_the_session_goes_on():
-    line = FastLine(115200, 921600, 921600)
-    line.run(10000)
-    assert [link.speed for link in line.links] == [0, 0] and line.arrived()
-    assert [link.session_count for link in line.links] == [1, 1]
-    line.run(20000)
-    assert [link.speed for link in line.links] == [0, 0], "it is not tried for ever"
-
-
-def test_an_end_that_begins_anew_at_the_first_speed_is_found_again():
-    for side in (0, 1):
-        line = FastLine(2000000, 921600, 921600)
-        line.run(1000)
-        assert line.links[1 - side].speed == 921600
-        line.makers[side].outgoing = [b"new"]
-        line.links[side] = Link(line.makers[side], 99, active=side == 0, retransmit_ms=200, keepalive_ms=1000, speed=921600)
-        line.run(6000)
-        assert [link.speed for link in line.links] == [921600, 921600], side
-        assert bytes(line.makers[1 - side].made[-1].incoming) == b"new" and line.makers[1 - side].made[0].gone_count == 1
-
-
-def test_the_cable_is_pulled_at_a_high_speed():
-    line = FastLine(2000000, 921600, 921600)
-    line.run(1000)
-    line.links[0].unplugged()
-    line.makers[0].made[0].outgoing = b"more"
-    line.now += 3000
-    line.links[0].plugged()
-    line.run(10000)
-    assert [link.speed for link in line.links] == [921600, 921600] and [link.session_count for link in line.links] == [1, 1]
-    assert bytes(line.makers[1].made[0].incoming)[2000:] == b"more"
 
 
 def test_arguments_out_of_range_are_refused_with_the_reason():
