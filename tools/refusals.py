@@ -37,6 +37,7 @@ ADVICE = (
     ("core/", "to answer a management request", "Declare the queue of the answer before asking."),
     ("core/", "there is no policy", "Look for the name with `leveret definitions export`."),
     ("core/", "on channel", "The client uses a channel in a way that the protocol does not allow: update the client library."),
+    ("core/amqp_0_10/types.py", "a %s of %d octets", "Said to an application: give a shorter value."),
     ("core/amqp_0_9/field_table.py", "cannot hold", "Said to an application: give the header or argument a value that AMQP 0-9-1 has."),
     ("core/amqp_0_9/field_table.py", "a short string has", "Said to an application: take a shorter name."),
     ("core/", "in exclusive use", "End the exclusive consumer, or consume without `exclusive`: an exclusive consumer is the only one."),

@@ -12,10 +12,10 @@ A format in no row of SOURCES has both functions itself.
 """
 
 from ..memory import layout
-from ..message.formats import AMQP_1_0, BASIC, format_of
+from ..message.formats import AMQP_0_10, AMQP_1_0, BASIC, format_of
 from ..parts import needed
 
-SOURCES = {BASIC: "amqp_0_9.exact", AMQP_1_0: "amqp_1_0.exact"}
+SOURCES = {BASIC: "amqp_0_9.exact", AMQP_1_0: "amqp_1_0.exact", AMQP_0_10: "amqp_0_10.exact"}
 
 
 def source_of(kind):

@@ -3,7 +3,7 @@
 from ..parts import part
 from .registry import FAMILIES
 
-FOLDERS = ("amqp_0_9", "amqp_1_0")  # each with a family.py, which registers its family when it is imported
+FOLDERS = ("amqp_0_9", "amqp_1_0", "amqp_0_10")  # each with a family.py, which registers its family when it is imported
 
 for folder in FOLDERS:
     part(folder + ".family")

@@ -1,0 +1,53 @@
+"""Messages for receivers of AMQP 0-10: the header segment of any message of the store.
+
+A publisher's structs are not written again where nothing more has to be said. In delivery-properties the broker says the exchange, the
+routing key, and whether the message was delivered before ("Identifies the exchange ... MUST be set by the broker upon receipt").
+"""
+
+from ..broker import crossing
+from ..memory import layout
+from ..message import reading
+from ..message.formats import AMQP_0_10
+from . import properties, structs
+
+LATIN_MAX = 255  # octets of a str8
+
+
+def header_segment(broker, message, redelivered):
+    """The octets of the header segment of a message."""
+    tables = broker.tables
+    kind = tables.messages[message + layout.MESSAGE_KIND]
+    exchange, key = reading.names_of(tables, message)
+    changes = {"exchange": exchange, "routing_key": text_of(key), "redelivered": redelivered}
+    annotations = reading.annotations_of(tables, message) if kind & layout.KIND_ANNOTATED else {}
+    if annotations and reading.expiration_of(tables, message) is None:
+        changes["ttl"] = changes["expiration"] = None  # a dead letter's lifetime has ended
+    if kind & layout.KIND_FORMAT == AMQP_0_10:
+        octets = tables.properties_of(message)
+        if not annotations and says(octets, changes):
+            return octets
+        return properties.rewritten(octets, changes, annotations)
+    given, _ = crossing.told(tables, message)
+    if kind & layout.KIND_HAS_PRIORITY:
+        given["priority"] = kind >> layout.KIND_PRIORITY & 255
+    lifetime = reading.expiration_of(tables, message)
+    given["expiration"] = None if lifetime is None else str(lifetime)
+    given["delivery_mode"] = properties.PERSISTENT if kind & layout.KIND_DURABLE else 1
+    return properties.rewritten(properties.encode(given), changes, annotations)
+
+
+def says(octets, changes):
+    """True when the delivery-properties of a header segment say what the broker has to say."""
+    for name, begin, behind in structs.each_struct(octets, 0, len(octets)):
+        if name == properties.DELIVERY:
+            fields = structs.read(name, octets, begin, behind)[0]
+            return all(fields[each] == changes[each] for each in changes)
+    return False
+
+
+def text_of(key):
+    """A routing key as a str8; octets that are no UTF-8 are each a character."""
+    try:
+        return str(key, "utf-8")
+    except UnicodeError:
+        return "".join([chr(octet) for octet in key])[: LATIN_MAX // 2]

@@ -1,0 +1,255 @@
+"""The actions of states.SESSION: what controls and frames of commands do to a session that is attached, and its end.
+
+Those of controls are given (session, fields); `command` is given (session, flags, segment type, octets, where the payload begins, where it
+ends).
+"""
+
+from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, RESOURCE_ERROR, UNEXPECTED_FRAME, ProtocolError
+from ..memory import layout
+from ..outcomes import NO_ROOM, NOT_YET
+from . import commands, frame, numbers, serial, structs, transfer
+from .conditions import ILLEGAL_STATE, SessionError, error_code
+from .spec_0_10 import DETACHES
+
+_CONTENTS = ("message_transfer",)  # commands with a header and a body
+_OTHERS = ("file_stage", "file_return", "stream_publish", "stream_return", "stream_deliver")  # that have them, too
+
+
+def refuse(condition, input_, state, session, *given):
+    """Raise for an input that a state does not allow."""
+    raise ProtocolError(condition, "%s in the state '%s' of the session on channel %d" % (input_, state, session.number))
+
+
+# Controls
+
+
+def attach(session, fields):
+    """session.attach of the session that is attached here: "MUST succeed and result in an attached response"."""
+    if fields["name"] != session.name:
+        session.control("session_detached", {"name": fields["name"] or b"", "code": DETACHES["transport-busy"]})
+        return
+    session.control("session_attached", {"name": session.name})
+
+
+def request_timeout(session, fields):
+    """session.request-timeout: no session outlives its transport yet, so the greatest timeout that is allowed is 0."""
+    session.control("session_timeout", {"timeout": 0})
+
+
+def command_point(session, fields):
+    """session.command-point: the id of the peer's next command. A command that began on another transport is not known here."""
+    if fields["command_offset"]:
+        session.step("unknown")
+        return
+    session.expected = fields["command_id"] or 0
+
+
+def completed(session, fields):
+    """session.completed: of our commands. It gives credit to subscriptions in window mode, and is answered where the peer wants it."""
+    ranges = fields["commands"] or []
+    for _, last in ranges:
+        if serial.distance(last, numbers.tail(session)) <= 0:
+            raise SessionError(ILLEGAL_STATE, "session.completed of command %d, which was not sent" % last)
+    commands.completed(session, ranges)
+    if fields["timely_reply"]:
+        session.control("session_known_completed", {"commands": ranges})
+
+
+def known_completed(session, fields):
+    """session.known-completed: these need not be told again."""
+    session.known(fields["commands"] or [])
+
+
+def flush(session, fields):
+    """session.flush: the sets that it asks for. What is confirmed is what is completed ("a simple implementation")."""
+    if fields["expected"]:
+        session.control("session_expected", {"commands": [] if session.expected is None else [(session.expected, session.expected)]})
+    session.write_waiting()
+    if fields["confirmed"]:
+        session.control("session_confirmed", {"commands": session.completed.runs})
+    if fields["completed"]:
+        session.tell_completed(True)
+
+
+def gap(session, fields):
+    """session.gap: nothing more comes of these commands."""
+    for first, last in fields["commands"] or []:
+        if session.expected is not None and serial.distance(first, session.expected) >= 0 <= serial.distance(session.expected, last):
+            drop_partial(session)
+            session.expected = serial.after(last, 1)
+        session.completed.add(first, last)
+        session.is_new = True
+    session.session.wants_to_write(session)
+
+
+def ignore(session, *given):
+    """Nothing: what the peer has sent before it saw our end."""
+
+
+# Commands
+
+
+def command(session, flags, type_, octets, at, end):
+    """A frame of a command; false when it must wait, and then nothing has changed."""
+    if session.expected is None:
+        session.step("unknown")
+        return True
+    is_first = bool(flags & frame.FIRST_FRAME)
+    begins = is_first and bool(flags & frame.FIRST_SEGMENT)
+    if is_first == session.goes_on or type_ != session.wants and not skips_header(session, type_, is_first) or begins != starts(session):
+        raise ProtocolError(
+            UNEXPECTED_FRAME,
+            "a frame with flags 0x%02x of a segment of type %d where one of type %d is due" % (flags, type_, session.wants),
+        )
+    whole = bool(flags & frame.LAST_FRAME)
+    if type_ == frame.BODY:
+        return transfer.body(session, octets, at, end, whole)
+    payload = session.part + bytes(octets[at:end])
+    limits = session.broker.limits
+    if len(payload) > (limits.argument_size_max if type_ == frame.COMMAND else limits.properties_size_max):
+        raise SessionError(RESOURCE_ERROR, "a command or header segment of more than %d octets" % (len(payload) - 1))
+    is_last = bool(flags & frame.LAST_SEGMENT)
+    if whole and (begun(session, payload, is_last) if type_ == frame.COMMAND else transfer.header(session, payload, is_last)) is False:
+        return False
+    session.part = b"" if whole else payload
+    session.goes_on = not whole
+    return True
+
+
+def starts(session):
+    """True when the next frame begins an assembly."""
+    return session.wants == frame.COMMAND and not session.goes_on
+
+
+def skips_header(session, type_, is_first):
+    """True for a body behind a command: a transfer needs no header."""
+    return session.wants == frame.HEADER and type_ == frame.BODY and is_first and not session.goes_on
+
+
+def begun(session, payload, is_last):
+    """A command segment is whole: false when the command must wait."""
+    name, fields, _ = structs.command(payload)
+    session.name_of, session.fields, session.id = name, fields, session.expected
+    session.code = payload[0] << 8 | payload[1]
+    if not is_last and name in _OTHERS:
+        raise SessionError(NOT_IMPLEMENTED, "%s is not served" % title(name))
+    if not is_last and name not in _CONTENTS:
+        raise ProtocolError(FRAME_ERROR, "%s has no header and no body" % title(name))
+    if name == "message_transfer":
+        transfer.begin(session, fields)
+        if is_last:
+            return transfer.header(session, b"", True)
+        session.wants = frame.HEADER
+        return True
+    answer = commands.execute(session, name, fields)
+    if answer is False:
+        return False
+    session.expected = serial.after(session.expected, 1)
+    if not session.closing:
+        session.done(session.id, answer if isinstance(answer, dict) else None)
+    return True
+
+
+def title(name):
+    """A command's name as the specification writes it."""
+    class_, _, rest = name.partition("_")
+    return class_ + "." + rest.replace("_", "-")
+
+
+def complete(session):
+    """The message of a transfer is whole: publish it, keep it for the commit, or wait."""
+    incoming = session.incoming
+    state = session.broker.tables.state
+    entries = state[layout.POOL_ENTRIES + 2]
+    in_transaction = incoming.transaction is not None
+    outcome = incoming.complete()
+    state[layout.STATE_LEFT] -= max(entries - state[layout.POOL_ENTRIES + 2], 0)  # a place in a queue counts as a frame
+    if outcome == NO_ROOM:
+        session.session.hold(session)
+        return
+    if outcome == NOT_YET:
+        session.session.hold_for_log(session)
+        return
+    if in_transaction:
+        session.transfer_done(session.id, outcome)
+
+
+# The end
+
+
+def drop_partial(session):
+    """What is half here of a command will not be whole."""
+    if session.session.held is session:
+        session.session.held = None
+        session.connection.wait_for_turn()
+    transaction, session.incoming.transaction = session.incoming.transaction, None
+    session.incoming.abandon()
+    session.incoming.transaction = transaction
+    session.part, session.header = b"", b""
+    session.wants, session.goes_on = frame.COMMAND, False
+
+
+def release(session):
+    """Give back what a session holds: its subscriptions go, its deliveries are on their way back to their queues."""
+    if session.session.held is session:
+        session.session.held = None
+        session.connection.wait_for_turn()
+    session.session.outgoing.abandon(session.session, session)
+    session.incoming.abandon()
+    session.subscriptions = {}
+    session.browsed = {}
+    session.sent = []
+    session.transfers = {}
+    session.undurable = []
+    if session in session.session.writing:
+        session.session.writing.remove(session)
+    session.broker.consumers.close_session(session)
+
+
+def detach(session, fields):
+    """The peer's session.detach, answered when its deliveries have gone back; false until then."""
+    if session.handle != layout.NONE and session not in session.broker.consumers.leaving:
+        release(session)
+    if session in session.broker.consumers.leaving:
+        return session.session.go_on_later()
+    session.session.attached.pop(session.number, None)
+    session.control("session_detached", {"name": session.name, "code": DETACHES["normal"]})
+    return True
+
+
+def detached(session, fields):
+    """The peer has detached by itself."""
+    release(session)
+    session.session.attached.pop(session.number, None)
+
+
+def ended(session, fields):
+    """The peer has answered our detach."""
+    session.session.attached.pop(session.number, None)
+
+
+def send_unknown(session):
+    """Command data before any command-point: detached with unknown-ids."""
+    release(session)
+    session.session.attached.pop(session.number, None)
+    session.control("session_detached", {"name": session.name, "code": DETACHES["unknown-ids"]})
+
+
+def send_exception(session, condition, text):
+    """An exception ends the session: execution.exception, which names the command, then session.detach."""
+    broker, connection = session.broker, session.connection
+    session.undurable = [each for each in session.undurable if each[1] != session.id]
+    session.state = "attached"
+    session.write_waiting()  # what came before the error was done
+    broker.counters["channel_errors"] += 1
+    broker.inform(
+        "%s: session %r of user '%s' ended with %s %s" % (connection.name, session.name[:64], connection.user.name, condition, text), True
+    )
+    octets = text.encode("utf-8")[:1000]
+    fields = {"error_code": error_code(condition), "description": str(octets, "utf-8", "ignore")}
+    if session.name_of is not None:
+        fields.update({"command_id": session.id, "class_code": session.code >> 8, "command_code": session.code & 255})
+    session.command("execution_exception", fields)
+    session.control("session_detach", {"name": session.name})
+    session.state = "detaching"
+    release(session)

@@ -1,0 +1,191 @@
+"""AMQP 0-10 on one connection: frames in, controls, turns, the end (contract.Protocol). What goes out is in sending.py.
+
+States: states.CONNECTION, whose actions are in handshake.py. A frame is taken when it is whole, which it can be in the receive buffer
+(max-frame-size); one that has to wait stays where it is and is read again.
+"""
+
+from .. import states
+from ..errors import FRAME_ERROR, RESOURCE_ERROR, ProtocolError
+from ..memory import layout
+from ..shim import const
+from . import browsing, frame, handshake, structs, watch
+from .sending import Sending
+from .spec_0_10 import HEADER
+from .states import CONNECTION
+
+if False:  # for the type checker alone
+    from typing import Any
+
+FRAMES_A_TURN = const(64)  # that are taken before others have their turn
+FRAME_MAX = const(65535)  # what the size of a frame can say
+
+
+class Protocol(Sending):
+    """AMQP 0-10 on a `connection` that begins with its header."""
+
+    has_intake = False
+
+    def __init__(self, connection):
+        Sending.__init__(self, connection)
+        limits = self.broker.limits
+        self.receive = connection.receive
+        self.frame_max_in = min(limits.frame_size_max, self.receive.size, FRAME_MAX)
+        self.channel_max = limits.channel_max
+        self.heartbeat_ms = 0
+        self.login: "Any" = None  # the log-in that is going on
+        self.attached: "dict" = {}  # sessions by channel
+        self.controls: "dict" = {}  # octets of controls in several frames, by channel
+        self.held: "Any" = None  # the session whose complete message finds no room, or waits for the log
+        self.leaving: "list" = []  # sessions that have ended and have not given back all they held
+        self.browsing: "list" = []  # subscriptions that browse and have credit (browsing.py)
+        self.waiting = False  # a whole frame waits for room in the broker or in the send buffer
+        self.unfinished = 0  # messages that have begun (contract.Protocol)
+        self.content_moved = self.broker.now
+
+    @property
+    def closing(self):
+        """True once this side or the peer has said that the connection ends (contract.Protocol)."""
+        return self.state in ("closing", "ended")
+
+    # What comes in
+
+    def process(self):
+        """Take all frames that are whole; stop at what is incomplete or must wait, or when it is the turn of others."""
+        connection = self.connection
+        tables = self.broker.tables
+        tables.begin_turn()
+        if self.held is not None:
+            session = self.held
+            self.held = None
+            session.guarded(session.complete)
+        left = FRAMES_A_TURN
+        if self.state == "start" and self.held is None:
+            self.receive.start += len(HEADER)
+            self.step("header")
+        while self.held is None and self.state != "login" and connection.state == "served":
+            if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
+                connection.wait_for_turn()
+                break
+            left -= 1
+            if not self.one_frame():
+                break
+        if connection.closed:
+            return
+        connection.reading = self.held is None and not self.waiting and self.state != "login"
+        self.flush()
+        browsing.look(self)
+
+    def one_frame(self):
+        """Take the next frame; false when it is not whole, or must wait."""
+        receive = self.receive
+        self.waiting = False
+        head = frame.read(receive.octets, receive.start, receive.end, self.frame_max_in)
+        if head is None:
+            return False
+        flags, type_, _, channel, at, end = head
+        if not self.may_take(type_):
+            self.waiting = True
+            return False
+        start = receive.start
+        receive.start = end  # first: an end of the connection empties the buffer, and behind an error stands the peer's answer to it
+        process = self.control_frame if type_ == frame.CONTROL else self.command_frame
+        if process(channel, flags, type_, receive.octets, at, end) is not False:
+            return True
+        if self.connection.state == "served":
+            receive.start = start
+        self.waiting = True
+        if self.connection.has_turn and self.held is None and self.connection not in self.broker.held:
+            self.broker.counters["held"] += 1
+            self.broker.held.append(self.connection)
+        return False
+
+    def may_take(self, type_):
+        """False when what a frame asks for wants an answer, and answers wait in a number that is enough."""
+        if self.replies:
+            self.flush()
+        return len(self.replies) < 2 * len(self.attached) + 2
+
+    def control_frame(self, channel, flags, type_, octets, at, end):
+        """A frame of a control: false when it must wait."""
+        whole = flags & frame.WHOLE == frame.WHOLE
+        before = self.controls.get(channel)
+        if (before is None) != bool(flags & frame.FIRST_FRAME):
+            raise ProtocolError(FRAME_ERROR, "a control's frame with flags 0x%02x on channel %d" % (flags, channel))
+        payload = (before or b"") + bytes(octets[at:end])
+        if len(payload) > self.broker.limits.argument_size_max or len(self.controls) > self.channel_max:
+            raise ProtocolError(RESOURCE_ERROR, "a control of more than %d octets" % self.broker.limits.argument_size_max, True)
+        if not whole and not flags & frame.LAST_FRAME:
+            self.controls[channel] = payload
+            return True
+        name, fields = structs.control(payload)
+        if self.process_control(name, channel, fields) is False:
+            return False
+        self.controls.pop(channel, None)
+        return True
+
+    def process_control(self, name, channel, fields):
+        """A control: false when it must wait."""
+        session = self.attached.get(channel)
+        if session is None or self.state != "open" or name[:10] == "connection":
+            return self.step(name, channel, fields)
+        return session.guarded(session.step, name, fields)
+
+    def command_frame(self, channel, flags, type_, octets, at, end):
+        """A frame of a command, of a header or of a body: false when it must wait."""
+        session = self.attached.get(channel)
+        if session is None or self.state != "open":
+            return self.step("command", channel, {})
+        return session.guarded(session.step, "command", flags, type_, octets, at, end)
+
+    def step(self, input_, *given):
+        """Let the connection do what CONNECTION says of an input: what the action answers."""
+        return states.step(self, CONNECTION, handshake, input_, self, *given)
+
+    def hold(self, session):
+        """A complete message finds no room: read no more from this peer until there is."""
+        self.held = session
+        if self.connection.reading:
+            self.broker.counters["held"] += 1
+        if self.connection not in self.broker.held:
+            self.broker.held.append(self.connection)
+
+    def hold_for_log(self, session):
+        """A message is done with when the log has what it asked for: read no more from this peer until then."""
+        self.held = session
+        self.broker.journal.wait_for(self)
+
+    def go_on_later(self):
+        """False: the frame that is being taken goes on in the connection's next turn."""
+        self.connection.wait_for_turn()
+        return False
+
+    # Time, and the end
+
+    def tick(self):
+        """Time passes: see watch.py."""
+        return watch.tick(self)
+
+    def fail(self, condition, text):
+        """The connection ends for an error: a close with its code where the peer can hear it."""
+        self.step("error", condition, text)
+
+    def shut(self, text):
+        """Close from our side without an error of the peer's."""
+        self.step("shut", text)
+
+    def lost(self):
+        """The peer has gone."""
+        self.broker.tables.begin_turn()
+        self.release_all()
+
+    def release_all(self):
+        """Give back what all sessions hold."""
+        self.held = None
+        self.outgoing.abandon(self)
+        for session in list(self.attached.values()):
+            session.step("release")
+        self.attached = {}
+
+    def sessions(self):
+        """Those that are attached (contract.Session)."""
+        return [each for each in self.attached.values() if not each.closing]

@@ -1,0 +1,263 @@
+"""A session of AMQP 0-10 (class session): commands by number in both directions, what of them is completed (contract.Session).
+
+Ids of commands are serial numbers (serial.py). Those of ours count with the delivery tags of the session's record, which begins at 1: each
+of our commands takes one, so that the id of a delivery's transfer is its tag less 1 (numbers.py).
+
+A command of the peer's is completed when it is done and the log is durable up to what it did; a transfer, up to what the broker promises of
+it (Promises). Its states: states.SESSION, with the actions in mapping.py.
+"""
+
+from .. import states
+from ..broker.incoming import Incoming
+from ..broker.promises import Promises
+from ..errors import CHANNEL_ERROR, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
+from ..memory import hot, layout
+from ..outcomes import REFUSED, TAKEN, UNROUTABLE
+from ..shim import const
+from . import frame, mapping, numbers, serial, structs
+from .conditions import HARD, RESOURCE_DELETED, SessionError
+from .spec_0_10 import DETACHES
+from .states import SESSION
+
+if False:  # for the type checker alone
+    from typing import Any
+
+NAME_MAX = const(1024)  # octets of a session's name
+REPLY_AT = const(65536)  # completed commands after which the peer is asked to say that it knows of them
+REJECTED_UNROUTABLE = const(1)  # reject-code of message.reject
+
+
+def attach(protocol, channel, fields):
+    """session.attach: a new session, unless one of that name is busy elsewhere."""
+    name = fields["name"] or b""
+    if channel in protocol.attached:
+        raise ProtocolError(CHANNEL_ERROR, "session.attach on channel %d, where a session is attached" % channel)
+    if channel >= protocol.channel_max or not 0 < len(name) <= NAME_MAX:
+        raise ProtocolError(NOT_ALLOWED, "session.attach on channel %d with a name of %d octets" % (channel, len(name)), True)
+    other = other_of(protocol, name)
+    if other is not None:
+        if not fields["force"]:
+            protocol.control(channel, "session_detached", {"name": name, "code": DETACHES["session-busy"]})
+            return True
+        other.leave(DETACHES["session-busy"])
+    if other is not None and other.handle != layout.NONE:
+        return protocol.go_on_later()  # until all it held is back
+    session = Session(protocol, channel, name)
+    handle = protocol.broker.consumers.open_session()
+    if handle is None:
+        raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % protocol.broker.limits.channel_count_max, True)
+    session.handle = handle
+    protocol.attached[channel] = session
+    protocol.broker.tables.channels[handle + layout.CHANNEL_NUMBER] = channel
+    protocol.control(channel, "session_attached", {"name": name})
+    return True
+
+
+def other_of(protocol, name):
+    """The attached session of the same user and name, or None."""
+    for connection in protocol.broker.connections:
+        other = connection.session
+        if isinstance(other, type(protocol)) and connection.user is protocol.connection.user:
+            for session in other.attached.values():
+                if session.name == name and session.state != "detached":
+                    return session
+    return None
+
+
+def detach_nothing(protocol, channel, fields):
+    """session.detach where none is attached: it is detached."""
+    protocol.control(channel, "session_detached", {"name": fields["name"] or b"", "code": DETACHES["not-attached"]})
+
+
+def not_attached(protocol, channel, fields):
+    """Any other control, or a command, where no session is attached: discarded, and said so."""
+    protocol.control(channel, "session_detached", {"name": b"", "code": DETACHES["not-attached"]})
+
+
+class Session:
+    """One session. `number`: its channel."""
+
+    def __init__(self, protocol, number, name):
+        self.session = protocol  # the broker calls back by this name (contract.Session)
+        self.connection = protocol.connection
+        self.broker = protocol.broker
+        self.number = number
+        self.name = name
+        self.handle = layout.NONE
+        self.state = "attached"  # states.SESSION
+        self.consumers: "dict" = {}
+        self.promises = Promises(protocol)
+        self.watched_tag, self.watched_since = -1, 0
+        self.incoming = Incoming(self)
+        # The peer's commands:
+        self.expected: "Any" = None  # the id of its next one; None: it has not said (session.command-point)
+        self.name_of: "Any" = None  # the command under way: its name, code, id, whether its sender wants to hear of its completion
+        self.code = 0
+        self.id = 0
+        self.fields: "dict" = {}
+        self.part = b""  # octets of the segment that is not whole
+        self.wants = frame.COMMAND  # the type of the segment that comes next, or goes on
+        self.goes_on = False  # true in the middle of a segment
+        self.header = b""  # the header segment of a transfer, until its body begins
+        self.settling: "Any" = None  # where a command about many deliveries goes on in its next turn
+        self.completed = serial.Ranges()  # done, and not known to the peer to be
+        self.told = 0  # of them at the last session.completed
+        self.is_new = False  # something is completed that the peer was not told
+        self.undurable: "list" = []  # (number of the log, id, octets of a result or None) of those that are done, in their order
+        self.published = 0  # number of the last transfer, 30 bits
+        self.transfers: "dict" = {}  # number -> (id, true when it wants an outcome: accept-mode explicit)
+        self.is_committing = False
+        # Ours:
+        self.has_point = False  # we have said where our commands begin
+        self.subscriptions: "dict" = {}  # by destination
+        self.browsed: "dict" = {}  # id of a transfer that was not acquired -> (queue, entry, position) (browsing.py)
+        self.sent: "list" = []  # runs of transfers that are not completed and whose completion gives credit (subscription.py)
+
+    @property
+    def closing(self):
+        """True when it has ended, and its deliveries are on their way back (contract.Session)."""
+        return self.state != "attached"
+
+    # What comes in
+
+    def step(self, input_, *given):
+        """Have the session do its action for an input, by SESSION: returns the action's answer."""
+        return states.step(self, SESSION, mapping, input_, self, *given)
+
+    def guarded(self, action, *given):
+        """Do something: an error in it ends the session, or the connection; false: it must wait."""
+        try:
+            return action(*given)
+        except ProtocolError as error:
+            if not isinstance(error, SessionError) and (error.hard or error.condition in HARD):
+                raise
+            self.step("error", error.condition, error.text)
+        return True
+
+    # The peer's commands
+
+    def done(self, id_, result=None):
+        """A command is done: it is completed when the log is durable up to here. `result`: fields of its result's struct, or None."""
+        journal = self.broker.journal
+        needs = 0 if journal is None else journal.promise()
+        octets = None if result is None else structs.write(structs.RESULTS[self.name_of], result)
+        self.undurable.append((needs, id_, octets))
+        self.session.wants_to_write(self)
+
+    def transfer_done(self, id_, outcome):
+        """A transfer came to `outcome` (outcomes.py): it is completed when the broker's promise holds."""
+        self.published = (self.published + 1) & layout.MASK
+        self.transfers[self.published] = (id_, self.fields.get("accept_mode") in (None, 0))
+        self.promises.decided(self.published, outcome)
+        self.session.wants_to_write(self)
+
+    def answered(self, outcome):
+        """The broker's answer to the transfer under way, or to one that a commit publishes (contract.Protocol)."""
+        if self.is_committing:
+            if outcome == REFUSED:
+                raise SessionError(RESOURCE_ERROR, "a queue that a message of the transaction goes to takes no more")
+            return
+        explicit = self.fields.get("accept_mode") in (None, 0)
+        if outcome == REFUSED and not explicit:
+            raise SessionError(RESOURCE_ERROR, "a queue that the message goes to takes no more")
+        self.transfer_done(self.id, outcome)
+
+    def complete(self):
+        """The message of a transfer is whole. Where it has to wait, so has the connection."""
+        mapping.complete(self)
+
+    # What goes out
+
+    def write_waiting(self):
+        """Write what has become durable: results, outcomes of transfers, what is completed; true when nothing waits for the log."""
+        if self.closing:
+            return True
+        protocol = self.session
+        while self.undurable and protocol.is_durable(self.undurable[0][0]):
+            _, id_, octets = self.undurable.pop(0)
+            if octets is not None:
+                self.command("execution_result", {"command_id": id_, "value": octets[4:]})
+            self.now_completed(id_)
+        for first, last, outcome in self.promises.runs():
+            number = first
+            ranges = serial.Ranges()
+            while True:
+                id_, explicit = self.transfers.pop(number)
+                self.now_completed(id_)
+                if explicit:
+                    ranges.add(id_, id_)
+                if number == last:
+                    break
+                number = (number + 1) & layout.MASK
+            self.promises.told(last)
+            if ranges.runs:
+                self.tell_outcome(outcome, ranges.runs)
+        self.tell_completed()
+        return not self.undurable and not self.promises.waiting
+
+    def tell_outcome(self, outcome, ranges):
+        """Settle transfers of the peer's with accept-mode explicit."""
+        if outcome == TAKEN:
+            self.command("message_accept", {"transfers": ranges})
+        else:
+            text = "no queue takes the message" if outcome == UNROUTABLE else "a queue that the message goes to takes no more"
+            code = REJECTED_UNROUTABLE if outcome == UNROUTABLE else 0
+            self.command("message_reject", {"transfers": ranges, "code": code, "text": text})
+
+    def now_completed(self, id_):
+        """A command is completed."""
+        self.completed.add(id_, id_)
+        self.is_new = True
+
+    def tell_completed(self, always=False):
+        """Send session.completed where there is news."""
+        if not self.is_new and not always:
+            return
+        self.is_new = False
+        count = sum([serial.distance(first, last) + 1 for first, last in self.completed.runs])
+        timely = count >= REPLY_AT
+        self.control("session_completed", {"commands": self.completed.runs, "timely_reply": timely})
+
+    def known(self, ranges):
+        """The peer knows that these are completed."""
+        for first, last in ranges:
+            self.completed.remove(first, last)
+
+    def control(self, name, fields):
+        """Send a control."""
+        self.session.control(self.number, name, fields)
+
+    def command(self, name, fields):
+        """Send a command of ours, but a transfer."""
+        self.say_point()
+        self.count()
+        octets = structs.write_command(name, fields)
+        flags = frame.FIRST_SEGMENT | frame.LAST_SEGMENT
+        self.session.write(frame.segment(flags, frame.COMMAND, self.number, octets, self.session.frame_max_out))
+
+    def say_point(self):
+        """Before our first command: where our ids begin."""
+        if not self.has_point:
+            self.has_point = True
+            self.control("session_command_point", {"command_id": numbers.tail(self), "command_offset": 0})
+
+    def count(self):
+        """A command of ours takes the next id."""
+        hot.next_number(self.broker.tables.channels, self.handle + layout.CHANNEL_TAG)
+
+    # The broker
+
+    def consumer_ended(self, consumer):
+        """The queue of a subscription is gone: the session ends for it ("any subscribing sessions MUST be closed")."""
+        self.queue_gone(consumer.tag, consumer.queue.name)
+
+    def queue_gone(self, destination, name):
+        """The same, of a subscription by its destination."""
+        self.subscriptions.pop(destination, None)
+        self.step("error", RESOURCE_DELETED, "the queue '%s' was deleted" % name)
+
+    def leave(self, code):
+        """Detach from our side: another transport takes the session."""
+        self.control("session_detached", {"name": self.name, "code": code})
+        self.step("release")
+        self.session.attached.pop(self.number, None)

@@ -1,0 +1,87 @@
+"""message.transfer as it arrives: command, header, body. Bodies go into their blocks frame by frame.
+
+A body of one frame has a known size; one of several grows as it comes (core/broker/incoming.py). Where there is no room for a frame it
+stays where it is and the connection is not read until there is; a full queue holds a complete message, and with it the connection.
+"""
+
+from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
+from ..memory import layout
+from ..message.route import PART_MAX, pack
+from . import frame, mapping, properties, serial
+from .conditions import ILLEGAL_ARGUMENT, SessionError
+
+EXPLICIT = 0  # accept-mode: "explicit", the default, or none
+NOT_ACQUIRED = 1  # acquire-mode
+
+
+def begin(session, fields):
+    """The command: where the message goes. Its routing key is in the header."""
+    if fields["acquire_mode"] == NOT_ACQUIRED:
+        raise SessionError(ILLEGAL_ARGUMENT, "a message to an exchange with acquire-mode not-acquired")
+    session.header = b""
+
+
+def header(session, payload, is_last):
+    """The header segment is whole (b"": there is none); `is_last`: no body follows. False: there is no room now."""
+    if is_last and start(session, payload, 0) is False:
+        return False
+    session.header = payload
+    session.wants = frame.BODY
+    if is_last:
+        end(session)
+    return True
+
+
+def body(session, octets, at, end_, whole):
+    """A frame of the body; `whole`: its last. False: there is no room for it now."""
+    incoming = session.incoming
+    if incoming.message == layout.NONE and start(session, session.header, end_ - at if whole else None) is False:
+        return False
+    if end_ > at and not incoming.append(octets, at, end_ - at):
+        return False
+    session.wants = frame.BODY
+    session.goes_on = not whole
+    if whole:
+        end(session)
+    return True
+
+
+def start(session, payload, size):
+    """Begin the message in the broker: false when it has no room now, and then nothing has changed."""
+    incoming, broker, fields = session.incoming, session.broker, session.fields
+    named = properties.facts(payload, 0, len(payload), True)
+    delivery, message = named.get(properties.DELIVERY) or {}, named.get(properties.MESSAGE) or {}
+    if "fragment-properties" in named and not (named["fragment-properties"]["first"] and named["fragment-properties"]["last"]):
+        raise SessionError(NOT_IMPLEMENTED, "a message in fragments")
+    priority = delivery.get("priority")
+    if priority is not None and priority > 9:
+        raise SessionError(ILLEGAL_ARGUMENT, "priority is %d; from 0 to 9 are (delivery-priority)" % priority)
+    key = (delivery.get("routing_key") or "").encode("utf-8")
+    if len(key) > PART_MAX:
+        raise SessionError(CONTENT_TOO_LARGE, "a routing key of %d octets; this broker takes %d" % (len(key), PART_MAX))
+    exchange = fields["destination"] or ""
+    is_explicit = fields["accept_mode"] in (None, EXPLICIT)
+    incoming.to(pack(exchange.encode("utf-8"), key), is_explicit and not delivery.get("discard_unroutable"))
+    user_id = message.get("user_id")
+    if user_id is not None:
+        check_user(incoming, user_id)
+    kind, lifetime = properties.columns(named, broker.seconds + layout.EPOCH)
+    kind |= properties.NUMBER
+    incoming.copies = b""
+    return incoming.begin(payload, 0, len(payload), size, kind, lifetime)
+
+
+def check_user(incoming, octets):
+    """Raise unauthorized-access for a message whose user-id is another user's ("The server MUST produce an unauthorized-access
+    exception")."""
+    try:
+        incoming.check_user(str(octets, "utf-8"))
+    except (UnicodeError, ProtocolError) as error:
+        raise SessionError("unauthorized-access", "user-id is another than that of the user: %s" % error) from None
+
+
+def end(session):
+    """The message is whole."""
+    session.wants, session.goes_on, session.header = frame.COMMAND, False, b""
+    session.expected = serial.after(session.expected, 1)
+    mapping.complete(session)
