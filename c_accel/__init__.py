@@ -9,6 +9,7 @@ import os
 
 from leveret.core import limits
 from leveret.core.broker import engine
+from leveret.core.log.flat_records import RUN_WIDTH
 from leveret.core.memory import layout, send_buffer
 from leveret.core.serial_link import stuffing
 
@@ -252,9 +253,9 @@ class Engine:
         """See hot.append; `source` is any buffer of octets."""
         lib.leveret_append(self.pointers, message, ffi.from_buffer("uint8_t[]", source), start, size)
 
-    def write_pushed(self, target, segment):
+    def write_pushed(self, target, at, segment, runs):
         """See core/log/flat_records.py."""
-        lib.leveret_write_pushed(self.pointers, ffi.from_buffer("uint8_t[]", target), segment)
+        return lib.leveret_write_pushed(self.pointers, ffi.from_buffer("uint8_t[]", target), at, segment, runs, len(runs) // RUN_WIDTH)
 
     def gather_settled(self, runs, most):
         """See core/log/flat_records.py."""

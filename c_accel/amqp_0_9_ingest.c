@@ -83,7 +83,7 @@ static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, in
     int32_t properties_size = behind - header - 20;
     int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
     int32_t logged = may_push(t, slot, expiration, blocks_needed, body);
-    if (!logged)
+    if (!logged || (logged == PLAIN_STREAM && is_named(source, header + 19, behind - 1)))
         return ASK;
     int32_t whole = body_end(t, source, start, behind, body);
     if (whole < 0)

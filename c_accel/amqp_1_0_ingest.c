@@ -120,7 +120,7 @@ static int32_t take_transfer(const leveret_tables *t, leveret_amqp_1_0_link *lin
         return ASK;
     int32_t blocks_needed = (link->route_size + properties + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
     int32_t logged = may_push(t, slot, state[STATE_LIFETIME], blocks_needed, body);
-    if (!logged)
+    if (!logged || (logged == PLAIN_STREAM && is_named(source, in.end, payload)))
         return ASK;
     int32_t message = new_message(t, link->route_size, properties, body, blocks_needed);
     append(t, message, route, 0, link->route_size);

@@ -72,7 +72,7 @@ int32_t leveret_match(leveret_matcher *m, const uint8_t *key, int32_t key_size, 
 void leveret_append(const leveret_tables *t, int32_t message, const uint8_t *source, int32_t start, int32_t size);
 
 /* See write_pushed in core/log/flat_records.py. */
-void leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t segment);
+int32_t leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t at, int32_t segment, int32_t *runs, int32_t most);
 
 /* See gather_settled in core/log/flat_records.py. */
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most);

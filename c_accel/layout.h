@@ -66,6 +66,7 @@ enum {
     NOT_PLAIN = 0,
     PLAIN = 1,
     PLAIN_LOGGED = 2,
+    PLAIN_STREAM = 4,
     LIMIT_EXPIRES = 1,
     LIMIT_DROPS = 2,
     LIMIT_REFUSES = 4,

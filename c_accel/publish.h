@@ -70,12 +70,14 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         const int32_t *queue = t->queues + *target;
         if (queue[QUEUE_PLAIN] == NOT_PLAIN)
             return 0;
-        if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && state[STATE_KIND] & KIND_DURABLE) {
+        int32_t is_stream = queue[QUEUE_PLAIN] == PLAIN_STREAM, durable = state[STATE_KIND] & KIND_DURABLE;
+        if (is_stream || (queue[QUEUE_PLAIN] == PLAIN_LOGGED && durable)) {
             if (state[STATE_LOG_ROOM] - state[STATE_LOGGED_OCTETS] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
                 return 0;
-            answer = 2;
+            if (queue[QUEUE_PLAIN] > answer)
+                answer = queue[QUEUE_PLAIN];
         }
-        if (!(queue[QUEUE_LIMITS] & LIMIT_EXPIRES) && expiration >= 0)
+        if (is_stream ? !durable && route[ROUTE_COUNT] > 1 : !(queue[QUEUE_LIMITS] & LIMIT_EXPIRES) && expiration >= 0)
             return 0;
         if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body))
             return 0;
@@ -88,6 +90,21 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         }
     }
     return answer;
+}
+
+/* Whether properties have the name of the header by which a stream knows a publisher, see publish.py. */
+static inline int32_t is_named(const uint8_t *source, int32_t at, int32_t end)
+{
+    static const char name[] = "x-publisher-id";
+    const int32_t size = (int32_t)sizeof name - 1;
+    for (const uint8_t *here = source + at; end - at >= size; at = (int32_t)(++here - source)) {
+        here = memchr(here, name[0], (size_t)(end - at - size + 1));
+        if (!here)
+            return 0;
+        if (memcmp(here, name, (size_t)size) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 static inline void put_aside(const leveret_tables *t, int32_t entry)
@@ -137,13 +154,17 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
         int32_t entry = push(t, *target, message);
         if (t->queues[*target + QUEUE_LIMITS])
             keep_limits(t, *target, entry, record[MESSAGE_LIFETIME]);
-        activate(t, *target);
-        if (logged == 2 && t->queues[*target + QUEUE_PLAIN] == PLAIN_LOGGED)
+        int32_t plain = t->queues[*target + QUEUE_PLAIN];
+        if (plain == PLAIN_STREAM)
+            t->entries[entry + ENTRY_REDELIVERED] = NONE;
+        else
+            activate(t, *target);
+        if (logged > 1 && plain > 1)
             put_aside(t, entry);
     }
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;
     if (t->channels[channel + CHANNEL_CONFIRM])
-        count_publish(t, channel, logged);
+        count_publish(t, channel, logged > 1 ? 2 : 1);
 }
 
 #endif

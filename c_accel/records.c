@@ -22,8 +22,35 @@ static int64_t take_position(int32_t *queue, int32_t low)
     return seen;
 }
 
-/* The places of the message of `entry`, in a row from there: how many; `behind` is the entry of the next message. */
-static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *target, int32_t *behind)
+enum { RUN_WIDTH = 6, RUNS_NEAR = 8, RUN_MESSAGES = 256, RUN_SIZE = 65536, TARGETS_MAX = 64 };
+
+/* See note_run in core/log/flat_records.py. */
+static void note_run(int32_t *runs, int32_t queue, int32_t position, const int32_t *record, int32_t skip)
+{
+    int32_t *last = runs + 1 + RUN_WIDTH * (runs[0] - 1);
+    for (int32_t *run = last; run > runs && run > last - RUN_WIDTH * RUNS_NEAR; run -= RUN_WIDTH) {
+        if (run[0] != queue)
+            continue;
+        if (run[2] >= RUN_MESSAGES || skip - run[4] >= RUN_SIZE)
+            break;
+        run[2] += 1;
+        run[3] += record[MESSAGE_FILLED];
+        if (run[5] < record[MESSAGE_ARRIVED])
+            run[5] = record[MESSAGE_ARRIVED];
+        return;
+    }
+    runs[0] += 1;
+    last += RUN_WIDTH;
+    last[0] = queue;
+    last[1] = position;
+    last[2] = 1;
+    last[3] = record[MESSAGE_FILLED];
+    last[4] = skip;
+    last[5] = record[MESSAGE_ARRIVED];
+}
+
+/* The places of the message of `entry`, in a row from there: how many; `behind` is the entry of the next message. Its record begins at `skip`. */
+static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *target, int32_t *behind, int32_t *runs, int32_t skip)
 {
     int32_t message = t->entries[entry + ENTRY_MESSAGE];
     int32_t places = 0;
@@ -35,21 +62,23 @@ static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *targe
         put_number(target + 4, (int32_t)(position >> 30), (int32_t)(position & MASK));
         target += PLACE_SIZE;
         places += 1;
+        if (place[ENTRY_REDELIVERED] < 0)
+            note_run(runs, place[ENTRY_QUEUE], place[ENTRY_POSITION], t->messages + message, skip);
         entry = place[ENTRY_CONSUMER];
     }
     *behind = entry;
     return places;
 }
 
-void leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t segment)
+int32_t leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t at, int32_t segment, int32_t *runs, int32_t most)
 {
     int32_t entry = t->state[STATE_LOGGED_HEAD];
-    int32_t at = 0;
-    while (entry >= 0) {
+    runs[0] = 0;
+    while (entry >= 0 && (most == 0 || runs[0] + TARGETS_MAX <= most)) {
         int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
         int32_t size = record[MESSAGE_FILLED];
         uint8_t *head = target + at;
-        int32_t places = put_places(t, entry, head + RECORD_SIZE, &entry);
+        int32_t places = put_places(t, entry, head + RECORD_SIZE, &entry, runs, at);
         int32_t head_size = RECORD_SIZE + places * PLACE_SIZE;
         head[0] = RECORD_MESSAGE;
         put_size(head + 1, size + head_size - 5);
@@ -67,9 +96,12 @@ void leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t segm
         record[MESSAGE_SEGMENT] = segment;
         at += head_size + size;
     }
-    t->state[STATE_LOGGED_HEAD] = NONE;
-    t->state[STATE_LOGGED_OCTETS] = 0;
-    t->state[STATE_LOGGED_COUNT] = t->state[STATE_LOGGED_PLACES] = 0;
+    t->state[STATE_LOGGED_HEAD] = entry;
+    if (entry < 0) {
+        t->state[STATE_LOGGED_OCTETS] = 0;
+        t->state[STATE_LOGGED_COUNT] = t->state[STATE_LOGGED_PLACES] = 0;
+    }
+    return at;
 }
 
 int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t most)

@@ -228,7 +228,7 @@ static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, 
 {
     for (;; entry = t->entries[entry + ENTRY_NEXT]) {
         const int32_t *queue = t->queues + t->entries[entry + ENTRY_QUEUE];
-        if (queue[QUEUE_PLAIN] == NOT_PLAIN || queue[QUEUE_LIMITS] & asks)
+        if (!(queue[QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)) || queue[QUEUE_LIMITS] & asks)
             return 0;
         if (entry == last)
             return 1;
@@ -246,7 +246,7 @@ int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, 
     }
     for (int32_t entry = first;; entry = t->entries[entry + ENTRY_NEXT]) {
         int32_t queue = t->entries[entry + ENTRY_QUEUE];
-        if (t->queues[queue + QUEUE_LENGTH] > 0 || t->queues[queue + QUEUE_PLAIN] == NOT_PLAIN)
+        if (t->queues[queue + QUEUE_LENGTH] > 0 || !(t->queues[queue + QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)))
             activate(t, queue);
         if (entry == last)
             break;

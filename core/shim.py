@@ -169,6 +169,12 @@ else:
         hashed = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
         return hashed ^ hashed >> 13
 
+    _NAME = "x-publisher-id".encode()  # as every family writes it
+
+    def is_named(source, at, end):
+        """See publish.is_named."""
+        return _NAME in bytes(source[at:end])
+
     def high_octets(source, at, end, ascii=bytes(range(128))):
         """See amqp_1_0/hot_in.high_octets."""
         return len(bytes(source[at:end]).translate(None, ascii))

@@ -8,7 +8,7 @@ has been checked. The neutral half is in core/broker/publish.py.
 The flat state: the channels of the connection by number (`numbers`), and whether a channel accepts publishes as they come (CHANNEL_PLAIN).
 """
 
-from ..broker.publish import find_route, may_push, publish, settle_all
+from ..broker.publish import find_route, is_named, may_push, publish, settle_all
 from ..memory.hot import append, find_tag, new_message
 from ..memory.layout import *
 from ..shim import const
@@ -119,7 +119,7 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
     expiration = state[STATE_LIFETIME]
     blocks_needed = (route_size + behind - header - 20 + body + state[STATE_BLOCK_SIZE] - 1) // state[STATE_BLOCK_SIZE]
     logged = may_push(messages, entries, queues, state, routes, route_targets, slot, expiration, blocks_needed, body)
-    if logged == 0:
+    if logged == 0 or logged == PLAIN_STREAM and is_named(source, header + 19, behind - 1):
         return ASK
     whole = body_end(state, source, start, behind, body)
     if whole < 0:

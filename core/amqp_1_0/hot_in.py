@@ -9,7 +9,7 @@ lifetime: sections.py reads texts beyond ASCII, user-ids, annotations, and bodie
 The flat state: what is known of the link and its session (`link`: link_layout.py), and where its messages go (`way`: message/route.py).
 """
 
-from ..broker.publish import find_route, may_push, publish, settle_all
+from ..broker.publish import find_route, is_named, may_push, publish, settle_all
 from ..memory.hot import append, find_tag, new_message
 from ..memory.layout import *
 from ..shim import const, quicker, same
@@ -94,7 +94,7 @@ def ingest_transfer(arena, blocks, messages, entries, queues, channels, state, r
         return ASK
     blocks_needed = (route_size + size + body + state[STATE_BLOCK_SIZE] - 1) // state[STATE_BLOCK_SIZE]
     logged = may_push(messages, entries, queues, state, routes, route_targets, slot, state[STATE_LIFETIME], blocks_needed, body)
-    if logged == 0:
+    if logged == 0 or logged == PLAIN_STREAM and is_named(source, behind, at):
         return ASK
     message = new_message(
         messages, state, route_size, size, body, blocks_needed, 0, state[STATE_SECONDS], state[STATE_KIND], state[STATE_LIFETIME]

@@ -213,7 +213,7 @@ class Consumers:
                 broker.guard.queue_failed(queue, error)
         self.end_consumer(consumer, has_unsettled)
         if queue.is_stream and queue.pages is not None:
-            queue.pages.prune()
+            queue.pages.windows.prune()
         if queue.auto_delete and not queue.consumers:
             broker.topology.drop_queue(queue)
 

@@ -100,13 +100,22 @@ class Plain:
         tables = self.tables
         hot.append(tables.arena, tables.blocks, tables.messages, tables.state, message, source, start, size)
 
-    def write_pushed(self, target, segment):
+    def write_pushed(self, target, at, segment, runs):
         """See flat_records.write_pushed; `target` is a bytearray."""
         from ..log import flat_records  # boards without a log do not carry it
 
         tables = self.tables
-        flat_records.write_pushed(
-            tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.state, memoryview(target), segment
+        return flat_records.write_pushed(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.state,
+            memoryview(target),
+            at,
+            segment,
+            runs,
         )
 
     def gather_settled(self, runs, most):

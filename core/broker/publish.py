@@ -28,7 +28,7 @@ def settle_all(blocks, messages, entries, queues, channels, consumers, state, ch
     entry = first
     while True:
         queue = entries[entry + ENTRY_QUEUE]
-        if queues[queue + QUEUE_LENGTH] > 0 or queues[queue + QUEUE_PLAIN] == 0:
+        if queues[queue + QUEUE_LENGTH] > 0 or queues[queue + QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED) == 0:
             activate(queues, state, queue)
         if entry == last:
             break
@@ -53,7 +53,7 @@ def may_return(entries, queues, entry, last, asks):
     """1 when no queue of the unsettled entries from `entry` to `last` must see a return; 0: a queue has `asks` in its limits."""
     while True:
         queue = entries[entry + ENTRY_QUEUE]
-        if queues[queue + QUEUE_PLAIN] == 0 or queues[queue + QUEUE_LIMITS] & asks:
+        if queues[queue + QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED) == 0 or queues[queue + QUEUE_LIMITS] & asks:
             return 0
         if entry == last:
             return 1
@@ -102,7 +102,7 @@ def is_route(state, routes, route_octets, slot, source, at, size):
 
 def may_push(messages, entries, queues, state, routes, route_targets, slot, expiration, block_total, body):
     """1 when there is room for a message of so many blocks, and every queue of its route accepts it unread; 2 when one of them also needs
-    it logged, and the log has room; else 0.
+    it logged, and the log has room; 4 when one of those is a stream: it takes the message unless is_named says otherwise; else 0.
 
     Each queue's share is at most four times the blocks, messages and entries left after the message has its own, as sessions count them.
     Rule "share": also Queue.over_share and may_push of publish.h; test_homes.py holds them together.
@@ -117,13 +117,18 @@ def may_push(messages, entries, queues, state, routes, route_targets, slot, expi
         plain = queues[queue + QUEUE_PLAIN]
         if plain == 0:
             return 0
-        if plain == 2 and state[STATE_KIND] & KIND_DURABLE:
+        durable = state[STATE_KIND] & KIND_DURABLE
+        if plain > 2 or plain == 2 and durable:
             asked = block_total * state[STATE_BLOCK_SIZE] + _PLACE_SIZE * routes[slot + ROUTE_COUNT]
             if state[STATE_LOG_ROOM] - state[STATE_LOGGED_OCTETS] < asked:
                 return 0
-            answer = 2
+            if plain > answer:
+                answer = plain
         limits = queues[queue + QUEUE_LIMITS]
-        if limits & 1 == 0 and expiration >= 0:
+        if plain > 2:
+            if durable == 0 and routes[slot + ROUTE_COUNT] > 1:
+                return 0  # `fits` looks at durable messages alone
+        elif limits & 1 == 0 and expiration >= 0:
             return 0
         if limits & 6 and fits(messages, entries, queues, queue, body) == 0:
             return 0
@@ -219,6 +224,19 @@ def put_aside(messages, entries, state, entry):
     state[STATE_LOGGED_COUNT] += 1
 
 
+def is_named(source, at, end):
+    """1 when the properties source[at:end] have the name of the header by which a stream knows a publisher (stream/publishers.py): the
+    stream drops what that one has published before. Anywhere else these octets cost time alone."""
+    while end - at >= 14:
+        if source[at] == 120 and source[at + 1] == 45 and source[at + 2] == 112 and source[at + 13] == 100:  # x-p ... d
+            return 1
+        at += 1
+    return 0
+
+
+is_named = quicker(is_named)
+
+
 def count_publish(channels, state, channel, logged):
     """Count a publish in confirm mode, and put the channel on the list of channels with publishes to confirm. `logged`: 2 when the
     publish is to be logged, else 1."""
@@ -235,7 +253,9 @@ def count_publish(channels, state, channel, logged):
 
 
 def publish(blocks, messages, entries, queues, channels, state, routes, route_targets, channel, slot, message, logged):
-    """Push a message, whose octets are in its chain, to the queues of a slot of the route cache. `logged`: the result of may_push."""
+    """Push a message, whose octets are in its chain, to the queues of a slot of the route cache. `logged`: the result of may_push.
+
+    What a stream gets is read when the log has it: its readers have their turn then."""
     target = routes[slot + ROUTE_TARGETS]
     left = routes[slot + ROUTE_COUNT]
     state[STATE_LEFT] -= left
@@ -244,11 +264,15 @@ def publish(blocks, messages, entries, queues, channels, state, routes, route_ta
         entry = push(messages, entries, queues, state, queue, message)
         if queues[queue + QUEUE_LIMITS] > 0:
             keep_limits(blocks, messages, entries, queues, state, queue, entry, messages[message + MESSAGE_LIFETIME])
-        activate(queues, state, queue)
-        if logged == 2 and queues[queue + QUEUE_PLAIN] == PLAIN_LOGGED:
+        plain = queues[queue + QUEUE_PLAIN]
+        if plain == PLAIN_STREAM:
+            entries[entry + ENTRY_REDELIVERED] = -1
+        else:
+            activate(queues, state, queue)
+        if logged > 1 and plain > 1:
             put_aside(messages, entries, state, entry)
         target += 1
         left -= 1
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK
     if channels[channel + CHANNEL_CONFIRM]:
-        count_publish(channels, state, channel, logged)
+        count_publish(channels, state, channel, 2 if logged > 1 else 1)

@@ -214,7 +214,7 @@ class Pager(Copies):
 
     def has_what_it_needs(self, consumer):
         """Read for a stream's consumer, if it is one yet: false when it is to ask again."""
-        return consumer not in consumer.queue.consumers or consumer.cursor != layout.NONE or consumer.queue.pages.bring(consumer)
+        return consumer not in consumer.queue.consumers or consumer.cursor != layout.NONE or consumer.queue.pages.windows.bring(consumer)
 
     def bring(self, queue):
         """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""

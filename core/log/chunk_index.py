@@ -102,33 +102,34 @@ class Paged:
         chunks[chunk + SEGMENT] = NONE
         hot.give(chunks, pool, 0, chunk)
 
-    def begin(self, before, segment, offset, skip, position, octets, come_back):
-        """A new chunk with one message, behind `before`."""
+    def begin(self, before, segment, offset, skip, position, octets, come_back, count=1):
+        """A new chunk with one message, or `count` in a row, behind `before`."""
         chunks = self.tables.chunks
         chunk = self.insert(before)
         chunks[chunk + SEGMENT] = segment
         chunks[chunk + OFFSET] = chunks[chunk + END] = offset
         chunks[chunk + SKIP] = skip
         chunks[chunk + POSITION] = position & MASK
-        chunks[chunk + SPAN] = chunks[chunk + COUNT] = 1
+        chunks[chunk + SPAN] = chunks[chunk + COUNT] = count
         chunks[chunk + OCTETS] = octets
         chunks[chunk + COME_BACK] = come_back
         chunks[chunk + NEWEST] = 0
-        self.count += 1
+        self.count += count
         self.octets += octets
         return chunk
 
-    def extend(self, chunk, position, octets):
-        """One more message at the end of a chunk."""
+    def extend(self, chunk, position, octets, count=1):
+        """One more message at the end of a chunk, or `count` in a row."""
         chunks = self.tables.chunks
-        chunks[chunk + SPAN] = ((position - chunks[chunk + POSITION]) & MASK) + 1
-        chunks[chunk + COUNT] += 1
+        chunks[chunk + SPAN] = ((position - chunks[chunk + POSITION]) & MASK) + count
+        chunks[chunk + COUNT] += count
         chunks[chunk + OCTETS] += octets
-        self.count += 1
+        self.count += count
         self.octets += octets
 
-    def add(self, before, segment, group, skip, position, octets, come_back, gap):
-        """A message that the log writes in `group` goes behind the chunk `before`: the chunk when it is new, else NONE.
+    def add(self, before, segment, group, skip, position, octets, come_back, gap, count=1):
+        """A message (or `count` in a row) that the log writes in `group` goes behind the chunk `before`: the chunk when it is new, else
+        NONE.
 
         `gap`: all positions between the last of that chunk and this one are known to be settled. A message can be written after one of a
         later position: a dead letter that the queue dropped to make room for it, on the way to the same queue.
@@ -142,10 +143,10 @@ class Paged:
         ):
             follows = (chunks[before + POSITION] + chunks[before + SPAN]) & MASK == position & MASK
             messages, size = self.room()
-            if (gap or follows) and chunks[before + COUNT] < messages and skip - chunks[before + SKIP] < size:
-                self.extend(before, position, octets)
+            if (gap or follows) and chunks[before + COUNT] + count <= messages and skip - chunks[before + SKIP] < size:
+                self.extend(before, position, octets, count)
                 return NONE
-        return self.begin(before, segment, unwritten(group), skip, position, octets, come_back)
+        return self.begin(before, segment, unwritten(group), skip, position, octets, come_back, count)
 
     def landed(self, chunk, writer, segment, offset):
         """The record with a chunk's messages is in `segment` at `offset`; it is joined to the one before where it continues that one."""

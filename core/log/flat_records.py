@@ -17,6 +17,13 @@ _MESSAGE = const(1)  # segments.MESSAGE
 RECORD_SIZE = const(33)  # octets of a message's record before its places, with those of the group
 _BIG = const(1 << 30)
 
+RUN_WIDTH = const(6)  # integers of a run of a stream's messages: see note_run
+RUNS = const(128)  # that write_pushed gets at a time
+_NEAR = const(8)  # runs among which that of a stream is looked for: publishes may go to some streams in turn
+_TARGETS_MAX = const(64)  # route_cache.TARGETS_MAX
+_RUN_MESSAGES = const(256)  # that a run may have, and octets: those of a chunk (chunk_index.py)
+_RUN_SIZE = const(65536)
+
 
 def whole_position(queues, queue, low):
     """The whole position of a queue for its low 30 bits: the one nearest to the last that the log has seen."""
@@ -32,13 +39,19 @@ def see_position(queues, queue, position):
         queues[queue + layout.QUEUE_LOGGED] = position & layout.MASK
 
 
-def write_pushed(arena, blocks, messages, entries, queues, state, target, segment):
-    """Write the messages of the list STATE_LOGGED_HEAD, in their order, to `target` (STATE_LOGGED_OCTETS octets), note in each that
-    `segment` has it, and empty the list."""
+def write_pushed(arena, blocks, messages, entries, queues, state, target, at, segment, runs):
+    """Write the messages of the list STATE_LOGGED_HEAD, in their order, to `target` from `at` on (STATE_LOGGED_OCTETS octets in all), note
+    in each that `segment` has it, and remove them from the list. Returns the position behind them.
+
+    `runs`: what streams get is noted there (note_run), runs[0] says how many rows there are. With as many as fit, messages may be left in
+    the list; a table of one integer is for a broker without streams.
+    """
     entry = state[layout.STATE_LOGGED_HEAD]
-    at = 0
-    while entry != layout.NONE:
+    most = len(runs) // RUN_WIDTH
+    runs[0] = 0
+    while entry != layout.NONE and (most == 0 or runs[0] + _TARGETS_MAX <= most):
         message = entries[entry + layout.ENTRY_MESSAGE]
+        size = messages[message + layout.MESSAGE_FILLED]
         begun = at
         at += RECORD_SIZE
         places = 0
@@ -49,16 +62,43 @@ def write_pushed(arena, blocks, messages, entries, queues, state, target, segmen
             struct.pack_into(PLACE, target, at, queues[queue + layout.QUEUE_IDENTITY], position)
             at += PLACE_SIZE
             places += 1
+            if entries[entry + layout.ENTRY_REDELIVERED] == layout.NONE:
+                note_run(runs, queue, entries[entry + layout.ENTRY_POSITION], size, begun, messages[message + layout.MESSAGE_ARRIVED])
             entry = entries[entry + layout.ENTRY_CONSUMER]
-        size = messages[message + layout.MESSAGE_FILLED]
         struct.pack_into(">BI", target, begun, _MESSAGE, at - begun + size - 5)
         target[begun + 5 : begun + RECORD_SIZE] = head_of(messages, message, places)
         extract(arena, blocks, state, messages[message + layout.MESSAGE_FIRST], 0, target, at, size)
         messages[message + layout.MESSAGE_SEGMENT] = segment
         at += size
-    state[layout.STATE_LOGGED_HEAD] = layout.NONE
-    state[layout.STATE_LOGGED_OCTETS] = 0
-    state[layout.STATE_LOGGED_COUNT] = state[layout.STATE_LOGGED_PLACES] = 0
+    state[layout.STATE_LOGGED_HEAD] = entry
+    if entry == layout.NONE:
+        state[layout.STATE_LOGGED_OCTETS] = 0
+        state[layout.STATE_LOGGED_COUNT] = state[layout.STATE_LOGGED_PLACES] = 0
+    return at
+
+
+def note_run(runs, queue, position, size, skip, arrived):
+    """A stream gets a message of `size` octets at a position, whose record begins at `skip`, and that came in the second `arrived`.
+
+    A run, from runs[1 + RUN_WIDTH * n] on: queue, low 30 bits of its first position, how many positions in a row, octets of the messages,
+    where the first record begins, the newest's second.
+    """
+    last = 1 + RUN_WIDTH * (runs[0] - 1)
+    at = last
+    while at > 0 and at > last - RUN_WIDTH * _NEAR:
+        if runs[at] == queue:
+            if runs[at + 2] >= _RUN_MESSAGES or skip - runs[at + 4] >= _RUN_SIZE:
+                break
+            runs[at + 2] += 1
+            runs[at + 3] += size
+            runs[at + 5] = max(runs[at + 5], arrived)
+            return
+        at -= RUN_WIDTH
+    runs[0] += 1
+    at = last + RUN_WIDTH
+    for field in (queue, position, 1, size, skip, arrived):
+        runs[at] = field
+        at += 1
 
 
 def gather_settled(entries, state, runs, most):

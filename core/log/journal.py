@@ -12,6 +12,7 @@ Places: a message in a queue is (queue id, position); ids are never given twice,
 import struct
 
 from ..memory import layout
+from ..parts import part
 from ..shim import elapsed, table
 from . import definition_records, figures, flat_records, message_record, publish, segments
 from .beyond_memory import Pager
@@ -75,6 +76,9 @@ class Journal:
         self.runs = table(4 * RUNS)  # see flat_records.gather_settled
         self.runs_at = broker.tables.engine.integers(self.runs)
         self.run_at = self.run_end = 0  # the runs in `runs` still to be noted
+        streams = part("stream.stream") is not None
+        self.stream_runs = table(1 + flat_records.RUN_WIDTH * flat_records.RUNS if streams else 1)  # see flat_records.write_pushed
+        self.stream_runs_at = broker.tables.engine.integers(self.stream_runs)
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still be copied behind the newest, until there is a new record to write
         self.may_snapshot = False
@@ -123,32 +127,11 @@ class Journal:
 
     def log_pushed(self):
         """Log the messages that `ingest` has pushed since it was called, in their order. When that raises, `withdraw` is to follow."""
-        state = self.broker.tables.state
-        count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
-        octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
-        segment = self.log.current()
-        self.touch()
-        self.log.append_written(count, octets)
-        self.broker.tables.engine.write_pushed(octets, segment.number)
-        self.taken = (self.taken + count) & layout.MASK
-        self.message_octets += len(octets) - count * flat_records.RECORD_SIZE - places * message_record.PLACE_SIZE
-        segment.live += places
-        segment.written += places
+        publish.log_pushed(self)
 
     def withdraw(self):
         """Drop the messages that `ingest` has pushed and that are neither logged nor confirmed."""
-        tables = self.broker.tables
-        entries, state = tables.entries, tables.state
-        entry = state[layout.STATE_LOGGED_HEAD]
-        while entry != layout.NONE:
-            behind = entries[entry + layout.ENTRY_CONSUMER]
-            queue = self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
-            queue.unlink(entry)
-            queue.drop(entry)
-            entry = behind
-        state[layout.STATE_LOGGED_HEAD] = layout.NONE
-        for place in (layout.STATE_LOGGED_OCTETS, layout.STATE_LOGGED_COUNT, layout.STATE_LOGGED_PLACES):
-            state[place] = 0
+        publish.withdraw_pushed(self.broker)
 
     def write_message(self, message, places, type_=segments.MESSAGE):
         """Append the record of a message in these places. Returns its offset among the appended records (chunk_index.SKIP)."""

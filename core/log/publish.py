@@ -6,7 +6,8 @@ log too (beyond_memory.py); a transient one then under a type of its own.
 
 from ..memory import layout
 from ..outcomes import NO_ROOM, REFUSED, TAKEN
-from . import segments
+from . import flat_records, segments
+from .message_record import PLACE_SIZE
 
 
 def put(broker, message, targets, delay_ms):
@@ -99,3 +100,50 @@ def pass_by(broker, queue, message):
     queues = broker.tables.queues
     queues[queue.handle + layout.QUEUE_POSITION] = (queues[queue.handle + layout.QUEUE_POSITION] + 1) & layout.MASK
     return TAKEN
+
+
+def log_pushed(journal):
+    """See Journal.log_pushed."""
+    tables = journal.broker.tables
+    state = tables.state
+    count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
+    octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
+    segment = journal.log.current()
+    journal.touch()
+    skip, at = journal.log.parts_size, 0
+    journal.log.append_written(count, octets)
+    journal.taken = (journal.taken + count) & layout.MASK
+    journal.message_octets += len(octets) - count * flat_records.RECORD_SIZE - places * PLACE_SIZE
+    segment.live += places
+    segment.written += places
+    while state[layout.STATE_LOGGED_HEAD] != layout.NONE:
+        at = tables.engine.write_pushed(octets, at, segment.number, journal.stream_runs_at)
+        if journal.stream_runs[0]:
+            grow(journal, skip)
+
+
+def grow(journal, skip):
+    """Streams have the messages of `stream_runs`, which begin `skip` octets into what is appended."""
+    runs = journal.stream_runs
+    for at in range(1, 1 + flat_records.RUN_WIDTH * runs[0], flat_records.RUN_WIDTH):
+        stream = journal.broker.queue_objects[runs[at]]
+        if stream not in journal.grown:
+            journal.grown.append(stream)
+        stream.pages.grew(skip + runs[at + 4], journal.position(stream, runs[at + 1]), runs[at + 2], runs[at + 3], runs[at + 5])
+
+
+def withdraw_pushed(broker):
+    """See Journal.withdraw."""
+    entries, state = broker.tables.entries, broker.tables.state
+    entry = state[layout.STATE_LOGGED_HEAD]
+    while entry != layout.NONE:
+        behind = entries[entry + layout.ENTRY_CONSUMER]
+        queue = broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
+        queue.unlink(entry)
+        queue.drop(entry)
+        if queue.is_stream:
+            queue.take_back()
+        entry = behind
+    state[layout.STATE_LOGGED_HEAD] = layout.NONE
+    for place in (layout.STATE_LOGGED_OCTETS, layout.STATE_LOGGED_COUNT, layout.STATE_LOGGED_PLACES):
+        state[place] = 0

@@ -51,7 +51,7 @@ FIELDS = {
         ("BLOCKS", COUNT),
         ("POSITION", COUNT),
         ("OCTETS", COUNT),
-        ("PLAIN", (layout.NOT_PLAIN, layout.PLAIN_LOGGED)),
+        ("PLAIN", (layout.NOT_PLAIN, layout.PLAIN_STREAM)),
         ("CONSUMERS", COUNT),
         ("ACTIVE", FLAG),
         ("NEXT_ACTIVE", LINK),

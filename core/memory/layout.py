@@ -83,9 +83,10 @@ QUEUE_RETURNING = 20  # unsettled entries that come back, in turns: none is deli
 QUEUE_WIDTH = 21
 
 # QUEUE_PLAIN: a queue takes messages without a look at them ...
-NOT_PLAIN = 0  # ... never: it has rules that QUEUE_LIMITS does not say, is a stream, or keeps messages beyond memory
+NOT_PLAIN = 0  # ... never: it has rules that QUEUE_LIMITS does not say, is a stream without a log, or keeps messages beyond memory
 PLAIN = 1  # ... always
 PLAIN_LOGGED = 2  # ... but a persistent one has to go into the log
+PLAIN_STREAM = 4  # ... a stream in the log: each goes there, but for those of publishers with a name (stream/publishers.py)
 
 # Bits of QUEUE_LIMITS.
 LIMIT_EXPIRES = 1  # entries have deadlines: the head is looked at before a delivery

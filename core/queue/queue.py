@@ -65,10 +65,10 @@ class Queue:
             limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
         finally:  # where the rules fail they see each message
             plain = layout.PLAIN
-            if self.is_stream or limits is None or self.is_paging():
+            if limits is None or self.is_paging():
                 plain = layout.NOT_PLAIN
-            elif self.id_in_log:
-                plain = layout.PLAIN_LOGGED
+            elif self.id_in_log or self.is_stream:
+                plain = self.plain_in_log()
             queues[self.handle + layout.QUEUE_PLAIN] = plain
             queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
             for at in range(4):
@@ -76,6 +76,10 @@ class Queue:
             if self.needs_care != (limits is None):
                 self.needs_care = limits is None
         self.tables.engine.see_queue(self)
+
+    def plain_in_log(self):
+        """QUEUE_PLAIN of a queue that the log knows, whose rules are flat."""
+        return layout.PLAIN_LOGGED
 
     @property
     def log_position(self):

@@ -13,34 +13,11 @@ reader continues behind the hole, a strict one is ended with an error.
 
 from ..limits import block_count
 from ..log import chunk_index
-from ..log.message_record import size_of
 from ..log.read_back import Damaged, Walk
 from ..log.settled_positions import Settled
-from ..memory import hot, layout
+from ..memory import layout
 from .stream import DROPS_TURN
-
-TURN_MESSAGES = 512  # that a window has at most, beside the last of a turn
-TURN_OCTETS = 1 << 18
-
-FREE_PART = 8  # windows leave an eighth of every pool free, and where others use more of it, WINDOW_PART of each window's own size
-WINDOW_PART = 4
-
-# Results of reading on, beside octets of a message.
-NOT_NOW = -1
-LOST = -2
-
-
-class Window:
-    """Messages of a stream in memory: offsets from `first` up to, and not with, `end`; entries from `head` to `tail`, linked by ENTRY_NEXT.
-
-    `chunk`, `number`, `offset`, `skip`: where the log continues behind them, while that chunk is in that segment.
-    """
-
-    def __init__(self, offset):
-        self.first = self.end = offset
-        self.head = self.tail = layout.NONE
-        self.chunk = layout.NONE
-        self.number = self.offset = self.skip = 0
+from .windows import FREE_PART, Windows
 
 
 class StreamPages(chunk_index.Paged):
@@ -49,7 +26,7 @@ class StreamPages(chunk_index.Paged):
     def __init__(self, tables, pager, stream):
         chunk_index.Paged.__init__(self, tables, pager)
         self.stream = stream
-        self.windows = []
+        self.windows = Windows(self)
         self.chunk_total = 0
         self.tight_total = 0  # of these, when they were joined last
 
@@ -112,35 +89,68 @@ class StreamPages(chunk_index.Paged):
 
     def appended(self, skip, message):
         """The stream's newest message was appended to the log, `skip` octets into what is appended."""
-        tables, writer, offset = self.tables, self.pager.log, self.stream.next_offset() - 1
+        tables = self.tables
+        arrived = tables.messages[message + layout.MESSAGE_ARRIVED]
+        self.grew(skip, self.stream.next_offset() - 1, 1, tables.size_of(message), arrived)
+
+    def grew(self, skip, first, count, octets, arrived):
+        """`count` messages of so many octets, at the offsets from `first` on, were appended to the log, the first `skip` octets into what
+        is appended; `arrived`: when the newest came."""
+        tables, writer = self.tables, self.pager.log
         if tables.chunk_pool[2] == 0 and self.head != layout.NONE:
             self.tighten()
             if tables.chunk_pool[2] == 0 and tables.chunks[self.tail + chunk_index.OFFSET] != chunk_index.unwritten(writer.group):
                 self.let_go(self.position(self.head) + tables.chunks[self.head + chunk_index.SPAN])
         if tables.chunk_pool[2] == 0 and self.head == layout.NONE:
-            self.pager.journal.settle_range(self.stream, offset, offset + 1, 1, writer.current().number)
-            self.let_go(offset + 1)
+            self.pager.journal.settle_range(self.stream, first, first + count, count, writer.current().number)
+            self.let_go(first + count)
             return
-        made = self.add(self.tail, writer.current().number, writer.group, skip, offset, tables.size_of(message), 0, False)
+        made = self.add(self.tail, writer.current().number, writer.group, skip, first, octets, 0, False, count)
         if made != layout.NONE:
             writer.marks.append((self, made))
-        self.came(self.tail, tables.messages[message + layout.MESSAGE_ARRIVED])
-        self.trim()
+        self.came(self.tail, arrived)
+        if self.is_short():
+            self.relieve()
+        self.trim(count)
+        stream = self.stream
+        if stream.plain_in_log() != tables.queues[stream.handle + layout.QUEUE_PLAIN]:
+            stream.update_plain()
 
     def came(self, chunk, arrived):
         """A message of a chunk came at that time."""
         chunks = self.tables.chunks
         chunks[chunk + chunk_index.NEWEST] = max(chunks[chunk + chunk_index.NEWEST], arrived)
 
-    def trim(self):
-        """Retention by octets; and memory holds no more than it should."""
+    def trim(self, count):
+        """Retention by octets, where `count` messages have come; and memory holds no more than it should."""
         stream = self.stream
-        most = stream.drops_max
-        while most > 0 and self.octets > stream.size_max and stream.message_count() > 1 and stream.may_drop_first():
-            most -= 1
-            self.let_go(stream.first_offset + 1)
-        stream.charge(stream.drops_max - most)
+        left = most = min(stream.drops_max * count, DROPS_TURN)
+        while left > 0 and self.octets > stream.size_max:
+            first = stream.first_offset
+            end, size = self.excess(min(first + left, stream.following - 1, stream.free_offset()))
+            if end <= first:
+                break
+            self.let_go(end, size)
+            left -= end - first
+        stream.charge(most - left)
         self.shrink(0)
+
+    def excess(self, end):
+        """(offset, octets): retention by octets drops the messages before that offset, at most those before `end` and of one chunk. Their
+        octets where they are known, else None: the mean in their chunk says how many go."""
+        stream, tables = self.stream, self.tables
+        offset, over = stream.first_offset, self.octets - stream.size_max
+        chunks, chunk = tables.chunks, self.head
+        end = min(end, self.position(chunk) + chunks[chunk + chunk_index.SPAN])
+        if offset < stream.held_from():
+            count, octets = chunks[chunk + chunk_index.COUNT], max(chunks[chunk + chunk_index.OCTETS], 1)
+            return min(end, offset + (over * count + octets - 1) // octets), None
+        size, entry = 0, stream.head()
+        while offset < end and size < over:
+            size += tables.messages[tables.entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_FILLED]
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+            offset += 1
+        return offset, size
 
     def is_full(self, block_total):
         """True when a publisher must wait: for messages in memory to be written, or for a place in the index that no stream can free."""
@@ -150,13 +160,17 @@ class StreamPages(chunk_index.Paged):
             return True
         if not self.is_short():
             return False
+        self.relieve()
+        return self.full()
+
+    def relieve(self):
+        """The stream has more chunks than are free: join some, else drop the oldest."""
         if self.chunk_total > self.tight_total:
             self.tighten()
         if self.is_short() and self.head != layout.NONE and self.chunk_total > 1:
             end = self.position(self.head) + self.tables.chunks[self.head + chunk_index.SPAN]
-            if end <= stream.free_offset():
+            if end <= self.stream.free_offset():
                 self.let_go(end)
-        return self.full()
 
     def is_short(self):
         """True when the stream has more chunks than are free: after a crash the same messages may take more."""
@@ -178,32 +192,39 @@ class StreamPages(chunk_index.Paged):
 
     def shrink(self, block_total):
         """Drop the oldest written messages from memory, while those in memory use more than they leave free."""
-        while self.over_half(block_total) and self.give_first():
-            pass
+        most = self.over_half(block_total)
+        while most > 0 and self.give_first(most):
+            most = self.over_half(block_total)
 
-    def give_first(self):
-        """Drop the oldest message from memory: false when it is not written yet, or there is none."""
+    def give_first(self, most=1):
+        """Drop the oldest messages, `most` at most, from memory: false when the first is not written yet, or there is none."""
         stream = self.stream
-        if stream.head() == layout.NONE or stream.held_from() >= stream.durable_offset:
+        first = stream.held_from()
+        count = min(most, stream.durable_offset - first, stream.following - first)
+        if count <= 0:
             return False
-        entry = stream.pop()
         for consumer in stream.consumers:
-            if consumer.cursor == entry:
+            if first <= consumer.cursor_offset < first + count:
                 consumer.cursor = layout.NONE
-        self.stream.drop(entry)
+        self.tables.engine.purge(stream.handle, count)
         return True
 
     def over_half(self, block_total):
-        """True when the messages in memory, with so many more blocks, would take more of a pool than is free beyond the quarter of it that
-        is left to others: a second quarter for every reader that is behind, however many streams there are."""
+        """How many of the messages in memory (at least; 0: none) are too many: with so many more blocks they would take more of a pool than
+        is free beyond the quarter of it that is left to others: a second quarter for every reader that is behind, however many streams
+        there are."""
         stream, state, limits = self.stream, self.tables.state, self.pager.broker.limits
         queues = self.tables.queues
         held = queues[stream.handle + layout.QUEUE_LENGTH]
-        return (
-            queues[stream.handle + layout.QUEUE_BLOCKS] + block_total > state[layout.POOL_BLOCKS + 2] - block_count(limits) // 4
-            or held >= state[layout.POOL_ENTRIES + 2] - limits.entry_count_max // 4
-            or held >= state[layout.POOL_MESSAGES + 2] - limits.message_count_max // 4
+        blocks = queues[stream.handle + layout.QUEUE_BLOCKS]
+        over = max(
+            held + 1 - state[layout.POOL_ENTRIES + 2] + limits.entry_count_max // 4,
+            held + 1 - state[layout.POOL_MESSAGES + 2] + limits.message_count_max // 4,
         )
+        over_blocks = blocks + block_total - state[layout.POOL_BLOCKS + 2] + block_count(limits) // 4
+        if over_blocks > 0:
+            over = max(over, over_blocks * held // (blocks or 1), 1)
+        return (over + 1) // 2 if over > 0 else 0
 
     def give_memory(self, block_total):
         """Release messages from memory that can be read again, until a message of so many blocks has room."""
@@ -211,7 +232,7 @@ class StreamPages(chunk_index.Paged):
             pass
         for window in list(self.windows):
             if window.head != layout.NONE and not self.tables.has_room(block_total, 2):
-                self.close(window)
+                self.windows.close(window)
 
     def give_way(self):
         """Release messages from memory beyond an eighth of the arena: true when any were released."""
@@ -220,7 +241,7 @@ class StreamPages(chunk_index.Paged):
             pass
         for window in list(self.windows):
             if window.head != layout.NONE and self.keeps_much():
-                self.close(window)
+                self.windows.close(window)
         return self.tables.queues[self.stream.handle + layout.QUEUE_BLOCKS] < blocks
 
     def keeps_much(self):
@@ -229,21 +250,22 @@ class StreamPages(chunk_index.Paged):
 
     # Retention
 
-    def let_go(self, end):
-        """Drop the messages before the offset `end`."""
+    def let_go(self, end, size=None):
+        """Drop the messages before the offset `end`; `size`: their octets, where they are known and the messages are of one chunk."""
         stream = self.stream
-        before, size = stream.first_offset, None
-        while stream.head() != layout.NONE and stream.held_from() < end:
-            entry = stream.pop()
-            size = self.tables.size_of(self.tables.entries[entry + layout.ENTRY_MESSAGE])
-            self.stream.drop(entry)
+        before = stream.first_offset
+        count = min(end, stream.following) - stream.held_from()
+        if count > 0:
+            if size is None and end == before + 1:
+                size = self.tables.messages[self.tables.entries[stream.head() + layout.ENTRY_MESSAGE] + layout.MESSAGE_FILLED]
+            self.tables.engine.purge(stream.handle, count)
         while self.head != layout.NONE and self.position(self.head) < end:
-            self.settle_before(self.head, end, size if end == before + 1 else None)
+            self.settle_before(self.head, end, size)
         self.begin_at(end)
         stream.dropped += stream.first_offset - before
         self.tables.counts["retained_out"] += stream.first_offset - before
         for window in self.windows:
-            self.forget(window, stream.first_offset)
+            self.windows.forget(window, stream.first_offset)
         for consumer in stream.consumers:
             if consumer.cursor_offset < stream.first_offset:
                 consumer.cursor, consumer.cursor_offset = stream.at(stream.first_offset)
@@ -371,202 +393,7 @@ class StreamPages(chunk_index.Paged):
             pass
         return self.tables.chunks[chunk + chunk_index.NEWEST]
 
-    # Windows
-
-    def bring(self, consumer):
-        """Have a reader's cursor stand on the message at its offset, read from the log: false when the caller must try again later."""
-        stream = self.stream
-        self.prune()
-        chunk, start = layout.NONE, stream.held_from()
-        if consumer.cursor_offset < start:
-            near = [window.chunk for window in self.windows if window.end == consumer.cursor_offset] + [layout.NONE]
-            chunk = self.chunk_with(consumer.cursor_offset, near[0])
-        if chunk != layout.NONE:
-            start = min(self.position(chunk), start)
-        if consumer.cursor_offset < start:
-            self.jump(consumer.cursor_offset, start)
-        offset = consumer.cursor_offset
-        if offset >= stream.held_from():
-            consumer.cursor, consumer.cursor_offset = stream.at(offset)
-            return True
-        window = self.window_for(offset)
-        if window.end == offset:
-            size = self.fill(window, chunk, TURN_OCTETS)
-            if size < 0:
-                return False
-            self.fill_on(window, TURN_OCTETS - size)
-        self.stand(consumer, window)
-        return True
-
-    def stand(self, consumer, window):
-        """Put a reader's cursor on its entry, where the window has it: after a hole it may be elsewhere."""
-        entry, at = window.head, window.first
-        while entry != layout.NONE and at < consumer.cursor_offset:
-            entry = self.tables.entries[entry + layout.ENTRY_NEXT]
-            at += 1
-        consumer.cursor = entry if at == consumer.cursor_offset else layout.NONE
-
-    def window_for(self, offset):
-        """The window that has an offset, or that ends there with few messages, or a new one."""
-        for window in self.windows:
-            if window.first <= offset < window.end:
-                return window
-        for window in self.windows:
-            if window.end == offset and offset - window.first < TURN_MESSAGES // 2:
-                return window
-        window = Window(offset)
-        self.windows.append(window)
-        return window
-
-    def prune(self):
-        """Free all messages of windows except those in front of a reader."""
-        for window in list(self.windows):
-            lowest = None
-            for consumer in self.stream.consumers:
-                if window.first <= consumer.cursor_offset <= window.end and (lowest is None or consumer.cursor_offset < lowest):
-                    lowest = consumer.cursor_offset
-            if lowest is None:
-                self.close(window)
-            else:
-                self.forget(window, lowest)
-
-    def forget(self, window, end):
-        """Free a window's messages before the offset `end`."""
-        while window.head != layout.NONE and window.first < end:
-            entry = window.head
-            window.head = self.tables.entries[entry + layout.ENTRY_NEXT]
-            window.first += 1
-            self.stream.drop(entry)
-        if window.head == layout.NONE:
-            window.tail = layout.NONE
-            window.first = window.end
-
-    def close(self, window):
-        """Free a window; readers that stand in it will ask again."""
-        for consumer in self.stream.consumers:
-            if window.first <= consumer.cursor_offset < window.end:
-                consumer.cursor = layout.NONE
-        self.forget(window, window.end)
-        self.windows.remove(window)
-
-    def fill_on(self, window, octets_max):
-        """Continue with the chunks behind the one that a window was filled from: a reader of packs gets whole turns."""
-        chunks = self.tables.chunks
-        while window.chunk != layout.NONE and octets_max > 0 and window.end - window.first < TURN_MESSAGES:
-            chunk = chunks[window.chunk + chunk_index.NEXT]
-            if (
-                chunk == layout.NONE
-                or self.position(chunk) != window.end
-                or window.end >= self.stream.held_from()
-                or chunks[chunk + chunk_index.OFFSET] < 0
-            ):
-                return
-            size = self.fill(window, chunk, octets_max)
-            if size <= 0:
-                return
-            octets_max -= size
-
-    def fill(self, window, chunk, octets_max):
-        """Read on behind a window, at most to the end of its chunk: octets, 0 when all was lost; below 0: nothing could be read now."""
-        chunks, pager = self.tables.chunks, self.pager
-        if chunks[chunk + chunk_index.OFFSET] < 0:
-            pager.journal.promised = pager.log.appended  # the message is being copied: have it written now
-            return NOT_NOW
-        segment = pager.log.by_number.get(chunks[chunk + chunk_index.SEGMENT])
-        stop = self.stop_of(window, chunk)
-        if segment is None:
-            self.lose(chunk, window.end, stop)
-            self.jump(window.end, stop)
-            return 0
-        pager.reader.known = {}
-        walk = Walk(pager.reader, segment.number, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP], segment.size)
-        if window.chunk == chunk and window.number == segment.number:
-            walk.offset, walk.skip = window.offset, window.skip
-        window.chunk, window.number, window.offset, window.skip = chunk, segment.number, walk.offset, walk.skip
-        first, octets, size = window.end, 0, 0
-        while size >= 0 and window.end < stop and window.end - window.first < TURN_MESSAGES and octets < octets_max:
-            try:
-                size = self.read_next(window, walk, chunk, stop)
-            except OSError as error:
-                if not pager.give_up("segment %d cannot be read: %r" % (segment.number, error)):
-                    break
-                walk.pass_over()
-                size = 0
-            except Damaged as error:
-                pager.broker.log("%s: what stream '%s' has there is passed over" % (error, self.stream.name))
-                walk.pass_over()
-                size = 0
-            octets += max(size, 0)
-        return octets if window.end > first or size == LOST else NOT_NOW
-
-    def stop_of(self, window, chunk):
-        """The offset up to which a window may be filled from a chunk: messages already in memory are not read again."""
-        stop = min(self.position(chunk) + self.tables.chunks[chunk + chunk_index.SPAN], self.stream.held_from())
-        for other in self.windows:
-            if other is not window and window.end <= other.first < other.end:
-                stop = min(stop, other.first)
-        return stop
-
-    def read_next(self, window, walk, chunk, stop):
-        """Read the next message of a walk if it is the window's next: its octets; 0: it is not; NOT_NOW: there is no room; LOST."""
-        chunks, stream = self.tables.chunks, self.stream
-        end = self.position(chunk) + chunks[chunk + chunk_index.SPAN]
-        if walk.offset > chunks[chunk + chunk_index.END] or not walk.next():
-            self.lose(chunk, window.end, end)
-            self.jump(window.end, min(end, stop))
-            return LOST
-        heads = walk.heads()
-        for identity, position in walk.places(heads[0]):
-            if identity == stream.id_in_log and window.end <= position < end and (self.holes is None or not self.holes.has(position)):
-                if position > window.end:
-                    to = min(position, stop)
-                    self.lose(chunk, window.end, to)
-                    self.jump(window.end, to)
-                    if window.head != layout.NONE or position >= stop:
-                        return LOST
-                    window.first = window.end = position
-                size = size_of(heads)
-                if not self.has_place(window, self.tables.blocks_for(size)):
-                    self.pager.tries = 0  # it could be read
-                    return NOT_NOW
-                self.enter(window, self.pager.message_of(walk, heads), position)
-                self.pager.tries = 0
-                window.offset, window.skip = walk.offset, walk.skip
-                return size + 1
-        return 0
-
-    def has_place(self, window, block_total):
-        """True when a window may have a message more: its first one wherever there is room for it."""
-        state, limits = self.tables.state, self.pager.broker.limits
-        if window.head != layout.NONE:
-            count = window.end - window.first
-            return (
-                may_grow(state[layout.POOL_BLOCKS + 2] - block_total, block_count(limits), count * block_total)
-                and may_grow(state[layout.POOL_MESSAGES + 2], limits.message_count_max, count)
-                and may_grow(state[layout.POOL_ENTRIES + 2], limits.entry_count_max, count)
-            )
-        if not self.tables.has_room(block_total, 2):
-            self.give_memory(block_total)
-            self.pager.broker.make_room(block_total)
-        return self.tables.has_room(block_total, 2)
-
-    def enter(self, window, message, position):
-        """Put a message at the end of a window."""
-        tables, stream = self.tables, self.stream
-        entries = tables.entries
-        entry = hot.allocate(entries, tables.state, layout.POOL_ENTRIES, layout.ENTRY_WIDTH)
-        entries[entry + layout.ENTRY_MESSAGE] = message
-        entries[entry + layout.ENTRY_NEXT] = layout.NONE
-        entries[entry + layout.ENTRY_POSITION] = position & layout.MASK
-        entries[entry + layout.ENTRY_QUEUE] = stream.handle
-        entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE
-        tables.queues[stream.handle + layout.QUEUE_BLOCKS] += tables.messages[message + layout.MESSAGE_BLOCKS]
-        if window.tail == layout.NONE:
-            window.head = entry
-        else:
-            entries[window.tail + layout.ENTRY_NEXT] = entry
-        window.tail = entry
-        window.end = position + 1
+    # What is lost
 
     def lose(self, chunk, first, end):
         """The messages of a chunk from the offset `first` up to `end` cannot be read any more."""
@@ -592,8 +419,3 @@ class StreamPages(chunk_index.Paged):
             if consumer.cursor == layout.NONE and consumer.cursor_offset == offset:
                 consumer.cursor_offset = to
                 self.overtaken(consumer)
-
-
-def may_grow(left, most, held):
-    """True when a window that holds so much of a pool of `most` may have more of the `left`."""
-    return left * FREE_PART > most or left > held * WINDOW_PART

@@ -55,7 +55,7 @@ class Stream(Queue):
         self.arena_size = limits.arena_size
         self.keep_within(arguments)
         self.held_size = 0  # octets of the messages in memory; counted where there is no log
-        self.following = 0  # the next offset
+        self.counted = 0  # the next offset, when it was last asked for
         self.durable_offset = None  # None: there is no log
         self.first_offset = 0
         self.dropped = 0
@@ -63,6 +63,23 @@ class Stream(Queue):
         self.kept = {}  # consumer name -> next offset it wants
         self.noted = {}  # the same as the log has them
         self.hold = arguments.get("x-stream-hold")
+
+    @property
+    def following(self):
+        """The next offset: QUEUE_POSITION has its low bits, also of messages that the hot path has pushed."""
+        self.counted += (self.tables.queues[self.handle + layout.QUEUE_POSITION] - self.counted) & layout.MASK
+        return self.counted
+
+    @following.setter
+    def following(self, offset):
+        self.counted = offset
+        self.tables.queues[self.handle + layout.QUEUE_POSITION] = offset & layout.MASK
+
+    def plain_in_log(self):
+        """QUEUE_PLAIN: the hot path appends, where there is a log whose index has space and nobody holds much of what is there."""
+        if self.pages is None or self.pages.is_short() or self.pages.full():
+            return layout.NOT_PLAIN
+        return layout.PLAIN_STREAM if self.hold is None or 2 * self.size < self.size_max else layout.NOT_PLAIN
 
     def keep_within(self, arguments):
         """Read x-max-length-bytes and x-max-age from `arguments`."""
@@ -159,7 +176,6 @@ class Stream(Queue):
             return
         entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
         tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
-        self.following += 1
         if self.pages is None:
             self.held_size += tables.size_of(message)
             most = self.drops_max
@@ -181,10 +197,12 @@ class Stream(Queue):
         octets, kind = self.tables.properties_of(message), self.tables.messages[message + layout.MESSAGE_KIND]
         self.unlink(entry)
         self.drop(entry)
-        self.following -= 1
+        self.take_back()
         self.publishers.withdraw(octets, kind)
-        position = self.handle + layout.QUEUE_POSITION
-        self.tables.queues[position] = (self.tables.queues[position] - 1) & layout.MASK
+
+    def take_back(self):
+        """The newest message is gone again: the next one gets its offset."""
+        self.following -= 1
 
     def charge(self, count):
         """Retention has dropped so many messages in a connection's turn."""

@@ -82,7 +82,7 @@ int main(int count, char **arguments)
         else if (function == 2)
             leveret_append(&t, n[0], given[0].octets, n[1], n[2]);
         else if (function == 4)
-            leveret_write_pushed(&t, given[1].octets, n[0]);
+            answer = leveret_write_pushed(&t, given[1].octets, n[0], n[1], (int32_t *)given[0].octets, n[2]);
         else if (function == 5)
             answer = leveret_gather_settled(&t, (int32_t *)given[1].octets, n[0]);
         else if (function == 9)

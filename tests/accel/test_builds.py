@@ -13,6 +13,7 @@ import test_same
 from leveret.c_accel import sources
 from leveret.core.amqp_0_9 import hot_row, session
 from leveret.core.broker import engine
+from leveret.core.log import flat_records
 from leveret.core.serial_link import stuffing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -55,8 +56,11 @@ class Recording(engine.Plain):
     def append(self, message, source, start, size):
         return self._record(APPEND, (message, start, size), source, b"", lambda: engine.Plain.append(self, message, source, start, size))
 
-    def write_pushed(self, target, segment):
-        return self._record(WRITE_TAKEN, (segment,), b"", target, lambda: engine.Plain.write_pushed(self, target, segment))
+    def write_pushed(self, target, at, segment, runs):
+        numbers = (at, segment, len(runs) // flat_records.RUN_WIDTH)
+        return self._record(
+            WRITE_TAKEN, numbers, runs.cast("B"), target, lambda: engine.Plain.write_pushed(self, target, at, segment, runs)
+        )
 
     def gather_settled(self, runs, most):
         return self._record(GATHER_SETTLED, (most,), b"", runs.cast("B"), lambda: engine.Plain.gather_settled(self, runs, most))

@@ -177,7 +177,10 @@ def queue_records(broker, struck):
             limits = None
         plain = layout.PLAIN_LOGGED if found.id_in_log else layout.PLAIN
         rows = [("CONSUMERS", len(found.consumers)), ("IDENTITY", found.id_in_log)]
-        rows.append(("PLAIN", layout.NOT_PLAIN if found.is_stream or limits is None or found.is_paging() else plain))
+        if not found.is_stream:
+            rows.append(("PLAIN", layout.NOT_PLAIN if limits is None or found.is_paging() else plain))
+        elif found.pages is None:
+            rows.append(("PLAIN", layout.NOT_PLAIN))
         rows += zip(("LIMITS", "TTL", "LENGTH_MAX", "OCTETS_MAX"), (0,) * 4 if limits is None else limits)
         for name, wanted in rows:
             invariants.same("QUEUE", found.handle, name, wanted, broker.tables.queues[found.handle + getattr(layout, "QUEUE_" + name)])

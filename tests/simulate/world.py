@@ -302,7 +302,11 @@ class World(Deeds, Checks):
             while entry != layout.NONE:
                 message = tables.entries[entry + layout.ENTRY_MESSAGE]
                 self.pushes += 1
-                self.pushed_at.setdefault(self.identify(message, self.broker.body_of(message)), self.pushes)
+                name = self.identify(message, self.broker.body_of(message))
+                self.pushed_at.setdefault(name, self.pushes)
+                found = self.broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
+                if found.is_stream:
+                    self.paged_ids[found.id_in_log, tables.entries[entry + layout.ENTRY_POSITION]] = name
                 entry = tables.entries[entry + layout.ENTRY_CONSUMER]
             log_pushed()
 

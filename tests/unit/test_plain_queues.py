@@ -76,3 +76,15 @@ def test_a_queue_in_the_log_takes_only_transient_messages_so():
     peer.declare("kept", durable=True)
     peer.declare("not kept")
     assert [plain(broker, name) for name in ("kept", "not kept")] == [layout.PLAIN_LOGGED, layout.PLAIN]
+
+
+def test_a_stream_in_the_log_takes_messages_so_and_one_that_holds_them_until_it_is_half_full():
+    broker = new_broker()
+    make_durable(broker, MemoryStore(), "each", 100, 65536, 4096, 1 << 20)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.declare("held", durable=True, arguments={"x-queue-type": "stream", "x-max-length-bytes": 1000, "x-stream-hold": "reader"})
+    assert plain(broker, "s") == plain(broker, "held") == layout.PLAIN_STREAM
+    for _ in range(6):
+        peer.give(content(1, "", "held", bytes(90)))
+    assert plain(broker, "held") == layout.NOT_PLAIN

@@ -90,7 +90,7 @@ def test_a_stream_of_many_times_the_memory_is_read_from_everywhere():
         peer, found = reader(broker, offset=place)
         assert rest(peer, found) == list(range(begin, COUNT)), place
         peer.connection.received(0)
-    assert not stream.pages.windows
+    assert not stream.pages.windows.rows
 
 
 def test_packs_are_read_from_the_log():
@@ -127,7 +127,7 @@ def test_readers_near_each_other_share_and_far_ones_do_not_disturb():
         for index, (each, _) in enumerate(readers):
             if index != 1 or turn % 3 == 0:
                 got[index] += offsets(more(each))
-        assert len(stream.pages.windows) <= 5
+        assert len(stream.pages.windows.rows) <= 5
         held = sum([window.end - window.first for window in stream.pages.windows])
         assert held <= broker.limits.message_count_max
     for index, (each, _) in enumerate(readers):
@@ -140,7 +140,7 @@ def test_a_reader_that_gets_no_further_keeps_no_memory_from_others():
     """Its window is given up for a message that needs the room, and read again."""
     broker, peer, stream = stream_of()
     slow, found = reader(broker, 5, offset="first")
-    assert offsets(found) == [0, 1, 2, 3, 4] and stream.pages.windows
+    assert offsets(found) == [0, 1, 2, 3, 4] and stream.pages.windows.rows
     names = ("q0", "q1", "q2", "q3")
     for name in names:
         peer.declare(name)

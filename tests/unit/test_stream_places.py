@@ -7,7 +7,7 @@ from test_stream_pages import CHUNKS, COUNT, RECORD, fill, offsets, reader, rest
 
 from leveret.core.log import chunk_index
 from leveret.core.memory import layout
-from leveret.core.stream.pages import FREE_PART, WINDOW_PART, may_grow
+from leveret.core.stream.windows import FREE_PART, WINDOW_PART, may_grow
 
 SECONDS = 1000  # when the message 0 came (layout.EPOCH + that); each further one a second later
 

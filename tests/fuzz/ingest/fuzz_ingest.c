@@ -162,7 +162,10 @@ static void keep_log(const leveret_tables *t)
 {
     int32_t size = t->state[STATE_LOGGED_OCTETS];
     uint8_t *octets = malloc(size ? (size_t)size : 1);
-    leveret_write_pushed(t, octets, 5);
+    int32_t *of_streams = table(1 + 6 * 65);
+    for (int32_t at = 0; t->state[STATE_LOGGED_HEAD] >= 0;)
+        at = leveret_write_pushed(t, octets, at, 5, of_streams, 65);
+    free(of_streams);
     free(octets);
     int32_t *runs = table(12);
     while (leveret_gather_settled(t, runs, 3) == 3)
