@@ -184,8 +184,8 @@ class Consumer10(Side10, perf_worker.Consumer):
         self.told = 0  # messages settled when the broker was told of credit
         self.give(0)
 
-    def give(self, settled):
-        """Tell the broker of credit: with what is not settled it makes the prefetch."""
+    def give(self, settled, before=b""):
+        """Tell the broker of credit, behind the octets `before`: with what is not settled it makes the prefetch."""
         self.told = settled
         received = self.perf.received
         fields = {
@@ -196,21 +196,22 @@ class Consumer10(Side10, perf_worker.Consumer):
         }
         fields.update({"handle": self.link.handle, "delivery-count": (self.begun + received) & MASK})
         fields["link-credit"] = max(self.credit - (received - settled), 0)
-        self.send(hot_out.flow(0, fields))
+        self.send(before + hot_out.flow(0, fields))
 
     def work(self, now):
         received = self.perf.received
         due = self.ack_every if self.expected is None else 1
+        octets = b""
         if self.ack_every and received - self.acknowledged >= due and not self.perf.body_left:
             last = self.perf.tag
             first = (last - (received - self.acknowledged) + 1) & MASK
             self.acknowledged = received
-            self.send(hot_out.disposition(0, True, first, last, True, ("accepted", {})))
+            octets = hot_out.disposition(0, True, first, last, True, ("accepted", {}))
         settled = self.acknowledged if self.ack_every else received
         if settled - self.told >= max(1, self.credit // 2):
-            self.give(settled)
-        elif len(self.pending):
-            self.send()
+            self.give(settled, octets)  # in one write: a broker on another processor would wake up for each
+        elif octets or len(self.pending):
+            self.send(octets)
         return False
 
     def has_acknowledged(self):
