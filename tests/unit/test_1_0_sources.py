@@ -142,14 +142,14 @@ def test_a_selector_on_a_topic_lets_go_of_what_it_does_not_take():
 def test_a_selector_without_sense_and_a_queue_that_takes_none_are_refused():
     broker, peer = world()
     declare(broker)
-    declare(broker, "single", {"x-single-active-consumer": True})
-    for address, text, condition in (("q", "n >", "amqp:invalid-field"), ("single", "n > 1", "amqp:not-implemented")):
+    declare(broker, "grouped", {"x-group-key": "k"})
+    for address, text, condition in (("q", "n >", "amqp:invalid-field"), ("grouped", "n > 1", "amqp:not-implemented")):
         wrong = {("symbol", "s"): ("described", ("symbol", "apache.org:selector-filter:string"), text)}
         peer.give(performative("attach", 0, name="in", handle=1, role=True, source=("source", {"address": address, "filter": wrong})))
         assert peer.expect("attach")[1]["source"] is None
         assert peer.expect("detach")[1]["error"]["condition"] == condition
         peer.give(performative("detach", 0, handle=1, closed=True))
-    assert not broker.queues["q"].consumers and not broker.queues["single"].consumers
+    assert not broker.queues["q"].consumers and not broker.queues["grouped"].consumers
     invariants.check(broker.tables)
 
 
