@@ -210,6 +210,11 @@ class Engine:
         """See core/broker/engine.py: C may find the next one itself."""
         self.ways.see(user, exchange)
 
+    def see_names(self, exchange_name, names):
+        """See core/broker/engine.py: C finds the next one itself where it is in the route cache."""
+        if names:
+            self.ways.see_names(exchange_name, names)
+
     def forget_ways(self):
         """See core/broker/engine.py."""
         self.ways.forget()

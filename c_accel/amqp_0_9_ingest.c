@@ -53,6 +53,34 @@ static int32_t body_end(const leveret_tables *t, const uint8_t *source, int32_t 
     return at;
 }
 
+/* The slot of the route cache for the publish with a route at `route` and a content header at `header`, where its way depends on its headers;
+ * NO_FIELDS: it does not; ASK_ROUTE: Python is to find it. See core/amqp_0_9/further.py. */
+static int32_t further_way(const leveret_tables *t, const uint8_t *source, int32_t start, int32_t route, int32_t route_size, int32_t header)
+{
+    enum { OCTETS_MAX = 512 };
+    uint8_t octets[OCTETS_MAX];
+    int32_t behind = header_end(t, source, start, header);
+    if (behind < 0)
+        return NO_FIELDS;
+    const leveret_named *named = NULL;
+    for (int32_t place = t->ways ? t->ways->named_count - 1 : -1; place >= 0; place--) {
+        const leveret_named *row = t->ways->named + place;
+        if (row->name_size == source[route] && memcmp(row->name, source + route + 1, source[route]) == 0)
+            named = row;
+    }
+    int32_t room = OCTETS_MAX - route_size - 1;
+    int32_t size = leveret_fields(source, header + 19, behind - 1, named ? named->names : NULL, named ? named->size : 0,
+                                  octets + route_size + 1, room);
+    if (size < 0)
+        return NO_FIELDS;
+    if (size > room)
+        return ASK_ROUTE;
+    memcpy(octets, source + route, (size_t)route_size);
+    octets[route_size] = named ? 1 : 0;
+    int32_t slot = find_route(t, octets, 0, route_size + 1 + size);
+    return slot < 0 ? ASK_ROUTE : slot;
+}
+
 static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
 {
     int32_t *state = t->state;
@@ -64,9 +92,14 @@ static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, in
     int32_t names = 1 + source[route];
     if (names >= route_size || names + 1 + source[route + names] != route_size || source[start + 6 + size] & 2)
         return ASK;
-    int32_t slot = find_route(t, source, route, route_size);
-    if (slot < 0)
-        slot = leveret_find_way(t, source, route, route_size);
+    int32_t way = state[STATE_WAY];
+    state[STATE_WAY] = -1;
+    int32_t slot = way >= 0 ? way : find_route(t, source, route, route_size);
+    if (slot < 0) {
+        slot = way = further_way(t, source, start, route, route_size, start + size + 8);
+        if (way == NO_FIELDS)
+            slot = leveret_find_way(t, source, route, route_size);
+    }
     if (slot < 0)
         return ASK_ROUTE;
     const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
@@ -77,8 +110,16 @@ static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, in
     if (behind < 0)
         return behind;
     int32_t body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
-    if (!leveret_check_properties(state, source, header + 19, behind - 1))
+    int32_t checked = leveret_check_properties(state, source, header + 19, behind - 1);
+    if (!checked)
         return ASK;
+    if (checked == SELECTED && way < 0) {
+        slot = further_way(t, source, start, route, route_size, header);
+        if (slot < 0)
+            return ASK_ROUTE;
+        if (t->queues[t->route_targets[t->routes[slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == NOT_PLAIN)
+            return ASK;
+    }
     int32_t expiration = state[STATE_LIFETIME];
     int32_t properties_size = behind - header - 20;
     int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];

@@ -3,6 +3,8 @@
 #include "layout.h"
 #include "octets.h"
 
+#include <string.h>
+
 enum { DEPTH_MAX = 8 };
 
 static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32_t depth);
@@ -55,6 +57,7 @@ static int32_t value_end(const uint8_t *source, int32_t at, int32_t end, int32_t
 
 static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
 {
+    int32_t checked = 1;
     if (depth > DEPTH_MAX)
         return 0;
     while (at < end) {
@@ -62,9 +65,12 @@ static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32
         if (end - at - 1 <= size)
             return 0;
         at += 1;
-        if (depth == 1 && (size == 2 || size == 3) && source[at + size - 1] == 'C' && source[at + size - 2] == 'C'
-            && (size == 2 || source[at] == 'B'))
-            return 0;
+        if (depth == 1 && (size == 2 || size == 3) && source[at + size - 1] == 'C' && source[at + size - 2] == 'C') {
+            if (size == 2)
+                checked = SELECTED;
+            else if (source[at] == 'B')
+                return 0;
+        }
         for (int32_t behind = at + size; at < behind; at++)
             if (source[at] > 127)
                 return 0;
@@ -72,7 +78,7 @@ static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32
         if (at < 0)
             return 0;
     }
-    return 1;
+    return checked;
 }
 
 static int32_t check_array(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
@@ -103,7 +109,7 @@ static int32_t digits(const uint8_t *source, int32_t at, int32_t behind, int32_t
 
 int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end)
 {
-    int32_t kind = 0, lifetime = -1;
+    int32_t kind = 0, lifetime = -1, checked = 1;
     int32_t flags = source[at] << 8 | source[at + 1];
     if (flags & 0x0013)
         return 0;
@@ -116,7 +122,10 @@ int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t 
             if (end - at < 4 || source[at])
                 return 0;
             size = 4 + size_of(source, at + 1);
-            if (size > end - at || !check_table(source, at + 4, at + size, 1))
+            if (size > end - at)
+                return 0;
+            checked = check_table(source, at + 4, at + size, 1);
+            if (!checked)
                 return 0;
         } else if (bit == 0x1000) {
             if (at < end && source[at] == 2)
@@ -142,5 +151,39 @@ int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t 
     }
     state[STATE_KIND] = kind;
     state[STATE_LIFETIME] = lifetime;
-    return at == end;
+    return at == end ? checked : 0;
+}
+
+int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uint8_t *names, int32_t names_size, uint8_t *target, int32_t room)
+{
+    int32_t flags = source[at], size = 0;
+    at += 2;
+    for (int32_t bit = 0x80; bit > 0x20; bit >>= 1)
+        if (flags & bit && at < end)
+            at += 1 + source[at];
+    if (!(flags & 0x20) || end - at < 4 || source[at] || size_of(source, at + 1) > end - at - 4 || !size_of(source, at + 1))
+        return NO_FIELDS;
+    end = at + 4 + size_of(source, at + 1);
+    at += 4;
+    while (at < end) {
+        const uint8_t *name = source + at;
+        int32_t behind = at + 1 + name[0];
+        if (behind >= end)
+            return NO_FIELDS;
+        int32_t wanted = name[0] == 2 && name[1] == 'C' && name[2] == 'C';
+        if (name[0] == 3 && name[1] == 'B' && name[2] == 'C' && name[3] == 'C')
+            return NO_FIELDS;
+        behind = value_end(source, behind, end, 1);
+        if (behind < 0)
+            return NO_FIELDS;
+        for (int32_t each = 0; each < names_size && !wanted; each += 1 + names[each])
+            wanted = names[each] == name[0] && memcmp(names + each + 1, name + 1, name[0]) == 0;
+        if (wanted) {
+            if (size <= room && behind - at <= room - size)
+                memcpy(target + size, name, (size_t)(behind - at));
+            size += behind - at;
+        }
+        at = behind;
+    }
+    return size || names_size ? size : NO_FIELDS;
 }

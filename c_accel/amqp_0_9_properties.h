@@ -4,6 +4,13 @@
 
 #include <stdint.h>
 
+enum { SELECTED = 2, NO_FIELDS = -1 };
+
+/* Of the properties between `at` and `end` the fields of the headers that are in `names` (short strings) or CC, as they stand there, in
+ * target[0:room] as far as they fit: how many octets. NO_FIELDS: the way of the message does not depend on them (core/amqp_0_9/further.py). */
+int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uint8_t *names, int32_t names_size, uint8_t *target,
+                       int32_t room);
+
 /* See hot_in.check_properties. */
 int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end);
 

@@ -36,7 +36,16 @@ typedef struct {
     const uint8_t *name;
     leveret_matcher *matcher;
 } leveret_way;
+/* The names of headers on which the way of a message to an exchange depends, as short strings one behind the other. */
 typedef struct {
+    int32_t name_size;
+    const uint8_t *name;
+    int32_t size;
+    const uint8_t *names;
+} leveret_named;
+typedef struct {
+    leveret_named named[32]; /* LEVERET_WAYS_MAX */
+    int32_t named_count;
     leveret_way rows[32]; /* LEVERET_WAYS_MAX */
     int32_t count;
     int32_t octets_size;

@@ -152,6 +152,7 @@ static int32_t remember(const leveret_tables *t, const uint8_t *route, int32_t s
     record[ROUTE_OCTETS] = state[STATE_ROUTE_OCTETS];
     record[ROUTE_TARGETS] = state[STATE_ROUTE_TARGETS];
     record[ROUTE_COUNT] = count;
+    record[ROUTE_ALTERNATES] = 0;
     memcpy(t->route_octets + record[ROUTE_OCTETS], route, (size_t)size);
     memcpy(t->route_targets + record[ROUTE_TARGETS], targets, sizeof *targets * (size_t)count);
     state[STATE_ROUTE_OCTETS] += size;

@@ -93,6 +93,7 @@ class Ways:
         self.table.targets_size = len(tables.route_targets)
         self.kept = {}  # what the rows point to
         self.places = {}  # the row of a user and an exchange
+        self.named = {}  # by the exchange's name: what its row of `named` points to
 
     def see(self, user, exchange):
         """A route through `exchange` was looked up for the user with this number, who may publish there."""
@@ -115,9 +116,22 @@ class Ways:
         self.kept[place] = (known, known.matcher)
         self.table.count = max(self.table.count, place + 1)
 
+    def see_names(self, exchange_name, names):
+        """Routes through an exchange depend on the headers with these names (bytes)."""
+        name = exchange_name.encode("utf-8")
+        if name in self.named or len(self.named) == WAYS_MAX:
+            return
+        packed = b"".join(bytes((len(each),)) + each for each in names)
+        kept = ffi.from_buffer("uint8_t[]", name), ffi.from_buffer("uint8_t[]", packed), name, packed
+        row = self.table.named[len(self.named)]
+        row.name_size, row.name, row.size, row.names = len(name), kept[0], len(packed), kept[1]
+        self.named[name] = kept
+        self.table.named_count = len(self.named)
+
     def forget(self):
         """What exchanges, bindings or queues there are has changed."""
-        self.table.count = 0
+        self.table.count = self.table.named_count = 0
+        self.named = {}
         self.places = {}
         if len(self.matchers) > WAYS_MAX:
             self.matchers = {}

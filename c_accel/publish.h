@@ -163,6 +163,7 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
             put_aside(t, entry);
     }
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;
+    state[STATE_ALTERNATE] += t->routes[slot + ROUTE_ALTERNATES];
     if (t->channels[channel + CHANNEL_CONFIRM])
         count_publish(t, channel, logged > 1 ? 2 : 1);
 }

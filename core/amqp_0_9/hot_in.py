@@ -104,7 +104,11 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
     names = 1 + source[route]
     if names >= route_size or names + 1 + source[route + names] != route_size or source[start + 6 + size] & 2:
         return ASK
-    slot = find_route(state, routes, route_octets, source, route, route_size)
+    way = state[STATE_WAY]
+    state[STATE_WAY] = -1
+    slot = way
+    if way < 0:
+        slot = find_route(state, routes, route_octets, source, route, route_size)
     if slot < 0:
         return ASK_ROUTE
     if queues[route_targets[routes[slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == 0:
@@ -114,8 +118,11 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
     if behind < 0:
         return behind
     body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18]
-    if check_properties(state, source, header + 19, behind - 1) == 0:
+    checked = check_properties(state, source, header + 19, behind - 1)
+    if checked == 0:
         return ASK
+    if checked == 2 and way < 0:
+        return ASK_ROUTE
     expiration = state[STATE_LIFETIME]
     blocks_needed = (route_size + behind - header - 20 + body + state[STATE_BLOCK_SIZE] - 1) // state[STATE_BLOCK_SIZE]
     logged = may_push(messages, entries, queues, state, routes, route_targets, slot, expiration, blocks_needed, body)
@@ -184,12 +191,13 @@ def body_end(state, source, start, at, left):
 
 
 def check_properties(state, source, at, end):
-    """1 for properties that are valid and need no decision; state[KIND] and state[LIFETIME] then have the message's columns. 0: session.py
-    must read them.
+    """1 for properties that are valid and need no decision, 2 when CC among the headers needs one about the way alone; state[KIND] and
+    state[LIFETIME] then have the message's columns. 0: session.py must read them.
 
-    As properties.walk does; besides, user-id, the direct reply queue, CC or BCC among the headers, and an expiration of no or more than
-    eight digits are for session.py.
+    As properties.walk does; besides, user-id, the direct reply queue, BCC among the headers, and an expiration of no or more than eight
+    digits are for session.py.
     """
+    checked = 1
     kind = 0
     lifetime = -1
     high = source[at]
@@ -205,7 +213,10 @@ def check_properties(state, source, at, end):
                 if end - at < 4 or source[at]:
                     return 0
                 size = 4 + (source[at + 1] << 16 | source[at + 2] << 8 | source[at + 3])
-                if size > end - at or check_table(source, at + 4, at + size, 1) == 0:
+                if size > end - at:
+                    return 0
+                checked = check_table(source, at + 4, at + size, 1)
+                if checked == 0:
                     return 0
             elif bit == 0x1000:
                 if at < end and source[at] == 2:
@@ -229,7 +240,7 @@ def check_properties(state, source, at, end):
         bit >>= 1
     state[STATE_KIND] = kind
     state[STATE_LIFETIME] = lifetime
-    return 1 if at == end else 0
+    return checked if at == end else 0
 
 
 def digits(source, at, behind, end):
@@ -247,7 +258,8 @@ def digits(source, at, behind, end):
 
 def check_table(source, at, end, depth):
     """1 when the pairs between `at` and `end` are a valid field table as field_table.pairs reads it, all names ASCII, and at the first
-    level none of them CC or BCC; else 0."""
+    level none of them BCC; 2 when one of them there is CC; else 0."""
+    checked = 1
     if depth > _DEPTH_MAX:
         return 0
     while at < end:
@@ -256,7 +268,9 @@ def check_table(source, at, end, depth):
             return 0
         at += 1
         if depth == 1 and (size == 2 or size == 3) and source[at + size - 1] == 67 and source[at + size - 2] == 67:
-            if size == 2 or source[at] == 66:
+            if size == 2:
+                checked = 2
+            elif source[at] == 66:
                 return 0
         behind = at + size
         while at < behind:
@@ -266,7 +280,7 @@ def check_table(source, at, end, depth):
         at = value_end(source, at, end, depth)
         if at < 0:
             return 0
-    return 1
+    return checked
 
 
 def value_end(source, at, end, depth):

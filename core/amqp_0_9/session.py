@@ -18,6 +18,7 @@ from ..errors import (
 from ..memory import layout
 from ..message.route import exchange_of
 from ..outcomes import TAKEN
+from ..parts import part
 from ..shim import const, table
 from . import content, handshake, method, replies, spec_0_9_1, verbs, watch
 from .channel import Channel
@@ -141,7 +142,11 @@ class Session(Sending):
         journal = self.broker.journal
         state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
         answer = self.hot.ingest(self.numbers_at, receive.address)
-        while answer == layout.ASK_ROUTE and self.find_way(state[layout.STATE_AT]):
+        asked = layout.NONE
+        while answer == layout.ASK_ROUTE and state[layout.STATE_AT] != asked:
+            asked = state[layout.STATE_AT]
+            if not self.find_way(asked):
+                break
             answer = self.hot.ingest(self.numbers_at, receive.address)
         receive.start = state[layout.STATE_AT]
         try:
@@ -176,7 +181,11 @@ class Session(Sending):
             exchange = exchange_of(route)
         except UnicodeError:
             return False
-        return exchange in self.writable and self.broker.remember_route(self.connection.user.number, exchange, route)
+        if exchange not in self.writable:
+            return False
+        further = part("amqp_0_9.further")
+        cached = None if further is None else further.find(self, at, route, exchange)
+        return self.broker.remember_route(self.connection.user.number, exchange, route) if cached is None else cached
 
     def counted(self, tables, handle):
         """The engine has counted publishes of channels in confirm mode, this one and those behind it: they are to be confirmed."""

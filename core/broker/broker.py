@@ -189,6 +189,7 @@ class Broker:
             ("expired", layout.STATE_EXPIRED),
             ("dropped_head", layout.STATE_DROPPED_HEAD),
             ("rejected", layout.STATE_REJECTED),
+            ("alternate_routed", layout.STATE_ALTERNATE),
             ("redelivered", layout.STATE_REDELIVERED),
         ):
             self.counters[name] += state[place]
@@ -515,8 +516,11 @@ class Broker:
         `route`: both as two short strings (bytes). The user may publish there. False: the route cannot be cached.
         """
         exchange = self.exchanges.get(exchange_name)
-        if exchange_name and (exchange is None or exchange.internal or not exchange.plain or not exchange.by_key):
+        if exchange_name and (exchange is None or exchange.internal):
             return False
+        if exchange_name and not (exchange.plain and exchange.by_key):
+            further = part("broker.further")
+            return further is not None and further.remember(self, user, exchange, route)
         if exchange_name:
             self.tables.engine.see_way(user, exchange)
         return route_cache.remember(self.tables, user, route, near(self, exchange_name, key_of(route), layout.NONE))

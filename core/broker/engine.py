@@ -59,6 +59,9 @@ class Plain:
     def see_way(self, user, exchange):
         """A route of the user with this number through an exchange was looked up."""
 
+    def see_names(self, exchange_name, names):
+        """The way of messages to an exchange depends on the headers with these names (bytes) and on CC."""
+
     def forget_ways(self):
         """An exchange, binding or queue was made or removed."""
 

@@ -274,5 +274,6 @@ def publish(blocks, messages, entries, queues, channels, state, routes, route_ta
         target += 1
         left -= 1
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK
+    state[STATE_ALTERNATE] += routes[slot + ROUTE_ALTERNATES]
     if channels[channel + CHANNEL_CONFIRM]:
         count_publish(channels, state, channel, 2 if logged > 1 else 1)

@@ -11,8 +11,9 @@ from .publish import route_hash
 TARGETS_MAX = 64  # a message to more queues than this is not cached
 
 
-def remember(tables, user, route, targets):
-    """Cache that `route` (bytes: exchange and key as two short strings) of the user with this number leads to the queues `targets`.
+def remember(tables, user, route, targets, alternates=0):
+    """Cache that `route` (bytes: exchange and key as two short strings) of the user with this number leads to the queues `targets`,
+    through so many alternate exchanges.
 
     False when the route is not worth a slot.
     """
@@ -38,6 +39,7 @@ def remember(tables, user, route, targets):
     routes[slot + layout.ROUTE_OCTETS] = at
     routes[slot + layout.ROUTE_TARGETS] = first
     routes[slot + layout.ROUTE_COUNT] = len(targets)
+    routes[slot + layout.ROUTE_ALTERNATES] = alternates
     return True
 
 

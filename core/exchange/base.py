@@ -52,6 +52,7 @@ class Exchange:
     by_key = False  # True: the answer of `match` depends on the key alone, until a binding changes
     draws = False  # True: `match` depends on a draw, which `drawn` uses up once a queue has accepted the message
     changes = 0  # how often a binding was added or removed
+    seen: "Any" = None  # what broker/further.py has seen of the bindings after so many changes
     arguments_served: tuple = ()  # arguments of exchange.declare whose names begin with x-
     # Attributes that few exchanges change stand here too: on a board an attribute costs 8 octets of each exchange.
     alternate: "Any" = None  # a name, or None

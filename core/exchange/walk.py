@@ -52,11 +52,12 @@ def each_once(queues):
 class Walk:
     """The way of one message: `queues`, and `lost` when an exchange dropped it on purpose (x-lossy)."""
 
-    def __init__(self, broker, exchange_name, key, message):
+    def __init__(self, broker, exchange_name, key, message, properties=None):
+        """`properties`: the message's, where it has no record yet."""
         self.broker = broker
         self.keys = key if isinstance(key, tuple) else (key,)
         self.message = message
-        self.read = None  # the properties, once an exchange has compared them
+        self.read = properties  # once an exchange has compared them
         self.lost = False
         self.delay_ms = 0
         self.drew = []  # exchanges whose draw decided

@@ -138,6 +138,8 @@ STATE = (
     ("LEFT", ANY),
     ("KIND", COUNT),
     ("LIFETIME", ANY),
+    ("ALTERNATE", COUNT),
+    ("WAY", (NONE, NONE)),
 )
 
 

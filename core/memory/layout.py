@@ -189,7 +189,9 @@ STATE_DUE = 47  # the earliest deadline of an entry that may be left, millisecon
 STATE_LEFT = 48  # what a connection's turn may do yet: a frame, a message's place in a queue and a delivery that is settled count one each
 STATE_KIND = 49  # MESSAGE_KIND and MESSAGE_LIFETIME of the properties that `ingest` has checked last
 STATE_LIFETIME = 50
-STATE_WIDTH = 51
+STATE_ALTERNATE = 51  # a counter as those above
+STATE_WAY = 52  # the slot of the route cache that its caller gives `ingest` for the next publish; NONE: it finds the route itself
+STATE_WIDTH = 53
 
 # A slot of the route cache (broker/route_cache.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0
@@ -198,7 +200,8 @@ ROUTE_SIZE = 2
 ROUTE_OCTETS = 3  # where its octets begin
 ROUTE_TARGETS = 4  # where the handles of its queues begin
 ROUTE_COUNT = 5
-ROUTE_WIDTH = 6
+ROUTE_ALTERNATES = 6  # alternate exchanges on the way
+ROUTE_WIDTH = 7
 ROUTE_PROBES = 8  # slots that are looked at for one route
 
 # How deliveries are settled.

@@ -61,6 +61,10 @@ PROPERTIES = (
     {"reply_to": "amq.rabbitmq.reply-to"},
     {"headers": {"\u00e4": 1}},
     {"delivery_mode": 1, "headers": {}},
+    {"headers": {"CC": ["many", "a.z"], "a": 2}},
+    {"headers": {"f": 1.5, "b": "text", "a": 1}},
+    {"headers": {"CC": "two"}, "priority": 1},
+    {"headers": {"CC": ["one"], "BCC": ["two"]}},
 )
 
 
@@ -194,6 +198,12 @@ def prepared(durable=False, **limits):
     ]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.fanout", "", False, {}) for name in ("one", "two", "many")]
     set_up += [encoded("queue_bind", 1, 0, name, "amq.topic", key, False, {}) for name, key in (("many", "a.*"), ("two", "#.z"))]
+    set_up += [
+        encoded("exchange_declare", 1, 0, "far", "direct", False, durable, False, False, False, {"alternate-exchange": "amq.headers"}),
+        encoded("exchange_bind", 1, 0, "amq.topic", "far", "a.z", False, {}),
+        encoded("queue_bind", 1, 0, "one", "amq.headers", "", False, {"a": 1, "b": "text"}),
+        encoded("queue_bind", 1, 0, "ruled", "amq.headers", "", False, {"x-match": "any", "a": 2, "f": None}),
+    ]
     for octets in set_up:
         pair.give(0, octets)
         pair.give(1, octets) if octets in set_up[:4] else None
@@ -230,6 +240,8 @@ def a_publish(random_, channel):
             ("amq.fanout", ""),
             ("amq.fanout", "x" * 40),
             ("amq.topic", random_.choice(("a.b", "a.z", "q"))),
+            ("amq.headers", random_.choice(("", "one"))),
+            ("far", random_.choice(("a.z", "q"))),
             ("none", "x"),
         )
     )

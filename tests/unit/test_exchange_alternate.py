@@ -28,6 +28,12 @@ def arrived(peer, *names):
     return [peer.ask("queue_purge", "queue_purge_ok", 0, name, False)[0] for name in names]
 
 
+def routed(broker):
+    """The counter, with what the flat state has of it."""
+    broker.fold_counters()
+    return broker.counters["alternate_routed"]
+
+
 def test_only_what_is_not_matched_goes_to_the_alternate():
     broker = new_broker()
     peer = Peer(broker)
@@ -39,7 +45,7 @@ def test_only_what_is_not_matched_goes_to_the_alternate():
     peer.publish("nobody's", b"x", "main", mandatory=True)
     assert peer.frames() == [], "nothing is returned"
     assert arrived(peer, "routed", "rest") == [1, 1]
-    assert broker.counters["alternate_routed"] == 1 and broker.counters["returned"] == 0
+    assert routed(broker) == 1 and broker.counters["returned"] == 0
 
 
 def test_chains_are_followed_and_cycles_end():
@@ -50,7 +56,7 @@ def test_chains_are_followed_and_cycles_end():
     queue(peer, "q", "c", "deep")
     peer.publish("deep", b"x", "a", mandatory=True)
     assert peer.frames() == [] and arrived(peer, "q") == [1]
-    assert broker.counters["alternate_routed"] == 2
+    assert routed(broker) == 2
     peer.publish("nowhere", b"x", "a", mandatory=True)
     name, arguments, _, _ = peer.contents()[0]
     assert name == "basic_return" and arguments == [312, "NO_ROUTE", "a", "nowhere"]
@@ -92,10 +98,10 @@ def test_a_message_that_waits_for_room_is_counted_once():
     taken = broker.queues["q"].message_count()
     for _ in range(5):
         broker.run()
-    assert 0 < taken == broker.counters["alternate_routed"]
+    assert 0 < taken == routed(broker)
     assert arrived(Peer(broker), "q") == [taken]
     broker.run()
-    assert broker.counters["alternate_routed"] == taken + 1 and broker.queues["q"].message_count() == 1
+    assert routed(broker) == taken + 1 and broker.queues["q"].message_count() == 1
 
 
 def test_the_argument_is_compared_and_checked():

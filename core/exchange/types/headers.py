@@ -49,6 +49,13 @@ class Type(Exchange):
             if not bindings:
                 del self.index[pair]
 
+    def header_names(self):
+        """The arguments of its bindings that are compared."""
+        names = set()
+        for binding in self.bindings.values():
+            names.update(arguments_match.compared(binding.arguments))
+        return names
+
     def facts(self, properties):
         """The values that are compared, by name."""
         return properties.get("headers") or {}

@@ -13,6 +13,9 @@ class Type(headers.Type):
 
     type = "x-property"
 
+    def header_names(self):
+        """It compares more than headers."""
+
     def facts(self, properties):
         """Headers and properties."""
         return facts_of(properties)
