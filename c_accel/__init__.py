@@ -92,6 +92,17 @@ class SendBuffer(send_buffer.SendBuffer):
             self.output.next_touched = self.round.touched
             self.round.touched = self.output
 
+    def write(self, octets):
+        """As core/memory/send_buffer.py has it."""
+        output = self.output
+        at = output.end
+        end = at + len(octets)
+        assert end <= self.size, "a reply does not fit in the send buffer"
+        self.octets[at:end] = octets
+        output.end = end
+        if not output.is_touched:
+            self.touch()
+
     def starve(self, consumer, count):
         """As core/memory/send_buffer.py has it."""
         lib.leveret_starve(self.round, self.output, consumer.handle, count)

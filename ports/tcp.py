@@ -276,18 +276,20 @@ class Loop:
 
     def round(self, timeout_ms: int) -> None:
         """A step, which may raise."""
-        left = TICK_MS - ((clock.now_ms() - self.ticked) & 0x3FFFFFFF)
+        now = clock.now_ms()
+        left = TICK_MS - ((now - self.ticked) & 0x3FFFFFFF)
         unread = list(self.unread)
         if unread or (self.broker is not None and (self.broker.jobs or self.broker.has_active())):
             left = 0
         elif self.broker is not None:
-            left = min(left, self.broker.due_in(clock.now_ms()))
+            left = min(left, self.broker.due_in(now))
         wait_ms = max(0, min(timeout_ms, left))
         happened = []
         later = []
         heard = 0
         ready = self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms)
-        self.tell_broker(clock.now_ms())  # what is read now has come now, however long nothing has happened
+        now = clock.now_ms()
+        self.tell_broker(now)  # what is read now has come now, however long nothing has happened
         for key, flags in ready:
             owner = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(owner, int):
@@ -309,7 +311,7 @@ class Loop:
         if unread:
             self.wake(unread)
         self.wake(happened)
-        self.tell_endpoints(clock.now_ms())
+        self.tell_endpoints(now)
         self.deliver()
         self.arm()
 
@@ -409,7 +411,7 @@ class Loop:
 
     def deliver(self) -> None:
         """Let the broker deliver, and send, as long as sending makes room for more."""
-        began = clock.now_ms()
+        began = None
         for _ in range(_ROUNDS):
             if self.broker is not None:
                 self.broker.run()
@@ -419,7 +421,12 @@ class Loop:
                     moved = self.flush(slot) or moved
                 except Exception as error:  # an error of ours ends this connection alone
                     self.broke(slot, error)
-            if not moved or not self.has_active() or (clock.now_ms() - began) & 0x3FFFFFFF >= _DELIVER_MS:
+            if not moved or not self.has_active():
+                return
+            now = clock.now_ms()
+            if began is None:
+                began = now
+            elif (now - began) & 0x3FFFFFFF >= _DELIVER_MS:
                 return
 
     def looked_at(self) -> list[int]:

@@ -104,6 +104,17 @@ def tell(session, number, last, outcome):
         put(session, True, first, delivery.number, settles, state)
 
 
+def put_now(session, first, count):
+    """Write `accepted`, settled, of so many deliveries that the engine has just accepted; false: something goes before it, or it waits for
+    the log."""
+    if session.promises.journal is not None or session.answers or session.settled or session.session.replies:
+        return False
+    if session.connection.send.room() < SETTLE_ROOM:
+        return False
+    put(session, True, first, serial.after(first, count - 1), True, STATES[TAKEN])
+    return True
+
+
 def tell_run(session, run):
     """Write the disposition `accepted` of a run, and settle it."""
     del session.answers[run.number]

@@ -244,17 +244,19 @@ def run_engine(protocol, session, link):
 def flowed(session, flat):
     """Do as mapping.flow and OutgoingLink.flow do with a flow that the engine has read: it gives credit, and asks for no answer. False: its
     link is of another kind, or in another state."""
-    link, broker = session.links.get(flat.flow_handle), session.broker
+    link, broker, windows = session.links.get(flat.flow_handle), session.broker, session.windows
     if link is None or not link.is_plain_receiver or link.state != "attached" or link.consumer is None:
         return False
     session.next_incoming_id = flat.flow_next_outgoing_id
     session.remote_outgoing_window = flat.flow_outgoing_window
-    session.remote_incoming_window = flat.flow_incoming_window - serial.distance(flat.flow_next_incoming_id, session.next_outgoing_id)
-    if session.remote_incoming_window > 0:
+    was_open = windows.remote_incoming_window > 0
+    window = flat.flow_incoming_window - serial.distance(flat.flow_next_incoming_id, windows.next_outgoing_id)
+    windows.remote_incoming_window = window
+    if window > 0 and not was_open:
         session.wake()
         if session.outgoing.active() or session.responses:
             session.wants_to_write()
-    credit = flat.flow_link_credit - max(serial.distance(flat.flow_delivery_count, link.delivery_count), 0)
+    credit = flat.flow_link_credit - max(serial.distance(flat.flow_delivery_count, link.sender.delivery_count), 0)
     broker.consumers.add_credit(link.consumer, min(max(credit, 0), layout.CREDIT_UNLIMITED - 1) - link.left())
     if link.work is not None:
         link.work = None
@@ -280,7 +282,11 @@ def took(session, link, flat, logged):
     session.took(count)
     link.delivery_count = serial.after(link.delivery_count, count)
     link.credit -= count
-    if not flat.is_settled:
+    if flat.is_settled:
+        pass
+    elif dispositions.put_now(session, serial.after(flat.next_id, -count), count):
+        session.published = (session.published + count) & layout.MASK
+    else:
         number = (session.published + 1) & layout.MASK
         session.published = (session.published + count) & layout.MASK
         session.answers[number] = dispositions.Run(link, number, serial.after(flat.next_id, -count), count)

@@ -75,7 +75,7 @@ class Protocol(Sending):
             link = self.held
             self.held = None
             link.session.do_on_link(link, link.complete)
-        left = FRAMES_A_TURN if self.let_leave() else 0
+        left = FRAMES_A_TURN if not self.leaving or self.let_leave() else 0
         while self.held is None and self.state != "login" and connection.state == "served":
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
                 connection.wait_for_turn()
@@ -91,7 +91,8 @@ class Protocol(Sending):
                 break
         if connection.closed:
             return
-        self.drain()
+        if self.draining:
+            self.drain()
         connection.reading = self.held is None and not self.waiting and self.state != "login"
         self.flush()
 

@@ -23,6 +23,7 @@ class Sending:
     closing: "Any"
     drain: "Any"
     mapped: "Any"
+    draining: "list"
     sessions: "Any"
 
     def __init__(self, connection):
@@ -58,12 +59,13 @@ class Sending:
 
     def flush(self):
         """Write what waits and can be written; while replies wait, nothing is delivered."""
-        self.write_waiting()
+        if self.replies or self.writing:
+            self.write_waiting()
         if self.crowded:
             self.crowded = False
             for session in self.sessions():
                 session.wake()
-        self.send.busy = self.closing or len(self.replies) > 0
+        self.send.busy = len(self.replies) > 0 or self.closing
 
     def write_waiting(self):
         """Write in order: replies, then what sessions have to say."""
@@ -97,10 +99,12 @@ class Sending:
 
     def room(self):
         """The peer has read: go on writing, and let the queues of our consumers deliver again."""
-        self.flush()
+        if self.replies or self.writing or self.crowded:
+            self.flush()
         if not self.replies:
             self.send.feed()
-        self.drain()
+        if self.draining:
+            self.drain()
 
     # The broker calls
 
