@@ -22,7 +22,7 @@ static inline int32_t fits(const leveret_tables *t, const int32_t *queue, int32_
         return !is_over(queue, count, size + 1);
     size += body;
     for (int32_t entry = queue[QUEUE_HEAD]; is_over(queue, count, size); entry = t->entries[entry + ENTRY_NEXT]) {
-        if (entry < 0 || queue[QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
+        if (entry < 0 || queue[QUEUE_LIMITS] & (LIMIT_DEAD_LETTERS | LIMIT_LEVELS))
             return 0;
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
         if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && record[MESSAGE_SEGMENT] == 0 && record[MESSAGE_KIND] & KIND_DURABLE)
@@ -37,6 +37,8 @@ static inline int32_t fits(const leveret_tables *t, const int32_t *queue, int32_
 static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t entry, int32_t expiration)
 {
     int32_t *queue_record = t->queues + queue;
+    if (queue_record[QUEUE_LIMITS] & LIMIT_LEVELS)
+        to_level(t, queue, entry, queue_record[QUEUE_LIMITS] >> LIMIT_HIGHEST);
     if (queue_record[QUEUE_LIMITS] & LIMIT_EXPIRES) {
         int32_t ttl = queue_record[QUEUE_TTL];
         if (expiration >= 0 && (ttl < 0 || expiration < ttl))

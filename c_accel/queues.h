@@ -80,6 +80,38 @@ static inline void unlink_ready(const leveret_tables *t, int32_t queue, int32_t 
     queue_record[QUEUE_OCTETS] -= t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_BODY];
 }
 
+/* See core/memory/levels.py. */
+static inline int32_t level_of(const leveret_tables *t, int32_t entry)
+{
+    return t->entries[entry + ENTRY_REDELIVERED] >> ENTRY_LEVEL;
+}
+
+/* Rule "level": also to_level of levels.py; test_homes.py holds them together. */
+static inline void to_level(const leveret_tables *t, int32_t queue, int32_t entry, int32_t highest)
+{
+    int32_t *entries = t->entries, *queue_record = t->queues + queue;
+    int32_t level = t->messages[entries[entry + ENTRY_MESSAGE] + MESSAGE_KIND] >> KIND_PRIORITY & 255;
+    if (level > highest)
+        level = highest;
+    entries[entry + ENTRY_REDELIVERED] |= level << ENTRY_LEVEL;
+    int32_t last = entries[entry + ENTRY_PREVIOUS], node = last, behind = -1, top = level_of(t, queue_record[QUEUE_HEAD]);
+    while (node >= 0 && level_of(t, node) < level) {
+        behind = node;
+        node = level_of(t, node) < top ? -2 - entries[node + LEVEL_ABOVE] : -1;
+    }
+    entries[entry + LEVEL_ABOVE] = node >= 0 && level_of(t, node) == level ? entries[node + LEVEL_ABOVE] : -2 - node;
+    if (behind < 0)
+        return;
+    entries[behind + LEVEL_ABOVE] = -2 - entry;
+    entries[last + ENTRY_NEXT] = -1;
+    queue_record[QUEUE_TAIL] = last;
+    int32_t *place = node >= 0 ? entries + node + ENTRY_NEXT : queue_record + QUEUE_HEAD;
+    entries[entry + ENTRY_PREVIOUS] = node;
+    entries[entry + ENTRY_NEXT] = *place;
+    entries[*place + ENTRY_PREVIOUS] = entry;
+    *place = entry;
+}
+
 static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry, int32_t consumer)
 {
     int32_t *place = t->entries + entry;

@@ -60,6 +60,7 @@ PARTS = {
 # What else is carried with a rule or an exchange type: the broker looks for it when it starts.
 BEHIND = {
     "core/queue/features/dead_letter.py": ("core/queue/dead_letters.py",),
+    "core/queue/features/priority.py": ("core/memory/levels.py",),
     "core/queue/features/delayed_retry.py": ("core/queue/waiting.py",),
     "core/exchange/types/delayed.py": ("core/queue/waiting.py",),
     "core/recovery/opening.py": ("core/broker/ages.py",),

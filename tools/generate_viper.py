@@ -19,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILES = (  # below core/, without .py
     "memory/hot",
     "memory/returned",
+    "memory/levels",
     "broker/publish",
     "amqp_0_9/hot_in",
     "amqp_0_9/hot_out",

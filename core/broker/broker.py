@@ -444,7 +444,7 @@ class Broker:
     def delay(self, queue, message, delay_ms):
         """Give a queue a message that becomes ready in `delay_ms`."""
         entry = queue.push(message)
-        queue.unlink(entry)
+        hot.unlink_ready(self.tables.messages, self.tables.entries, self.tables.queues, queue.handle, entry)  # it has come to no level
         try:
             self.waiting.add(self, delay_ms, queue, entry, True)
         except Exception:  # all or nothing: the entry is in no list

@@ -8,10 +8,13 @@ queue accepts a message unread (QUEUE_PLAIN, QUEUE_LIMITS), and push the message
 from ..memory.hot import activate, drop, next_number, push, settle, unlink_ready, wake_below
 from ..memory.layout import *
 from ..memory.returned import give_back
+from ..parts import part
 from ..shim import const, quicker, same
 
 _RECORD_SIZE = const(33)  # octets of a message's record before its places (log/flat_records.py), and of each place
 _PLACE_SIZE = const(12)
+_levels = part("memory.levels")  # boards without x-max-priority do not carry it
+to_level = _levels and _levels.to_level
 
 
 def settle_all(blocks, messages, entries, queues, channels, consumers, state, channel, first, last, how):
@@ -158,7 +161,8 @@ def is_over(queues, queue, count, size):
 def fits(messages, entries, queues, queue, body):
     """1 when a queue that holds only so much takes one more without a look (features/length.py).
 
-    0 when it is to be refused, or when what has to go for it is to be a dead letter, the message itself, or one that is yet to be logged.
+    0 when it is to be refused, or when what has to go for it is to be a dead letter, the message itself (perhaps, where there are levels),
+    or one that is yet to be logged.
     """
     count = queues[queue + QUEUE_LENGTH] + 1
     size = queues[queue + QUEUE_OCTETS]
@@ -168,7 +172,7 @@ def fits(messages, entries, queues, queue, body):
     size += body
     entry = queues[queue + QUEUE_HEAD]
     while is_over(queues, queue, count, size):
-        if entry < 0 or limits & 8:
+        if entry < 0 or limits & 40:
             return 0
         message = entries[entry]
         if queues[queue + QUEUE_PLAIN] == 2 and messages[message + MESSAGE_SEGMENT] == 0:
@@ -181,11 +185,13 @@ def fits(messages, entries, queues, queue, body):
 
 
 def keep_limits(blocks, messages, entries, queues, state, queue, entry, expiration):
-    """A queue with limits has a new entry: write its deadline, and drop the oldest entries beyond the queue's maximum.
+    """A queue with limits has a new entry: put it at its level, write its deadline, and drop the oldest entries beyond the queue's maximum.
 
     Rule "lifetime": also write_deadline in features/expiry.py and keep_limits of publish.h; test_homes.py holds them together.
     """
     limits = queues[queue + QUEUE_LIMITS]
+    if limits & 32:
+        to_level(messages, entries, queues, queue, entry, limits >> LIMIT_HIGHEST)
     if limits & 1:
         ttl = queues[queue + QUEUE_TTL]
         if expiration >= 0 and (ttl < 0 or expiration < ttl):

@@ -58,6 +58,8 @@ ENTRY_TAG = 6  # low 30 bits of the delivery tag
 ENTRY_CONSUMER = 7  # NONE: it is gone; GOT: basic.get; RETURNING: it comes back
 ENTRY_DEADLINE = 8  # see features/expiry.py; 0 where the queue has had no such rule
 ENTRY_WIDTH = 9
+ENTRY_LEVEL = 8  # where the level begins in ENTRY_REDELIVERED
+LEVEL_ABOVE = ENTRY_TAG  # of the last entry of a level, -2 less what levels.py says: below 0 as of every ready entry of such a queue
 
 QUEUE_HEAD = 0  # in a free record: the next free record
 QUEUE_TAIL = 1
@@ -94,6 +96,8 @@ LIMIT_DROPS = 2  # the oldest go when there are too many
 LIMIT_REFUSES = 4  # none is taken then: Python is to refuse it
 LIMIT_DEAD_LETTERS = 8  # what goes is to be published again: Python is to do it
 LIMIT_RETURNS = 16  # what comes back is looked at: Python is to do it
+LIMIT_LEVELS = 32  # the ready list is in the order of levels (levels.py)
+LIMIT_HIGHEST = 8  # where the highest level begins, 8 bits
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1

@@ -150,7 +150,9 @@ class Queue:
     def push(self, message):
         """Append a message to the queue; returns its entry. The caller has seen that an entry is free."""
         tables = self.tables
-        return hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+        entry = hot.push(tables.messages, tables.entries, tables.queues, tables.state, self.handle, message)
+        tables.entries[entry + layout.ENTRY_TAG] = layout.NONE
+        return entry
 
     def head(self):
         """The first ready entry, or NONE."""
@@ -166,6 +168,8 @@ class Queue:
     def unlink(self, entry):
         """Unlink an entry from the ready list."""
         tables = self.tables
+        if self.rules is not None and self.rules.priority is not None and entry != self.head():
+            self.rules.priority.leave(self, entry)
         hot.unlink_ready(tables.messages, tables.entries, tables.queues, self.handle, entry)
 
     def link(self, entry, before):
@@ -175,6 +179,7 @@ class Queue:
         behind = queues[queue + layout.QUEUE_HEAD] if before == layout.NONE else entries[before + layout.ENTRY_NEXT]
         entries[entry + layout.ENTRY_NEXT] = behind
         entries[entry + layout.ENTRY_PREVIOUS] = before
+        entries[entry + layout.ENTRY_TAG] = layout.NONE
         if before == layout.NONE:
             queues[queue + layout.QUEUE_HEAD] = entry
         else:

@@ -7,8 +7,7 @@ Groups (x-group-key): a group stays in order. No message of a group goes to a co
 consumer has the group as soon as no delivery of it is unsettled. Where there is no other, that group waits, and no other one does.
 """
 
-from ..memory import layout
-from .features import priority
+from ..memory import hot, layout
 from .features.groups import SCAN_MAX
 from .wishes import Rule
 
@@ -31,11 +30,11 @@ class Levelled(Rule):
 
     def level_of(self, entry):
         """The level of an entry."""
-        return self.queue.tables.entries[entry + layout.ENTRY_REDELIVERED] >> priority.SHIFT
+        return self.queue.tables.entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL
 
     def first_of(self, queue, level):
         """The first ready entry of a level, or one of a lower level, or NONE."""
-        before = queue.rules.priority.tail_above(level)
+        before = queue.rules.priority.around(queue, level)[2]
         return queue.head() if before == layout.NONE else queue.tables.entries[before + layout.ENTRY_NEXT]
 
     def comes_before(self, queue, entry, other):
@@ -50,34 +49,26 @@ class Levelled(Rule):
         returned = self.among_returned(broker, queue, wish)
         if wish.returned or queue.head() == layout.NONE:
             return layout.NONE
-        rule = queue.rules.priority
-        rule.forget_emptied(queue, broker.tables.entries)
-        level = self.level_of(queue.head())
-        while level >= 0 and (returned == layout.NONE or self.level_of(returned) < level):
-            if rule.tails[level] != layout.NONE:
-                self.is_cut = False
-                entry = self.among_new(broker, queue, wish, level)
-                if entry != layout.NONE or self.is_cut:
-                    return entry
-            level -= 1
+        for last in reversed(queue.rules.priority.lasts(queue)):
+            level = self.level_of(last)
+            if returned != layout.NONE and self.level_of(returned) >= level:
+                break
+            self.is_cut = False
+            entry = self.among_new(broker, queue, wish, level)
+            if entry != layout.NONE or self.is_cut:
+                return entry
         return returned
-
-    def unlink(self, queue, entry):
-        """Unlink an entry; its level may end before it now."""
-        entries, rule = queue.tables.entries, queue.rules.priority
-        level = self.level_of(entry)
-        if rule.tails[level] == entry:
-            before = entries[entry + layout.ENTRY_PREVIOUS]
-            rule.tails[level] = before if before != layout.NONE and self.level_of(before) == level else layout.NONE
-        queue.unlink(entry)
 
     def before_delivery(self, broker, queue):
         """Rules are about to see the head."""
         self.put_back(broker, queue)
 
     def pushed(self, broker, queue, message, entry):
-        """A message has been put at the tail."""
+        """A message has been put at the tail, where it is not at its level yet: so it is out of the list while another one goes back."""
+        tables = broker.tables
+        hot.unlink_ready(tables.messages, tables.entries, tables.queues, queue.handle, entry)
         self.put_back(broker, queue)
+        queue.link(entry, tables.queues[queue.handle + layout.QUEUE_TAIL])
 
     def came_back(self, broker, queue, entry):
         """A message returns."""

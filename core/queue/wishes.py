@@ -181,13 +181,9 @@ class Rule(Feature):
                 return False
         return True
 
-    def unlink(self, queue, entry):
-        """Unlink a ready entry, wherever it is."""
-        queue.unlink(entry)
-
     def move(self, queue, entry):
         """Put an entry at the head."""
-        self.unlink(queue, entry)
+        queue.unlink(entry)
         queue.link(entry, layout.NONE)
 
     def delivered(self, broker, queue, consumer):
@@ -224,7 +220,7 @@ class Rule(Feature):
                     break
                 walk.passed = position
                 if wish.alone and not is_refused:
-                    self.unlink(queue, entry)
+                    queue.unlink(entry)
                     queue.drop(entry)
                 elif looks % MARK_STEPS == 1:
                     mark(entries, walk, entry, position)
@@ -258,7 +254,7 @@ class Rule(Feature):
                 if before.get(entry) != look and wish.fits(broker, look[1]):
                     break
                 if wish.alone:
-                    self.unlink(queue, entry)
+                    queue.unlink(entry)
                     queue.drop(entry)
                 else:
                     wish.unfit[entry] = look
@@ -306,7 +302,8 @@ class Rule(Feature):
 
 def mark(entries, walk, entry, position):
     """Remember a place on a walk; the entry is ready, and has no tag."""
-    entries[entry + layout.ENTRY_TAG] = layout.NONE
+    if entries[entry + layout.ENTRY_TAG] >= 0:
+        entries[entry + layout.ENTRY_TAG] = layout.NONE
     if not walk.marks or is_behind(position, walk.marks[-1][1]):
         walk.marks.append((entry, position))
 
@@ -322,7 +319,7 @@ def is_ready(broker, queue, entry, position):
     return (
         entries[entry + layout.ENTRY_QUEUE] == queue.handle
         and entries[entry + layout.ENTRY_POSITION] == position
-        and entries[entry + layout.ENTRY_TAG] == layout.NONE
+        and entries[entry + layout.ENTRY_TAG] < 0
     )
 
 

@@ -16,7 +16,7 @@ from test_same import SEEDS, Side
 from leveret import c_accel
 from leveret.core.amqp_0_9 import session
 from leveret.core.broker import engine, publish
-from leveret.core.memory import hot, layout
+from leveret.core.memory import hot, layout, levels
 from leveret.core.queue import queue
 from leveret.core.queue.features import expiry, length
 
@@ -44,6 +44,7 @@ HOMES = {
     "share": (queue.Queue.over_share, publish.may_push, ("publish.h", "may_push")),
     "length": (length.Rule.over, publish.is_over, ("publish.h", "is_over")),
     "lifetime": (expiry.Rule.write_deadline, publish.keep_limits, ("publish.h", "keep_limits")),
+    "level": (levels.to_level, ("queues.h", "to_level")),
     "expired": (expiry.Rule.let_go, hot.expire, ("queues.h", "expire")),
 }
 
@@ -187,6 +188,19 @@ def test_a_message_lives_as_long_whoever_writes_its_deadline(monkeypatch, argume
         three.tick(now & layout.MASK)
         if random_.random() < 0.3:
             three.get("q")
+
+
+@pytest.mark.parametrize("arguments", ({"x-max-priority": 2}, {"x-max-priority": 255}, {"x-max-priority": 4, "x-max-length": 5}), ids=str)
+def test_a_message_has_the_same_place_among_levels_whoever_finds_it(monkeypatch, arguments):
+    """x-max-priority: also at a maximum length, where the highest level goes first."""
+    random_ = random.Random(random.randrange(1 << 30))
+    three = Three(monkeypatch, (("q", arguments), ("other", {})))
+    for number in range(150):
+        given = random_.choice(({}, {"priority": random_.randrange(6)}, {"priority": random_.choice((2, 3, 254, 255))}))
+        three.publish("q", bytes(number), given)
+        if random_.random() < 0.35:
+            three.get("q")
+    assert len(set(three.frames.values())) > 1, "ingest took nothing"
 
 
 @pytest.mark.parametrize("seed", range(max(SEEDS // 8, 3)))

@@ -30,7 +30,7 @@ FORMS = (engine.Plain, c_accel.Engine)
 CHECKED = 32  # every so many steps of a pair all of its tables are looked at, and where its test ends (conftest.py)
 made = []  # the pairs of this test
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
-KEYS = ("one", "two", "many", "ruled", "short", "few", "dead", "both", "poison", "stream", "nowhere")
+KEYS = ("one", "two", "many", "ruled", "short", "few", "dead", "both", "poison", "ranked", "topped", "stream", "nowhere")
 LIMITED = (
     ("ruled", {"x-max-length": 5}),
     ("short", {"x-message-ttl": 100}),
@@ -38,12 +38,15 @@ LIMITED = (
     ("dead", {"x-max-length": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "two"}),
     ("both", {"x-message-ttl": 300, "x-max-length": 9}),
     ("poison", {"x-delivery-limit": 2}),
+    ("ranked", {"x-max-priority": 3}),
+    ("topped", {"x-max-priority": 200, "x-max-length": 9, "x-message-ttl": 300}),
 )
 CONSUMED = {
-    2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r")),
-    3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x")),
+    2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r"), ("ranked", "k")),
+    3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x"), ("topped", "t")),
 }
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
+RANKED = ({"priority": 1}, {"priority": 2, "delivery_mode": 2}, {"priority": 250})
 PROPERTIES = (
     {},
     {"content_type": "text/plain"},
@@ -253,7 +256,7 @@ def a_publish(random_, channel):
         exchange,
         key,
         body,
-        random_.choice(PROPERTIES if random_.random() < 0.3 else PROPERTIES[:5]),
+        random_.choice(PROPERTIES if random_.random() < 0.3 else PROPERTIES[:5] + RANKED),
         random_.random() < 0.1,
         random_.choice((4096, 100, 9)) if len(body) < 70 else random_.choice((4096, 200)),
     )

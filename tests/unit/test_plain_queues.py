@@ -18,13 +18,12 @@ def test_a_queue_without_rules_is_plain_and_others_are_not():
     peer = Peer(broker)
     peer.declare("plain")
     for name, arguments in (
-        ("priority", {"x-max-priority": 3}),
         ("waits", {"x-max-length": 3, "x-overflow": "block"}),
         ("far", {"x-message-ttl": 1 << 28}),
     ):
         peer.declare(name, arguments=arguments)
     peer.declare("stream", durable=True, arguments={"x-queue-type": "stream"})
-    for name in ("priority", "waits", "far", "stream"):
+    for name in ("waits", "far", "stream"):
         assert plain(broker, name) == layout.NOT_PLAIN, name
         assert broker.queues[name].needs_care == (name != "stream")
     assert plain(broker, "plain") == layout.PLAIN
@@ -42,6 +41,7 @@ def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
         ("late", {"x-dead-letter-exchange": "", "x-message-ttl": 9}, [layout.LIMIT_DEAD_LETTERS | layout.LIMIT_EXPIRES, 9, -1, -1]),
         ("single", {"x-single-active-consumer": True}, [0, -1, -1, -1]),
         ("poison", {"x-delivery-limit": 2}, [layout.LIMIT_RETURNS, -1, -1, -1]),
+        ("levels", {"x-max-priority": 3}, [layout.LIMIT_LEVELS | 3 << layout.LIMIT_HIGHEST | layout.LIMIT_RETURNS, -1, -1, -1]),
     ):
         peer.declare(name, arguments=arguments)
         place = broker.queues[name].handle + layout.QUEUE_LIMITS

@@ -193,7 +193,7 @@ def test_a_queue_whose_turn_raises_anywhere_has_another_one():
     for owner, name in ((turns, "careful_most"), (turns, "careful_turn"), (turns, "cost_of"), (turns, "serve_queue")):
         broker = new_broker()
         peer = Peer(broker)
-        peer.declare("q", arguments={"x-max-priority": 3})  # such a queue's turns are Python's in all forms
+        peer.declare("q", arguments={"x-max-length": 9, "x-overflow": "block"})  # such a queue's turns are Python's in all forms
         peer.consume("q")
         with Swapped(owner, name):
             peer.publish("q", b"x")
