@@ -30,6 +30,7 @@ VARIABLE = "LEVERET_ACCEL"
 
 
 LARGE = 16384  # octets of a body that goes from its blocks to the socket
+LAST_OF_PRIORITY = 1 << 30  # beside a consumer in a row: LEVERET_LAST_OF_PRIORITY of hot.h
 ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/queue/turns.py's
 
 
@@ -199,10 +200,12 @@ class Engine:
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
         place = queue.handle // layout.QUEUE_WIDTH
         count = min(len(queue.consumers), 1) if queue.single_active else len(queue.consumers)
-        if queue.is_stream or queue.needs_care or queue.prioritised or count > ROW_SIZE:
+        if queue.is_stream or queue.needs_care or count > ROW_SIZE:
             count = 0
         for at in range(count):
-            self.round.rows[place * ROW_SIZE + at] = queue.consumers[at].handle
+            consumer = queue.consumers[at]
+            ends = queue.prioritised and (at == count - 1 or queue.consumers[at + 1].priority != consumer.priority)
+            self.round.rows[place * ROW_SIZE + at] = consumer.handle | (LAST_OF_PRIORITY if ends else 0)
         self.round.row_counts[place] = count
 
     def see_consumer(self, consumer):

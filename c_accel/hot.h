@@ -11,6 +11,7 @@
 
 #define LEVERET_WAYS_MAX 32
 #define LEVERET_INSETS_MAX 32
+#define LEVERET_LAST_OF_PRIORITY 0x40000000
 
 /* The bindings of an exchange as a tree (c_accel/matching.py). A node: its parent, where its word begins (-1: it is a wild card, or the
  * root) and the word's octets, its children for * and #, where its queues begin in `ends` and how many they are. */
@@ -187,7 +188,8 @@ typedef struct {
     int32_t next_short;
 } leveret_reader;
 
-/* A round of deliver.run. A queue's row has its consumers in order; `row_counts`: how many, 0: its turns are not for C. */
+/* A round of deliver.run. A queue's row has its consumers in order, where some have priorities the
+ * highest first and the last one of each with LEVERET_LAST_OF_PRIORITY; `row_counts`: how many, 0: its turns are not for C. */
 typedef struct {
     int32_t *rows;
     int32_t *row_counts;

@@ -71,6 +71,24 @@ static int32_t deliver(const leveret_tables *t, leveret_round *r, int32_t consum
     return count;
 }
 
+/* One delivery of a queue whose consumers have priorities, see one_delivery in core/queue/turns.py; as `deliver` answers. */
+static int32_t deliver_by_priority(const leveret_tables *t, leveret_round *r, int32_t queue, const int32_t *row, int32_t count)
+{
+    int32_t turn = t->queues[queue + QUEUE_TURN];
+    for (int32_t start = 0, end; start < count; start = end) {
+        for (end = start + 1; !(row[end - 1] & LEVERET_LAST_OF_PRIORITY);)
+            end++;
+        for (int32_t step = 0; step < end - start; step++) {
+            int32_t made = deliver(t, r, row[start + (turn + step) % (end - start)] & ~LEVERET_LAST_OF_PRIORITY, 1);
+            if (made > 0)
+                t->queues[queue + QUEUE_TURN] = (turn + 1 + step) & MASK;
+            if (made)
+                return made;
+        }
+    }
+    return 0;
+}
+
 /* A queue's turn: true when core/queue/turns.py has to go on with it, behind `done` and `idle`. */
 static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queue)
 {
@@ -83,9 +101,19 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
     if (count == 0 || is_overdue(t, queue))
         return 1;
     if (count == 1) {
-        int32_t made = deliver(t, r, row[0], r->turn);
+        int32_t made = deliver(t, r, row[0] & ~LEVERET_LAST_OF_PRIORITY, r->turn);
         r->done = made < 0 ? -1 - made : made;
         return made < 0;
+    }
+    if (row[count - 1] & LEVERET_LAST_OF_PRIORITY) {
+        for (; r->done < r->turn && queue_record[QUEUE_HEAD] >= 0; r->done++) {
+            if (r->done && is_overdue(t, queue))
+                return 1;
+            int32_t made = deliver_by_priority(t, r, queue, row, count);
+            if (made <= 0)
+                return made < 0;
+        }
+        return 0;
     }
     while (r->done < r->turn && r->idle < count && queue_record[QUEUE_HEAD] >= 0) {
         int32_t next = queue_record[QUEUE_TURN] < count ? queue_record[QUEUE_TURN] : 0;

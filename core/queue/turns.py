@@ -17,6 +17,7 @@ _CAREFUL_DELIVERIES = const(256)
 _GROUPED_DELIVERIES = const(48)
 _STREAM_DELIVERIES = const(400)
 _MADE_DELIVERIES = const(64)  # in a round, whose octets a family makes in Python, message by message
+_ASKED_EACH_TIME = const(64)  # consumers with priorities that each delivery of a plain turn may ask
 _ASKED = const(8192)  # consumers that one turn asks whether they can get the message of such a queue
 
 
@@ -70,7 +71,7 @@ def go_round(broker, turns, deliveries):
 
 def serve_queue(broker, queue, engine):
     """A queue's turn: true when it is to have another one."""
-    careful = queue.needs_care or queue.prioritised
+    careful = queue.needs_care or queue.prioritised and (queue.is_stream or len(queue.consumers) > _ASKED_EACH_TIME)
     most = careful_most(queue) if careful else engine.turn
     count = careful_turn(broker, queue, most) if careful else plain_turn(broker, queue, engine)
     engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)
@@ -121,20 +122,24 @@ def plain_turn(broker, queue, engine):
             queue.rules.before_delivery(broker, queue)
             if queue.rules.expiry.behind:
                 return engine.turn
-        done = turn(queue, engine.turn, done, idle)
+        done = turn(broker, queue, engine.turn, done, idle)
         if done >= engine.turn or not is_overdue(queue):
             return done
         idle = 0
 
 
-def turn(queue, most, done, idle):
-    """Go on with a turn of up to `most` deliveries behind `done` of them, consumer by consumer; the last `idle` consumers could not take
-    one. Returns how many are made."""
+def turn(broker, queue, most, done, idle):
+    """Go on with a turn of up to `most` deliveries behind `done` of them, consumer by consumer (where some have priorities, always from the
+    highest one on); the last `idle` consumers could not take one. Returns how many are made."""
     consumers = queue.consumers
     count = len(consumers)
     if count == 1 or queue.single_active and count:
         consumer = consumers[0]
         return done + consumer.channel.session.deliver(consumer, most - done, done)
+    if queue.prioritised and not queue.is_stream:
+        while done < most and queue.head() != layout.NONE and not is_overdue(queue) and one_delivery(broker, queue):
+            done += 1
+        return done
     while done < most and idle < len(consumers) and not is_overdue(queue) and (queue.is_stream or queue.head() != layout.NONE):
         consumer = consumers[next_place(queue, len(consumers))]  # a consumer whose channel fails meanwhile is removed
         if consumer.channel.session.deliver(consumer, 1):

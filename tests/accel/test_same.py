@@ -42,9 +42,10 @@ LIMITED = (
     ("topped", {"x-max-priority": 200, "x-max-length": 9, "x-message-ttl": 300}),
 )
 CONSUMED = {
-    2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r"), ("ranked", "k")),
-    3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x"), ("topped", "t")),
+    2: (("many", "c"), ("many", "d"), ("short", "s"), ("ruled", "r"), ("ranked", "k"), ("topped", "v"), ("topped", "w")),
+    3: (("two", "e"), ("many", "f"), ("one", "g"), ("both", "h"), ("poison", "p"), ("dead", "x"), ("topped", "y")),
 }
+PRIORITIES = {"v": {"x-priority": 5}, "w": {"x-priority": 5}, "y": {"x-priority": -1}}
 HEADERS = {"a": 1, "b": "text", "c": None, "d": {"x": [1, 2.5, True, {"y": b"\x00"}]}, "n": -(1 << 40)}
 RANKED = ({"priority": 1}, {"priority": 2, "delivery_mode": 2}, {"priority": 250})
 PROPERTIES = (
@@ -230,7 +231,10 @@ def consuming(channel):
         )
     qos = (encoded("basic_qos", 2, 0, 3, False),) if channel == 2 else (encoded("basic_qos", 3, 0, 4, True),)
     return qos + tuple(
-        [encoded("basic_consume", channel, 0, name, name + tag, False, False, False, False, {}) for name, tag in (CONSUMED[channel])]
+        [
+            encoded("basic_consume", channel, 0, name, name + tag, False, False, False, False, PRIORITIES.get(tag, {}))
+            for name, tag in (CONSUMED[channel])
+        ]
     )
 
 
