@@ -126,6 +126,8 @@ class Protocol(Sending):
     def process_control(self, name, channel, fields):
         """A control: false when it must wait."""
         session = self.attached.get(channel)
+        if name[:14] == "session_detach" and session is not None and fields["name"] != session.name:
+            session = None  # of another session than the one that is attached here
         if session is None or self.state != "open" or name[:10] == "connection":
             return self.step(name, channel, fields)
         return session.guarded(session.step, name, fields)

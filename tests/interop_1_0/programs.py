@@ -47,6 +47,12 @@ def _rhea():
 
 PROGRAMS = {
     "jms": Program(os.path.join("java", "JmsClient.java"), lambda: brought.java("JmsClient"), (components.JDK, components.MAVEN)),
+    "jms-0-10": Program(
+        os.path.join("java", "Jms010Client.java"),
+        lambda: brought.java("Jms010Client"),
+        (components.JDK, components.MAVEN),
+        ("leveret", "broker-j"),
+    ),
     "rhea": Program(os.path.join("clients", "rhea_client.js"), _rhea, (components.NODE,)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),

@@ -96,6 +96,10 @@ def references(broker):
             for message in messages_of_1_0(session):
                 hold(message)
             continue
+        if hasattr(session, "attached"):  # AMQP 0-10
+            for message in messages_of_0_10(session):
+                hold(message)
+            continue
         hold(session.outgoing.message)
         for channel in session.channels.values():
             hold(channel.message)
@@ -119,6 +123,18 @@ def messages_of_1_0(protocol):
                 yield incoming.message
         for work in session.works.values():
             for each in work.publishes[work.done :]:
+                yield each[0]
+
+
+def messages_of_0_10(protocol):
+    """The messages that an AMQP 0-10 connection, its sessions and their transactions hold, each as often."""
+    yield protocol.outgoing.message
+    for session in protocol.attached.values():
+        yield session.incoming.message
+        if session.incoming.answer is not None:
+            yield session.incoming.answer.message
+        if session.incoming.transaction is not None:
+            for each in session.incoming.transaction.publishes[session.incoming.transaction.done :]:
                 yield each[0]
 
 
