@@ -9,7 +9,7 @@ from leveret.core.amqp_0_10 import properties
 from leveret.core.amqp_1_0 import sections
 from leveret.core.amqp_1_0.properties import facts
 
-UUID = bytes([number for number in range(16)])
+UUID = bytes(range(16))
 TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 HEADERS = {"a": "b", "n": ("I", 5), "l": ("l", 1 << 40), "t": True, "d": 2.5, "m": {"x": None}, "list": [("I", 1), "y"]}
 SAID = {
