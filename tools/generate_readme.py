@@ -24,7 +24,23 @@ FIGURES = (
     "start to first answer",
     "resident memory, idle",
 )
-COLUMNS = (r"Leveret \(C\)", r"Leveret \(plain", "RabbitMQ")
+FEATURES = (
+    "^no arguments",
+    "^x-message-ttl and",
+    "^x-max-length, drop",
+    "^x-max-priority",
+    "^x-single",
+    "^a stream, read at its end",
+    "^transactions",
+    "^basic.get, 200",
+    "^headers",
+    "^topic exchange, 10,000",
+    "^direct reply-to, 200",
+    "^1,000 queues",
+    "^a queue beyond memory, filled",
+    "^a queue beyond memory, drained",
+)
+COLUMNS: tuple = (r"Leveret \(C\)", r"Leveret \(plain", "^RabbitMQ")
 
 
 class NoSource(Exception):
@@ -83,15 +99,18 @@ def the_one(titles, expression, kind):
     return places[0]
 
 
-def figures(page):
-    """The chosen rows and columns of the bench's table in `page`, with the sentence that says how they were measured."""
-    block = page[page.index("<!-- bench:") : page.index("<!-- end of bench -->")]
+def figures(page, subject="bench", expressions=FIGURES, further=()):
+    """The chosen rows and columns of the bench's table in `page`, with the sentence that says how they were measured. `further`: columns
+    beside COLUMNS."""
+    block = page[page.index("<!-- %s:" % subject) : page.index("<!-- end of %s -->" % subject)]
     measured = re.search(r"^Measured .*?\n\n", block, re.MULTILINE | re.DOTALL)
     if measured is None:
         raise NoSource("tests/bench/README.md does not say behind its table how that was measured: a paragraph that begins with Measured")
+    table_end = block.find("\n\n", block.index("\n|"))
+    block = block if table_end < 0 else block[:table_end]
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", block, re.MULTILINE)]
-    columns = [the_one(head, expression, "columns") for expression in COLUMNS]
-    chosen = [rows[the_one([row[0] for row in rows], expression, "rows")] for expression in FIGURES]
+    columns = [the_one(head, expression, "columns") for expression in COLUMNS + further]
+    chosen = [rows[the_one([row[0] for row in rows], expression, "rows")] for expression in expressions]
     lines = ["| | " + " | ".join(head[column] for column in columns) + " |", "|---|" + "---:|" * len(columns)]
     lines += ["| %s | %s |" % (row[0], " | ".join(row[column] for column in columns)) for row in chosen]
     return measured[0] + "\n".join(lines) + "\n"
@@ -136,6 +155,12 @@ TABLES = (
         "<!-- figures: written by tools/generate_readme.py -->\n",
         "<!-- end of figures -->\n",
         lambda: figures(BENCH.read_text(encoding="utf-8")),
+    ),
+    (
+        "README.md",
+        "<!-- features: written by tools/generate_readme.py -->\n",
+        "<!-- end of features -->\n",
+        lambda: figures(BENCH.read_text(encoding="utf-8"), "bench of features", FEATURES, ("^C / RabbitMQ",)),
     ),
 )
 

@@ -1,5 +1,5 @@
 """Puts the figures of a bench into tests/measure/README.md and draws them: `python tests/measure/show.py [build/bench.json]`. The rows of
-AMQP 1.0 are a table of their own, and one may be there without the other (`dev.py bench --only 1.0`).
+AMQP 1.0 and those of features are tables of their own, and one may be there without the others (`dev.py bench --only 1.0`).
 
 The table stands between two marks there (tools/generate_readme.py takes a few of its rows into the front README); the plot (messages a
 second, one group of bars for a scenario, logarithmic) is tests/measure/bench.svg. Both say when and on what they were measured, and with
@@ -15,11 +15,14 @@ import sys
 import textwrap
 
 import rows_1_0
+import rows_features
+import show_features
 from run import BLIND, SCENARIOS, STREAM, connection_kb, rate
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
 README = os.path.join(ROOT, "tests", "measure", "README.md")
 PLOT = os.path.join(ROOT, "tests", "measure", "bench.svg")
+PLOT_FEATURES = os.path.join(ROOT, "tests", "measure", "features.svg")
 BEGIN, END = "<!-- bench: written by tests/measure/show.py -->", "<!-- end of bench -->"
 TITLES = {"leveret": "Leveret (C)", "plain": "Leveret (plain Python)", "rabbitmq": "RabbitMQ", "relay": "C relay (limit)"}
 COLOURS = {"leveret": "#2a7f3f", "plain": "#9ccfa8", "rabbitmq": "#e07b39", "relay": "#b8b8b8"}
@@ -129,9 +132,39 @@ def readme_table_1_0(result):
 
 
 def plot(result):
-    """The plot as SVG."""
-    kinds = result["columns"]
-    found = [(title, [(kind, rate(result, name, kind)) for kind in kinds if rate(result, name, kind)]) for name, title, _, _ in SCENARIOS]
+    """The plot of the rows of 0-9-1."""
+    return drawn(
+        result["columns"],
+        [
+            (title, [(kind, rate(result, name, kind)) for kind in result["columns"] if rate(result, name, kind)])
+            for name, title, _, _ in SCENARIOS
+        ],
+        measured(result),
+    )
+
+
+def plot_features(result):
+    """The plot of the rows of features."""
+    rows, kinds = result["rates_features"], rows_features.COLUMNS
+    groups = [
+        (title, [(kind, rows_1_0.rate(rows, name, kind)) for kind in kinds if rows_1_0.rate(rows, name, kind)])
+        for name, title, _, _ in rows_features.all_rows()
+    ]
+    return drawn(kinds, groups, measured_features(result))
+
+
+def measured_features(result):
+    """One sentence: when, on what, how the rows of features were measured."""
+    return (
+        "Measured %s; one publisher and one consumer, persistent messages of 256 octets varying by half, ids varying, confirms with a "
+        "window of 200, acks, --data, where the row does not say otherwise; runs of %d s, medians where there are several; a queue beyond "
+        "memory has %d MiB through a sixteenth: `python3 tools/dev.py bench --only features`, then `python tests/measure/show.py`."
+        % (machine_told(result), result["seconds"], result["beyond_mib"])
+    )
+
+
+def drawn(kinds, found, told):
+    """A plot as SVG: a group of bars for each of `found`, (title, [(kind, figure)])."""
     top = max(figure for _, bars in found for _, figure in bars)
     parts, y = [], TOP
     for title, bars in found:
@@ -150,7 +183,7 @@ def plot(result):
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">'
         '<title>messages a second, logarithmic from 100; %s</title><rect width="100%%" height="100%%" fill="white"/>%s</svg>\n'
-        % (LEFT + WIDTH + 80, y, measured(result), "".join(parts))
+        % (LEFT + WIDTH + 80, y, told, "".join(parts))
     )
 
 
@@ -171,11 +204,15 @@ def main():
     for measured_here, begin, end, block in (("rates", BEGIN, END, readme_table), ("rates_1_0", BEGIN_1_0, END_1_0, readme_table_1_0)):
         if measured_here in result:
             text = replaced(text, begin, end, block(result))
+    if "rates_features" in result:
+        block = show_features.block(result, measured_features(result))
+        text = replaced(text, show_features.BEGIN, show_features.END, block)
     with open(README, "w", encoding="utf-8") as file:
         file.write(text)
-    if "rates" in result:
-        with open(PLOT, "w", encoding="utf-8") as file:
-            file.write(plot(result))
+    for name, path, make in (("rates", PLOT, plot), ("rates_features", PLOT_FEATURES, plot_features)):
+        if name in result:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(make(result))
 
 
 if __name__ == "__main__":

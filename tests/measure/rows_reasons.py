@@ -1,0 +1,17 @@
+"""Why a row of features costs what it costs, where it may miss a goal: tests/measure/README.md says so of each row that does.
+
+What is said here was seen in a profile of the broker or follows from the CPU times beside the table.
+"""
+
+REASONS = {
+    "get": "Each basic.get goes frame by frame through Python (core/amqp_0_9/verbs.py, core/broker/getting.py): 40 us.",
+    "get_one": "A round trip for each message: the clients' own processor time and the kernel's wake-ups are most of it, for every broker.",
+    "transactions": "A kept content is taken frame by frame through Python, and again at the commit (core/broker/transaction.py).",
+    "replies": "Replies and deliveries of requests go through C; a request, whose reply-to has to be named, goes through Python: 40 us.",
+    "replies_one": "Two round trips for each request: the clients' own processor time and the kernel's wake-ups are most of it.",
+    "turns": "Each message is a turn of the loop of its own: reading, confirming and sending are a call of the system each, in Python.",
+    "queues_1000": "Each queue's few messages are a turn of their own.",
+    "cycles": "Declaring, binding, consuming and deleting are Python for everybody's sake (control plane); a cycle is seven frames.",
+    "beyond_fill": "A message over its queue's share goes frame by frame through Python to the log (core/log/beyond_memory.py).",
+    "beyond_drain": "The messages come back from the log by a scan in turns.",
+}
