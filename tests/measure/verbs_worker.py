@@ -48,11 +48,11 @@ class TransactionPublisher(Publisher):
         self.out[size : size + len(self.commit)] = self.commit
         return size + len(self.commit)
 
-    def take(self, kind, payload):
+    def process(self, kind, payload):
         if payload[:4] == COMMIT_OK.to_bytes(4, "big"):
             self.perf.confirmed = self.perf.published
             return
-        Publisher.take(self, kind, payload)
+        Publisher.process(self, kind, payload)
 
 
 class Getter(Consumer):
@@ -73,11 +73,11 @@ class Getter(Consumer):
                 self.send(self.question * count)
         return False
 
-    def take(self, kind, payload):
+    def process(self, kind, payload):
         if payload[:4] == GET_EMPTY.to_bytes(4, "big"):
             self.empty += 1
             return
-        Consumer.take(self, kind, payload)
+        Consumer.process(self, kind, payload)
 
 
 class Requester(Publisher):
@@ -103,9 +103,9 @@ class Requester(Publisher):
             return False
         return Publisher.done(self, now)
 
-    def take(self, kind, payload):
+    def process(self, kind, payload):
         if payload[:4] != CONSUME_OK.to_bytes(4, "big"):
-            Publisher.take(self, kind, payload)
+            Publisher.process(self, kind, payload)
 
 
 class Answerer(Consumer):
@@ -183,13 +183,13 @@ class Cycler(Side):
             self.send()
         return False
 
-    def take(self, kind, payload):
+    def process(self, kind, payload):
         code = int.from_bytes(payload[:4], "big")
         if code == DELETE_OK:
             self.perf.confirmed += 1
             self.moved_at = time.monotonic()
         elif code not in (DECLARE_OK, BIND_OK, CONSUME_OK, BASIC_CANCEL):  # the queue goes with its consumer
-            Side.take(self, kind, payload)
+            Side.process(self, kind, payload)
 
     def wants_ms(self, now):
         return 1000
