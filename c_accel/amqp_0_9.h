@@ -20,25 +20,39 @@ void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers);
 /* A pack but for its first 16 octets, see amqp_0_9/packed.py. */
 void leveret_amqp_0_9_pack(const leveret_tables *t, int32_t entry, int32_t count, uint8_t *target);
 
-/* A body that arrives: its message and channel, the largest frame, and the octets of it that are to come. `frame_left`: octets of the frame under way, 0 at its
- * end octet, -1 before the next one. `octets` is the connection's receive buffer, with no more than a part of the next frame's head; frames of less than `least`
- * octets (`frame_size`: of the last that was not the content's last) are read through it. */
+/* A body that arrives: its message (-1: none is under way) and channel, the largest frame, and the octets of it that are to come. `frame_left`: octets of the
+ * frame under way, 0 at its end octet, -1 before the next one. `octets` is the connection's receive buffer, with no more than a part of the next frame's head;
+ * frames of less than `least` octets (`frame_size`: of the last that was not the content's last) are read through it. */
 typedef struct {
     uint8_t *octets;
     int32_t size;
     int32_t start;
     int32_t end;
     int32_t message;
+    int32_t channel; /* its record */
     int32_t channel_number;
+    int32_t is_mandatory;
     int32_t frame_size_max;
     int32_t body_left;
     int32_t frame_left;
     int32_t frame_size;
     int32_t least;
+    int32_t goes_on; /* what follows a whole content is for C, and C may publish it */
+    int32_t done; /* contents that were published */
+    int32_t pieces; /* in which octets of bodies came since blocks were looked at last */
+    int32_t octets_in;
 } leveret_intake;
 
+/* The publish at state[AT] of the receive buffer has a body in large frames that is not whole: take its method and header, and have it under way. False:
+ * it is not for C, or no such publish. */
+int32_t leveret_amqp_0_9_begin(const leveret_tables *t, const int32_t *numbers, leveret_intake *in);
+
+/* All of a content is in its blocks: publish it. False: it is not for C. */
+int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *in);
+
 /* Read the rest of a body from a socket, into its blocks, and at most a few KiB behind it, into the receive buffer: the octets read; -1: there
- * are none now; 0: the peer is gone. It stops before the content's last octet, a frame's end, and at any frame but the next of the body. */
-int32_t leveret_amqp_0_9_take_in(const leveret_tables *t, leveret_intake *in, int32_t descriptor);
+ * are none now; 0: the peer is gone. With `goes_on` the contents behind it, too, and what else `ingest` takes; its parameters are in the state.
+ * It stops before the last octet of a content that is not for C, a frame's end, and at any frame but the next of the body. */
+int32_t leveret_amqp_0_9_take_in(const leveret_tables *t, leveret_intake *in, const int32_t *numbers, int32_t descriptor);
 
 #endif

@@ -1,6 +1,7 @@
 """AMQP 0-9-1's row of the hot path in C: the form of core/amqp_0_9/hot_row.py that the engine in C gives its sessions."""
 
 from leveret.core.memory import layout
+from leveret.core.message.route import exchange_of
 
 from ._hot import ffi, lib
 
@@ -11,14 +12,13 @@ class Row:
     """As core/amqp_0_9/hot_row.py has it. `wire` is what C calls by itself."""
 
     name = "amqp_0_9"
-    intake_least = LARGE
     wire = lib.leveret_amqp_0_9_wire()
 
     def __init__(self, engine):
         self.pointers = engine.pointers
         self.round = engine.round
         self.intake = ffi.new("leveret_intake *")
-        self.intake.least = self.intake_least
+        self.intake.least = LARGE
         self.numbers = ffi.new("int32_t[]", 3)
 
     def ingest(self, numbers, source):
@@ -34,24 +34,97 @@ class Row:
         """See hot_out.put_body."""
         return lib.leveret_amqp_0_9_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)
 
-    def take_in(self, session, channel, descriptor):
-        """See Session.take_in."""
+    def begin(self, session):
+        """See core/amqp_0_9/hot_row.py: a large body whose route, header and first frame need no decision; `take_in` has the rest of it."""
+        if not session.send.output.inset_least:
+            return False  # its port does not call `take_in`
+        intake = self._connect(session)
+        if not lib.leveret_amqp_0_9_begin(self.pointers, session.numbers_at, intake):
+            return False
+        session.receive.start = intake.start
+        self._have(session, intake)
+        return True
+
+    def takes_in(self, session):
+        """See Session.takes_in."""
+        channel = session.body_channel
+        if channel is None or session.body_size < LARGE or channel.state != "body":
+            return False
+        there = session.receive.end - session.receive.start
+        between = there == 0 if session.body_left >= 0 else there < 7 and channel.body_left > 0
+        return between and session.connection.has_turn and session.connection.state == "served"
+
+    def take_in(self, session, descriptor):
+        """See Session.take_in. What follows a whole content is taken, too, unless Python has to look at it."""
+        channel = session.body_channel
+        intake = self._connect(session)
+        intake.message = channel.message
+        intake.channel = channel.handle
+        intake.channel_number = channel.number
+        intake.body_left = channel.body_left
+        intake.frame_left = session.body_left
+        intake.frame_size = session.body_size
+        goes_on = (
+            session.begun == 1
+            and session.numbers is not None
+            and session.state == "open"
+            and session.patient
+            and session.settling < 0
+            and channel.transaction is None
+            and not channel.copies
+        )
+        intake.goes_on = goes_on
+        if goes_on:
+            session.broker.tables.begin_turn()
+            session.give_state()
+        count = lib.leveret_amqp_0_9_take_in(self.pointers, intake, session.numbers_at if goes_on else ffi.NULL, descriptor)
+        session.receive.start, session.receive.end = intake.start, intake.end
+        if intake.done:
+            self._have_published(session, channel)
+            session.note_ingested(session.broker.tables.state)
+            if intake.message < 0:
+                return count
+            channel = self._have(session, intake)
+        channel.body_left = intake.body_left
+        session.body_channel = channel
+        session.body_left = intake.frame_left
+        session.body_size = intake.frame_size
+        return None if count < 0 else count
+
+    def _connect(self, session):
+        """The intake, for the connection of this session."""
         intake, receive = self.intake, session.receive
         intake.octets = receive.address
         intake.size = receive.size
         intake.start, intake.end = receive.start, receive.end
-        intake.message = channel.message
-        intake.channel_number = channel.number
         intake.frame_size_max = session.frame_size_max
-        intake.body_left = channel.body_left
-        intake.frame_left = session.body_left
-        intake.frame_size = session.body_size
-        count = lib.leveret_amqp_0_9_take_in(self.pointers, intake, descriptor)
-        receive.start, receive.end = intake.start, intake.end
+        return intake
+
+    def _have(self, session, intake):
+        """C has begun a content: its channel, which has it under way as if verbs.publish and verbs.header had begun it."""
+        channel = session.channels[intake.channel_number]
+        tables = session.broker.tables
+        channel.route = tables.octets(intake.message, 0, tables.messages[intake.message + layout.MESSAGE_ROUTE])
+        channel.exchange = exchange_of(channel.route)
+        channel.mandatory = intake.is_mandatory != 0
+        if channel.copies:
+            channel.copies = b""
+        channel.message = intake.message
         channel.body_left = intake.body_left
-        session.body_left = intake.frame_left
-        session.body_size = intake.frame_size
-        return None if count < 0 else count
+        channel.state = "body"
+        session.route_asked = False
+        session.begun += 1
+        session.unfinished += 1
+        session.content_moved = session.broker.now
+        return channel
+
+    def _have_published(self, session, channel):
+        """C has published the content of a channel."""
+        channel.end()
+        channel.body_left = 0
+        session.step_of(channel, "content_end")
+        session.body_channel = None
+        session.body_left = -1
 
     def pack(self, entry, most, octets_max):
         """See core/amqp_0_9/packed.py."""

@@ -81,69 +81,98 @@ static int32_t further_way(const leveret_tables *t, const uint8_t *source, int32
     return slot < 0 ? ASK_ROUTE : slot;
 }
 
-static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
+/* A publish up to its body: where it stands in `source`, and what it takes. */
+typedef struct {
+    int32_t route;
+    int32_t route_size;
+    int32_t header;
+    int32_t behind; /* the header */
+    int32_t properties_size;
+    int32_t body;
+    int32_t blocks;
+    int32_t slot; /* of its way */
+    int32_t by_fields; /* which depends on its headers */
+    int32_t logged; /* may_push's answer */
+} figures;
+
+/* Check the method frame of `size` octets at state[AT] and the content header behind it: 0, or why they are not for C. */
+static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t size, figures *f)
 {
     int32_t *state = t->state;
     int32_t start = state[STATE_AT];
-    int32_t route = start + 13;
-    int32_t route_size = size - 7;
-    if (route_size < 2)
+    f->route = start + 13;
+    f->route_size = size - 7;
+    if (f->route_size < 2)
         return ASK;
-    int32_t names = 1 + source[route];
-    if (names >= route_size || names + 1 + source[route + names] != route_size || source[start + 6 + size] & 2)
+    int32_t names = 1 + source[f->route];
+    if (names >= f->route_size || names + 1 + source[f->route + names] != f->route_size || source[start + 6 + size] & 2)
         return ASK;
     int32_t way = state[STATE_WAY];
     state[STATE_WAY] = -1;
-    int32_t slot = way >= 0 ? way : find_route(t, source, route, route_size);
-    if (slot < 0) {
-        slot = way = further_way(t, source, start, route, route_size, start + size + 8);
+    f->slot = way >= 0 ? way : find_route(t, source, f->route, f->route_size);
+    if (f->slot < 0) {
+        f->slot = way = further_way(t, source, start, f->route, f->route_size, start + size + 8);
         if (way == NO_FIELDS)
-            slot = leveret_find_way(t, source, route, route_size);
+            f->slot = leveret_find_way(t, source, f->route, f->route_size);
     }
-    if (slot < 0)
+    if (f->slot < 0)
         return ASK_ROUTE;
-    const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
+    const int32_t *target = t->route_targets + t->routes[f->slot + ROUTE_TARGETS];
     if (t->queues[*target + QUEUE_PLAIN] == NOT_PLAIN)
         return ASK;
-    int32_t header = start + size + 8;
-    int32_t behind = header_end(t, source, start, header);
-    if (behind < 0)
-        return behind;
-    int32_t body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
-    int32_t checked = leveret_check_properties(state, source, header + 19, behind - 1);
+    int32_t header = f->header = start + size + 8;
+    f->behind = header_end(t, source, start, header);
+    if (f->behind < 0)
+        return f->behind;
+    f->body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
+    int32_t checked = leveret_check_properties(state, source, header + 19, f->behind - 1);
     if (!checked)
         return ASK;
     if (checked == SELECTED && way < 0) {
-        slot = further_way(t, source, start, route, route_size, header);
-        if (slot < 0)
+        f->slot = further_way(t, source, start, f->route, f->route_size, header);
+        if (f->slot < 0)
             return ASK_ROUTE;
-        if (t->queues[t->route_targets[t->routes[slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == NOT_PLAIN)
+        if (t->queues[t->route_targets[t->routes[f->slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == NOT_PLAIN)
             return ASK;
     }
-    int32_t expiration = state[STATE_LIFETIME];
-    int32_t properties_size = behind - header - 20;
-    int32_t blocks_needed = (route_size + properties_size + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
-    int32_t logged = may_push(t, slot, expiration, blocks_needed, body);
-    if (!logged || (logged == PLAIN_STREAM && is_named(source, header + 19, behind - 1)))
-        return ASK;
-    int32_t whole = body_end(t, source, start, behind, body);
+    f->by_fields = way >= 0 || checked == SELECTED;
+    f->properties_size = f->behind - header - 20;
+    f->blocks = (f->route_size + f->properties_size + f->body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
+    f->logged = may_push(t, f->slot, state[STATE_LIFETIME], f->blocks, f->body);
+    return !f->logged || (f->logged == PLAIN_STREAM && is_named(source, header + 19, f->behind - 1)) ? ASK : 0;
+}
+
+static int32_t append_head(const leveret_tables *t, const uint8_t *source, const figures *f)
+{
+    int32_t message = new_message(t, f->route_size, f->properties_size, f->body, f->blocks);
+    append(t, message, source, f->route, f->route_size);
+    append(t, message, source, f->header + 19, f->properties_size);
+    return message;
+}
+
+static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
+{
+    figures f;
+    int32_t message, answer = read_head(t, source, size, &f);
+    if (answer)
+        return answer;
+    int32_t whole = body_end(t, source, t->state[STATE_AT], f.behind, f.body);
     if (whole < 0)
         return whole;
-    int32_t message = new_message(t, route_size, properties_size, body, blocks_needed);
-    if (blocks_needed == 1 && body == whole - behind - OVERHEAD) { /* one block, one body frame */
-        uint8_t *octets = whole_block(t, message, route_size + properties_size + body);
-        memcpy(octets, source + route, (size_t)route_size);
-        memcpy(octets + route_size, source + header + 19, (size_t)properties_size);
-        memcpy(octets + route_size + properties_size, source + behind + HEAD, (size_t)body);
+    if (f.blocks == 1 && f.body == whole - f.behind - OVERHEAD) { /* one block, one body frame */
+        message = new_message(t, f.route_size, f.properties_size, f.body, f.blocks);
+        uint8_t *octets = whole_block(t, message, f.route_size + f.properties_size + f.body);
+        memcpy(octets, source + f.route, (size_t)f.route_size);
+        memcpy(octets + f.route_size, source + f.header + 19, (size_t)f.properties_size);
+        memcpy(octets + f.route_size + f.properties_size, source + f.behind + HEAD, (size_t)f.body);
     } else {
-        append(t, message, source, route, route_size);
-        append(t, message, source, header + 19, properties_size);
-        for (int32_t at = behind; at < whole; at += size + OVERHEAD) {
+        message = append_head(t, source, &f);
+        for (int32_t at = f.behind; at < whole; at += size + OVERHEAD) {
             size = size_of(source, at + 4);
             append(t, message, source, at + HEAD, size);
         }
     }
-    publish(t, channel, slot, message, logged);
+    publish(t, channel, f.slot, message, f.logged);
     return whole;
 }
 
@@ -208,30 +237,39 @@ static int32_t ingest_settlement(const leveret_tables *t, const uint8_t *source,
     return leveret_settle(t, channel, first, last, how) ? place + 10 : ASK;
 }
 
+/* The frame at state[AT] as a method of class basic on a channel that is plain: its record, `*size` its payload; or why it is not for C. */
+static int32_t method_at(const leveret_tables *t, const int32_t *numbers, const uint8_t *source, int32_t *size)
+{
+    const int32_t *state = t->state;
+    int32_t at = state[STATE_AT], end = state[STATE_END];
+    if (end - at < 7)
+        return INCOMPLETE;
+    if (state[STATE_LEFT] <= 0)
+        return TURN_OVER;
+    int32_t number = source[at + 1] << 8 | source[at + 2];
+    if (source[at] != METHOD || source[at + 3] || number >= state[STATE_NUMBERS])
+        return ASK;
+    int32_t channel = numbers[number];
+    *size = size_of(source, at + 4);
+    if (channel < 0 || *size < 5 || *size > state[STATE_FRAME_MAX] || *size + 8 > state[STATE_SIZE])
+        return ASK;
+    if (!t->channels[channel + CHANNEL_PLAIN])
+        return ASK;
+    if (end - at < *size + 8)
+        return INCOMPLETE;
+    if (source[at + 7 + *size] != END_OCTET || source[at + 7] || source[at + 8] != CLASS_BASIC || source[at + 9])
+        return ASK;
+    return channel;
+}
+
 int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers, const uint8_t *source)
 {
     int32_t *state = t->state;
-    int32_t end = state[STATE_END];
     for (;;) {
-        int32_t at = state[STATE_AT];
-        if (end - at < 7)
-            return INCOMPLETE;
-        if (state[STATE_LEFT] <= 0)
-            return TURN_OVER;
-        int32_t number = source[at + 1] << 8 | source[at + 2];
-        if (source[at] != METHOD || source[at + 3] || number >= state[STATE_NUMBERS])
-            return ASK;
-        int32_t channel = numbers[number];
-        int32_t size = size_of(source, at + 4);
-        if (channel < 0 || size < 5 || size > state[STATE_FRAME_MAX] || size + 8 > state[STATE_SIZE])
-            return ASK;
-        if (!t->channels[channel + CHANNEL_PLAIN])
-            return ASK;
-        if (end - at < size + 8)
-            return INCOMPLETE;
-        if (source[at + 7 + size] != END_OCTET || source[at + 7] || source[at + 8] != CLASS_BASIC || source[at + 9])
-            return ASK;
-        int32_t behind;
+        int32_t at = state[STATE_AT], size, behind;
+        int32_t channel = method_at(t, numbers, source, &size);
+        if (channel < 0)
+            return channel;
         if (source[at + 10] == BASIC_PUBLISH)
             behind = ingest_publish(t, source, channel, size);
         else if (size == 13 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
@@ -243,4 +281,53 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
         state[STATE_AT] = behind;
         state[STATE_LEFT] -= 1;
     }
+}
+
+int32_t leveret_amqp_0_9_begin(const leveret_tables *t, const int32_t *numbers, leveret_intake *in)
+{
+    figures f;
+    int32_t size, channel = method_at(t, numbers, in->octets, &size), start = t->state[STATE_AT];
+    if (channel < 0 || in->octets[start + 10] != BASIC_PUBLISH || read_head(t, in->octets, size, &f))
+        return 0;
+    if (f.logged != PLAIN || f.by_fields || t->state[STATE_END] - f.behind < HEAD)
+        return 0;
+    const uint8_t *frame = in->octets + f.behind;
+    if (frame[0] != BODY || frame[1] != in->octets[start + 1] || frame[2] != in->octets[start + 2] || size_of(frame, 4) < in->least)
+        return 0;
+    in->message = append_head(t, in->octets, &f);
+    t->messages[in->message + MESSAGE_REFERENCES] = 1; /* whoever takes it in */
+    in->channel = channel;
+    in->channel_number = frame[1] << 8 | frame[2];
+    in->is_mandatory = in->octets[start + 6 + size] & 1;
+    in->body_left = f.body;
+    in->frame_left = -1;
+    in->frame_size = in->least;
+    in->start = t->state[STATE_AT] = f.behind;
+    return 1;
+}
+
+int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *in)
+{
+    uint8_t route[2 * 256];
+    int32_t *state = t->state, *record = t->messages + in->message, size = record[MESSAGE_ROUTE];
+    if (record[MESSAGE_KIND] & KIND_REWORKED || size > (int32_t)sizeof route || !t->channels[in->channel + CHANNEL_PLAIN])
+        return 0;
+    extract(t, record[MESSAGE_FIRST], 0, route, 0, size);
+    int32_t slot = find_route(t, route, 0, size);
+    if (slot < 0)
+        return 0;
+    int32_t kind = state[STATE_KIND];
+    state[STATE_KIND] = record[MESSAGE_KIND];
+    state[POOL_BLOCKS + 2] += record[MESSAGE_BLOCKS]; /* as may_push looks at it before a message has them */
+    state[POOL_MESSAGES + 2] += 1;
+    int32_t logged = may_push(t, slot, record[MESSAGE_LIFETIME], record[MESSAGE_BLOCKS], record[MESSAGE_BODY]);
+    state[POOL_BLOCKS + 2] -= record[MESSAGE_BLOCKS];
+    state[POOL_MESSAGES + 2] -= 1;
+    state[STATE_KIND] = kind;
+    if (logged != PLAIN)
+        return 0;
+    publish(t, in->channel, slot, in->message, logged);
+    release(t, in->message);
+    state[STATE_LEFT] -= 1;
+    return 1;
 }

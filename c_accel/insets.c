@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { BETWEEN_MAX = 16, PIECES_MAX = 256 };
+enum { BETWEEN_MAX = 16, PIECES_MAX = 1024 };
 
 typedef uint8_t between_octets[BETWEEN_MAX];
 

@@ -13,12 +13,14 @@ static inline int32_t wants_inset(const leveret_output *output, int32_t body)
 /* Take memory for the insets of an output: most outputs never have one. False: there is none. */
 int32_t leveret_make_insets(leveret_output *output);
 
-/* Whether a body can be an inset now: a slow reader holds a buffer's size of the arena, or one larger body. */
+enum { INSET_OCTETS_MAX = 1 << 20 };
+
+/* Whether a body can be an inset now: a slow reader holds so many octets of the arena, or one larger body. */
 static inline int32_t has_inset_room(leveret_output *output, int32_t body)
 {
     if (output->inset_count == 0)
         return output->insets || leveret_make_insets(output);
-    return output->inset_count < LEVERET_INSETS_MAX && output->inset_octets <= output->size && body <= output->size - output->inset_octets;
+    return output->inset_count < LEVERET_INSETS_MAX && output->inset_octets + body <= INSET_OCTETS_MAX;
 }
 
 /* Set a message's body in at `at`, with the cursor of the state at its begin, in frames with payloads of `payload_max` octets at most. `gone`:

@@ -7,12 +7,14 @@ from . import hot_in, hot_out
 class Row:
     """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_0_9.py has one in C).
 
-    `intake_least`: frames of bodies with so many octets left may be read by `take_in`; None: none.
+    `takes_in`, `take_in`: Session's, where the engine reads from sockets, and `begin(session)`: has the content at the begin of the receive
+    buffer under way, true when that is so; else None.
     `pack`: packed.pack for these tables where there is a quicker form of it, else None.
     """
 
     name = "amqp_0_9"
-    intake_least = None
+    takes_in = None
+    begin = None
     pack = None
 
     def __init__(self, tables):

@@ -42,6 +42,7 @@ SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_c
 
 NUMBERS_LEAST = 4  # channel numbers that a session begins with
 FRAMES_A_TURN = 64  # processed one by one before others have their turn
+BEGUN_LEAST = 8192  # octets of a content that is not whole for which the engine is asked to begin it
 EFFORT = 32  # queues, consumers or bindings that a frame visits: as much effort as one more frame
 
 
@@ -131,16 +132,7 @@ class Session(Sending):
         """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the
         rest."""
         receive = self.receive
-        tables = self.broker.tables
-        state = tables.state
-        state[layout.STATE_AT] = receive.start
-        state[layout.STATE_END] = receive.end
-        state[layout.STATE_SIZE] = receive.size
-        state[layout.STATE_FRAME_MAX] = self.frame_size_max
-        state[layout.STATE_NUMBERS] = len(self.numbers)
-        state[layout.STATE_USER] = self.connection.user.number
-        journal = self.broker.journal
-        state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
+        state = self.give_state()
         answer = self.hot.ingest(self.numbers_at, receive.address)
         asked = layout.NONE
         while answer == layout.ASK_ROUTE and state[layout.STATE_AT] != asked:
@@ -149,6 +141,32 @@ class Session(Sending):
                 break
             answer = self.hot.ingest(self.numbers_at, receive.address)
         receive.start = state[layout.STATE_AT]
+        self.note_ingested(state)
+        self.route_asked = answer == layout.ASK_ROUTE
+        available = receive.end - receive.start
+        self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
+        self.waiting = False
+        if available >= BEGUN_LEAST and answer != layout.TURN_OVER and self.hot.begin is not None and self.hot.begin(self):
+            return False
+        return answer == layout.INCOMPLETE and available < receive.size
+
+    def give_state(self):
+        """Write the parameters of `ingest` into the state table. Returns it."""
+        receive = self.receive
+        state = self.broker.tables.state
+        state[layout.STATE_AT] = receive.start
+        state[layout.STATE_END] = receive.end
+        state[layout.STATE_SIZE] = receive.size
+        state[layout.STATE_FRAME_MAX] = self.frame_size_max
+        state[layout.STATE_NUMBERS] = len(self.numbers)
+        state[layout.STATE_USER] = self.connection.user.number
+        journal = self.broker.journal
+        state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
+        return state
+
+    def note_ingested(self, state):
+        """Have the log and the channels know what the engine has accepted."""
+        journal = self.broker.journal
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_pushed()
@@ -159,12 +177,7 @@ class Session(Sending):
             handle = state[layout.STATE_COUNTED_HEAD]
             if handle != layout.NONE:
                 state[layout.STATE_COUNTED_HEAD] = layout.NONE  # whatever comes: these are no other session's channels
-                self.counted(tables, handle)
-        self.route_asked = answer == layout.ASK_ROUTE
-        available = receive.end - receive.start
-        self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
-        self.waiting = False
-        return answer == layout.INCOMPLETE and available < receive.size
+                self.counted(self.broker.tables, handle)
 
     def process_part(self):
         """Process the octets of an incomplete content, which has not continued for a while."""
@@ -363,17 +376,11 @@ class Session(Sending):
 
     def takes_in(self):
         """True when the next octets are the rest of a body in large frames: the engine should read them from the socket."""
-        channel = self.body_channel
-        least = self.hot.intake_least
-        if channel is None or least is None or self.body_size < least or channel.state != "body":
-            return False
-        there = self.receive.end - self.receive.start
-        between = there == 0 if self.body_left >= 0 else there < 7 and channel.body_left > 0
-        return between and self.connection.has_turn and self.connection.state == "served"
+        return self.hot.takes_in is not None and self.hot.takes_in(self)
 
     def take_in(self, descriptor):
         """Have the engine read them. Returns the octets read; None: none now; 0: the peer has closed. `took_in` is to follow."""
-        return self.hot.take_in(self, self.body_channel, descriptor)
+        return self.hot.take_in(self, descriptor)
 
     def took_in(self):
         """Octets of a body have come."""

@@ -268,6 +268,50 @@ def test_small_messages_pass_large_ones(form):
             assert len(small.bodies()) == number + 1
 
 
+def test_confirms_and_returns_come_in_order_whatever_the_contents_need(form):
+    """Contents of all sizes: plain, without a route, with a second key, in a transaction: nothing is lost, and each has its order."""
+    random_ = random.Random(random.randrange(1 << 30))
+    with World(form) as world:
+        everything = world.blocks_free()
+        consumer, other = consuming(world, "q"), consuming(world, "other")
+        publisher = world.client()
+        publisher.ask(encoded("confirm_select", 1, False), "confirm_select_ok")
+        publisher.ask(encoded("channel_open", 2, ""), "channel_open_ok")
+        publisher.ask(encoded("tx_select", 2), "tx_select_ok")
+        expected: dict = {"q": [], "other": [], "returned": []}
+        octets, in_transaction = b"", []
+        for _ in range(60):
+            body = a_body(random_, random_.choice((9, 300, 20000, 65536, 65536, 100000, 300000)))
+            way = random_.choice(("q", "q", "q", "other", "returned", "both", "transaction"))
+            given = {"headers": {"CC": ["other"]}} if way == "both" else None
+            key = {"both": "q", "transaction": "q", "returned": "nowhere"}.get(way, way)
+            channel = 2 if way == "transaction" else 1
+            octets += content(channel, "", key, body, given, way == "returned", FRAME)
+            for place in ("q", "other") if way == "both" else () if way == "transaction" else (way,):
+                expected[place].append(body)
+            in_transaction += [body] * (way == "transaction")
+        publisher.piece = lambda: random_.choice((5000, 70000, 300000, 2000000))
+        publisher.todo = memoryview(octets)
+        clients = [publisher, consumer, other]
+        first = 60 - len(in_transaction)
+        confirmed: list = []
+
+        def all_confirmed():
+            confirmed[:] = [frame[2] for frame in publisher.found if frame[0] == "basic_ack"]
+            return not publisher.todo and confirmed and confirmed[-1][0] == first
+
+        world.until(all_confirmed, clients)
+        assert [tag for tag, _ in confirmed] == sorted(tag for tag, _ in confirmed)
+        publisher.todo = b""
+        publisher.ask(encoded("tx_commit", 2), "tx_commit_ok")
+        world.until(lambda: consumer.received() == sum(map(len, expected["q"] + in_transaction)) and world.ready("other") == 0, clients)
+        world.until(lambda: len(other.bodies()) == len(expected["other"]), clients)
+        assert consumer.bodies() == expected["q"] + in_transaction and other.bodies() == expected["other"]
+        publisher.found = [frame for frame in publisher.found if frame[0] != "basic_ack"]
+        assert publisher.bodies() == expected["returned"]
+        world.until(lambda: world.blocks_free() == everything, clients)
+
+
 @pytest.mark.parametrize("sizes", ((1,), (7, 1), (5000,), (1, 600, 3), (1 << 20,)))
 def test_what_is_set_in_can_be_taken_piece_by_piece(sizes):
     """A port that knows nothing of it gets the same octets through pending() and sent()."""
