@@ -46,8 +46,9 @@ class Leg:
         self.options = options
 
 
-# For tests that are short calls, more than a thousand of them, which log nothing and print nothing: each plugin has a part in each call.
-PLAIN = ("-p", "no:logging", "-p", "no:hypothesispytest", "--capture=sys")
+# For tests that are short calls, more than a thousand of them, which log nothing and print nothing: each plugin has a part in each call,
+# and asserts that tell their values are a tenth of the leg where nothing is compiled yet. The second attempt has them.
+PLAIN = ("-p", "no:logging", "-p", "no:hypothesispytest", "--capture=sys", "--assert=plain")
 
 LEGS = (
     Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
@@ -109,7 +110,8 @@ def _run_pytest(leg, python, names, attempt=""):
     """Exit status of pytest over `names`; its record has each test's file (xunit1), so that the test can be named again."""
     record = _record_of(leg, attempt)
     measured = coverage.wrapper(python, _coverage_of(leg)) if leg.covers and not attempt else []
-    command = [python, *measured, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *leg.options, *names]
+    options = leg.options if not attempt else ()
+    command = [python, *measured, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml", record, *options, *names]
     return (yield from _run(leg, command, attempt))
 
 
@@ -127,7 +129,7 @@ def _run_leg(leg, python, place):
 
 def _judged(leg, python):
     record = _record_of(leg)
-    for path in (record, _coverage_of(leg)):
+    for path in (record, _coverage_of(leg), _log_of(leg, SECOND)):
         if os.path.exists(path):
             os.remove(path)
     missing = [path for path in leg.paths if not os.path.isdir(os.path.join(ROOT, path))]
@@ -176,7 +178,7 @@ def _tell_failure(leg, outcome):
         with open(_log_of(leg), errors="replace") as file:
             for line in file.read().rstrip().split("\n")[-40:]:
                 print("    " + line)
-    print(f"  log: {_log_of(leg)}", flush=True)
+    print("  log:", *(path for path in (_log_of(leg), _log_of(leg, SECOND)) if os.path.exists(path)), flush=True)
 
 
 def _table(done):
