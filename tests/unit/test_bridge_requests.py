@@ -69,6 +69,14 @@ def test_messages_are_moved_in_order_and_the_answer_counts():
     assert bodies(peer, "q") == [b"x"]
 
 
+def test_a_round_without_a_queue_moves_nothing_and_says_where_the_stream_stands():
+    """The first round of a bridge asks for its position alone: 0 messages moved, none queued."""
+    broker, _ = with_queue(3)
+    answer = round_of(broker, queue=None)
+    assert (answer["ok"], answer["moved"], answer["queued"], answer["next"]) == (True, 0, 0, 0)
+    assert broker.queues["q"].message_count() == 3
+
+
 def test_what_is_unsettled_or_expired_is_not_moved():
     broker, peer = with_queue(3, arguments={"x-message-ttl": 1000})
     peer.ask("basic_qos", "basic_qos_ok", 0, 1, False)

@@ -96,7 +96,10 @@ def test_what_is_sent_ends_a_connection_that_ends_and_time_one_that_lingers():
         connection.sent(len(connection.pending()))
         assert connection.closed == (state == "ending")
         connection = at(state)
-        connection.broker.now += LINGER_MS + 1
+        connection.broker.now += LINGER_MS
+        connection.tick(connection.broker.now)
+        assert not connection.closed, "the peer has the whole of LINGER_MS"
+        connection.broker.now += 1
         connection.tick(connection.broker.now)
         assert connection.closed, state
 

@@ -54,6 +54,18 @@ def paging(count=COUNT, store=None, **declared):
     return broker, peer, broker.queues["q"]
 
 
+def test_one_turn_reads_back_no_more_than_its_messages():
+    """`bring_chunk`: others wait for the turn's end; what is left of the chunk comes in the next one."""
+    _, peer, queue = paging()
+    for _ in range(120):
+        peer.give(encoded("basic_get", 1, 0, "q", True))
+    peer.contents()
+    ready, below = queue.tables.queues[queue.handle + layout.QUEUE_LENGTH], queue.pages.count
+    count, octets = queue.pages.pager.bring_chunk(queue, queue.pages.head, 3, 1 << 18)
+    assert (count, queue.tables.queues[queue.handle + layout.QUEUE_LENGTH]) == (3, ready + 3)
+    assert octets >= 3 * 106 and queue.pages.count == below - 3
+
+
 def test_far_more_than_memory_is_taken_and_delivered_in_order():
     """Ten times the arena, by publishes that are all confirmed; the count is told whole; afterwards nothing is left anywhere."""
     broker, _ = durable_broker(MemoryStore(), **CHUNKS)

@@ -2,7 +2,7 @@
 
 from peer import Peer, encoded, new_broker
 
-from leveret.core.broker.policies import Policy
+from leveret.core.broker.policies import PRIORITY_MAX, Policy
 from leveret.core.errors import ProtocolError
 from leveret.core.stream.stream import EPOCH
 
@@ -85,6 +85,8 @@ def test_policies_that_cannot_be():
         (("p", "x", {"max-priority": 3}), "can only be declared"),
         (("p", "x", {"max-length": 1}, 0, "cats"), "apply-to"),
         (("p", "x", {"max-length": 1}, "high"), "priority must be"),
+        (("p", "x", {"max-length": 1}, PRIORITY_MAX + 1), "priority must be"),
+        (("p", "x", {"max-length": 1}, -PRIORITY_MAX - 1), "priority must be"),
     ):
         try:
             Policy(*given)
@@ -92,6 +94,8 @@ def test_policies_that_cannot_be():
             assert text in error.text, error.text
         else:
             raise AssertionError(given)
+    for priority in (PRIORITY_MAX, -PRIORITY_MAX):
+        assert Policy("p", "x", {"max-length": 1}, priority).priority == priority
     broker = new_broker()
     for number in range(8):
         broker.policies.set(broker, Policy("p%d" % number, "x", {"max-length": 1}))

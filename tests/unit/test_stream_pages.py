@@ -11,6 +11,7 @@ from leveret.core.stream.stream import EPOCH
 COUNT = 600
 SIZE = 100
 RECORD = 6 + SIZE + 3 + 2  # with route and properties
+TOGETHER = 9  # messages of one second and one commit
 CHUNKS = {"chunk_count_max": 128}
 
 
@@ -19,25 +20,26 @@ def numbered(number, size=SIZE):
     return (b"%06d" % number) + bytes(size)
 
 
-def fill(peer, count, first=0, name="s", given=None):
-    """Publish numbered messages, each a second after the one before; publishers are never held for long."""
+def fill(peer, count, first=0, name="s", given=None, together=TOGETHER):
+    """Publish numbered messages, `together` at a time, a second each after those before; publishers are never held for long."""
     broker = peer.broker
-    for number in range(first, first + count):
+    for number in range(first, first + count, together):
         broker.tick(number * 1000 & layout.MASK, EPOCH + 1000 + number)
-        octets = content(1, "", name, numbered(number), given or {})
+        numbers = range(number, min(number + together, first + count))
+        octets = b"".join([content(1, "", name, numbered(each), given or {}) for each in numbers])
         while octets:
             octets = octets[peer.give(octets) :]
             broker.run()
 
 
-def stream_of(count=COUNT, store=None, **arguments):
+def stream_of(count=COUNT, store=None, together=TOGETHER, **arguments):
     """A broker with a log and a stream "s" of that many messages: (broker, peer, stream)."""
     broker, _ = durable_broker(MemoryStore() if store is None else store, **CHUNKS)
     peer = Peer(broker)
     given = {"x-queue-type": "stream"}
     given.update({"x-" + name.replace("_", "-"): arguments[name] for name in arguments})
     peer.declare("s", durable=True, arguments=given)
-    fill(peer, count)
+    fill(peer, count, together=together)
     return broker, peer, broker.queues["s"]
 
 
@@ -284,8 +286,7 @@ def test_segments_are_freed_around_a_stream():
     broker, peer, stream = stream_of(100, store)
     peer.declare("q", durable=True)
     for number in range(2000):
-        peer.give(content(1, "", "q", numbered(number), {"delivery_mode": 2}))
-        peer.give(encoded("basic_get", 1, 0, "q", True))
+        peer.give(content(1, "", "q", numbered(number), {"delivery_mode": 2}) + encoded("basic_get", 1, 0, "q", True))
         peer.frames()
         broker.run()
     counters = broker.journal.log.counters

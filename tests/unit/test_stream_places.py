@@ -50,7 +50,7 @@ def test_every_message_is_in_the_chunk_that_has_its_offset_from_wherever_one_loo
 
 def test_the_log_says_when_each_message_came_and_where_a_time_begins():
     """To the message, of those that are only in the log and of those in memory too."""
-    broker, _, stream = stream_of()
+    broker, _, stream = stream_of(together=1)
     for offset in range(0, spans(stream)[-1][1], 13):
         assert stream.pages.arrived_at(offset) == SECONDS + offset, offset
     for seconds in list(range(-3, COUNT + 3, 37)) + [0, 1, COUNT - 1, COUNT]:
@@ -62,7 +62,7 @@ def test_the_log_says_when_each_message_came_and_where_a_time_begins():
 
 
 def test_when_messages_came_is_known_by_the_chunk_where_the_log_cannot_be_read():
-    broker, _, stream = stream_of()
+    broker, _, stream = stream_of(together=1)
 
     def read(*place):
         raise OSError(5, "input/output error")
@@ -111,7 +111,7 @@ def test_a_segment_goes_with_all_that_is_before_it():
 
 def test_messages_that_are_too_old_go_one_by_one_or_by_the_chunk():
     """x-max-age in the log: a chunk goes when its newest message is too old; the age of a message is that of core/broker/ages.py."""
-    _, _, stream = stream_of()
+    _, _, stream = stream_of(together=1)
     whole = spans(stream)
 
     class Ages:
