@@ -13,6 +13,28 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
 int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target,
                                   int32_t at, int32_t end);
 
+/* A reader of a stream in its turn: where it stands, up to where it may read, what it wants (texts, each with its size in four octets before it; NULL:
+ * all), and what it got. */
+typedef struct {
+    int32_t consumer;
+    int32_t most;
+    int32_t looks; /* messages that its filter may let pass */
+    int32_t cursor;
+    int64_t offset;
+    int64_t end;
+    int32_t delivered; /* the message that stands for all of the stream's that are not settled */
+    int32_t large; /* bodies of so many octets are not written here; 0: all are */
+    const uint8_t *filter;
+    int32_t filter_size;
+    int32_t unfiltered;
+    int32_t made;
+    int32_t looked_at;
+} leveret_amqp_0_9_reading;
+
+/* Deliver from a stream in target[at:end]: the position behind it. It ends before a record that is not whole there, or not as it was published. */
+int32_t leveret_amqp_0_9_read_stream(const leveret_tables *t, leveret_amqp_0_9_reading *r, const uint8_t *prefix, int32_t prefix_size,
+                                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+
 /* How far a pack reaches, at most to a record with annotations: `numbers` is the first entry, records at most, octets at most; then the entry
  * behind, the records, the octets. */
 void leveret_amqp_0_9_pack_reach(const leveret_tables *t, int32_t *numbers);

@@ -1,5 +1,6 @@
 """AMQP 0-9-1's row of the hot path in C: the form of core/amqp_0_9/hot_row.py that the engine in C gives its sessions."""
 
+from leveret.core import limits
 from leveret.core.memory import layout
 from leveret.core.message.route import exchange_of
 
@@ -20,6 +21,7 @@ class Row:
         self.intake = ffi.new("leveret_intake *")
         self.intake.least = LARGE
         self.numbers = ffi.new("int32_t[]", 3)
+        self.reading = ffi.new("leveret_amqp_0_9_reading *")
 
     def ingest(self, numbers, source):
         """See core/amqp_0_9/hot_in.py."""
@@ -134,3 +136,33 @@ class Row:
         body = bytearray(numbers[2])
         lib.leveret_amqp_0_9_pack(self.pointers, entry, numbers[1], ffi.from_buffer("uint8_t[]", body))
         return body, numbers[1], numbers[0]
+
+    def read_stream(self, session, consumer, most, looks, end):
+        """See core/amqp_0_9/deliver_stream.py."""
+        reading, send, stream = self.reading, session.send, consumer.queue
+        reading.consumer, reading.most, reading.looks = consumer.handle, most, looks
+        reading.cursor, reading.offset, reading.end = consumer.cursor, consumer.cursor_offset, end
+        reading.delivered, reading.large = stream.delivered, send.output.inset_least
+        texts = None if consumer.filter is None else b"".join([sized(text.encode()) for text in consumer.filter])
+        reading.filter = ffi.NULL if texts is None else ffi.from_buffer("uint8_t[]", texts)
+        reading.filter_size, reading.unfiltered = 0 if texts is None else len(texts), consumer.unfiltered
+        send.wrote(
+            lib.leveret_amqp_0_9_read_stream(
+                self.pointers,
+                reading,
+                consumer.prefix_at,
+                len(consumer.prefix),
+                session.frame_size_max,
+                send.address,
+                send.end,
+                send.size - limits.REPLY_ROOM,
+            )
+        )
+        consumer.cursor, consumer.cursor_offset = reading.cursor, reading.offset
+        stream.delivered = reading.delivered
+        return reading.made, reading.looked_at
+
+
+def sized(octets):
+    """Octets behind their number."""
+    return len(octets).to_bytes(4, "big") + octets

@@ -55,6 +55,11 @@ static int32_t value_end(const uint8_t *source, int32_t at, int32_t end, int32_t
     return at + size;
 }
 
+int32_t leveret_value_end(const uint8_t *source, int32_t at, int32_t end)
+{
+    return value_end(source, at, end, 1);
+}
+
 static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
 {
     int32_t checked = 1;

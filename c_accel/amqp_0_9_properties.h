@@ -14,4 +14,7 @@ int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uin
 /* See hot_in.check_properties. */
 int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end);
 
+/* See hot_in.value_end, for a value of the first level. */
+int32_t leveret_value_end(const uint8_t *source, int32_t at, int32_t end);
+
 #endif

@@ -7,6 +7,7 @@ from ..errors import PRECONDITION_FAILED
 from ..memory import layout
 from ..message import reading
 from ..outcomes import ACCEPTED
+from ..queue.turns import charge_stream
 from ..stream import subscription
 from ..stream.subscription import has_entry, move_on, stream_entry
 from . import convert, positions
@@ -25,6 +26,7 @@ def deliver_stream(link, most, before):
         link.step("error", PRECONDITION_FAILED, text % (link.name[:80], consumer.queue.name, consumer.queue.first_offset))
         return 0
     end = consumer.queue.readable_offset()
+    consumer.queue.find(consumer)
     count = looked_at = 0
     while count < most and consumer.cursor != layout.NONE and consumer.cursor_offset < end and can_go_on(link):
         message = tables.entries[consumer.cursor + layout.ENTRY_MESSAGE]
@@ -43,6 +45,7 @@ def deliver_stream(link, most, before):
         lead = convert.head_for_1_0(broker, message, 0, notes)
         size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
         if too_large(link, consumer.queue, size):
+            charge_stream(tables.engine, count)
             return count
         if not has_room(session, len(lead), size - len(lead)) or not has_entry(tables, consumer):
             session.connection.send.starve(consumer, count + before)
@@ -58,6 +61,7 @@ def deliver_stream(link, most, before):
             broker.consumers.settle(session, entry, entry, ACCEPTED)
         move_on(tables, consumer)
         count += 1
+    charge_stream(tables.engine, count)
     if consumer.cursor == layout.NONE and consumer.cursor_offset < end and can_go_on(link):
         broker.journal.pager.ask(consumer)
     return count

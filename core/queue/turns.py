@@ -16,6 +16,7 @@ _CAREFUL_TURN = const(32)  # deliveries in a row of a queue whose rules see each
 _CAREFUL_DELIVERIES = const(256)
 _GROUPED_DELIVERIES = const(48)
 _STREAM_DELIVERIES = const(400)
+_SHARE = const(32)  # deliveries of a stream to one reader before the next: none of them keeps a message from another
 _MADE_DELIVERIES = const(64)  # in a round, whose octets a family makes in Python, message by message
 _ASKED_EACH_TIME = const(64)  # consumers with priorities that each delivery of a plain turn may ask
 _ASKED = const(8192)  # consumers that one turn asks whether they can get the message of such a queue
@@ -74,20 +75,23 @@ def serve_queue(broker, queue, engine):
     careful = queue.needs_care or queue.prioritised and (queue.is_stream or len(queue.consumers) > _ASKED_EACH_TIME)
     most = careful_most(queue) if careful else engine.turn
     count = careful_turn(broker, queue, most) if careful else plain_turn(broker, queue, engine)
-    engine.turned(count * cost_of(queue, engine.deliveries) if careful or queue.is_stream else count)
+    engine.turned(count * cost_of(queue, engine.deliveries) if careful else count)
     return count >= most
 
 
 def cost_of(queue, deliveries):
     """How many deliveries of a plain queue take as long as one delivery of this queue, whose rules see each message."""
     in_a_round = _CAREFUL_DELIVERIES
-    if queue.is_stream:
-        in_a_round = _STREAM_DELIVERIES
-    elif queue.rules is not None and queue.rules.groups is not None:
+    if queue.rules is not None and queue.rules.groups is not None:
         in_a_round = _GROUPED_DELIVERIES
     if queue.prioritised:
         in_a_round = min(in_a_round, careful_most(queue))
     return max(deliveries // in_a_round, 1)
+
+
+def charge_stream(engine, count):
+    """A session has made so many deliveries of a stream in Python: each took as long as some that the engine makes."""
+    engine.turned(count * (max(engine.deliveries // _STREAM_DELIVERIES, 1) - 1))
 
 
 def charge_made(broker, queue):
@@ -140,10 +144,12 @@ def turn(broker, queue, most, done, idle):
         while done < most and queue.head() != layout.NONE and not is_overdue(queue) and one_delivery(broker, queue):
             done += 1
         return done
+    share = _SHARE if queue.is_stream else 1
     while done < most and idle < len(consumers) and not is_overdue(queue) and (queue.is_stream or queue.head() != layout.NONE):
         consumer = consumers[next_place(queue, len(consumers))]  # a consumer whose channel fails meanwhile is removed
-        if consumer.channel.session.deliver(consumer, 1):
-            done += 1
+        made = consumer.channel.session.deliver(consumer, share)
+        if made:
+            done += made
             idle = 0
         else:
             idle += 1

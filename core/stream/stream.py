@@ -296,6 +296,11 @@ class Stream(Queue):
             return self.since(specification[1])
         return self.at(min(max(specification, self.first_offset), self.next_offset()))
 
+    def find(self, consumer):
+        """Have a reader's cursor stand on its message where that is in memory: the hot path has appended behind a reader at the end."""
+        if consumer.cursor == layout.NONE and self.held_from() <= consumer.cursor_offset < self.following:
+            consumer.cursor = self.at(consumer.cursor_offset)[0]
+
     def at(self, offset):
         """The (entry, offset) at an offset between first and next; walked from the nearer end. Entry NONE too: it is only in the log."""
         tables = self.tables

@@ -22,18 +22,28 @@ class Kind:
 
 
 def test_a_round_has_so_many_deliveries_of_each_kind_of_queue():
-    """Of queues that all need a look 256, of those with groups 48, of streams 400, however many of plain queues it has."""
+    """Of queues that all need a look 256, of those with groups 48, however many of plain queues it has."""
     for queue, count in (
         (Kind(), 256),
         (Kind(rules=Rules(None)), 256),
         (Kind(rules=Rules({})), 48),
-        (Kind(is_stream=True), 400),
         (Kind(prioritised=True), 32),
-        (Kind(is_stream=True, prioritised=True), 32),
         (Kind(prioritised=True, consumers=[None] * 1024), 8),
     ):
         assert turns.cost_of(queue, 7 * count) == 7 and turns.cost_of(queue, 7 * count - 1) == 6, count
         assert turns.cost_of(queue, 1) == 1, "a delivery is never for nothing"
+
+
+def test_a_round_has_400_deliveries_of_streams_that_python_makes():
+    class Round:
+        deliveries = 7 * 400
+
+        def turned(self, count):
+            self.count = count
+
+    engine = Round()
+    turns.charge_stream(engine, 10)
+    assert engine.count == 60, "the turn itself counts each once"
 
 
 def test_a_turn_with_a_look_at_each_message_asks_8192_consumers_at_most():
