@@ -66,7 +66,7 @@ def test_a_value_that_no_such_field_can_have_is_told_with_its_range():
     alive = invariants.pools(tables, 0)
     for record, name, value, text in (
         ("QUEUE", "LOGGED", -1, "LOGGED is to be in 0..1073741823, and is -1"),
-        ("QUEUE", "LIMITS", 32, "LIMITS is to be in 0..31, and is 32"),
+        ("QUEUE", "ACTIVE", 2, "ACTIVE is to be in 0..1, and is 2"),
         ("CHANNEL", "CONFIRM", 2, "CONFIRM is to be in 0..1, and is 2"),
         ("CONSUMER", "CREDIT", -1, "CREDIT is to be in 0..%d, and is -1" % layout.CREDIT_UNLIMITED),
     ):
