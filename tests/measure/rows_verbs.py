@@ -19,6 +19,10 @@ MIB = 1 << 20
 TIMES = 16  # as many octets in a queue as in memory
 BODY = 256
 
+STREAM = ("--argument", "x-queue-type=stream")
+REPLAY = ("--first", "--count", 100000, *CONFIRMS, *STREAM, "--consumer-argument", "x-stream-offset=first")
+OURS = ("leveret", "plain")
+
 # name, title, options of verbs_load.py, the columns that can do it (None: all)
 SCENARIOS = (
     ("transactions", "transactions of 10", ("--form", "transactions", *DURABLE, "--publishers", 20, "--confirm", 10, *ACKS), None),
@@ -37,6 +41,19 @@ SCENARIOS = (
         "queues coming and going, cycles/s",
         ("--form", "cycles", "--vary", "--publishers", 20, "--confirm", 1, "--consumers", 0),
         None,
+    ),
+    ("stream_replay", "a stream read from the first by five, deliveries", ("--topology", "readers", "--consumers", 5, *REPLAY), None),
+    (
+        "stream_packed",
+        "a stream read from the first by one, packed",
+        ("--form", "packs", *REPLAY, "--consumer-argument", "x-stream-pack-records=1000"),
+        OURS,
+    ),
+    (
+        "stream_filter",
+        "a stream read with a filter",
+        ("--topology", "filtered", *CONFIRMS, *STREAM, "--consumer-argument", "x-stream-filter=site-7"),
+        OURS,
     ),
 )
 BEYOND = (

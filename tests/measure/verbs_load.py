@@ -88,6 +88,18 @@ class SenderSelected(Topology):
         self.properties = {"headers": {"CC": [name + "-2"]}}
 
 
+class Readers(Topology):
+    """Five readers of one stream."""
+
+    deliveries = 5
+
+
+class Filtered(Topology):
+    """Each message has the value that a stream's reader filters by."""
+
+    properties = {"headers": {"x-stream-filter-value": "site-7"}}
+
+
 class Measurement(perf.Measurement):
     """One run, in a form and with a topology."""
 
@@ -173,13 +185,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     perf.add_arguments(parser)
     parser.add_argument("--form", choices=sorted(FORMS), default="plain")
-    parser.add_argument("--topology", choices=("headers", "topic", "alternate", "cc"))
+    parser.add_argument("--topology", choices=("headers", "topic", "alternate", "cc", "readers", "filtered"))
     parser.add_argument("--first", action="store_true", help="the consumers begin when the publishers have ended")
     parser.add_argument("--window", type=int, default=1, help="basic.get on their way")
     parser.add_argument("--server-pid", type=int, required=True)
     options = parser.parse_args()
     perf.check(options)
-    kinds = {"headers": Headers, "topic": Topic, "alternate": Alternate, "cc": lambda: SenderSelected(options.queue), None: Topology}
+    kinds = {"headers": Headers, "topic": Topic, "alternate": Alternate, "readers": Readers, "filtered": Filtered, None: Topology}
+    kinds["cc"] = lambda: SenderSelected(options.queue)
     topology = kinds[options.topology]()
     options.queues = max(options.queues, topology.queues)
     measurement = Measurement(options, sys.stderr, topology)

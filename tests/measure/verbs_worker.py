@@ -16,6 +16,7 @@ GET_EMPTY = 60 << 16 | 72
 COMMIT_OK = 90 << 16 | 21
 CONSUME_OK, BIND_OK, DECLARE_OK, DELETE_OK = 60 << 16 | 21, 50 << 16 | 21, 50 << 16 | 11, 50 << 16 | 41
 REPLIES = "amq.rabbitmq.reply-to"
+PACKED = b"\x10x-stream-recordsI"  # before the number of a pack's records (core/amqp_0_9/packed.py)
 SMALL = 1 << 14  # octets of the buffers of each of many connections
 CYCLE_EXCHANGE = "amq.direct"
 
@@ -78,6 +79,23 @@ class Getter(Consumer):
             self.empty += 1
             return
         Consumer.process(self, kind, payload)
+
+
+class PackReader(Consumer):
+    """Reads a stream in packs, and counts their records."""
+
+    def scan(self, at):
+        before = self.perf.received
+        stopped = Consumer.scan(self, at)
+        if self.perf.received > before:
+            frames = bytes(self.octets[at:stopped])
+            begin, records = frames.find(PACKED), 0
+            while begin >= 0:
+                begin += len(PACKED)
+                records += int.from_bytes(frames[begin : begin + 4], "big")
+                begin = frames.find(PACKED, begin)
+            self.perf.received = before + records
+        return stopped
 
 
 class Requester(Publisher):
@@ -272,6 +290,7 @@ FORMS = {
     "plain": (Worker, Worker),
     "transactions": (publisher_worker(TransactionPublisher), Worker),
     "get": (Worker, consumer_worker(Getter)),
+    "packs": (Worker, consumer_worker(PackReader)),
     "replies": (publisher_worker(Requester), consumer_worker(Answerer)),
     "cycles": (publisher_worker(Cycler), Worker),
     "turns": (InTurn, Worker),
