@@ -57,7 +57,7 @@ typedef struct {
 const leveret_wire *leveret_amqp_1_0_wire(void);
 
 /* The octets before the body of a message that a receiver gets otherwise than it is stored, in target[0:room]: how many, -1: core/amqp_1_0/convert.py
- * makes them. */
-int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t noted, uint8_t *target, int32_t room);
+ * makes them. `failed`: deliveries before this one. */
+int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t failed, int32_t noted, uint8_t *target, int32_t room);
 
 #endif

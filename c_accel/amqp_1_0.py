@@ -54,8 +54,8 @@ class Row:
             self.pointers, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end
         )
 
-    def head(self, message, noted):
+    def head(self, message, failed, noted):
         """See core/amqp_1_0/convert.py, head_for_1_0: the octets; None: it has to make them."""
         octets = ffi.new("uint8_t[]", HEAD_MAX)
-        size = lib.leveret_amqp_1_0_head(self.pointers, message, noted, octets, HEAD_MAX)
+        size = lib.leveret_amqp_1_0_head(self.pointers, message, failed, noted, octets, HEAD_MAX)
         return None if size < 0 else bytes(ffi.buffer(octets, size))

@@ -1,6 +1,6 @@
 /* The octets before the body of a message that a receiver of AMQP 1.0 gets otherwise than it is stored, where that needs no thought: those of
  * core/amqp_1_0/convert.py, octet for octet. Of class basic: header, message-annotations with the route, properties, application-properties, the head of
- * the data section; of AMQP 1.0: message-annotations with the route put between. Texts beyond ASCII, headers that are annotations, names that come twice
+ * the data section; of AMQP 1.0: its header anew, with deliveries that failed and what is left of ttl; message-annotations with the route. Texts beyond ASCII, headers that are annotations, names that come twice
  * and times of a message are convert.py's to judge. */
 #include "amqp_1_0.h"
 #include "messages.h"
@@ -10,6 +10,7 @@ enum { BASIC = 0, AMQP_1_0 = 2 }; /* core/message/formats.py */
 enum { SECTION_HEADER = 0x70, SECTION_ANNOTATIONS = 0x72, SECTION_PROPERTIES = 0x73, SECTION_APPLICATION = 0x74, SECTION_DATA = 0x75 };
 enum { LIST = 0xC0, MAP = 0xC1, WIDE = 0x10, SYMBOL = 0xA3, STRING = 0xA1, BINARY = 0xA0 };
 enum { NAMES_MAX = 32, SMALL_HEAD = 6, WIDE_HEAD = 12, PROPERTIES_MAX = 1024 };
+static const int64_t TTL_MAX = 0xFFFFFFFF;
 enum { TIME_HIGH_MAX = 0x200000 }; /* the high word of seconds of which the milliseconds fit */
 
 typedef struct {
@@ -322,16 +323,107 @@ static void put_properties(writer *out, const uint8_t **found)
     end(out, place, SECTION_PROPERTIES, LIST, count);
 }
 
-/* The header of a message of class basic. */
-static void put_header(writer *out, int32_t kind)
+/* The fields of a header (section 3.2.1); -1: it has none. first-acquirer is not true: KIND_FOR_US has those. */
+typedef struct {
+    int32_t durable;
+    int32_t priority;
+    int64_t ttl;
+    int64_t delivery_count;
+} header;
+
+enum { HEADER_FIELDS = 5, FIRST_ACQUIRER = 3 };
+
+static void put_uint(writer *out, int64_t value)
 {
-    int32_t place = begin(out);
-    put_octet(out, kind & KIND_DURABLE ? 0x41 : 0x42);
-    if (kind & KIND_HAS_PRIORITY) {
-        put_octet(out, 0x50);
-        put_octet(out, kind >> KIND_PRIORITY & 255);
+    if (value < 0)
+        put_octet(out, 0x40);
+    else if (value == 0)
+        put_octet(out, 0x43);
+    else if (value < 256)
+        put_octet(out, 0x52), put_octet(out, (int32_t)value);
+    else
+        put_word(out, 0x70, (uint32_t)value);
+}
+
+/* `header` in convert.py: `passed` milliseconds off its ttl, and deliveries that failed. */
+static void put_header(writer *out, const header *given, int32_t failed, int64_t passed)
+{
+    int64_t ttl = given->ttl < 0 ? -1 : given->ttl < passed ? 0 : given->ttl - passed;
+    int64_t delivery_count = (given->delivery_count < 0 ? 0 : given->delivery_count) + failed;
+    int32_t place = begin(out), count;
+    ttl = ttl > TTL_MAX ? TTL_MAX : ttl;
+    delivery_count = delivery_count > TTL_MAX ? TTL_MAX : delivery_count ? delivery_count : -1;
+    count = delivery_count >= 0 ? 5 : ttl >= 0 ? 3 : given->priority >= 0 ? 2 : given->durable >= 0 ? 1 : 0;
+    if (count == 0) {
+        static const uint8_t NOTHING[4] = {0, 0x53, SECTION_HEADER, 0x45};
+        out->at = place;
+        put(out, NOTHING, 4);
+        return;
     }
-    end(out, place, SECTION_HEADER, LIST, kind & KIND_HAS_PRIORITY ? 2 : 1);
+    put_octet(out, given->durable < 0 ? 0x40 : given->durable ? 0x41 : 0x42);
+    if (count > 1 && given->priority >= 0)
+        put_octet(out, 0x50), put_octet(out, given->priority);
+    else if (count > 1)
+        put_octet(out, 0x40);
+    if (count > 2)
+        put_uint(out, ttl);
+    if (count > 4)
+        put_octet(out, 0x40), put_uint(out, delivery_count);
+    end(out, place, SECTION_HEADER, LIST, count);
+}
+
+/* Read the header that sections of AMQP 1.0 begin with: where the next section begins, 0: there is none; -1: it is in no usual form. */
+static int32_t read_header(header *given, const uint8_t *octets, int32_t size)
+{
+    given->durable = given->priority = -1;
+    given->ttl = given->delivery_count = -1;
+    if (size < 4 || octets[0] || octets[1] != 0x53)
+        return -1;
+    if (octets[2] != SECTION_HEADER)
+        return octets[2] > SECTION_HEADER ? 0 : -1;
+    if (octets[3] == 0x45)
+        return 4;
+    if (octets[3] != LIST || size < 6 || 5 + octets[4] > size || octets[5] > HEADER_FIELDS)
+        return -1;
+    int32_t at = 6, behind = 5 + octets[4];
+    for (int32_t field = 0; field < octets[5]; field++) {
+        if (at >= behind)
+            return -1;
+        int32_t code = octets[at++];
+        if (code == 0x40)
+            continue;
+        int64_t value = -1;
+        if (field == 0 || field == FIRST_ACQUIRER) {
+            value = code == 0x41 && field == 0 ? 1 : code == 0x42 ? 0 : -1;
+        } else if (field == 1) {
+            value = code == 0x50 && at < behind ? octets[at++] : -1;
+        } else if (code == 0x43) {
+            value = 0;
+        } else if (code == 0x52 && at < behind) {
+            value = octets[at++];
+        } else if (code == 0x70 && behind - at >= 4) {
+            value = word_of(octets, at);
+            at += 4;
+        }
+        if (value < 0)
+            return -1;
+        if (field == 0)
+            given->durable = (int32_t)value;
+        else if (field == 1)
+            given->priority = (int32_t)value;
+        else if (field == 2)
+            given->ttl = value;
+        else if (field == HEADER_FIELDS - 1)
+            given->delivery_count = value;
+    }
+    return at == behind ? behind : -1;
+}
+
+/* Milliseconds that a message's publisher gives it, -1: for ever. */
+static int64_t lifetime_of(const int32_t *record)
+{
+    int64_t lifetime = record[MESSAGE_LIFETIME];
+    return lifetime < NONE ? 1000 * (-2 - lifetime) : lifetime;
 }
 
 static void put_data_head(writer *out, int32_t body)
@@ -349,41 +441,48 @@ static int is_described(const uint8_t *octets, int32_t size)
     return size > 4 && octets[0] == 0 && octets[1] == 0x53;
 }
 
-/* Sections with message-annotations put behind the header, where they have none. */
-static void put_noted(writer *out, const uint8_t *route, int32_t route_size, const uint8_t *octets, int32_t size)
+/* Sections of AMQP 1.0, with their header anew where it changes, and, where they are `noted`, with message-annotations of the route: those that have
+ * some are for convert.py. */
+static void put_sections(writer *out, const uint8_t *route, int32_t route_size, int32_t noted, int32_t failed, int64_t passed, const uint8_t *octets,
+                         int32_t size)
 {
-    int32_t header = 0;
-    if (is_described(octets, size) && octets[2] == SECTION_HEADER)
-        header = octets[3] == 0x45 ? 4 : octets[3] == LIST ? 5 + octets[4] : size;
-    if (size - header < 4 || !is_described(octets + header, size - header) || octets[header + 2] <= SECTION_ANNOTATIONS) {
+    header given;
+    int32_t behind = read_header(&given, octets, size);
+    if (behind < 0 || size - behind < 4 || !is_described(octets + behind, size - behind) || (noted && octets[behind + 2] <= SECTION_ANNOTATIONS)) {
         out->is_bad = 1;
         return;
     }
-    put(out, octets, header);
-    put_annotations(out, route, route_size, NULL);
-    put(out, octets + header, size - header);
+    if (failed || (given.ttl >= 0 && passed))
+        put_header(out, &given, failed, passed);
+    else
+        put(out, octets, behind);
+    if (noted)
+        put_annotations(out, route, route_size, NULL);
+    put(out, octets + behind, size - behind);
 }
 
-int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t noted, uint8_t *target, int32_t room)
+int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t failed, int32_t noted, uint8_t *target, int32_t room)
 {
     uint8_t octets[512 + PROPERTIES_MAX];
     const uint8_t *found[COUNT];
     const int32_t *record = t->messages + message;
     int32_t kind = record[MESSAGE_KIND], route = record[MESSAGE_ROUTE], size = record[MESSAGE_PROPERTIES], format = kind & KIND_FORMAT;
     int32_t changed = KIND_ANNOTATED | KIND_REPLY_TO | KIND_FOR_US | KIND_ACQUIRED;
-    if (kind & changed || record[MESSAGE_LIFETIME] != NONE || size > PROPERTIES_MAX || route > 512 || !(format == BASIC || (format == AMQP_1_0 && noted)))
+    int64_t passed = 1000 * (int64_t)seconds_passed(t, record);
+    if (kind & changed || size > PROPERTIES_MAX || route > 512 || (format != BASIC && format != AMQP_1_0))
         return -1;
     writer out = {target, 0, room, 0};
     extract(t, record[MESSAGE_FIRST], 0, octets, 0, route + size);
     if (format == AMQP_1_0) {
-        put_noted(&out, octets, route, octets + route, size);
+        put_sections(&out, octets, route, noted, failed, passed, octets + route, size);
         return out.is_bad ? -1 : out.at;
     }
     find_properties(octets + route, found);
     const uint8_t *type = found[TYPE];
     if (type && type[0] == 8 && !memcmp(type + 1, "amqp-1.0", 8))
         return -1;
-    put_header(&out, kind);
+    header given = {kind & KIND_DURABLE ? 1 : 0, kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1, lifetime_of(record), -1};
+    put_header(&out, &given, failed, passed);
     put_annotations(&out, octets, route, type);
     put_properties(&out, found);
     if (found[HEADERS])

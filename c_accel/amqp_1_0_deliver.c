@@ -10,7 +10,7 @@ static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t
 {
     int32_t size = FRAME_ROOM + record[MESSAGE_PROPERTIES] + record[MESSAGE_BODY];
     (void)is_inset, (void)prefix_size;
-    return (record[MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US)) != AMQP_1_0 || record[MESSAGE_LIFETIME] != NONE || size > frame_size_max ? -1 : size;
+    return (record[MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US)) != AMQP_1_0 || size > frame_size_max ? -1 : size;
 }
 
 /* A transfer's frame up to its payload of so many octets, for the session's last delivery-id. */
@@ -44,8 +44,8 @@ static int32_t put_transfer(const leveret_tables *t, int32_t entry, int32_t chan
 }
 
 /* The delivery of one message that its receiver gets otherwise than it is stored, as pump: the position behind it. */
-static int32_t deliver_converted(const leveret_tables *t, int32_t consumer, int32_t entry, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
-                                 int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
+static int32_t deliver_converted(const leveret_tables *t, int32_t consumer, int32_t entry, int32_t failed, const uint8_t *prefix, int32_t prefix_size,
+                                 int32_t settled, int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
 {
     uint8_t lead[LEAD_MAX];
     int32_t message = t->entries[entry + ENTRY_MESSAGE], channel = t->consumers[consumer + CONSUMER_CHANNEL];
@@ -53,7 +53,7 @@ static int32_t deliver_converted(const leveret_tables *t, int32_t consumer, int3
     int32_t body = record[MESSAGE_BODY];
     if (t->consumers[consumer + CONSUMER_CREDIT] <= 0 || FRAME_ROOM + body > frame_size_max || FRAME_ROOM + body > end - at)
         return at;
-    int32_t size = leveret_amqp_1_0_head(t, message, noted, lead, LEAD_MAX);
+    int32_t size = leveret_amqp_1_0_head(t, message, failed, noted, lead, LEAD_MAX);
     if (size < 0 || FRAME_ROOM + size + body > frame_size_max || FRAME_ROOM + size + body > end - at)
         return at;
     next_number(t->channels + channel + CHANNEL_TAG);
@@ -86,10 +86,12 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
         if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue))
             break;
         int32_t entry = t->queues[queue + QUEUE_HEAD], before = at;
-        if (entry < 0 || t->entries[entry + ENTRY_REDELIVERED] & 255)
+        if (entry < 0)
             break;
-        if (noted || (t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_KIND] & KIND_FORMAT) != AMQP_1_0)
-            at = deliver_converted(t, consumer, entry, prefix, prefix_size, settled, noted, frame_size_max, target, at, end);
+        int32_t failed = t->entries[entry + ENTRY_REDELIVERED] & 255;
+        const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
+        if (noted || failed || (record[MESSAGE_KIND] & KIND_FORMAT) != AMQP_1_0 || seconds_passed(t, record))
+            at = deliver_converted(t, consumer, entry, failed, prefix, prefix_size, settled, noted, frame_size_max, target, at, end);
         else
             at = settled ? pump(t, delivery_size, write_settled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL)
                          : pump(t, delivery_size, write_unsettled, consumer, 1, prefix, prefix_size, frame_size_max, target, at, end, NULL);

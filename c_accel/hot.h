@@ -174,7 +174,7 @@ typedef struct leveret_wire {
                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output);
     /* False while no delivery may begin, however much room there is; the session activates its queues later. NULL: there is no such time. */
     int32_t (*may_begin)(const uint8_t *prefix);
-    int32_t is_first_only; /* deliveries that are not a message's first are made in Python */
+    int32_t is_first_only; /* deliveries that are not a message's first, or of which a part of a lifetime is over, may be made in Python */
 } leveret_wire;
 
 /* The output of a consumer's deliveries, the family that writes them, and the octets that they begin with; no prefix: nowhere yet. */

@@ -27,6 +27,13 @@ static inline void give(int32_t *table, int32_t *state, int32_t pool, int32_t re
     state[pool + 2] += 1;
 }
 
+/* Whole seconds of its lifetime that a message has spent here, never more than is true (passed_ms in core/amqp_1_0/convert.py). */
+static inline int32_t seconds_passed(const leveret_tables *t, const int32_t *record)
+{
+    int32_t passed = record[MESSAGE_LIFETIME] == NONE ? 0 : t->state[STATE_SECONDS] - record[MESSAGE_ARRIVED] - 1;
+    return passed > 0 ? passed : 0;
+}
+
 /* See hot.new_message: the figures of a message that its family has read, without a reference yet. */
 static inline int32_t new_message(const leveret_tables *t, int32_t route_size, int32_t properties_size, int32_t body, int32_t block_total)
 {

@@ -125,8 +125,8 @@ def check(options):
         raise UsageError("--address has one %s, for the queue, and is for a URL with ?protocol=1.0")
     if is_1_0 and (options.exchange != "default" or options.random):
         raise UsageError("over AMQP 1.0 each publisher sends to one queue: without --exchange and --random")
-    if is_1_0 and (options.consumer_argument or options.priorities or options.expiration is not None):
-        raise UsageError("over AMQP 1.0: without --consumer-argument, --priorities and --expiration")
+    if is_1_0 and (options.consumer_argument or options.priorities):
+        raise UsageError("over AMQP 1.0: without --consumer-argument and --priorities")
     options.address = (options.address or "%s") if is_1_0 else None
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")

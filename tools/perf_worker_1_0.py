@@ -51,6 +51,8 @@ def transfer_octets(handle, head, body, settled, frame_size_max):
 def head_of(key, given, subjects, draw):
     """The sections in front of a body; `given` as perf_worker.messages has them, of 0-9-1. `subjects`: one of SUBJECTS is drawn."""
     fields: dict = {"durable": True} if given.get("delivery_mode") == 2 else {}
+    if "expiration" in given:
+        fields["ttl"] = int(given["expiration"])
     fields.update({name.replace("_", "-"): given[name] for name in ("content_type", "correlation_id", "message_id") if name in given})
     if subjects:
         fields["subject"] = "key.%d" % draw.randint(1, SUBJECTS)

@@ -15,11 +15,16 @@ _LAST = const(3)  # octets of `prefix` that stand behind the delivery-tag
 
 def first_time(blocks, messages, entries, queues, consumers, state, consumer, limit):
     """How many of the next `limit` messages of a consumer's queue have not come back to it: their receiver gets their headers as they
-    are. At most 1 of a queue whose messages expire: those in between may go."""
+    are, also while the first second of a lifetime goes. At most 1 of a queue whose messages expire: those in between may go."""
     queue = consumers[consumer + CONSUMER_QUEUE]
+    entry = queues[queue + QUEUE_HEAD]
     if queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES:
         limit = 1 - expire(blocks, messages, entries, queues, state, queue)
-    entry = queues[queue + QUEUE_HEAD]
+        entry = queues[queue + QUEUE_HEAD]
+        if entry >= 0:
+            message = entries[entry + ENTRY_MESSAGE]
+            if messages[message + MESSAGE_LIFETIME] != -1 and state[STATE_SECONDS] - messages[message + MESSAGE_ARRIVED] > 1:
+                limit = 0
     count = 0
     while entry >= 0 and count < limit and entries[entry + ENTRY_REDELIVERED] & 255 == 0:
         count += 1
@@ -28,8 +33,9 @@ def first_time(blocks, messages, entries, queues, consumers, state, consumer, li
 
 
 def size_of(messages, message, prefix_size, frame_size_max):
-    """Octets that a transfer of a whole message takes at most; -1: this message's is not the publisher's octets, or not one frame."""
-    if messages[message + MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US) != _FORMAT or messages[message + MESSAGE_LIFETIME] != -1:
+    """Octets that a transfer of a whole message takes at most; -1: this message's is not the publisher's octets (or will not be, of a
+    lifetime that is counted in seconds), or not one frame."""
+    if messages[message + MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US) != _FORMAT or messages[message + MESSAGE_LIFETIME] < -1:
         return -1
     size = _ROOM + messages[message + MESSAGE_PROPERTIES] + messages[message + MESSAGE_BODY]
     return size if size <= frame_size_max else -1

@@ -58,6 +58,7 @@ def properties(chance):
         ("content_encoding", ("gzip",)),
         ("delivery_mode", (1, 2)),
         ("priority", (0, 4, 255)),
+        ("expiration", ("60000", "1", "5000000000")),
         ("correlation_id", ("c", "c" * 255, "urn:uuid:123e4567-e89b-12d3-a456-426614174000")),
         ("reply_to", ("replies", "re plies", "q" * 255)),
         ("message_id", ("m-1", "", "urn:uuid:123")),
@@ -89,15 +90,15 @@ def ready(form=c_accel.Engine, **limits):
     return broker
 
 
-def heads(broker, noted):
-    """[(from C or None, from Python)] of the messages in the queue."""
+def heads(broker, noted, failed=0):
+    """[(from C or None, from Python)] of the messages in the queue; `failed`: deliveries before this one."""
     tables, row = broker.tables, c_accel.amqp_1_0.Row(broker.tables.engine)
     found = []
     entry = broker.queues["q"].head()
     while entry != layout.NONE:
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         route = link_out.route_noted(broker, message) if noted else None
-        found.append((row.head(message, noted), convert.head_for_1_0(broker, message, 0, route)))
+        found.append((row.head(message, failed, noted), convert.head_for_1_0(broker, message, failed, route)))
         entry = tables.entries[entry + layout.ENTRY_NEXT]
     return found
 
@@ -111,8 +112,9 @@ def test_messages_of_class_basic(seed):
         given = properties(chance)
         body = bytes(chance.choice((0, 1, 255, 256, 700)))
         peer.give(content(1, "", "q", body, given))
-    for noted in (False, True):
-        found = heads(broker, noted)
+    for noted, failed, now in ((False, 0, 0), (True, 0, 1), (False, 1, 2), (True, 255, 50), (False, 0, 70)):
+        broker.seconds = broker.tables.state[layout.STATE_SECONDS] = now
+        found = heads(broker, noted, failed)
         assert len(found) == MESSAGES
         for quick, plain in found:
             assert quick in (None, plain)
@@ -120,7 +122,8 @@ def test_messages_of_class_basic(seed):
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_the_route_of_messages_of_1_0(seed):
+def test_messages_of_1_0(seed):
+    """Their route, deliveries that failed, and what is left of their ttl."""
     chance = random.Random(seed)
     broker = ready()
     peer = Peer(broker, max_frame_size=8192)
@@ -129,9 +132,11 @@ def test_the_route_of_messages_of_1_0(seed):
         octets = b""
         if chance.random() < 0.5:
             fields = {
-                "durable": chance.choice((None, True)),
-                "first-acquirer": chance.choice((None, None, True)),
-                "ttl": chance.choice((None, None, 60000)),
+                "durable": chance.choice((None, True, False)),
+                "priority": chance.choice((None, None, 0, 9)),
+                "first-acquirer": chance.choice((None, None, None, False, True)),
+                "ttl": chance.choice((None, None, 60000, 2, 0xFFFFFFFF)),
+                "delivery-count": chance.choice((None, None, 0, 1, 300, 0xFFFFFFFF)),
             }
             octets += composites.write("header", fields)
         if chance.random() < 0.2:
@@ -141,11 +146,13 @@ def test_the_route_of_messages_of_1_0(seed):
         octets += chance.choice((b"\x00\x53\x75", b"\x00\x80\x00\x00\x00\x00\x00\x00\x00\x75")) + types.encode(b"body")
         peer.give(transfer(number, octets))
         peer.collect()
-    found = heads(broker, True)
-    assert len(found) > MESSAGES / 2
-    for quick, plain in found:
-        assert quick in (None, plain)
-    assert len([each for each in found if each[0] is not None]) > len(found) / 4
+    for noted, failed, now in ((True, 0, 0), (False, 0, 0), (False, 1, 1), (True, 3, 2), (False, 0, 50), (True, 0, 70)):
+        broker.seconds = broker.tables.state[layout.STATE_SECONDS] = now
+        found = heads(broker, noted, failed)
+        assert len(found) > MESSAGES / 2
+        for quick, plain in found:
+            assert quick in (None, plain)
+        assert len([each for each in found if each[0] is not None]) > len(found) / 4
 
 
 def transfer(number, octets):

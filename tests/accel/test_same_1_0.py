@@ -15,8 +15,9 @@ from memory_store import MemoryStore
 from peer_1_0 import Peer, declare, new_broker, performative
 
 from leveret import c_accel
-from leveret.core.amqp_1_0 import composites, types
+from leveret.core.amqp_1_0 import composites, convert, types
 from leveret.core.broker import engine
+from leveret.core.memory import layout
 from leveret.core.recovery.opening import make_durable
 
 STEPS = 60
@@ -214,7 +215,7 @@ def test_the_same_comes_of_the_same_octets(seed):
         elif what < 0.95:
             octets = flow(chance, plain)
         else:
-            now += chance.choice((1, 50, 400))
+            now += chance.choice((1, 50, 400, 2500))
             octets = b""
         step = chance.choice((0, 0, 0, 1, 13))
         for side in (plain, *quick):
@@ -308,3 +309,31 @@ def test_receivers_that_compete_get_the_same_and_c_delivers_by_itself(settles):
         counts = [session.links[handle].delivery_count for handle in (20, 21, 22)]
         came.append((side.transfers, session.next_outgoing_id, session.remote_incoming_window, counts, side.ended))
     assert came[0] == came[1] and came[0][3][0] == 5
+
+
+@pytest.mark.parametrize("form", [engine.Plain, c_accel.Engine])
+def test_the_engine_makes_deliveries_with_a_lifetime_and_in_c_those_that_have_failed(form, monkeypatch):
+    """Where a second of the lifetime is over, and again where deliveries have failed, the header is made anew: in C too."""
+    quick = Side(form, False)
+    quick.broker.tick(0, layout.EPOCH)
+    peer, made = quick.peer, []
+    head = convert.head_for_1_0
+    monkeypatch.setattr(convert, "head_for_1_0", lambda *given: made.append(given) or head(*given))
+    quick.attach(2)
+    octets = composites.write("header", {"ttl": 60000}) + b"\x00\x53\x75" + types.encode(b"body")
+    for number in range(6):
+        given = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": True}
+        peer.give(performative("transfer", 0, octets, handle=0, **given))
+    peer.frames()
+    in_c = form is c_accel.Engine
+    for count, now, from_python in ((2, 0, 0), (2, 3000, 0 if in_c else 2)):
+        quick.broker.tick(now, layout.EPOCH + now // 1000)
+        peer.credit(count, handle=20, delivery_count=0 if not now else 2, next_incoming_id=0 if not now else 2)
+        found = [(fields["delivery-id"], payload) for name, fields, payload, _ in peer.frames() if name == "transfer"]
+        ttl = composites.read(found[0][1], 0, len(found[0][1]))[1]["ttl"]
+        assert len(found) == count and ttl == (60000 if not now else 58000) and len(made) == from_python
+    made.clear()
+    peer.settle(found[0][0], ("modified", {"delivery-failed": True}), found[-1][0])
+    peer.credit(4, handle=20, delivery_count=4, next_incoming_id=4)
+    found = [composites.read(payload, 0, len(payload))[1] for name, _, payload, _ in peer.frames() if name == "transfer"]
+    assert [fields["delivery-count"] for fields in found] == [1, 1, None, None] and len(made) == (0 if in_c else 4)
