@@ -1,4 +1,4 @@
-"""The rows of a Table of settings (settings.py) out of a text: what each is called, may be, and means. Boards do not carry it.
+"""What boards do not carry of settings.py: further kinds, and the rows of a Table out of a text.
 
     name | kind | default | unit | meaning
 
@@ -7,6 +7,7 @@ behind it where it is a function of them (256K, 1M, 1G, 1T: so many octets); a d
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,3 +33,51 @@ def row(line: str, kinds: Mapping[str, Kind | Callable[..., Kind]]) -> tuple[Any
     word, *numbers = kind.split()
     maker = kinds[word]
     return name, maker(*map(octets_of, numbers)) if callable(maker) else maker, json.loads(default) if default else None, unit, meaning
+
+
+def reading(words: str, read: Callable[[Any], Any], wrong: str | None = None) -> Kind:
+    """The kind of values of which `read` makes one to keep; None: the value cannot be."""
+    return (lambda value, least, most: read(value)), words.replace("{", "{{").replace("}", "}}"), None, None, wrong
+
+
+def passing(words: str, test: Callable[[Any], object], wrong: str | None = None) -> Kind:
+    """The kind of values that pass a test, kept as they are."""
+    return reading(words, lambda value: value if test(value) else None, wrong)
+
+
+def text(least: int, most: int) -> Kind:
+    """A text of so many octets."""
+    return passing(
+        f"a text of {least} to {most} octets" if least else f"a text of at most {most} octets",
+        lambda value: isinstance(value, str) and least <= len(value.encode()) <= most,
+    )
+
+
+def number(words: str, test: Callable[[Any], object] = lambda value: True) -> Kind:
+    """A number that a double holds, and that passes a test."""
+    return passing(words, lambda value: type(value) in (int, float) and math.isfinite(value) and test(value))
+
+
+def quoted(*choices: str) -> Kind:
+    """One of a few texts, shown as they stand in a file."""
+    return passing(" or ".join(f'"{each}"' for each in choices), lambda value: isinstance(value, str) and value in choices)
+
+
+def named(*choices: str) -> Kind:
+    """One of a few texts."""
+    return passing("one of " + ", ".join(choices), lambda value: value in choices)
+
+
+def is_texts(values: object) -> bool:
+    """True for a list of texts."""
+    return isinstance(values, list) and all(isinstance(each, str) for each in values)
+
+
+def is_tables(values: object) -> bool:
+    """True for a list of tables."""
+    return isinstance(values, list) and all(isinstance(each, dict) for each in values)
+
+
+ANY = passing("", lambda value: value is not None)
+TABLE = passing("a table", lambda value: isinstance(value, dict))
+TRUTH = passing("true or false", lambda value: isinstance(value, bool))

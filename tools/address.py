@@ -9,9 +9,11 @@ import socket
 from urllib.parse import parse_qs, urlsplit
 
 from leveret.core.serial_link.window import WINDOW_SIZES, grain_size
+from leveret.ports.setting_rows import reading
+from leveret.ports.settings import Table
 from leveret.ports.url import check_host
 
-from .usage import UsageError
+from .usage import UsageError, told
 
 AMQP_PORT = 5672
 AMQPS_PORT = 5671
@@ -20,13 +22,26 @@ BAUD_DEFAULT = 115200
 BAUD_MAX = 4000000
 TLS_QUERY = "?cert=FILE&key=FILE[&ca=FILE[&verify=peer]]"
 TLS_FORM = "amqps://HOST:PORT" + TLS_QUERY
-SERIAL_SETTINGS = {  # name in the URL: argument of a Link, values it may have, in words
-    "speed": ("speed", range(1, BAUD_MAX + 1), f"from 1 to {BAUD_MAX}"),
-    "crc": ("check_size", (16, 32), "16 or 32"),
-    "frame": ("payload_size_max", range(32, 2049), "from 32 to 2048"),
-    "window": ("window_size", WINDOW_SIZES, "one of " + ", ".join(map(str, WINDOW_SIZES))),
-    "address": ("address", range(1, 256), "from 1 to 255"),
-}
+LINK_ARGUMENTS = {"speed": "speed", "crc": "check_size", "frame": "payload_size_max", "window": "window_size", "address": "address"}
+
+
+def digits(words, numbers):
+    """The kind of a number in a URL."""
+    return reading(words, lambda text: int(text) if text.isascii() and text.isdigit() and int(text) in numbers else None)
+
+
+SERIAL = Table(
+    (
+        ("baud", digits(f"a whole number from 1 to {BAUD_MAX}", range(1, BAUD_MAX + 1)), BAUD_DEFAULT),
+        ("speed", digits(f"from 1 to {BAUD_MAX}", range(1, BAUD_MAX + 1)), None),
+        ("crc", digits("16 or 32", (16, 32)), None),
+        ("frame", digits("from 32 to 2048", range(32, 2049)), None),
+        ("window", digits("one of " + ", ".join(map(str, WINDOW_SIZES)), WINDOW_SIZES), None),
+        ("address", digits("from 1 to 255", range(1, 256)), None),
+    ),
+    "{url!r}: a serial line has no setting {name!r}; there are {names}",
+    "{url!r}: {name} must be {words}",
+)
 FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM}, ws://HOST:PORT, wss:// as amqps:// or serial:///dev/ttyX?baud=115200"
 
 
@@ -86,7 +101,7 @@ class SerialAddress:
     def url(self):
         said = {
             name: (value * 8 if name == "crc" else value)
-            for name, (option, _, _) in SERIAL_SETTINGS.items()
+            for name, option in LINK_ARGUMENTS.items()
             if (value := self.options.get(option)) is not None
         }
         return f"serial://{self.device}?baud={self.baud}" + "".join(f"&{name}={value}" for name, value in said.items())
@@ -130,6 +145,12 @@ def parse(url):
     raise UsageError(f"{url!r} is not a listener's URL; it must be {FORMS}")
 
 
+def settings_of(parts):
+    """{name: text} behind the ? of a URL. Raises ValueError."""
+    query = parts.query.replace("+", "%2B")  # a plus sign in the name of a file is one
+    return {name: texts[-1] for name, texts in parse_qs(query, keep_blank_values=True, strict_parsing=bool(query)).items()}
+
+
 def _tcp(url, parts):
     if parts.username or parts.path not in ("", "/") or parts.query or parts.fragment:
         raise UsageError(f"{url!r} says more than a listener needs; it must be {parts.scheme}://HOST:PORT")
@@ -144,8 +165,7 @@ def _tls(url, parts):
     form = f"{parts.scheme}://HOST:PORT{TLS_QUERY}"
     if parts.username or parts.path not in ("", "/") or parts.fragment or not parts.hostname:
         raise UsageError(f"{url!r} is not a listener's URL with TLS; it must be {form}")
-    query = parts.query.replace("+", "%2B")  # a plus sign in the name of a file is one
-    asked = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True, strict_parsing=bool(query)).items()}
+    asked = settings_of(parts)
     unknown = sorted(set(asked) - {"cert", "key", "ca", "verify"})
     if unknown:
         raise UsageError(f"{url!r}: TLS has no setting {unknown[0]!r}; there are cert, key, ca and verify")
@@ -165,27 +185,12 @@ def _tls(url, parts):
 def _serial(url, parts):
     if parts.netloc or not parts.path.startswith("/") or parts.path.endswith("/") or "\0" in parts.path:
         raise UsageError(f"{url!r} names no device by its whole path; it must be serial:///dev/ttyX?baud={BAUD_DEFAULT}")
-    asked = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    unknown = sorted(set(asked) - {"baud", *SERIAL_SETTINGS})
-    if unknown:
-        raise UsageError(f"{url!r}: a serial line has no setting {unknown[0]!r}; there are baud, {', '.join(SERIAL_SETTINGS)}")
-    baud = asked.get("baud", [str(BAUD_DEFAULT)])[-1]
-    if not (baud.isascii() and baud.isdigit() and 0 < int(baud) <= BAUD_MAX):
-        raise UsageError(f"{url!r}: baud must be a whole number from 1 to {BAUD_MAX}")
-    return SerialAddress(parts.path, int(baud), _line_options(url, asked))
-
-
-def _line_options(url, asked):
-    options = {}
-    for name, (option, values, words) in SERIAL_SETTINGS.items():
-        if name not in asked:
-            continue
-        text = asked[name][-1]
-        if not (text.isascii() and text.isdigit() and int(text) in values):
-            raise UsageError(f"{url!r}: {name} must be {words}")
-        options[option] = int(text) // 8 if name == "crc" else int(text)
+    values = told(SERIAL.full, settings_of(parts), url=url)
+    options = {
+        option: values[name] // 8 if name == "crc" else values[name] for name, option in LINK_ARGUMENTS.items() if values[name] is not None
+    }
     check_line(url, options)
-    return options
+    return SerialAddress(parts.path, values["baud"], options)
 
 
 def check_line(where, options):

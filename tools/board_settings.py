@@ -7,12 +7,11 @@ the table, the key, the value and what it may be. More about them: firmware/keep
 import re
 
 from leveret.core.log.journal import BATCH, EACH, NONE
-from leveret.ports.setting_rows import rows
+from leveret.ports.setting_rows import TABLE, is_tables, number, passing, quoted, rows, text
 from leveret.ports.settings import Table, whole
 
 from .address import BAUD_MAX
-from .kinds import TABLE, is_tables, number, passing, quoted, text, told
-from .usage import UsageError
+from .usage import UsageError, told
 
 WATCHDOG_CHIP_MS = {"RP2": 8388}  # the longest that a chip's watchdog waits, by what its boards are called
 WATCHDOG_MS_MIN, WATCHDOG_MS_MAX = 1000, 32000
@@ -59,7 +58,7 @@ def table(text, *relations):
 SERIAL_WORDS = '"console", or a table as { line = 1, baud = 115200, tx = 4, rx = 5 }'
 WAITS_WORDS = f"0 (none), or a whole number from {WATCHDOG_MS_MIN} to {WATCHDOG_MS_MAX}"
 LINE_WORDS = 'the number of a UART, or "console"'
-KINDS = {
+KINDS: dict = {
     "text": text,
     "whole": whole,
     "pin": whole(0, PIN_MAX),

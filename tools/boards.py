@@ -26,6 +26,8 @@ import tomllib
 
 from leveret.core.limits import BOARD, Limits
 from leveret.core.memory.micropython_sizes import bridge_held, bridge_memory, line_memory, memory_parts
+from leveret.ports.setting_rows import named, passing
+from leveret.ports.settings import Table
 
 from . import memory
 
@@ -92,26 +94,36 @@ OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they sta
 }
 
 ALWAYS = ("core/connection/connection.py", "core/broker/broker.py")
-CODES = ("mpy", "romfs", "frozen", "wheel")
-NETWORKS = ("wifi", "ethernet", "none")
+
+
+def of_type(kind):
+    """The kind (ports/settings.py) of a field of this type."""
+    return passing(f"of type {kind.__name__}", lambda value: isinstance(value, kind) and not isinstance(value, bool))
+
+
 # field: what it must be
-FIELDS: dict = {
-    "description": str,
-    "interpreter": ("micropython", "cpython"),
-    "machines": list,
-    "architecture": str,
-    "heap_size": int,
-    "flash_size": int,
-    "code_heap": int,
-    "code": CODES,
-    "network": NETWORKS,
-    "connections_of_network": int,
-    "carries": dict,
-    "uart": dict,
-    "pins": dict,
-    "limits": dict,
+FIELDS = {
+    "description": of_type(str),
+    "interpreter": named("micropython", "cpython"),
+    "machines": of_type(list),
+    "architecture": of_type(str),
+    "heap_size": of_type(int),
+    "flash_size": of_type(int),
+    "code_heap": of_type(int),
+    "code": named("mpy", "romfs", "frozen", "wheel"),
+    "network": named("wifi", "ethernet", "none"),
+    "connections_of_network": of_type(int),
+    "carries": of_type(dict),
+    "uart": of_type(dict),
+    "pins": of_type(dict),
+    "limits": of_type(dict),
 }
 OPTIONAL = ("architecture", "connections_of_network", "uart", "pins")
+TABLE = Table(
+    [(name, kind, None) for name, kind in FIELDS.items()],
+    "there is no field {name!r}; there are {names}",
+    "{name} is {value!r}; it must be {words}",
+)
 
 
 class BoardError(ValueError):
@@ -226,19 +238,11 @@ def load(name):
 
 
 def check(fields):
-    """Raise ValueError for the first field that is missing, unknown or not what it must be."""
-    unknown = [name for name in fields if name not in FIELDS]
-    if unknown:
-        raise ValueError(f"there is no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
-    for name, kind in FIELDS.items():
-        if name not in fields:
-            if name not in OPTIONAL:
-                raise ValueError(f"{name} is missing")
-        elif isinstance(kind, tuple):
-            if fields[name] not in kind:
-                raise ValueError(f"{name} is {fields[name]!r}; it must be one of {', '.join(kind)}")
-        elif not isinstance(fields[name], kind) or isinstance(fields[name], bool):
-            raise ValueError(f"{name} is {fields[name]!r}; it must be of type {kind.__name__}")
+    """Raise ValueError for the first field that is unknown, not what it must be, or missing."""
+    TABLE.check(fields)
+    missing = [name for name in FIELDS if name not in fields and name not in OPTIONAL]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing")
     check_carried(fields["carries"])
 
 

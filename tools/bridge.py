@@ -137,7 +137,7 @@ def source_of(options):
     if options.source or not options.config:
         return options.source or LOCAL_DEFAULT
     ask = "say where it is and who logs in with --from amqp://USER:PASSWORD@HOST:PORT/"
-    if config.names_users(options.config):
+    if config.read(options.config).get("user"):
         raise UsageError(f"{options.config} names the users of the local broker: {ask}")
     name = config.virtual_host(options.config)[0]
     path = "" if name == "/" else quote(name, safe="")

@@ -13,12 +13,11 @@ from leveret.core.errors import ProtocolError
 from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS, Limits, pattern_size_max
 from leveret.core.patterns.expression import Pattern
-from leveret.ports.setting_rows import octets_of, rows
+from leveret.ports.setting_rows import ANY, is_tables, is_texts, octets_of, passing, quoted, reading, rows
 from leveret.ports.settings import Table
 
 from . import address, data
-from .kinds import ANY, is_tables, is_texts, passing, quoted, told
-from .usage import UsageError, meant
+from .usage import UsageError, meant, read_toml, told
 
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
 NONCE_SIZE = 32
@@ -30,9 +29,9 @@ def is_name(value):
     return isinstance(value, str) and 0 < len(value.encode()) <= 255 and value.isprintable()
 
 
-def take_limit(value, unit, _):
-    """A number, or octets as a text; the range is core/limits.py's to look at."""
-    return octets_of(value) if isinstance(value, str) and unit.startswith("octets") else value
+def limit(unit, words):
+    """The kind of a limit: a number, or octets as a text; core/limits.py has its range."""
+    return reading(words, lambda value: octets_of(value) if isinstance(value, str) and unit.startswith("octets") else value)
 
 
 def in_table(name):
@@ -56,7 +55,7 @@ KINDS = {
     "vhost": passing("a name", is_name, VHOST),
     "names": passing('a list of names, as ["/"]', lambda value: isinstance(value, list)),
     "user": passing("the name of a [[user]]", lambda value: isinstance(value, str), ANONYMOUS),
-    "limit": (take_limit, "a whole number, or a text as 500K, 64M, 2G", "octets", None, None),
+    "limit": limit("octets", "a whole number, or a text as 500K, 64M, 2G"),
     "user-name": passing("a name", lambda value: isinstance(value, str) and 0 < len(value.encode()) <= 255, USER_NAME),
     "password": passing("a text", lambda value: isinstance(value, str) and value != "", USER_PASSWORD),
     "tags": passing('a list of words, as ["administrator"]', is_texts),
@@ -92,9 +91,7 @@ board | [board] | | | below, for `leveret flash`
 )
 LIMITS = Table(
     rows(f"{MEMORY_MAX} | limit | | octets | what all limits may add up to; left out: half of what the machine has", KINDS)
-    + tuple(
-        (name, (take_limit, "a whole number ({least})", WORDS[name][0], None, None), gateway, *WORDS[name]) for name, gateway, *_ in ROWS
-    ),
+    + tuple((name, limit(WORDS[name][0], f"a whole number ({WORDS[name][0]})"), gateway, *WORDS[name]) for name, gateway, *_ in ROWS),
     "{path}: there is no limit {name!r} in [limits]{hint}; there are {names}",
     "{path}: [limits] {name} is {value!r}; it must be {words}, or a text as 500K, 64M, 2G",
     hint=meant,
@@ -150,30 +147,24 @@ kind | node-kind | "queue" | | queue (classic), quorum, stream, or an exchange o
 )
 
 
-def _read(path):
-    """The file's settings, their names checked."""
-    import tomllib  # here: a broker without a file keeps a MiB less
-
-    try:
-        with open(path, "rb") as file:
-            settings = tomllib.load(file)
-    except OSError as error:
-        raise UsageError(f"the configuration file {path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also for a number of thousands of digits
-        raise UsageError(f"{path} is not TOML: {error}") from None
+def read(path):
+    """The settings of the file at `path` by name, looked at each by itself; {} without a file. Raises UsageError."""
+    if not path:
+        return {}
+    settings = read_toml(path, "the configuration file {path} cannot be read: {reason}")
     told(FILE.check, settings, path=path)
     return settings
 
 
 def load(path):
     """(listener URLs, Limits) of the file at `path`. Raises UsageError."""
-    settings = _read(path)
+    settings = read(path)
     return _listen(path, settings.get("listen", [])), _limits(path, settings.get("limits", {}))
 
 
 def virtual_host(path):
     """(name of the virtual host, its aliases) of the file at `path`; ("/", ()) without a file. Raises UsageError."""
-    settings = _read(path) if path else {}
+    settings = read(path)
     name, aliases = settings.get("vhost", "/"), settings.get("vhost_aliases", [])
     wrong = [alias for alias in aliases if not is_name(alias)]
     if wrong:
@@ -185,45 +176,34 @@ def virtual_host(path):
 
 def listeners(path):
     """The URLs of `listen` in the file; none without a file. Raises UsageError."""
-    return _listen(path, _read(path).get("listen", [])) if path else []
-
-
-def board(path):
-    """The [board] table of the file at `path`. Raises UsageError."""
-    return _read(path).get("board", {})
+    return _listen(path, read(path).get("listen", []))
 
 
 def limits_over(path, numbers):
     """Limits of the file's [limits] over `numbers`. Raises UsageError."""
-    return _limits(path, _read(path).get("limits", {}), numbers)
+    return _limits(path, read(path).get("limits", {}), numbers)
 
 
 def users(path, limits):
     """[(table, core.access.permissions.User)] of the file's [[user]]. Raises UsageError."""
     access(path, limits)
-    return [(table, user(path, table, limits)) for table in _read(path).get("user", [])]
+    return [(table, user(path, table, limits)) for table in read(path).get("user", [])]
 
 
 def kept(options):
     """The data.Data that the command line and the file choose, or None: messages stay in memory. Raises UsageError."""
-    table = _read(options.config).get("data", {}) if options.config else {}
-    return data.chosen(options, options.config, table)
-
-
-def names_users(path):
-    """True when the file says who may log in."""
-    return bool(path and _read(path).get("user"))
+    return data.chosen(options, options.config, read(options.config).get("data", {}))
 
 
 def policies(path):
     """The Policies of the file at `path`; none without a file. Raises UsageError."""
-    return [_policy(path, table) for table in _read(path).get("policy", [])] if path else []
+    return [_policy(path, table) for table in read(path).get("policy", [])]
 
 
 def made_on_use(path):
     """((Pattern, kind), ...) of the file's [[node]]: what AMQP 1.0 makes on use (core/amqp_1_0/nodes.py). Raises UsageError."""
     made = []
-    for table in _read(path).get("node", []) if path else []:
+    for table in read(path).get("node", []):
         values = told(NODE.full, table, path=path)
         try:
             made.append((Pattern(values["pattern"], PATTERN_SIZE_MAX), values["kind"]))
@@ -245,14 +225,9 @@ def of_policy(name, error):
     return error.text if repr(name) in error.text else f"policy {name!r}: {error.text}"
 
 
-def bridge_tables(path):
-    """The [[bridge]] tables of the file at `path`, as they stand there; none without a file. Raises UsageError."""
-    return _read(path).get("bridge", []) if path else []
-
-
 def bridges(path):
     """The Settings of the [[bridge]] tables of the file at `path`; none without a file. Raises UsageError."""
-    tables = bridge_tables(path)
+    tables = read(path).get("bridge", [])
     if not tables:
         return []
     from leveret.ports.bridge.settings import Settings
@@ -290,7 +265,7 @@ def access(path, limits):
 
 def user_tables(path):
     """(the [[user]] tables, the name of the user `anonymous`) of the file at `path`, as they stand there. Raises UsageError."""
-    settings = _read(path) if path else {}
+    settings = read(path)
     return settings.get("user", []), settings.get("anonymous", "")
 
 
@@ -304,7 +279,7 @@ def check_users(path, names, tables, anonymous):
 
 def read_at_start(path):
     """{key: value} of what a running broker does not read anew. Raises UsageError."""
-    settings = _read(path) if path else {}
+    settings = read(path)
     return {key: settings.get(key) for key in ("listen", "vhost", "vhost_aliases", "limits", "data", "node", "bridge")}
 
 
@@ -325,7 +300,7 @@ def user(path, table, limits):
 def remarks(path):
     """Sentences about what a checked file has that is taken, and may not do what was meant."""
     said = []
-    for table in _read(path).get("user", []) if path else []:
+    for table in read(path).get("user", []):
         name = table["name"]
         if "password" not in table and "password_hash" not in table:
             said.append(
@@ -358,7 +333,7 @@ def _listen(path, urls):
 
 def given_limits(path):
     """The limits of the file's [limits]: ({limit: number}, memory_max or None); ({}, None) without a file. Raises UsageError."""
-    values = told(LIMITS.check, _read(path).get("limits", {}), path=path) if path else {}
+    values = told(LIMITS.check, read(path).get("limits", {}), path=path)
     return {name: value for name, value in values.items() if name != MEMORY_MAX}, values.get(MEMORY_MAX)
 
 

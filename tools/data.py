@@ -11,13 +11,12 @@ from leveret.core.log.journal import BATCH, EACH, NONE
 from leveret.core.log.segments import OtherLog
 from leveret.core.recovery.opening import make_durable
 from leveret.core.recovery.second_pass import TooSmall
-from leveret.ports.setting_rows import UNITS, octets_of, rows
-from leveret.ports.settings import Table, take_number
+from leveret.ports.setting_rows import UNITS, named, octets_of, passing, reading, rows
+from leveret.ports.settings import Table, as_whole
 from leveret.ports.store_file import DirectoryInUse
 from leveret.ports.store_thread import ThreadedFileStore
 
-from . import kinds
-from .kinds import passing
+from . import usage
 from .usage import UsageError
 
 MODES = (EACH, BATCH, NONE)
@@ -33,29 +32,25 @@ def flag(name):
     return "--" + name.replace("_", "-")
 
 
-def take_count(value, least, most):
-    """A whole number, or a text of digits."""
-    return take_number(octets_of(value) if isinstance(value, str) and value.isdigit() else value, least, most)
-
-
-def take_size(value, least, most):
-    """A whole number, or a text as 500M."""
-    return take_number(octets_of(value) if isinstance(value, str) else value, least, most)
-
-
 def is_full(value):
     """True for a text that is not empty."""
     return isinstance(value, str) and value != ""
 
 
 def count(least, most):
-    """The kind of a number of milliseconds."""
-    return take_count, "a whole number of milliseconds from {least} to {most}", least, most, None
+    """The kind of a number of milliseconds: a whole number, or a text of digits."""
+    return reading(
+        f"a whole number of milliseconds from {least} to {most}",
+        lambda value: as_whole(octets_of(value) if isinstance(value, str) and value.isdigit() else value, least, most),
+    )
 
 
 def size(least, most):
-    """The kind of a number of octets."""
-    return take_size, "a whole number of octets from {least} to {most}, or a text as 500K, 64M, 2G", least, most, None
+    """The kind of a number of octets: a whole number, or a text as 500M."""
+    return reading(
+        f"a whole number of octets from {least} to {most}, or a text as 500K, 64M, 2G",
+        lambda value: as_whole(octets_of(value) if isinstance(value, str) else value, least, most),
+    )
 
 
 ROWS = rows(
@@ -70,7 +65,7 @@ segment_size | size 4K 1G | 8388608 | octets | of one file of the log
 """,
     {
         "directory": passing('the name of a directory, as "/var/lib/leveret"', is_full, "{path}: [data] directory must be {words}"),
-        "sync": passing("one of " + ", ".join(MODES), lambda value: value in MODES),
+        "sync": named(*MODES),
         "count": count,
         "size": size,
     },
@@ -204,7 +199,7 @@ def chosen(options, path, table):
 
     Raises UsageError.
     """
-    in_file = kinds.told(TABLE.check, table, path=path)
+    in_file = usage.told(TABLE.check, table, path=path)
     given = {name: getattr(options, name) for name in KEYS if name != "directory" and getattr(options, name) is not None}
     if options.memory or (options.data is None and "directory" not in table):
         unused = sorted(given) or sorted(name for name in table if not options.memory)
@@ -216,7 +211,7 @@ def chosen(options, path, table):
     directory = table["directory"] if options.data is None else options.data
     if directory == "" or "\0" in directory:
         raise UsageError("--data (and directory in [data]) needs the name of a directory, and no name has a NUL")
-    on_line = kinds.told(OPTIONS.check, {flag(name): value for name, value in given.items()})
+    on_line = usage.told(OPTIONS.check, {flag(name): value for name, value in given.items()})
     values = {name: on_line.get(flag(name), in_file.get(name, default)) for name, _, default, *_ in ROWS}
     if not {"segment_size"} & (set(given) | set(table)):
         values["segment_size"] = min(values["segment_size"], values["disk_max"] // SEGMENTS_USUAL)

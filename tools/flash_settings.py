@@ -35,7 +35,7 @@ def wanted(board, options, existing):
     """The settings as a dict. `existing`: those on the board, or None. Raises UsageError."""
     if existing is not None and not options.wifi and not options.config:
         return existing
-    table = config.board(options.config) if options.config else {}
+    table = config.read(options.config).get("board", {})
     board_settings.check(options.config, table, board)
     if options.wifi and board.network != "wifi":
         raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
@@ -92,7 +92,7 @@ def add_bridges(settings, board, path):
     made = config.bridges(path)
     if not made:
         return
-    settings["bridges"] = config.bridge_tables(path)
+    settings["bridges"] = config.read(path).get("bridge", [])
     if "bridge" not in board.carries["parts"]:
         return  # refused with what else is not carried
     if "listen" not in settings:
@@ -130,7 +130,8 @@ def limits(board, path):
     tried.limits = made
     if path and board.bridges and config.bridges(path):
         tried.bridges = [
-            (table.get("buffer_size", boards.BRIDGE[0]), table.get("prefetch", boards.BRIDGE[1])) for table in config.bridge_tables(path)
+            (table.get("buffer_size", boards.BRIDGE[0]), table.get("prefetch", boards.BRIDGE[1]))
+            for table in config.read(path).get("bridge", [])
         ]
     if tried.free() < min(tried.working_heap(), board.free()):
         raise UsageError(

@@ -23,6 +23,7 @@ AT_START, TO_CLIENTS, OF_SPARK = "start", "client", "spark"
 SPEAKERS: dict = {
     "ProtocolError": (1, TO_CLIENTS),
     "UsageError": (0, AT_START),
+    "read_toml": (1, AT_START),
     "ValueError": (0, AT_START),
     "ListenFailed": (0, AT_START),
     "DataFailed": (0, AT_START),

@@ -139,9 +139,10 @@ def url_lines():
         "",
         "| setting | what it may be |",
         "|---|---|",
-        row(("`baud`", f"a whole number from 1 to {address.BAUD_MAX}; default {address.BAUD_DEFAULT}")),
     ]
-    return lines + [row((f"`{name}`", words)) for name, (_, _, words) in address.SERIAL_SETTINGS.items()] + [""]
+    for name, kind, default in address.SERIAL.rows:
+        lines.append(row((f"`{name}`", words_of(kind) + (f"; default {default}" if default else ""))))
+    return lines + [""]
 
 
 def spark_options():

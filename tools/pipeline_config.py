@@ -5,15 +5,13 @@ A mistake is a UsageError of one sentence that names the file, the key and what 
 """
 
 import os
-import tomllib
 from urllib.parse import unquote, urlsplit
 
-from leveret.ports.setting_rows import rows
+from leveret.ports.setting_rows import TABLE, TRUTH, is_texts, number, passing, rows
 from leveret.ports.settings import Table
 
-from .kinds import TABLE, TRUTH, is_texts, number, passing, told
 from .pipeline_session import MASTER
-from .usage import UsageError
+from .usage import UsageError, read_toml, told
 
 PATIENCE_S = 60  # of a run that has an end
 PASSWORD_VARIABLE = "LEVERET_PIPELINE_PASSWORD"
@@ -155,17 +153,21 @@ class Plan:
     close; `patience_s`: how long a broker may be away, 0 for ever, None: for ever in a run without an end, else PATIENCE_S.
     """
 
-    out = keep_days = None
+    out = keep_days = files = None
     source: dict | None = None
-    files = alerts = None
-    format, by, watermark = "auto", "gateway", 200_000
+    alerts: dict | None = None
     metrics: dict = {}
-    window_s, lateness_s = 60, 86400
-    detector, alarm = True, 0.5
-    master, trigger_s = "local[*]", 1.0
-    settings: dict = {}
-    patience_s = None
-    fail_on_data_loss = True
+    watermark: int
+    master: str
+    settings: dict
+
+    def __init__(self, values):
+        """`values`: {section: {row: value}}; the rows of [decode], [doubles] and [spark] are attributes."""
+        for section in ("decode", "doubles", "spark"):
+            vars(self).update(values[section])
+        self.window_s, self.lateness_s = values["windows"]["length_s"], values["windows"]["lateness_s"] or None
+        self.detector, self.alarm = values["detector"]["enabled"], values["detector"]["alarm"]
+        self.fail_on_data_loss, self.patience_s = values["source"]["fail_on_data_loss"], values["source"]["patience_s"]
 
     @property
     def bounded(self):
@@ -175,10 +177,8 @@ class Plan:
 
 def of_arguments(options):
     """The Plan of a command line. Raises UsageError."""
-    plan = Plan()
-    if options.config:
-        _fill(plan, options.config)
-    elif options.source is None and options.stream is None and options.out is None:
+    plan = _read_plan(options.config) if options.config else Plan({name: table.full({}) for name, table in SECTIONS.items()})
+    if not options.config and options.source is None and options.stream is None and options.out is None:
         raise UsageError("--out DIR or --config FILE is needed")
     if options.config is None or options.source is not None or options.stream is not None:
         url, password = split_source(options.source or "amqp://127.0.0.1:5672")
@@ -230,14 +230,14 @@ def split_source(source):
     return url, None if parts.password is None else unquote(parts.password)
 
 
-def _fill(plan, path):
+def _read_plan(path):
     settings = _read(path)
     values = {
         name: told(look.full, settings[name], path=path, title=name, section=name + ".") if name in settings else look.full({})
         for name, look in SECTIONS.items()
         if name != "alerts" or name in settings
     }
-    source = values["source"]
+    plan, source = Plan(values), values["source"]
     if source["files"] is not None:
         plan.files = _texts(source["files"])
     elif settings.get("source"):
@@ -246,12 +246,7 @@ def _fill(plan, path):
         plan.source = {"url": ",".join(_texts(source["url"])), "stream": ",".join(_texts(source["streams"]))}
         for key in set(settings["source"]) & (set(SOURCE_OPTIONS) - {"streams"}):
             plan.source[SOURCE_OPTIONS[key]] = str(source[key]).lower() if key == "fail_on_data_loss" else str(source[key])
-    plan.fail_on_data_loss, plan.patience_s = source["fail_on_data_loss"], source["patience_s"]
     plan.out, plan.keep_days, plan.metrics = settings.get("out"), settings.get("keep_days"), settings.get("metrics", {})
-    plan.format, plan.by, plan.watermark = values["decode"]["format"], values["doubles"]["by"], values["doubles"]["watermark"]
-    plan.window_s, plan.lateness_s = values["windows"]["length_s"], values["windows"]["lateness_s"] or None
-    plan.detector, plan.alarm = values["detector"]["enabled"], values["detector"]["alarm"]
-    plan.master, plan.trigger_s, plan.settings = (values["spark"][name] for name in ("master", "trigger_s", "settings"))
     if "alerts" in settings:
         plan.alerts = {ALERT_OPTIONS.get(key, key): value for key, value in settings["alerts"].items()}
     for name, value in plan.settings.items():
@@ -259,16 +254,11 @@ def _fill(plan, path):
             raise UsageError(
                 f'{path}: spark.settings has names in quotes with texts or numbers, as "spark.driver.memory" = "2g"; {name} is {value!r}'
             )
+    return plan
 
 
 def _read(path):
-    try:
-        with open(path, "rb") as file:
-            settings = tomllib.load(file)
-    except OSError as error:
-        raise UsageError(f"--config {path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also for a number of thousands of digits
-        raise UsageError(f"{path} is not TOML: {error}") from None
+    settings = read_toml(path, "--config {path}: {reason}")
     told(FILE.check, settings, path=path, section="")
     for metric, rules in settings.get("metrics", {}).items():
         if not isinstance(rules, dict):

@@ -358,7 +358,7 @@ def run(options):
     try:
         if kept is not None:
             server.keep(kept)
-        server.define(policies, document, config.names_users(options.config), options.vhost)
+        server.define(policies, document, bool(config.read(options.config).get("user")), options.vhost)
         urls = [server.listen(place) for place in addresses]
         for sentence in config.remarks(options.config):
             say(sentence)

@@ -14,6 +14,27 @@ def meant(name, names):
     return f" (is it {near}?)" if _likeness(str(name), near) >= LIKENESS_MIN else ""
 
 
+def told(look, *given, **place):
+    """What `look` (a Table's `check` or `full`, ports/settings.py) returns. Raises UsageError."""
+    try:
+        return look(*given, **place)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def read_toml(path, sentence):
+    """The settings of a TOML file, a dict. `sentence` about a file that cannot be opened: {path}, {reason}. Raises UsageError."""
+    import tomllib  # here: a broker without a file keeps a MiB less
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UsageError(sentence.format(path=path, reason=error.strerror)) from None
+    except (ValueError, RecursionError) as error:  # also for a number of thousands of digits
+        raise UsageError(f"{path} is not TOML: {error}") from None
+
+
 def _likeness(name, other):
     """0 to 1. Words go before letters, and what few names have before what many have: max_connections is connection_count_max, and
     body_size_max is not copy_size_max."""

@@ -17,31 +17,31 @@ STABLE_MS = 60000  # a connection that held so long was a good one: the next pau
 NUMBER_MAX = 1 << 30
 
 
-def take_text(value: object, least: float, most: float) -> str | None:
+def as_text(value: object, least: float, most: float) -> str | None:
     return value if isinstance(value, str) and len(value.encode("utf-8")) <= most else None
 
 
-def take_texts(value: object, least: float, most: float) -> "dict[str, str] | None":
+def as_texts(value: object, least: float, most: float) -> "dict[str, str] | None":
     return value if isinstance(value, dict) and all(isinstance(value[each], str) for each in value) else None
 
 
-def take_urls(value: object, least: float, most: float) -> "list[str] | None":
+def as_urls(value: object, least: float, most: float) -> "list[str] | None":
     given = [value] if isinstance(value, str) else value
     return given if isinstance(given, list) and given and all(isinstance(each, str) for each in given) else None
 
 
-def take_seconds(value: "Any", least: float, most: float) -> "Any":
+def as_seconds(value: "Any", least: float, most: float) -> "Any":
     return value if type(value) in (int, float) and least <= value <= most else None
 
 
 def text(most: int) -> "tuple[Any, ...]":
     """A text; what becomes a short string of the protocol has so many octets at most, with what the bridge puts behind it."""
-    return take_text, "a text", 0, most, "{name} has {octets} octets; it must have at most {most}"
+    return as_text, "a text", 0, most, "{name} has {octets} octets; it must have at most {most}"
 
 
-URLS = take_urls, "a URL or a list of URLs", 0, 0, "{name} must be {words}"  # without the value: a URL has a password
-TEXTS = take_texts, "a table of texts", 0, 0, None
-SECONDS = take_seconds, "a number of seconds from {least} to {most}", 0.01, 86400, None  # times have 30 bits of milliseconds
+URLS = as_urls, "a URL or a list of URLs", 0, 0, "{name} must be {words}"  # without the value: a URL has a password
+TEXTS = as_texts, "a table of texts", 0, 0, None
+SECONDS = as_seconds, "a number of seconds from {least} to {most}", 0.01, 86400, None  # times have 30 bits of milliseconds
 FREE = whole(0, NUMBER_MAX)
 
 ROWS = (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..setting_rows import rows
+from ..setting_rows import Kind, reading, rows
 from ..settings import Table
 
 RETRY_S = 60
@@ -11,30 +11,24 @@ ROWS_PER_EPOCH_MAX = 100_000
 _IGNORED = ("path",)
 
 
-def take_text(value: str, least: Any, most: Any) -> str:
-    return value
+def count(words: str, least: int) -> Kind:
+    """The kind of a whole number that is given as a text of digits."""
+    return reading(words, lambda text: int(text) if text.isdecimal() and len(text) < 20 and int(text) >= least else None)
 
 
-def take_count(value: str, least: Any, most: Any) -> int | None:
-    return int(value) if value.isdecimal() and len(value) < 20 and int(value) >= least else None
-
-
-def take_truth(value: str, least: Any, most: Any) -> bool | None:
-    return {"true": True, "false": False}.get(value.lower())
-
-
-def take_word(value: str, words: tuple[str, ...], most: Any) -> str | None:
-    return next((word for word in words if word.lower() == value.lower()), None)
+def word(*words: str) -> Kind:
+    """The kind of one of a few words, in any case."""
+    return reading(" or ".join(words), lambda text: next((word for word in words if word.lower() == text.lower()), None))
 
 
 KINDS = {
-    "text": (take_text, "a text", None, None, None),
-    "count": (take_count, "a number from {least}", 1, None, None),
-    "amount": (take_count, "a number", 0, None, None),
-    "seconds": (take_count, "a whole number of seconds, 0 for ever", 0, None, None),
-    "truth": (take_truth, "true or false", None, None, None),
-    "mode": (take_word, "stream or queue", ("stream", "queue"), None, None),
-    "delivery": (take_word, "exactlyOnce or atLeastOnce", ("exactlyOnce", "atLeastOnce"), None, None),
+    "text": reading("a text", lambda text: text),
+    "count": count("a number from 1", 1),
+    "amount": count("a number", 0),
+    "seconds": count("a whole number of seconds, 0 for ever", 0),
+    "truth": reading("true or false", lambda text: {"true": True, "false": False}.get(text.lower())),
+    "mode": word("stream", "queue"),
+    "delivery": word("exactlyOnce", "atLeastOnce"),
 }
 OF_BOTH = f"""
 url | text | | | amqp:// or amqps://[user@]host[:port][/vhost][?ca=FILE&cert=FILE&key=FILE&name=HOST];
