@@ -118,6 +118,7 @@ settings | table | {} | | Spark's own, with names in quotes
 """
     ),
 }
+DEFAULTS = {name: section.full({}) for name, section in SECTIONS.items() if name != "alerts"}
 METRIC = table(
     """
 unit | text | | | the one wanted
@@ -153,16 +154,16 @@ class Plan:
     close; `patience_s`: how long a broker may be away, 0 for ever, None: for ever in a run without an end, else PATIENCE_S.
     """
 
-    out = keep_days = files = None
-    source: dict | None = None
-    alerts: dict | None = None
-    metrics: dict = {}
     watermark: int
     master: str
     settings: dict
 
     def __init__(self, values):
         """`values`: {section: {row: value}}; the rows of [decode], [doubles] and [spark] are attributes."""
+        self.out = self.keep_days = self.files = None
+        self.source: dict | None = None
+        self.alerts: dict | None = None
+        self.metrics: dict = {}
         for section in ("decode", "doubles", "spark"):
             vars(self).update(values[section])
         self.window_s, self.lateness_s = values["windows"]["length_s"], values["windows"]["lateness_s"] or None
@@ -177,7 +178,7 @@ class Plan:
 
 def of_arguments(options):
     """The Plan of a command line. Raises UsageError."""
-    plan = _read_plan(options.config) if options.config else Plan({name: table.full({}) for name, table in SECTIONS.items()})
+    plan = _read_plan(options.config) if options.config else Plan(DEFAULTS)
     if not options.config and options.source is None and options.stream is None and options.out is None:
         raise UsageError("--out DIR or --config FILE is needed")
     if options.config is None or options.source is not None or options.stream is not None:
@@ -233,7 +234,7 @@ def split_source(source):
 def _read_plan(path):
     settings = _read(path)
     values = {
-        name: told(look.full, settings[name], path=path, title=name, section=name + ".") if name in settings else look.full({})
+        name: told(look.full, settings[name], path=path, title=name, section=name + ".") if name in settings else DEFAULTS[name]
         for name, look in SECTIONS.items()
         if name != "alerts" or name in settings
     }

@@ -218,7 +218,7 @@ def test_a_bounded_run_takes_all_that_came_while_it_ran(run_here, leveret, make_
 
 
 def test_two_pipelines_do_not_write_one_folder(tmp_path):
-    plan = pipeline_config.Plan({name: table.full({}) for name, table in pipeline_config.SECTIONS.items()})
+    plan = pipeline_config.Plan(pipeline_config.DEFAULTS)
     plan.out = str(tmp_path)
     first = pipeline.open_tables(plan)
     with pytest.raises(UsageError, match="another pipeline is writing"):
