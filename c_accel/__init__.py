@@ -137,6 +137,7 @@ class Engine:
     deliveries = 2048
     effort = 20000
     ingests = True
+    limits = layout.LIMIT_REMEMBERS
 
     def __init__(self, tables):
         self.kept = []
@@ -151,6 +152,8 @@ class Engine:
         self.ways = matching.Ways(tables)
         pointers.ways = self.ways.table
         self.pointers = pointers
+        self.tables = tables
+        self.identities = None  # made when a queue remembers some
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
         self.rows = {}
         self.round = ffi.new("leveret_round *")
@@ -198,6 +201,10 @@ class Engine:
 
     def see_queue(self, queue):
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
+        if queue.rules is not None:
+            for feature in queue.rules.features:
+                if feature.bit & layout.LIMIT_REMEMBERS and feature.recent is None:
+                    feature.recent = self.remember(queue, feature.window)
         place = queue.handle // layout.QUEUE_WIDTH
         count = min(len(queue.consumers), 1) if queue.single_active else len(queue.consumers)
         if queue.is_stream or queue.needs_care or count > ROW_SIZE:
@@ -207,6 +214,15 @@ class Engine:
             ends = queue.prioritised and (at == count - 1 or queue.consumers[at + 1].priority != consumer.priority)
             self.round.rows[place * ROW_SIZE + at] = consumer.handle | (LAST_OF_PRIORITY if ends else 0)
         self.round.row_counts[place] = count
+
+    def remember(self, queue, most):
+        """What a queue remembers of at most so many message ids."""
+        from . import remembering  # there is no C module on some machines
+
+        if self.identities is None:
+            self.identities = remembering.Identities(self.tables)
+            self.pointers.identities = self.identities.table
+        return remembering.Recent(self.identities, queue, most)
 
     def see_consumer(self, consumer):
         """Have C know where deliveries to a consumer go, and how they begin."""

@@ -81,6 +81,16 @@ static int32_t further_way(const leveret_tables *t, const uint8_t *source, int32
     return slot < 0 ? ASK_ROUTE : slot;
 }
 
+/* Read the id of a publish whose properties were checked. One that is not ASCII is Python's, as a number or octets that another family gives. */
+static void read_id(const leveret_tables *t, const uint8_t *source, int32_t at)
+{
+    int32_t size, begin = leveret_message_id(source, at, &size);
+    leveret_read_id(t->identities, source + begin, size);
+    for (int32_t each = 0; each < size; each++)
+        if (source[begin + each] > 127)
+            t->identities->read = ID_UNREAD;
+}
+
 /* A publish up to its body: where it stands in `source`, and what it takes. */
 typedef struct {
     int32_t route;
@@ -138,6 +148,8 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     f->by_fields = way >= 0 || checked == SELECTED;
     f->properties_size = f->behind - header - 20;
     f->blocks = (f->route_size + f->properties_size + f->body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
+    if (t->identities)
+        read_id(t, source, header + 19);
     f->logged = may_push(t, f->slot, state[STATE_LIFETIME], f->blocks, f->body);
     return !f->logged || (f->logged == PLAIN_STREAM && is_named(source, header + 19, f->behind - 1)) ? ASK : 0;
 }
@@ -320,6 +332,8 @@ int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *i
     state[STATE_KIND] = record[MESSAGE_KIND];
     state[POOL_BLOCKS + 2] += record[MESSAGE_BLOCKS]; /* as may_push looks at it before a message has them */
     state[POOL_MESSAGES + 2] += 1;
+    if (t->identities)
+        t->identities->read = ID_UNREAD; /* its id is in its blocks: Python looks */
     int32_t logged = may_push(t, slot, record[MESSAGE_LIFETIME], record[MESSAGE_BLOCKS], record[MESSAGE_BODY]);
     state[POOL_BLOCKS + 2] -= record[MESSAGE_BLOCKS];
     state[POOL_MESSAGES + 2] -= 1;

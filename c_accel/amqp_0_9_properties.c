@@ -192,3 +192,17 @@ int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uin
     }
     return size || names_size ? size : NO_FIELDS;
 }
+
+int32_t leveret_message_id(const uint8_t *source, int32_t at, int32_t *size)
+{
+    int32_t flags = source[at] << 8 | source[at + 1];
+    *size = -1;
+    if (!(flags & 0x0080))
+        return at;
+    at += 2;
+    for (int32_t bit = 0x8000; bit > 0x0080; bit >>= 1)
+        if (flags & bit)
+            at += bit == 0x2000 ? 4 + (int32_t)word_of(source, at) : bit == 0x1000 || bit == 0x0800 ? 1 : 1 + source[at];
+    *size = source[at];
+    return at + 1;
+}

@@ -11,6 +11,9 @@ enum { SELECTED = 2, NO_FIELDS = -1 };
 int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uint8_t *names, int32_t names_size, uint8_t *target,
                        int32_t room);
 
+/* Where the message-id begins in properties that were checked; its `size`, -1: there is none. */
+int32_t leveret_message_id(const uint8_t *source, int32_t at, int32_t *size);
+
 /* See hot_in.check_properties. */
 int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end);
 

@@ -53,6 +53,32 @@ typedef struct {
     int32_t targets_size;
 } leveret_ways;
 
+/* The message ids that queues remember: see identities.h. */
+typedef struct {
+    uint64_t id[2];
+    int32_t queue;
+    int32_t next; /* behind it in its chain, or among those that are free */
+    int32_t newer; /* behind it among its queue's */
+} leveret_identity;
+typedef struct {
+    int32_t most; /* ids that this queue remembers */
+    int32_t count;
+    int32_t oldest;
+    int32_t newest;
+} leveret_id_window;
+typedef struct {
+    leveret_identity *rows;
+    int32_t *chains;
+    leveret_id_window *windows;
+    int32_t *left; /* places for ids of all queues, Pool.left */
+    uint64_t key[2];
+    uint64_t id[2]; /* of the message that is about to be published */
+    int32_t read; /* whether `id` was read: 0: no; 1: the message has none; 2: it is */
+    int32_t mask;
+    int32_t free;
+    int32_t fresh;
+} leveret_identities;
+
 struct leveret_output;
 struct leveret_wire;
 
@@ -70,7 +96,14 @@ typedef struct {
     uint8_t *route_octets;
     int32_t *route_targets;
     leveret_ways *ways; /* NULL: none */
+    leveret_identities *identities; /* NULL: no queue remembers ids */
 } leveret_tables;
+
+/* The ids that a queue remembers, as core/queue/identities.py has them: see identities.h. */
+void leveret_read_id(leveret_identities *known, const uint8_t *octets, int32_t size);
+int32_t leveret_knows_id(const leveret_identities *known, int32_t queue);
+void leveret_add_id(leveret_identities *known, int32_t queue);
+void leveret_forget_id(leveret_identities *known, int32_t queue);
 
 /* Have a matcher find the children of its nodes. */
 void leveret_index(leveret_matcher *m);

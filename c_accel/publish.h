@@ -3,6 +3,7 @@
 #ifndef LEVERET_PUBLISH_H
 #define LEVERET_PUBLISH_H
 
+#include "identities.h"
 #include "queues.h"
 #include "records.h"
 
@@ -83,6 +84,8 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
             return 0;
         if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body))
             return 0;
+        if (queue[QUEUE_LIMITS] & LIMIT_REMEMBERS && !leveret_is_new_id(t->identities, *target, route[ROUTE_COUNT]))
+            return 0;
         int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
         if (held > 0) {
             if (held >= 4 * state[POOL_ENTRIES + 2] || held >= 4 * (state[POOL_MESSAGES + 2] - 1))
@@ -154,8 +157,11 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
     state[STATE_LEFT] -= count;
     for (int32_t left = count; left > 0; left--, target++) {
         int32_t entry = push(t, *target, message);
-        if (t->queues[*target + QUEUE_LIMITS])
+        int32_t limits = t->queues[*target + QUEUE_LIMITS];
+        if (limits)
             keep_limits(t, *target, entry, record[MESSAGE_LIFETIME]);
+        if (limits & LIMIT_REMEMBERS)
+            leveret_keep_id(t->identities, *target);
         int32_t plain = t->queues[*target + QUEUE_PLAIN];
         if (plain == PLAIN_STREAM)
             t->entries[entry + ENTRY_REDELIVERED] = NONE;

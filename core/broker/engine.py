@@ -27,6 +27,7 @@ class Plain:
     deliveries = 512
     effort = 1000
     ingests = True
+    limits = 0  # bits of QUEUE_LIMITS for what this engine does and Python does elsewhere
 
     def __init__(self, tables):
         self.tables = tables

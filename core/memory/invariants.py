@@ -59,7 +59,7 @@ FIELDS = {
         ("IDENTITY", COUNT),
         ("LOGGED", COUNT),
         ("LOGGED_HIGH", LINK),
-        ("LIMITS", (0, 63 | 255 << layout.LIMIT_HIGHEST)),
+        ("LIMITS", (0, 127 | 255 << layout.LIMIT_HIGHEST)),
         ("TTL", LINK),
         ("LENGTH_MAX", LINK),
         ("OCTETS_MAX", LINK),
@@ -304,8 +304,8 @@ def ready_list(tables, alive, queue, places, in_order):
         same("ENTRY", entry, "QUEUE", queue, entries[entry + layout.ENTRY_QUEUE])
         position = entries[entry + layout.ENTRY_POSITION]
         if in_order and queues[queue + layout.QUEUE_PLAIN] != layout.NOT_PLAIN:  # else its rules may have changed the order
-            same_level = before != NONE and level_of(tables, entry) == level_of(tables, entries[entry + layout.ENTRY_PREVIOUS])
-            if same_level and not is_before(before, position):
+            differs = entries[entry + layout.ENTRY_REDELIVERED] ^ entries[entries[entry + layout.ENTRY_PREVIOUS] + layout.ENTRY_REDELIVERED]
+            if before != NONE and not differs >> layout.ENTRY_LEVEL and not is_before(before, position):
                 raise Wrong("entry %d: POSITION is to be behind %d, and is %d" % (entry, before, position))
             if not is_before(position, queues[queue + layout.QUEUE_POSITION]):
                 raise Wrong("queue %d: POSITION is to be behind %d, and is %d" % (queue, position, queues[queue + layout.QUEUE_POSITION]))
@@ -316,19 +316,14 @@ def ready_list(tables, alive, queue, places, in_order):
     return ready
 
 
-def level_of(tables, entry):
-    """The level of an entry in a queue with priorities."""
-    return tables.entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL
-
-
 def levels(tables, ready):
     """Higher levels stand before lower ones, and the last entry of each level but the highest knows the last one of the next higher."""
-    order = [level_of(tables, each) for each in ready]
-    if order != sorted(order, reverse=True):
-        raise Wrong("entries %r: their levels are not in order: %r" % (ready, order))
+    order = [tables.entries[each + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL for each in ready]
     for at in range(1, len(ready)):
+        if order[at] > order[at - 1]:
+            raise Wrong("entry %d: its level is to be at most %d, and is %d" % (ready[at], order[at - 1], order[at]))
         if order[at] < order[at - 1]:
-            last = ready[len(ready) - 1 - order[::-1].index(order[at])]
+            last = ready[at + order[at:].count(order[at]) - 1]
             same("ENTRY", last, "TAG", -2 - ready[at - 1], tables.entries[last + layout.LEVEL_ABOVE])
 
 

@@ -97,6 +97,7 @@ LIMIT_REFUSES = 4  # none is taken then: Python is to refuse it
 LIMIT_DEAD_LETTERS = 8  # what goes is to be published again: Python is to do it
 LIMIT_RETURNS = 16  # what comes back is looked at: Python is to do it
 LIMIT_LEVELS = 32  # the ready list is in the order of levels (levels.py)
+LIMIT_REMEMBERS = 64  # message ids are looked up (features/deduplication.py); only where the engine does that
 LIMIT_HIGHEST = 8  # where the highest level begins, 8 bits
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record

@@ -8,7 +8,7 @@ is kept as DIGEST_SIZE octets of its SHA-256, whatever its length.
 
 import hashlib
 
-from ..shim import const
+from ..shim import const, table
 
 DIGEST_SIZE = const(15)  # with it an object of octets is 32 octets on a 32-bit MicroPython, and no peer can find two of the same digest
 
@@ -30,9 +30,19 @@ class Pool:
 
     def __init__(self, most):
         self.most = most
-        self.left = most
+        self.places = table(1)  # that are left; C counts there too
+        self.places[0] = most
         self.values = 0
         self.holders = []  # each a Recent with at least one identity
+
+    @property
+    def left(self):
+        """Places that are left."""
+        return self.places[0]
+
+    @left.setter
+    def left(self, count):
+        self.places[0] = count
 
     def allocate(self):
         """Allocate a place for a Recent. This always succeeds: when none is left, the Recent with the most places frees its oldest."""
@@ -63,7 +73,9 @@ class Pool:
 
 
 class Recent:
-    """Identities with a number each, in the order in which they came."""
+    """Identities with a number each, in the order in which they came. c_accel/remembering.py has it in C."""
+
+    key_of = staticmethod(digest)
 
     def __init__(self, pool):
         self.pool = pool

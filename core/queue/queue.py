@@ -62,7 +62,7 @@ class Queue:
         queues = self.tables.queues
         limits = None
         try:
-            limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat()
+            limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat(self.tables.engine.limits)
         finally:  # where the rules fail they see each message
             plain = layout.PLAIN
             if limits is None or self.is_paging():

@@ -82,20 +82,23 @@ class Rules:
         self.counts_returns = False  # a feature counts how often a message has come back
         self.features = []
 
-    def flat(self):
-        """The values of QUEUE_LIMITS and the three fields behind it with which no rule has to see the messages; None: a rule has to."""
+    def flat(self, known=0):
+        """The values of QUEUE_LIMITS and the three fields behind it with which no rule has to see the messages; None: a rule has to.
+        `known`: bits for what the engine does in the place of features."""
+        limits = 0
         refuses = drops = False
         ttl = messages_max = octets_max = None
         for feature in self.features:
-            if not feature.flat():
+            if not feature.flat() and not feature.bit & known:
                 return None
+            limits |= feature.bit
         if self.expires:
             ttl = self.expiry.ttl_ms
         if self.length is not None:
             messages_max, octets_max = self.length.messages_max, self.length.octets_max
             drops = self.length.overflow == "drop-head"
             refuses = not drops
-        limits = (
+        limits |= (
             (layout.LIMIT_EXPIRES if self.expires else 0)
             | (layout.LIMIT_DROPS if drops else 0)
             | (layout.LIMIT_REFUSES if refuses else 0)

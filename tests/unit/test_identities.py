@@ -40,7 +40,8 @@ def test_the_queue_that_remembers_most_makes_way():
     assert identified(peer, "little", "mine") == 0, "still known"
     assert identified(peer, "much", "id%d" % (3 * MOST - 1)) == 0, "its newest is known"
     assert identified(peer, "much", "id0") == 1, "its oldest is not"
-    assert len(broker.queues["much"].rules.features[0].recent.order) <= 2 * MOST
+    recent = broker.queues["much"].rules.features[0].recent
+    assert len(getattr(recent, "order", recent.known)) <= 2 * MOST  # the engine in C has no list
 
 
 def test_the_stream_that_knows_most_publishers_makes_way():

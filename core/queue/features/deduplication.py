@@ -5,14 +5,17 @@ The publisher gets its confirm: for it the message has arrived. A message withou
 together remember are bounded (identities.py).
 """
 
+from ...memory.layout import LIMIT_REMEMBERS
 from ...message import reading
 from ...outcomes import SWALLOWED, TAKEN
-from ..identities import Recent, digest, pool_of
+from ..identities import Recent, pool_of
 from .feature import Feature
 
 
 class Rule(Feature):
     """x-deduplication."""
+
+    bit = LIMIT_REMEMBERS
 
     def __init__(self, arguments):
         self.window = arguments["x-deduplication"]
@@ -25,7 +28,7 @@ class Rule(Feature):
             return TAKEN
         if self.recent is None:
             self.recent = Recent(pool_of(broker.tables))
-        identity = digest(identity)
+        identity = self.recent.key_of(identity)
         if identity in self.recent.known:
             broker.counters["deduplicated"] += 1
             return SWALLOWED

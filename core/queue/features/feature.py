@@ -4,7 +4,10 @@ from ...outcomes import TAKEN
 
 
 class Feature:
-    """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records."""
+    """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records. `bit`: that of QUEUE_LIMITS for what some
+    engines do in its place (`limits` of an engine)."""
+
+    bit = 0
 
     def flat(self):
         """True when the queue's flat record holds all that the feature does as messages come and go, or the feature does nothing then."""

@@ -1,0 +1,19 @@
+/* The message ids that queues with x-deduplication remember: core/queue/identities.py's Recent. An id is kept as a keyed hash of 128 bits, with
+ * a key that no peer knows, so that nobody finds two ids with one hash. Ids that are known, and ids where no place is left, are Python's. */
+#ifndef LEVERET_IDENTITIES_H
+#define LEVERET_IDENTITIES_H
+
+#include "hot.h"
+#include "layout.h"
+
+enum { ID_UNREAD = 0, ID_NONE = 1, ID_READ = 2 }; /* leveret_identities.read */
+
+/* leveret_read_id (hot.h): the id of a message that is about to be published, `size` octets; -1: it has none. */
+
+/* 1 when a queue may take the message whose id was read last, among `count` queues that do. */
+int32_t leveret_is_new_id(const leveret_identities *known, int32_t queue, int32_t count);
+
+/* Have a queue remember that id. */
+void leveret_keep_id(leveret_identities *known, int32_t queue);
+
+#endif
