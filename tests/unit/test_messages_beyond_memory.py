@@ -1,6 +1,6 @@
 """Messages beyond memory: a durable queue goes on in the log when its share of memory is used up, and comes back in order."""
 
-from memory_store import PERSISTENT, MemoryStore, durable_broker
+from memory_store import PERSISTENT, MemoryStore, SlowStore, durable_broker
 from peer import Peer, assemble, content, encoded, idle
 
 from leveret.core.log import chunk_index
@@ -64,6 +64,34 @@ def test_one_turn_reads_back_no_more_than_its_messages():
     count, octets = queue.pages.pager.bring_chunk(queue, queue.pages.head, 3, 1 << 18)
     assert (count, queue.tables.queues[queue.handle + layout.QUEUE_LENGTH]) == (3, ready + 3)
     assert octets >= 3 * 106 and queue.pages.count == below - 3
+
+
+def test_a_write_that_fails_beside_others_leaves_every_message_where_the_index_has_it():
+    """A store that syncs beside the broker: what was under way is written once more, before the messages that came meanwhile."""
+    store = SlowStore()
+    broker, _ = durable_broker(store, **CHUNKS)
+    peer = Peer(broker)
+    for name in ("q", "other"):
+        peer.give(encoded("queue_declare", 1, 0, name, False, True, False, False, False, {}))
+        broker.run()
+        peer.expect("queue_declare_ok")
+    fill(peer, "q", COUNT)
+    broker.run()
+    assert broker.queues["q"].is_paging()
+    store.stalls = True
+    fill(peer, "q", 1, first=COUNT)
+    fill(peer, "other", 1, size=33)  # so that the place of the next is none of the first write's own
+    fill(peer, "q", 12, first=COUNT + 1)
+    assert broker.journal.log.is_busy() and broker.journal.log.marks, "some are under way, others wait with their places"
+    store.stalls, store.sync_fails = False, True
+    broker.run()
+    assert broker.journal.log.trouble
+    store.sync_fails = False
+    for second in range(1, 4):
+        broker.tick(second * 1000, EPOCH + second)
+        broker.run()
+    assert not broker.journal.log.trouble and not broker.journal.log.is_busy()
+    assert numbers(drain(peer, "q")) == list(range(COUNT + 13))
 
 
 def test_far_more_than_memory_is_taken_and_delivered_in_order():
