@@ -34,7 +34,7 @@ static inline int32_t pump(const leveret_tables *t, leveret_size_of *octets_of, 
         int32_t entry = t->queues[queue + QUEUE_HEAD];
         if (entry < 0 || reader[CONSUMER_CREDIT] <= 0)
             break;
-        if (prefetch > 0 && t->channels[channel + CHANNEL_UNSETTLED] >= prefetch)
+        if (prefetch != 0 && t->channels[channel + CHANNEL_UNSETTLED] >= prefetch)
             break;
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
         int32_t is_inset = wants_inset(output, record[MESSAGE_BODY]);

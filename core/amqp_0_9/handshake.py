@@ -36,7 +36,8 @@ def begin(session):
     properties = {} if ABOUT is None else ABOUT.properties(session.broker)
     properties["product"] = PRODUCT
     properties["version"] = VERSION
-    properties["capabilities"] = CAPABILITIES
+    if session.tells_capabilities:
+        properties["capabilities"] = CAPABILITIES
     names = " ".join(offered(MECHANISMS, session.connection)).encode("utf-8")
     session.reply(0, "connection_start", session.dialect.VERSION + (properties, names, b"en_US"))
 

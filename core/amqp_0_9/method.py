@@ -86,7 +86,9 @@ def decode(row, buffer, at, end):
 
 def decode_field(row, code, buffer, at, end):
     """One argument that is not a bit: (value, position behind it)."""
-    if code == "F":
+    if code == "f" and at == end:
+        return {}, at
+    if code in "Ff":
         return field_table.decode(buffer, at, end)
     if code == "S":
         if at >= end or at + 1 + buffer[at] > end:
@@ -143,6 +145,6 @@ def encode_field(code, item):
         return field_table.shortstr(item)
     if code == "T":
         return struct.pack(">I", len(item)) + item
-    if code == "F":
+    if code in "Ff":
         return field_table.encode(item)
     return struct.pack(_NUMBERS[code][1], item)

@@ -44,7 +44,8 @@ class Sending:
 
     def reply(self, number, name, arguments):
         """Write a method frame, now or as soon as there is room and no content is half written."""
-        self.write(method.encode(method.named(self.dialect.METHODS, name), number, arguments))
+        row = method.named(self.dialect.METHODS, name)
+        self.write(method.encode(row, number, arguments[: len(row[method.FIELDS])]))
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""

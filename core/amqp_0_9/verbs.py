@@ -18,7 +18,7 @@ from .handshake import refuse  # noqa: F401 - an action of states.CHANNEL
 def request(session, channel, row, octets, at, end):
     """A method on an open channel but basic.publish; false: it must wait for room in the broker and be tried again."""
     name = row[method.NAME]
-    handler = globals().get(name)
+    handler = session.verbs_beside.get(name) or globals().get(name)
     arguments = method.decode(row, octets, at, end)
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))

@@ -156,7 +156,7 @@ class Consumers:
         tables = self.tables
         if tables.consumer_pool[2] < 1:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % broker.limits.consumer_count_max)
-        queue.may_be_read(subject, tables.channels[channel.handle + layout.CHANNEL_PREFETCH])
+        queue.may_be_read(subject, max(tables.channels[channel.handle + layout.CHANNEL_PREFETCH], 0))
         for each in arguments:
             if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
                 broker.topology.log_unknown("consumer", each)

@@ -553,7 +553,7 @@ def pump(
         if entry < 0 or consumers[consumer + CONSUMER_CREDIT] <= 0:
             break
         prefetch = channels[channel + CHANNEL_PREFETCH]
-        if prefetch > 0 and channels[channel + CHANNEL_UNSETTLED] >= prefetch:
+        if prefetch != 0 and channels[channel + CHANNEL_UNSETTLED] >= prefetch:
             break
         size = size_of(messages, entries[entry], prefix_size, frame_size_max)
         if size < 0 or at + size > end:

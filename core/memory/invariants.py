@@ -72,7 +72,7 @@ FIELDS = {
         ("UNSETTLED", COUNT),
         ("TAG", COUNT),
         ("TAG_HIGH", COUNT),
-        ("PREFETCH", COUNT),
+        ("PREFETCH", ANY),
         ("CONFIRM", FLAG),
         ("PUBLISHED", COUNT),
         ("PUBLISHED_HIGH", COUNT),

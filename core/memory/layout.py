@@ -105,7 +105,9 @@ CHANNEL_UNSETTLED_TAIL = 1
 CHANNEL_UNSETTLED = 2  # entries on that list that consumers have got: what a prefetch counts
 CHANNEL_TAG = 3  # low 30 bits of the last delivery tag
 CHANNEL_TAG_HIGH = 4
-CHANNEL_PREFETCH = 5  # basic.qos global: with so many unsettled no consumer of the channel gets more; 0: no limit
+CHANNEL_PREFETCH = (
+    5  # basic.qos global: with so many unsettled no consumer of the channel gets more; 0: no limit, -1: none gets any (channel.flow)
+)
 CHANNEL_CONFIRM = 6  # 1: confirm mode
 CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8

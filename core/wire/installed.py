@@ -3,9 +3,10 @@
 from ..parts import part
 from .registry import FAMILIES
 
-FOLDERS = ("amqp_0_9", "amqp_1_0", "amqp_0_10")  # each with a family.py, which registers its family when it is imported
+# Files that register a family, or several, when they are imported.
+FILES = ("amqp_0_9.family", "amqp_1_0.family", "amqp_0_10.family", "amqp_0_9.older_family")
 
-for folder in FOLDERS:
-    part(folder + ".family")
+for file in FILES:
+    part(file)
 if not FAMILIES:
     raise ImportError("this build carries no family of protocols")

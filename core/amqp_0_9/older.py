@@ -1,0 +1,161 @@
+"""AMQP 0-8 and 0-9 on the sessions of 0-9-1: their tables, and the methods that they alone have.
+
+Who sends which header: Qpid's clients 1 1 8 0 (0-8) and 1 1 0 9 (0-9), py-amqplib and php-amqplib 1 1 9 1 (0-8), as RabbitMQ reads them.
+What differs from 0-9-1 is in the rows of spec_0_8.py and spec_0_9.py; what rows cannot say is here.
+"""
+
+from ..errors import NOT_IMPLEMENTED, SYNTAX_ERROR, ProtocolError
+from ..memory import layout
+from . import spec_0_8, spec_0_9, verbs
+from .session import Session
+
+# Reply codes of exchange.bound-ok (Qpid's).
+OK, NO_EXCHANGE, NO_QUEUE, NO_BINDINGS, QUEUE_NOT_BOUND, KEY_NOT_BOUND, QUEUE_AND_KEY_NOT_BOUND = range(7)
+
+STOPPED = -1  # layout.CHANNEL_PREFETCH of a channel that channel.flow has stopped
+TEXT_MAX = 65535  # octets that test.string answers at most
+
+
+def exchange_bound(session, channel, arguments):
+    """exchange.bound (Qpid's): is the exchange, or the queue, bound, with this key or any?"""
+    exchange_name, key, queue_name = arguments
+    broker = session.broker
+    exchange, queue = broker.exchanges.get(exchange_name), broker.queues.get(queue_name)
+    code = OK
+    if exchange is None:
+        code = NO_EXCHANGE
+    elif queue_name and queue is None:
+        code = NO_QUEUE
+    elif not queue_name and not exchange.bindings:
+        code = NO_BINDINGS
+    else:
+        bindings = exchange.bindings.values() if queue is None else [each for each in queue.bound.values() if each.exchange is exchange]
+        if not bindings:
+            code = QUEUE_NOT_BOUND
+        elif key and not [each for each in bindings if each.key == key.encode("utf-8")]:
+            code = KEY_NOT_BOUND if queue is None else QUEUE_AND_KEY_NOT_BOUND
+    session.reply(channel.number, "exchange_bound_ok", (code, ""))
+
+
+def channel_flow(session, channel, arguments):
+    """channel.flow (0-8, section 2.3.3): with false no consumer of the channel gets anything until it is true again."""
+    is_active = arguments[0]
+    channels, at = session.broker.tables.channels, channel.handle + layout.CHANNEL_PREFETCH
+    if is_active and channels[at] == STOPPED:
+        channels[at] = channel.prefetch_stopped
+        for consumer in channel.consumers.values():
+            session.broker.activate(consumer.queue)
+    elif not is_active and channels[at] != STOPPED:
+        channel.prefetch_stopped, channels[at] = channels[at], STOPPED
+    session.reply(channel.number, "channel_flow_ok", (is_active,))
+
+
+def basic_qos(session, channel, arguments):
+    """basic.qos, also of a channel that is stopped: the limit counts when it goes on."""
+    size, count, is_global = arguments
+    if not is_global or session.broker.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] != STOPPED:
+        verbs.basic_qos(session, channel, arguments)
+        return
+    if size:
+        raise ProtocolError(NOT_IMPLEMENTED, "prefetch_size!=0 (%d)" % size)
+    channel.prefetch_stopped = count
+    session.reply(channel.number, "basic_qos_ok", ())
+
+
+def recovers(answer):
+    """The function of a method that recovers, with this name of its answer, or "": deliveries go back to their queues, also where the peer
+    would have them for itself (requeue false), which the broker does not do."""
+
+    def recover(session, channel, arguments):
+        if verbs.basic_recover_async(session, channel, (True,)) is False:
+            return False
+        if answer:
+            session.reply(channel.number, answer, ())
+        return None
+
+    return recover
+
+
+def test_integer(session, channel, arguments):
+    """test.integer: the numbers added, the first one less the others, multiplied, or divided by the others."""
+    *numbers, operation = arguments
+    result = numbers[0]
+    for number in numbers[1:]:
+        if operation == 1:
+            result += number
+        elif operation == 2:
+            result -= number
+        elif operation == 3:
+            result *= number
+        elif operation == 4 and number:
+            result //= number
+        else:
+            raise ProtocolError(SYNTAX_ERROR, "test.integer with operation %d, or a division by 0" % operation)
+    session.reply(channel.number, "test_integer_ok", (result & 0xFFFFFFFFFFFFFFFF,))
+
+
+def test_string(session, channel, arguments):
+    """test.string: both texts one behind the other, or the number that says how they compare."""
+    first, second, operation = arguments
+    octets = first.encode("utf-8")
+    if operation == 1:
+        result = octets + second
+    elif operation == 2:
+        result = b"%d" % ((octets > second) - (octets < second))
+    else:
+        raise ProtocolError(SYNTAX_ERROR, "test.string with operation %d" % operation)
+    session.reply(channel.number, "test_string_ok", (result[:TEXT_MAX],))
+
+
+def test_table(session, channel, arguments):
+    """test.table: of its numbers the sum, the least or the greatest; of its texts all together, the shortest or the longest."""
+    given, integer_operation, string_operation = arguments
+    numbers = [each for each in given.values() if isinstance(each, int) and not isinstance(each, bool)] or [0]
+    texts = [each.encode("utf-8") for each in given.values() if isinstance(each, str)] or [b""]
+    if not (1 <= integer_operation <= 3 and 1 <= string_operation <= 3):
+        raise ProtocolError(SYNTAX_ERROR, "test.table with operations %d and %d" % (integer_operation, string_operation))
+    number = (sum(numbers), min(numbers), max(numbers))[integer_operation - 1]
+    text = (b"".join(texts), min(texts, key=len), max(texts, key=len))[string_operation - 1]
+    session.reply(channel.number, "test_table_ok", (number & 0xFFFFFFFFFFFFFFFF, text[:TEXT_MAX]))
+
+
+def unserved(session, channel, arguments):
+    """A method that is in the tables and is not served."""
+    raise ProtocolError(NOT_IMPLEMENTED, "it is not served")
+
+
+VERBS = {
+    "channel_flow": channel_flow,
+    "basic_qos": basic_qos,
+    "exchange_bound": exchange_bound,
+    "basic_recover": recovers("basic_recover_ok"),
+    "basic_recover_sync": recovers("basic_recover_sync_ok"),
+    "test_integer": test_integer,
+    "test_string": test_string,
+    "test_table": test_table,
+    "test_content": unserved,
+}
+
+
+class Session08(Session):
+    """0-8 as Qpid's clients speak it."""
+
+    dialect = spec_0_8
+    tells_capabilities = False
+    verbs_beside = VERBS
+
+
+class Session08Plain(Session):
+    """0-8 as its text has it, and py-amqplib: basic.recover without an answer."""
+
+    dialect = spec_0_8
+    tells_capabilities = False
+    verbs_beside = dict(VERBS, basic_recover=recovers(""))
+
+
+class Session09(Session):
+    """0-9 as Qpid's clients speak it."""
+
+    dialect = spec_0_9
+    tells_capabilities = False
+    verbs_beside = dict(VERBS, basic_recover=recovers(""))
