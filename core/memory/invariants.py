@@ -577,14 +577,13 @@ def routes(tables, alive):
     for slot in range(0, len(slots) if octets else 0, layout.ROUTE_WIDTH):
         if slots[slot + layout.ROUTE_EPOCH] != state[layout.STATE_ROUTE_EPOCH]:
             continue
-        for start, size, name, used in (
+        for start, size, name, used in (  # the targets last: they are looked at one by one
             (layout.ROUTE_OCTETS, layout.ROUTE_SIZE, "SIZE", octets),
             (layout.ROUTE_TARGETS, layout.ROUTE_COUNT, "COUNT", targets),
         ):
             first, count = slots[slot + start], slots[slot + size]
             if first < 0 or count < 1 or first + count > used:
                 raise Wrong("route %d: %s is to be in 1..%d, and is %d" % (slot, name, used - first, count))
-        first = slots[slot + layout.ROUTE_TARGETS]
         for at in range(first, first + slots[slot + layout.ROUTE_COUNT]):
             if tables.route_targets[at] not in alive["QUEUE"]:
                 raise Wrong("route %d: TARGETS is to be queues in use, and is %d" % (slot, tables.route_targets[at]))
