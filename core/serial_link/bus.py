@@ -7,7 +7,9 @@ with the address (frame.py). Laws: a station that does not answer costs `silence
 data the master asks all stations once in `idle_ms`; the link recognizes and skips its own octets, which many adapters echo.
 """
 
+from .. import states
 from ..shim import after, elapsed
+from .states import BUS
 
 if False:  # for the type checker alone
     from typing import Any
@@ -35,7 +37,7 @@ class Bus:
         self._probed_at = [0] * len(links)
         self._at = len(links) - 1
         self._turn: "Any" = None  # the link whose turn it is
-        self._listening = False
+        self.state = "idle"  # of BUS
         self._since = 0  # since when the station could have spoken
         self._sent = 0
         self._moved = 0  # frames, at the beginning of the round
@@ -56,20 +58,18 @@ class Bus:
         if link is None or size == 0:
             return
         link.process(self._receive, size)
-        if self._listening:
+        if self.state == "listening":
             if elapsed(self._now, self._since) > 0:
                 self._since = self._now
             if link.has_turn:
-                self._silent[self._at] = 0
-                self._end_turn()
+                self.step("returned")
 
     def pending(self):
-        if self._turn is None and not self._begin_turn():
+        if self.state == "idle" and not self._choose_link():
             return self._nothing
         view = self._turn.pending()
-        if len(view) == 0 and not self._turn.has_turn and not self._listening:
-            self._listening = True
-            self._since = after(self._now, self._sent * 1000 // self._octets_per_s)
+        if len(view) == 0 and not self._turn.has_turn:
+            self.step("passed")
         return view
 
     def sent(self, size):
@@ -84,28 +84,58 @@ class Bus:
         self._now = now
         for link in self.links:
             link.tick(now)
-        if self._listening and elapsed(now, self._since) >= self._silence_ms:
-            self.timeout_count += 1
-            self._silent[self._at] += 1
-            self._end_turn()
+        if self.state == "listening" and elapsed(now, self._since) >= self._silence_ms:
+            self.step("silent")
 
     def unplugged(self):
         """Have all sessions wait: the line is gone for a while."""
         for link in self.links:
             link.unplugged()
-        self._turn = None
-        self._listening = False
+        self.step("unplugged")
 
     def plugged(self):
         """Ask all stations: there is a line again."""
         self._probed_at = [self._now - self._probe_ms] * len(self.links)
 
-    def _end_turn(self):
+    # Whose turn it is: the actions of BUS
+
+    def step(self, input_, *given):
+        """Have the bus do what BUS says of an input: returns the action's answer."""
+        return states.step(self, BUS, self, input_, *given)
+
+    def give_turn(self, at):
+        """Let the link at this place speak."""
+        self._at = at
+        self._probed_at[at] = self._now
+        self._sent = 0
+        self._turn = self.links[at]
+        self._turn.give_turn(self._silent[at])
+
+    def listen(self):
+        """Wait for the station, from when the last octet is on the line."""
+        self._since = after(self._now, self._sent * 1000 // self._octets_per_s)
+
+    def end_turn(self):
+        """The station has answered: the turn is nobody's."""
+        self._silent[self._at] = 0
         self._turn.has_turn = False
         self._turn = None
-        self._listening = False
 
-    def _begin_turn(self):
+    def miss_turn(self):
+        """The station has not answered: the turn is nobody's."""
+        self.timeout_count += 1
+        self._silent[self._at] += 1
+        self._turn.has_turn = False
+        self._turn = None
+
+    def drop_turn(self):
+        """The line is gone, and the turn with it."""
+        self._turn = None
+
+    def ignore(self, *given):
+        """Nothing changes."""
+
+    def _choose_link(self):
         """Give the next link its turn; false when no link is due."""
         count = len(self.links)
         for step in range(1, count + 1):
@@ -113,11 +143,7 @@ class Bus:
             if at == 0 and not self._begin_round():
                 return False
             if self._is_due(at):
-                self._at = at
-                self._probed_at[at] = self._now
-                self._sent = 0
-                self._turn = self.links[at]
-                self._turn.give_turn(self._silent[at])
+                self.step("due", at)
                 return True
         return False
 

@@ -1,4 +1,5 @@
-"""The states of a serial link's session, at both ends of a line. Rows as in core/states.py; frames within a session need no look-up."""
+"""The states of a serial link's session, at both ends of a line, and of the turns on a line that stations share. Rows as in
+core/states.py; frames within a session need no look-up."""
 
 # Actions: link.py. Given: of a greeting its fields. `welcome`: a WELCOME of the session that this end knows; `other`: of another one;
 # `lost`: an END, silence, or a peer that breaks the rules; `leave`: this end is done with the session; `over`: the line is gone for good.
@@ -23,5 +24,16 @@ PASSIVE = (
     ("open", "leave", "waiting", "leave_session"),
     ("waiting", "noise", "waiting", "call"),
     ("*", "over", "ended", "end_session"),
+    ("*", "*", "*", "ignore"),
+)
+
+# Actions: bus.py. Given: of `due` the place of a link. `due`: a link has something to say or to ask; `passed`: its last frame is on the
+# line, and the station may speak; `returned`: the station has passed the turn back; `silent`: it has said nothing for `silence_ms`.
+BUS = (
+    ("idle", "due", "speaking", "give_turn"),
+    ("speaking", "passed", "listening", "listen"),
+    ("listening", "returned", "idle", "end_turn"),
+    ("listening", "silent", "idle", "miss_turn"),
+    ("*", "unplugged", "idle", "drop_turn"),
     ("*", "*", "*", "ignore"),
 )

@@ -161,14 +161,14 @@ def test_nobody_has_the_turn_on_a_line_that_is_unplugged():
     """Octets that were still on their way are nobody's, and the first station is asked anew when there is a line again."""
     line, bus, links, makers = wire((1, 2))
     line.run(300)
-    while bus._turn is None:
+    while bus.state == "idle":
         line.run(1)
     heard = [dict(link.counters) for link in links]
     bus.unplugged()
     view = bus.writable()
     view[0:4] = b"\x7e\x00\x01\x7e"
     bus.received(4)
-    assert [dict(link.counters) for link in links] == heard and not bus._listening and bus._turn is None
+    assert [dict(link.counters) for link in links] == heard and bus.state == "idle" and bus._turn is None
     bus.plugged()
     line.run(300)
     inner = Inner(text(500))
@@ -187,3 +187,23 @@ def test_a_station_that_the_master_leaves_keeps_no_other_from_its_turn():
     assert links[1].open(inner) and not links[0].leaving and not links[0].is_open
     line.run(1000)
     assert bytes(makers[1].made[0].incoming) == text(1000) and line.collisions == 0
+
+
+def test_each_input_in_each_state_of_the_turns():
+    """What BUS (core/serial_link/states.py) says is what the master does."""
+    wanted = {
+        "idle": {"due": "speaking", "passed": "idle", "returned": "idle", "silent": "idle", "unplugged": "idle"},
+        "speaking": {"due": "speaking", "passed": "listening", "returned": "speaking", "silent": "speaking", "unplugged": "idle"},
+        "listening": {"due": "listening", "passed": "listening", "returned": "idle", "silent": "idle", "unplugged": "idle"},
+    }
+    for state in wanted:
+        for name in wanted[state]:
+            bus = Bus([Link(None, 1, active=True, turns=True, address=1)], 11520)
+            if state != "idle":
+                bus.step("due", 0)
+            if state == "listening":
+                bus.step("passed")
+            bus.step(name, *((0,) if name == "due" else ()))
+            assert bus.state == wanted[state][name], (state, name)
+            assert (bus._turn is None) == (bus.state == "idle"), (state, name)
+            assert bus.timeout_count == ((state, name) == ("listening", "silent"))
