@@ -1,12 +1,12 @@
 """The one checker of settings (ports/settings.py): what it takes, what it refuses, and in whose words."""
 
-from leveret.ports.settings import Table, one_of, take_number, whole, words_of
+from leveret.ports.settings import Table, as_whole, one_of, whole, words_of
 
 TABLE = Table(
     (
         ("count", whole(1, 9), 3),
         ("way", one_of("up", "down"), "up"),
-        ("octets", (take_number, "{least} to {most}", 0, 5, "{name}: {words}"), None),
+        ("octets", (as_whole, "{least} to {most}", 0, 5, "{name}: {words}"), None),
         (
             "name",
             (
