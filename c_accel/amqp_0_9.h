@@ -69,6 +69,9 @@ typedef struct {
  * it is not for C, or no such publish. */
 int32_t leveret_amqp_0_9_begin(const leveret_tables *t, const int32_t *numbers, leveret_intake *in);
 
+/* Take the octets of a body that are in the receive buffer. */
+void leveret_amqp_0_9_take_buffered(const leveret_tables *t, leveret_intake *in);
+
 /* All of a content is in its blocks: publish it. False: it is not for C. */
 int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *in);
 

@@ -7,6 +7,7 @@ from leveret.core.message.route import exchange_of
 from ._hot import ffi, lib
 
 LARGE = 16384  # octets of a frame that goes from the socket to its blocks
+BEGUN_LEAST = 8192  # octets of a content that is not whole for which C is asked to begin it
 
 
 class Row:
@@ -36,36 +37,36 @@ class Row:
         """See hot_out.put_body."""
         return lib.leveret_amqp_0_9_put_body(self.pointers, left, frame_size_max, channel_number, target, at, end)
 
-    def begin(self, session):
-        """See core/amqp_0_9/hot_row.py: a large body whose route, header and first frame need no decision; `take_in` has the rest of it."""
-        if not session.send.output.inset_least:
-            return False  # its port does not call `take_in`
-        intake = self._connect(session)
-        if not lib.leveret_amqp_0_9_begin(self.pointers, session.numbers_at, intake):
-            return False
-        session.receive.start = intake.start
-        self._have(session, intake)
-        return True
-
     def takes_in(self, session):
-        """See Session.takes_in."""
+        """See Session.takes_in. A large content that is not whole in the receive buffer is begun here, where it needs no decision."""
+        connection = session.connection
+        if not connection.has_turn or connection.state != "served":
+            return False
+        if session.incomplete and session.receive.end - session.receive.start >= BEGUN_LEAST and not self._begin(session):
+            return False
         channel = session.body_channel
         if channel is None or session.body_size < LARGE or channel.state != "body":
             return False
         there = session.receive.end - session.receive.start
-        between = there == 0 if session.body_left >= 0 else there < 7 and channel.body_left > 0
-        return between and session.connection.has_turn and session.connection.state == "served"
+        return there == 0 if session.body_left >= 0 else there < 7 and channel.body_left > 0
+
+    def _begin(self, session):
+        """Have the content at the begin of the receive buffer under way: false when that is not for C."""
+        if session.begun or session.state != "open" or not session.patient or session.settling >= 0 or session.numbers is None:
+            return False
+        session.broker.tables.begin_turn()
+        session.ingest()  # gives its parameters, and takes nothing: it has taken all
+        intake = self._connect(session)
+        if not lib.leveret_amqp_0_9_begin(self.pointers, session.numbers_at, intake):
+            return False
+        lib.leveret_amqp_0_9_take_buffered(self.pointers, intake)
+        session.incomplete = False
+        self._go_on(session, self._have(session, intake), intake)
+        return True
 
     def take_in(self, session, descriptor):
-        """See Session.take_in. What follows a whole content is taken, too, unless Python has to look at it."""
+        """See Session.take_in. What follows a whole content is processed, too, unless Python has to look at it."""
         channel = session.body_channel
-        intake = self._connect(session)
-        intake.message = channel.message
-        intake.channel = channel.handle
-        intake.channel_number = channel.number
-        intake.body_left = channel.body_left
-        intake.frame_left = session.body_left
-        intake.frame_size = session.body_size
         goes_on = (
             session.begun == 1
             and session.numbers is not None
@@ -75,23 +76,35 @@ class Row:
             and channel.transaction is None
             and not channel.copies
         )
-        intake.goes_on = goes_on
         if goes_on:
             session.broker.tables.begin_turn()
-            session.give_state()
+            session.ingest()  # gives its parameters: there is no whole frame
+        intake = self._connect(session)
+        intake.message = channel.message
+        intake.channel = channel.handle
+        intake.channel_number = channel.number
+        intake.body_left = channel.body_left
+        intake.frame_left = session.body_left
+        intake.frame_size = session.body_size
+        intake.goes_on = goes_on
         count = lib.leveret_amqp_0_9_take_in(self.pointers, intake, session.numbers_at if goes_on else ffi.NULL, descriptor)
-        session.receive.start, session.receive.end = intake.start, intake.end
         if intake.done:
             self._have_published(session, channel)
-            session.note_ingested(session.broker.tables.state)
-            if intake.message < 0:
-                return count
-            channel = self._have(session, intake)
-        channel.body_left = intake.body_left
-        session.body_channel = channel
-        session.body_left = intake.frame_left
-        session.body_size = intake.frame_size
+            channel = self._have(session, intake) if intake.message >= 0 else None
+        self._go_on(session, channel, intake)
+        if intake.done:
+            session.ingest()  # notes what C has counted
         return None if count < 0 else count
+
+    def _go_on(self, session, channel, intake):
+        """Where the intake stands: the session goes on there. `channel`: its content is under way; None: none is."""
+        session.receive.start, session.receive.end = intake.start, intake.end
+        session.body_channel = channel
+        session.body_left = -1
+        if channel is not None:
+            channel.body_left = intake.body_left
+            session.body_left = intake.frame_left
+            session.body_size = intake.frame_size
 
     def _connect(self, session):
         """The intake, for the connection of this session."""
@@ -125,8 +138,6 @@ class Row:
         channel.end()
         channel.body_left = 0
         session.step_of(channel, "content_end")
-        session.body_channel = None
-        session.body_left = -1
 
     def pack(self, entry, most, octets_max):
         """See core/amqp_0_9/packed.py."""

@@ -70,7 +70,7 @@ static void count_pieces(const leveret_tables *t, leveret_intake *in, int32_t pi
 }
 
 /* Take the octets in the receive buffer, up to the content's last octet or to a frame that is not the next of its body. */
-static void take_buffered(const leveret_tables *t, leveret_intake *in)
+void leveret_amqp_0_9_take_buffered(const leveret_tables *t, leveret_intake *in)
 {
     for (;;) {
         const uint8_t *at = in->octets + in->start;
@@ -133,7 +133,7 @@ static int32_t read_some(const leveret_tables *t, leveret_intake *in, int32_t de
     in->frame_left -= body;
     in->body_left -= body;
     in->end += (int32_t)got - body;
-    take_buffered(t, in);
+    leveret_amqp_0_9_take_buffered(t, in);
     *more = got == size + ahead;
     return (int32_t)got;
 }
@@ -153,7 +153,7 @@ static int32_t go_on(const leveret_tables *t, leveret_intake *in, const int32_t 
     in->start = t->state[STATE_AT];
     if ((answer != INCOMPLETE && answer != ASK) || !leveret_amqp_0_9_begin(t, numbers, in))
         return 0;
-    take_buffered(t, in);
+    leveret_amqp_0_9_take_buffered(t, in);
     return 1;
 }
 

@@ -7,15 +7,13 @@ from . import hot_in, hot_out
 class Row:
     """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_0_9.py has one in C).
 
-    `takes_in`, `take_in`: Session's, where the engine reads from sockets, and `begin(session)`: has the content at the begin of the receive
-    buffer under way, true when that is so; else None.
+    `takes_in`, and `take_in` beside it: Session's, where the engine reads from sockets; else None.
     `pack`: packed.pack for these tables where there is a quicker form of it, else None; `read_stream`: the same of
     deliver_stream.deliver_stream, for records that go out whole and as they were published.
     """
 
     name = "amqp_0_9"
     takes_in = None
-    begin = None
     pack = None
     read_stream = None
 

@@ -42,7 +42,6 @@ SILENT = ("basic_publish", "basic_ack", "basic_nack", "basic_reject", "channel_c
 
 NUMBERS_LEAST = 4  # channel numbers that a session begins with
 FRAMES_A_TURN = 64  # processed one by one before others have their turn
-BEGUN_LEAST = 8192  # octets of a content that is not whole for which the engine is asked to begin it
 EFFORT = 32  # queues, consumers or bindings that a frame visits: as much effort as one more frame
 
 
@@ -134,28 +133,8 @@ class Session(Sending):
         """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the
         rest."""
         receive = self.receive
-        state = self.give_state()
-        answer = self.hot.ingest(self.numbers_at, receive.address)
-        asked = layout.NONE
-        while answer == layout.ASK_ROUTE and state[layout.STATE_AT] != asked:
-            asked = state[layout.STATE_AT]
-            if not self.find_way(asked):
-                break
-            answer = self.hot.ingest(self.numbers_at, receive.address)
-        receive.start = state[layout.STATE_AT]
-        self.note_ingested(state)
-        self.route_asked = answer == layout.ASK_ROUTE
-        available = receive.end - receive.start
-        self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
-        self.waiting = False
-        if available >= BEGUN_LEAST and answer != layout.TURN_OVER and self.hot.begin is not None and self.hot.begin(self):
-            return False
-        return answer == layout.INCOMPLETE and available < receive.size
-
-    def give_state(self):
-        """Write the parameters of `ingest` into the state table. Returns it."""
-        receive = self.receive
-        state = self.broker.tables.state
+        tables = self.broker.tables
+        state = tables.state
         state[layout.STATE_AT] = receive.start
         state[layout.STATE_END] = receive.end
         state[layout.STATE_SIZE] = receive.size
@@ -164,11 +143,14 @@ class Session(Sending):
         state[layout.STATE_USER] = self.connection.user.number
         journal = self.broker.journal
         state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
-        return state
-
-    def note_ingested(self, state):
-        """Have the log and the channels know what the engine has accepted."""
-        journal = self.broker.journal
+        answer = self.hot.ingest(self.numbers_at, receive.address)
+        asked = layout.NONE
+        while answer == layout.ASK_ROUTE and state[layout.STATE_AT] != asked:
+            asked = state[layout.STATE_AT]
+            if not self.find_way(asked):
+                break
+            answer = self.hot.ingest(self.numbers_at, receive.address)
+        receive.start = state[layout.STATE_AT]
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_pushed()
@@ -179,7 +161,12 @@ class Session(Sending):
             handle = state[layout.STATE_COUNTED_HEAD]
             if handle != layout.NONE:
                 state[layout.STATE_COUNTED_HEAD] = layout.NONE  # whatever comes: these are no other session's channels
-                self.counted(self.broker.tables, handle)
+                self.counted(tables, handle)
+        self.route_asked = answer == layout.ASK_ROUTE
+        available = receive.end - receive.start
+        self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
+        self.waiting = False
+        return answer == layout.INCOMPLETE and available < receive.size
 
     def process_part(self):
         """Process the octets of an incomplete content, which has not continued for a while."""
