@@ -35,6 +35,7 @@ from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the
 sys.path.insert(0, HERE)
 import rows_1_0  # noqa: E402 - the path above has to be set first
 import rows_features  # noqa: E402 - the path above has to be set first
+import rows_heavy  # noqa: E402 - the path above has to be set first
 from loading import add_run, cpu_seconds, perf, say  # noqa: E402 - the path above has to be set first
 
 STARTS = 3
@@ -349,7 +350,7 @@ def main():
     )
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
-    parser.add_argument("--only", choices=("0-9-1", "features", "1.0"), help="these rows alone (default: all)")
+    parser.add_argument("--only", choices=("0-9-1", "features", "1.0", "heavy"), help="these rows alone (default: all)")
     parser.add_argument(
         "--minutes",
         type=float,
@@ -373,6 +374,8 @@ def main():
         result["rates_features"], result["failed_features"] = features(options.seconds, options.runs, options.minutes, options.beyond_mib)
     if options.only in (None, "1.0"):
         result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
+    if options.only in (None, "heavy"):
+        result["heavy"] = rows_heavy.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
@@ -386,6 +389,10 @@ def main():
         print("\n".join(rows.table(result["rates_" + name])))
         print("\n".join(result["failed_" + name]))
         for *told, ratio, goal in rows.ratios(result["rates_" + name]):
+            print("%-18s %s / %s: %.2f (goal %.2f) %s" % (*told, ratio, goal, verdict(ratio >= goal)))
+    if "heavy" in result:
+        print("\n".join(rows_heavy.table(result["heavy"]) + result["heavy"]["failed"]))
+        for *told, ratio, goal in rows_heavy.ratios(result["heavy"]):
             print("%-18s %s / %s: %.2f (goal %.2f) %s" % (*told, ratio, goal, verdict(ratio >= goal)))
     print("All figures: %s" % options.json)
 

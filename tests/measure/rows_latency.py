@@ -1,0 +1,151 @@
+"""The bench's rows of latency at a fixed rate (rows_heavy.py): the last percentiles, beside what a broker has to do at the same time.
+
+Beside the messages that are measured: 1,000 idle connections; a stream that a reader has from its first message again and again; a queue
+beyond its share of the memory, published to and read from; and one of whose messages each fiftieth stays, so that its log is compacted.
+RabbitMQ has the same beside it; the relay, which is the limit, has nothing beside it.
+"""
+
+import threading
+import time
+
+from amqp_wire import RawClient, Typed, encode_properties, method, publish
+from loading import perf, say
+
+COLUMNS = ("leveret", "rabbitmq", "relay")
+RATES = (1000, 20000)
+PERCENTILES = ("50", "99", "99.9")
+IDLE = 1000
+SETTLE_S = 3  # after what is beside has begun
+BATCH = 50  # messages of what is beside, every PAUSE_S
+PAUSE_S = 0.1
+BODY = bytes(1024)
+STREAM_MESSAGES = 20000
+BEYOND = 20000  # messages of the queue beyond memory, with LIMITS twice its share
+LIMITS = "arena_size = 16777216\ncontent_size_max = 8388608\n"
+WITHIN_US = 100  # of the relay's
+
+
+class Beside:
+    """What a broker does while others are measured; `stop` ends it and raises what went wrong in it."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.persistent = encode_properties({"delivery_mode": 2})
+        self.ending = False
+        self.failed: list = []
+        self.done = {"replayed": 0, "beyond": 0, "compacted": 0}
+        self.idle = [RawClient(broker.host, broker.port).open() for _ in range(IDLE)]
+        self.fill("beside.stream", STREAM_MESSAGES, arguments=[("x-queue-type", Typed("S", "stream"))])
+        self.fill("beside.beyond", BEYOND)
+        self.fill("beside.compacted", 0)
+        self.threads = [threading.Thread(target=self.guarded, args=(each,)) for each in (self.replay, self.beyond, self.compacted)]
+        for thread in self.threads:
+            thread.start()
+        time.sleep(SETTLE_S)
+
+    def client(self):
+        return RawClient(self.broker.host, self.broker.port, timeout_s=60).open()
+
+    def fill(self, name, count, **declared):
+        client = self.client()
+        client.declare_queue(name, durable=True, **declared)
+        for _ in range(count):
+            client.send(publish(1, "", name, BODY, self.persistent))
+        client.wait_for_count(name, count, 120)
+        client.socket.close()
+
+    def guarded(self, work):
+        try:
+            work()
+        except (OSError, AssertionError) as error:
+            self.failed.append(error)
+
+    def replay(self):
+        """Read the stream to its end, BATCH messages at a time, and again."""
+        while not self.ending:
+            client = self.client()
+            client.call("basic.qos-ok", 1, "basic.qos", prefetch_count=BATCH)
+            client.call("basic.consume-ok", 1, "basic.consume", queue="beside.stream", arguments=[("x-stream-offset", Typed("S", "first"))])
+            for _ in range(STREAM_MESSAGES // BATCH):
+                if self.ending:
+                    break
+                self.done["replayed"] += self.have(client, BATCH)
+                time.sleep(PAUSE_S / 4)
+            client.socket.close()
+
+    def have(self, client, count):
+        """Read and acknowledge so many deliveries."""
+        for _ in range(count):
+            tag = client.read_content("basic.deliver")["delivery_tag"]
+        client.send(method(1, "basic.ack", delivery_tag=tag, multiple=True))
+        return count
+
+    def beyond(self):
+        """Publish to the queue beyond memory as much as is read from it."""
+        reader, writer = self.client(), self.client()
+        reader.call("basic.qos-ok", 1, "basic.qos", prefetch_count=BATCH)
+        reader.call("basic.consume-ok", 1, "basic.consume", queue="beside.beyond")
+        while not self.ending:
+            writer.send(b"".join([publish(1, "", "beside.beyond", BODY, self.persistent)] * BATCH))
+            self.done["beyond"] += self.have(reader, BATCH)
+            time.sleep(PAUSE_S)
+        reader.socket.close()
+        writer.socket.close()
+
+    def compacted(self):
+        """Publish, and acknowledge all but one of BATCH."""
+        client = self.client()
+        client.call("basic.consume-ok", 1, "basic.consume", queue="beside.compacted")
+        while not self.ending:
+            client.send(b"".join([publish(1, "", "beside.compacted", BODY, self.persistent)] * BATCH))
+            for number in range(BATCH):
+                tag = client.read_content("basic.deliver")["delivery_tag"]
+                if number:
+                    client.send(method(1, "basic.ack", delivery_tag=tag))
+            self.done["compacted"] += BATCH
+            time.sleep(PAUSE_S)
+        client.socket.close()
+
+    def stop(self):
+        self.ending = True
+        for thread in self.threads:
+            thread.join()
+        for client in self.idle:
+            client.socket.close()
+        if self.failed:
+            raise self.failed[0]
+        return self.done
+
+
+def measure(start, seconds):
+    """{column: {rate: {percentile: microseconds}, "beside": {work: messages}}}. `start(column, durable, limits)`: of run.py."""
+    found: dict = {}
+    for column in COLUMNS:
+        broker = start(column, column == "leveret", LIMITS)
+        try:
+            beside = Beside(broker) if column != "relay" else None
+            row = found[column] = {}
+            try:
+                for rate in RATES:
+                    summary, _ = perf(broker, broker.url, max(seconds, 4), "--vary", "--rate", rate)
+                    row[str(rate)] = {key: summary["latency_us"][key] for key in PERCENTILES}
+                    say("  latency at %d/s, %s: %s us" % (rate, column, row[str(rate)]))
+            finally:
+                row["beside"] = beside.stop() if beside else {}
+        finally:
+            broker.stop()
+    return found
+
+
+def table(found):
+    """The figures as lines of text."""
+    lines = ["%-42s" % "latency (us) beside other work" + "".join("%12s" % column for column in found)]
+    for rate in RATES:
+        for percentile in PERCENTILES:
+            figures = [found[column][str(rate)][percentile] for column in found]
+            lines.append("%-42s" % ("p%s at %d messages/s" % (percentile, rate)) + "".join("%12d" % figure for figure in figures))
+            if percentile != "50" and {"leveret", "rabbitmq", "relay"} <= set(found):
+                mine, theirs, limit = (found[column][str(rate)][percentile] for column in ("leveret", "rabbitmq", "relay"))
+                met = mine < theirs and mine <= limit + WITHIN_US
+                lines[-1] += "  (goal: below RabbitMQ's and the relay's + %d) %s" % (WITHIN_US, "met" if met else "missed")
+    return lines
