@@ -59,7 +59,7 @@ def test_octets_of_nobody_are_answered_with_the_header_and_the_operator_hears_wh
     for octets, word in (
         (b"GET / HTTP/1.1\r\n", "speaks HTTP"),
         (b"\x16\x03\x01\x02\x00\x01", "speaks TLS"),
-        (b"AMQP\x01\x01\x08\x00", "speaks another version of AMQP"),
+        (b"AMQP\x01\x01\x07\x00", "speaks another version of AMQP"),
         (b"\x10\x1f\x00\x04MQTT", "speaks MQTT"),
         (b"\x00\x01\x02", "begins with"),
     ):
