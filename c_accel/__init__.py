@@ -9,6 +9,7 @@ import os
 
 from leveret.core import limits
 from leveret.core.broker import engine
+from leveret.core.limits import block_count
 from leveret.core.log.flat_records import RUN_WIDTH
 from leveret.core.memory import layout, send_buffer
 from leveret.core.serial_link import stuffing
@@ -156,6 +157,7 @@ class Engine:
         self.identities = None  # made when a queue remembers some
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
         self.rows = {}
+        self.window = ffi.new("leveret_window *")
         self.round = ffi.new("leveret_round *")
         self.round.row_size = ROW_SIZE
         self.round.reply_room = limits.REPLY_ROOM
@@ -299,6 +301,18 @@ class Engine:
     def live_in(self, entry, end, segment, live, most):
         """See core/log/flat_records.py."""
         return lib.leveret_live_in(self.pointers, entry, end, segment, live, most)
+
+    def read_window(self, source, at, end, window, stream, limits, stop, held_max, octets_max):
+        """See core/stream/windows.py: (where it stopped, octets)."""
+        flat = self.window
+        flat.position, flat.stop = window.end, stop
+        flat.queue, flat.identity, flat.tail = stream.handle, stream.id_in_log, window.tail
+        flat.held, flat.held_max = window.end - window.first, held_max
+        flat.octets, flat.octets_max = 0, octets_max
+        flat.block_most, flat.message_most, flat.entry_most = block_count(limits), limits.message_count_max, limits.entry_count_max
+        at = lib.leveret_read_window(self.pointers, flat, ffi.from_buffer("uint8_t[]", source), at, end)
+        window.end, window.tail = flat.position, flat.tail
+        return at, flat.octets
 
     def purge(self, queue, most):
         """See core/broker/engine.py."""

@@ -123,6 +123,25 @@ int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t m
 /* See live_in in core/log/flat_records.py. */
 int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t end, int32_t segment, int32_t *live, int32_t most);
 
+/* A window of a stream that is read back: core/stream/windows.py. `position`: of its next message; `stop`: up to where; `held`: how many it has. */
+typedef struct {
+    int64_t position;
+    int64_t stop;
+    int32_t queue;
+    int32_t identity;
+    int32_t tail;
+    int32_t held;
+    int32_t held_max;
+    int32_t octets; /* read so far */
+    int32_t octets_max;
+    int32_t block_most; /* what the pools have in all */
+    int32_t message_most;
+    int32_t entry_most;
+} leveret_window;
+
+/* Read the parts of a record's payload, source[at:end], that follow each other in the window: where it stopped. */
+int32_t leveret_read_window(const leveret_tables *t, leveret_window *w, const uint8_t *source, int32_t at, int32_t end);
+
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
 void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);
 int32_t leveret_expire(const leveret_tables *t, int32_t queue);

@@ -28,6 +28,7 @@ class Plain:
     effort = 1000
     ingests = True
     limits = 0  # bits of QUEUE_LIMITS for what this engine does and Python does elsewhere
+    read_window: "Any" = None  # what Windows.read_record calls, where the engine has that
 
     def __init__(self, tables):
         self.tables = tables

@@ -3,7 +3,8 @@
 from ..limits import block_count
 from ..log import chunk_index
 from ..log.message_record import size_of
-from ..log.read_back import Damaged, Walk
+from ..log.read_back import HEAD_SIZE, Damaged, Walk
+from ..log.segments import GROUP
 from ..memory import hot, layout
 
 TURN_MESSAGES = 512  # that a window has at most, beside the last of a turn
@@ -167,6 +168,8 @@ class Windows:
                 walk.pass_over()
                 size = 0
             octets += max(size, 0)
+            if size > 0 and self.tables.engine.read_window is not None and self.pages.holes is None:
+                octets += self.read_record(window, walk, stop, octets_max - octets)
         return octets if window.end > first or size == LOST else NOT_NOW
 
     def stop_of(self, window, chunk):
@@ -208,6 +211,26 @@ class Windows:
                 window.offset, window.skip = walk.offset, walk.skip
                 return size + 1
         return 0
+
+    def read_record(self, window, walk, stop, octets_max):
+        """Have the engine read on in the record that a walk stands in, which is verified, as far as each message is the window's next and
+        is there whole: octets."""
+        reader = walk.reader
+        type_, size = reader.known.get((walk.number, walk.offset), (0, 0))
+        if type_ != GROUP or octets_max <= 0:
+            return 0
+        at = walk.offset + HEAD_SIZE + walk.skip
+        begin = reader.at(walk.number, at, 1)
+        end = min(len(reader.buffer), begin + size - walk.skip)
+        limits = self.pager.broker.limits
+        behind, octets = self.tables.engine.read_window(
+            reader.buffer, begin, end, window, self.stream, limits, stop, TURN_MESSAGES, octets_max
+        )
+        walk.skip += behind - begin
+        if walk.skip == size:
+            walk.go_to(walk.offset + HEAD_SIZE + size)
+        window.offset, window.skip = walk.offset, walk.skip
+        return octets
 
     def has_place(self, window, block_total):
         """True when a window may have a message more: its first one wherever there is room for it."""

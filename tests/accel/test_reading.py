@@ -60,3 +60,36 @@ def test_a_reader_gets_the_same_whatever_is_in_the_stream():
         for side in pair.sides:
             stream = side.broker.queues["stream"]
             assert [consumer.cursor_offset for consumer in stream.consumers] == [stream.next_offset()]
+
+
+def test_a_reader_far_from_the_end_gets_the_same_windows_from_the_log():
+    """Records of many messages, some of them for another stream, some in both, in windows of a small broker."""
+    for seed in range(6):
+        random_ = random.Random(seed)
+        pair = prepared(durable=True, arena_size=65536, consumer_count_max=64, chunk_count_max=256, frame_size_max=8192)
+        assert sum(side.broker.tables.engine.read_window is not None for side in pair.sides) == 1
+        pair.give(1, encoded("queue_declare", 1, 0, "other", False, True, False, False, False, {"x-queue-type": "stream"}))
+        for name in ("stream", "other"):
+            pair.give(1, encoded("queue_bind", 1, 0, name, "amq.direct", "both", False, {}))
+        for _ in range(3):
+            pair.both(run)
+            drain(pair)
+        for _ in range(80):
+            for _ in range(random_.randrange(1, 12)):
+                where = random_.choice((("", "stream"), ("", "stream"), ("", "other"), ("amq.direct", "both"), ("", "one")))
+                body = bytes(random_.choice((0, 1, 40, 64, 300, 1200)))
+                pair.give(0, content(1, *where, body, {"delivery_mode": random_.choice((1, 2)), "message_id": "m" * random_.randrange(9)}))
+            pair.both(run)
+            drain(pair)
+        pair.give(2, encoded("channel_open", 9, ""))
+        pair.give(2, encoded("basic_qos", 9, 0, random_.choice((3, 50)), False))
+        pair.give(2, encoded("basic_consume", 9, 0, "stream", "far", False, False, False, False, {"x-stream-offset": "first"}))
+        for _ in range(300):
+            pair.both(run)
+            drain(pair)
+            pair.give(2, encoded("basic_ack", 9, 0, True))
+        for side in pair.sides:
+            stream = side.broker.queues["stream"]
+            assert side.broker.queues["other"].next_offset() > 50
+            assert stream.next_offset() > 150 and stream.consumers[-1].cursor_offset == stream.next_offset()
+            assert stream.following - stream.tables.queues[stream.handle + layout.QUEUE_LENGTH] > 50, "not all of it was in memory"
